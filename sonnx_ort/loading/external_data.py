@@ -9,8 +9,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import NamedTuple
 
 import onnx
+import onnx_ir as ir
 from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
 from sonnx_ort.errors import InvalidModel
@@ -42,10 +44,14 @@ def _information(tensor: onnx.TensorProto) -> ExternalDataInfo:
     try:
         return ExternalDataInfo(tensor)
     except ValueError as error:
-        raise InvalidModel(
-            f"tensor '{tensor.name}': its external data has no usable offset and length; export "
-            "the model again"
-        ) from error
+        raise _unusable(tensor) from error
+
+
+def _unusable(tensor: onnx.TensorProto) -> InvalidModel:
+    return InvalidModel(
+        f"tensor '{tensor.name}': its external data has no usable offset and length; export the "
+        "model again"
+    )
 
 
 def _check_location(name: str, location: str) -> None:
@@ -191,11 +197,40 @@ def _reference(model: memoryview, tensor: _Field, location: str) -> bytes | None
         return None
     if any(dimension < 0 for dimension in proto.dims) or size * math.prod(proto.dims) != length:
         return None
-    proto.data_location = onnx.TensorProto.EXTERNAL
-    for key, value in (("location", location), ("offset", offset), ("length", length)):
-        proto.external_data.add(key=key, value=str(value))
+    refer(proto, location, offset, length)
     content: bytes = proto.SerializeToString()
     return content
+
+
+class Place(NamedTuple):
+    """Where the bytes of a tensor are."""
+
+    location: str
+    offset: int
+    length: int
+
+
+def place_of(tensor: onnx.TensorProto) -> Place:
+    """Where the external data of a tensor is; it reaches as far as the tensor, unless it says so.
+
+    Raises:
+        InvalidModel: The offset, the length or the location is unusable.
+    """
+    info = _information(tensor)
+    _check_location(tensor.name, info.location)
+    try:
+        length = ir.from_proto(tensor).nbytes if info.length is None else info.length
+    except (ValueError, TypeError) as error:
+        raise _unusable(tensor) from error
+    return Place(info.location, info.offset or 0, length)
+
+
+def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:
+    """Let a tensor without elements refer to external data."""
+    del tensor.external_data[:]
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))
 
 
 def _fields(model: memoryview, start: int, end: int) -> Iterator[_Field]:

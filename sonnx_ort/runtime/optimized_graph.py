@@ -14,6 +14,7 @@ from onnx_ir.passes.common import InlinePass
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.traversal import all_graphs
+from sonnx_ort.runtime.given_initializers import replaceable_names
 from sonnx_ort.runtime.optimized_nodes import compare, guards_by_output
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
@@ -75,6 +76,11 @@ class RecordedOptimization:
     def read(self, path: Path) -> None:
         """Read the optimized model from its file, without large weights."""
         self._optimized = _read(path)
+
+    @property
+    def replaceable_names(self) -> set[str]:
+        """The names of what session options could have replaced in it."""
+        return set() if self._optimized is None else replaceable_names(self._optimized)
 
     def require_enforced(self, model: ir.Model, content: bytes) -> Mapping[str, str]:
         """Require that the enforcement is still there.

@@ -17,7 +17,7 @@ from sonnx_ort.runtime.session_options import (
     FATAL,
     OPTIMIZERS_OF_GUARDS,
     UNWANTED_OPTIMIZERS,
-    require_exact_arithmetic,
+    require_same_results,
     switch_off_optimizers,
     temporary_folder,
 )
@@ -107,8 +107,8 @@ def register(
         The same options.
 
     Raises:
-        SonnxError: There is no such backend, or its kernels are not built. The options flush
-            denormal numbers to zero, which changes results. Or onnxruntime-extensions was
+        SonnxError: There is no such backend, or its kernels are not built. The options change
+            results, such as by flushing denormal numbers to zero. Or onnxruntime-extensions was
             registered on them without the custom operators. Or ONNX Runtime applies an optimizer
             although it is switched off.
     """
@@ -146,10 +146,10 @@ def _register_operators(options: onnxruntime.SessionOptions, backend: Backend) -
     """Register only the custom operators.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results, or have the
-            library of the operators already, so that they cannot take it.
+        SonnxError: The options change results, or have the library of the operators already, so
+            that they cannot take it.
     """
-    require_exact_arithmetic(options)
+    require_same_results(options)
     match backend:
         case Backend.PYTHON:
             register_library(options)

@@ -20,11 +20,15 @@ from sonnx_ort.runtime.feeds import (
     what_is_wrong,
     wrong_feeds_named,
 )
+from sonnx_ort.runtime.given_initializers import AddedInitializers, replaceable_names
 from sonnx_ort.runtime.optimized_graph import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
+from sonnx_ort.runtime.session_options import disabled_optimizers, require_same_results
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
 from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
+
+_Plain = onnxruntime.InferenceSession
 
 _BUFFER_REUSED = "Shape mismatch attempting to re-use buffer"
 """ONNX Runtime's error if sizes of one symbol differ in a run; it precedes that of any guard."""
@@ -72,8 +76,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             ModelRejected: The model violates the profile in every run.
             InvalidModel: It is not a readable, valid ONNX model.
             SonnxError: An option is unknown, a waiver has expired or has no effect, the session
-                options have a library of operators twice, or ONNX Runtime's optimizer removed what
-                enforces the profile.
+                options change what the model computes or have a library of operators twice, or ONNX
+                Runtime's optimizer removed what enforces the profile.
         """
         choices = Choices.of(
             edition,
@@ -85,7 +89,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             conform=conform,
         )
         with collector_paused():
-            enforced, weights = _enforce(model, choices)
+            enforced, weights = _enforce(model, choices, options)
             proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()
         self._renamed = NOT_RENAMED
         prepared = onnxruntime.SessionOptions() if options is None else options
@@ -96,6 +100,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._own_options is not prepared:
             prepare(self._own_options, enforced.backend)
         self._content = require_serializable(proto)
+        self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)
         self._reference = (
             None
@@ -104,14 +109,17 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         )
         self._verifies_proofs = verify_proofs
         start = super().__init__
+        kwargs["disabled_optimizers"] = disabled_optimizers(
+            self._own_options, kwargs.get("disabled_optimizers") or ()
+        )
         self._start(enforced.model, lambda: start(self._content, self._own_options, **kwargs))
 
     def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
         """Restart the session with other execution providers.
 
         Raises:
-            SonnxError: ONNX Runtime's optimizer removed what enforces the profile; the session is
-                unusable.
+            SonnxError: The session options have come to change what the model computes, or ONNX
+                Runtime's optimizer removed what enforces the profile; the session is unusable.
         """
         restart = super().set_providers
         model = deserialize(onnx.load_model_from_string(self._content))
@@ -124,6 +132,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
     def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
         """Start the session, and check the graph that it runs."""
+        require_same_results(self._own_options)
+        added = AddedInitializers(self._own_options)
+        added.require_none(self._replaceable)
         if self._reference is None:
             with second_registration_explained(), violations_raised():
                 start()
@@ -137,6 +148,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             start()
         self._weights.require_unchanged()
         self._renamed = record.require_enforced(model, self._content)
+        added.require_none(record.replaceable_names)
 
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does.
@@ -144,9 +156,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
-        args = (output_names, input_feed, run_options)
+
+        def run(session: onnxruntime.InferenceSession) -> Any:
+            return _Plain.run(session, output_names, input_feed, run_options)
+
         with wrong_feeds_named(self.graph_inputs, input_feed):
-            return self._translated(onnxruntime.InferenceSession.run, args)
+            return self._translated(run, repeated=run)
 
     def run_with_ort_values(
         self, output_names: Any, input_dict_ort_values: Any, run_options: Any = None
@@ -156,9 +171,14 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
-        args = (output_names, input_dict_ort_values, run_options)
+
+        def run(session: onnxruntime.InferenceSession) -> Any:
+            return _Plain.run_with_ort_values(
+                session, output_names, input_dict_ort_values, run_options
+            )
+
         with wrong_feeds_named(self.graph_inputs, input_dict_ort_values):
-            return self._translated(onnxruntime.InferenceSession.run_with_ort_values, args)
+            return self._translated(run, repeated=run)
 
     def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
         """Compute into bound outputs.
@@ -173,9 +193,32 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 "cannot repeat the run; use run or run_with_ort_values"
             )
         require_bound(self.graph_inputs, iobinding)
-        method = onnxruntime.InferenceSession.run_with_iobinding
         # A binding belongs to one session, so the reference cannot repeat the run.
-        self._translated(method, (iobinding, run_options), repeatable=False)
+        self._translated(
+            lambda session: _Plain.run_with_iobinding(session, iobinding, run_options),
+            repeated=None,
+        )
+
+    def run_with_ortvaluevector(  # noqa: PLR0913, PLR0917 - the signature of ONNX Runtime
+        self,
+        run_options: Any,
+        feed_names: Any,
+        feeds: Any,
+        fetch_names: Any,
+        fetches: Any,
+        fetch_devices: Any,
+    ) -> None:
+        """Compute into a vector of values.
+
+        Raises:
+            ContractViolation: A rule of the profile is violated.
+        """
+        args = (run_options, feed_names, feeds, fetch_names, fetches, fetch_devices)
+        given = dict(zip(feed_names, map(onnxruntime.OrtValue, feeds), strict=False))
+        self._translated(
+            lambda session: _Plain.run_with_ortvaluevector(session, *args),
+            repeated=lambda other: other.run_with_ort_values(fetch_names, given, run_options),
+        )
 
     def run_async(
         self,
@@ -204,26 +247,21 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         with wrong_feeds_named(self.graph_inputs, input_feed):
             super().run_async(output_names, input_feed, translated, user_data, run_options)
 
-    def _translated(
-        self,
-        method: Callable[..., Any],
-        args: tuple[Any, ...],
-        *,
-        repeatable: bool = True,
-    ) -> Any:
-        """Call a method of ONNX Runtime's session; raise the violation that caused its error."""
+    def _translated(self, run: Run, *, repeated: Run | None) -> Any:
+        """Run in this session; raise the violation that caused ONNX Runtime's error.
+
+        `repeated` does the same in another session, if that is possible.
+        """
         if self._reference is None:
             with violations_raised():
-                return method(self, *args)
-
-        def run(other: onnxruntime.InferenceSession) -> Any:
-            return method(other, *args)
-
+                return run(self)
         try:
             results = run(self)
         except Exception as error:
             found = violation_behind(str(error), self._renamed)
-            cause = self._compared_with_reference(found, run, str(error)) if repeatable else found
+            cause = found
+            if repeated is not None:
+                cause = self._compared_with_reference(found, repeated, str(error))
             if cause is None:
                 raise
             try:
@@ -232,7 +270,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 # An error in a cycle with its traceback keeps the inputs alive until garbage
                 # collection.
                 del found, cause
-        cause = self._compared_with_reference(None, run, "")
+        if repeated is None:
+            return results
+        cause = self._compared_with_reference(None, repeated, "")
         if cause is None:
             return results
         try:
@@ -262,12 +302,14 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         return found
 
 
-def _enforce(model: ModelSource, choices: Choices) -> tuple[Enforced, Weights]:
-    separated = separate(model)
+def _enforce(
+    model: ModelSource, choices: Choices, options: onnxruntime.SessionOptions | None
+) -> tuple[Enforced, Weights]:
+    separated = separate(model, options)
     try:
         return enforce(separated.source, choices), separated.weights
     except SonnxError:
-        if not separated.weights.apart:
+        if separated.whole is None:
             raise
     # Errors are reported for the whole model, with its own digest.
-    return enforce(model, choices), INSIDE
+    return enforce(separated.whole, choices), INSIDE

@@ -16,7 +16,13 @@ from sonnx_ort.profile.operator import Optimizer
 FATAL = 4
 """The severity at which ONNX Runtime logs nothing of a run that fails: its error says it."""
 
-_FLUSH_DENORMALS = "session.set_denormal_as_zero"
+CHANGING_RESULTS = {
+    "session.set_denormal_as_zero": "makes results differ from IEEE 754",
+    "optimization.enable_cast_chain_elimination": "removes conversions that round results",
+    "optimization.enable_gelu_approximation": "replaces Gelu by an approximation",
+    "session.enable_quant_qdq_cleanup": "removes QuantizeLinear and DequantizeLinear nodes",
+}
+"""The config keys that change results if they are set to 1, and what each does."""
 
 WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
 """The config key of the folder with the external data of a model given as bytes."""
@@ -57,17 +63,15 @@ def config_entry(options: onnxruntime.SessionOptions, key: str) -> str:
         return ""
 
 
-def require_exact_arithmetic(options: onnxruntime.SessionOptions) -> None:
-    """Reject options that make results differ from IEEE 754.
+def require_same_results(options: onnxruntime.SessionOptions) -> None:
+    """Reject options that make results other than those of the model.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero.
+        SonnxError: There is such an option.
     """
-    if config_entry(options, _FLUSH_DENORMALS) == "1":
-        raise SonnxError(
-            f"the session option {_FLUSH_DENORMALS}=1 makes results differ from IEEE 754; "
-            "leave it out"
-        )
+    for key, effect in CHANGING_RESULTS.items():
+        if config_entry(options, key) == "1":
+            raise SonnxError(f"the session option {key}=1 {effect}; leave it out")
 
 
 DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
@@ -120,6 +124,12 @@ def switch_off_optimizers(
     missing = [name for name in names_of(optimizers) if name not in off]
     if missing:
         options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join([*off, *missing]))
+
+
+def disabled_optimizers(options: onnxruntime.SessionOptions, more: Iterable[str]) -> list[str]:
+    """Those that options switch off, and more: the argument of a session replaces the entry."""
+    off = config_entry(options, DISABLED_OPTIMIZERS).split(";")
+    return list(dict.fromkeys(name for name in (*off, *more) if name))
 
 
 def write_weights_apart(options: onnxruntime.SessionOptions) -> None:

@@ -3,20 +3,20 @@
 import os
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
 import onnxruntime
-from onnx import helper
 from onnx.external_data_helper import load_external_data_for_tensor
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.external_data import LARGE, detached, external_tensors
+from sonnx_ort.loading.external_data import LARGE, detached, external_tensors, refer
 from sonnx_ort.loading.source import LARGEST, ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import OWN_DOMAINS
-from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, attribute, locked, write_weights_apart
+from sonnx_ort.runtime.given_initializers import copied, holds_files, read_files
+from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, config_entry, write_weights_apart
 
 _WRITTEN_WITHOUT = 1 << 30
 """Above this number of bytes, weights derived by optimizers could exceed the limit of a graph."""
@@ -32,9 +32,13 @@ class Weights:
 
     def put_into(self, graph: onnx.ModelProto) -> None:
         """Load all weights into the graph of a rewritten model."""
+        self._load(list(external_tensors(graph)))
 
     def put_needed_into(self, graph: onnx.ModelProto) -> None:
-        """Load the weights that ONNX Runtime needs in the graph."""
+        """Load the weights of nodes and their subgraphs; references of others work everywhere."""
+        initializers = list(graph.graph.initializer)
+        followed = set(map(id, initializers))
+        self._load([t for t in external_tensors(graph) if id(t) not in followed])
 
     def attach(self, options: onnxruntime.SessionOptions) -> None:
         """Let ONNX Runtime find the weights.
@@ -49,6 +53,9 @@ class Weights:
         Raises:
             SonnxError: A file was replaced or written to.
         """
+
+    def _load(self, tensors: Iterable[onnx.TensorProto]) -> None:
+        """Put the elements into tensors that refer to them."""
 
 
 INSIDE = Weights()
@@ -71,19 +78,10 @@ class WeightsInFolder(Weights):
         }
         self._states = {name: _state(self._folder / name) for name in locations}
 
-    def put_into(self, graph: onnx.ModelProto) -> None:
-        """Load all weights into a graph."""
-        self._load(list(external_tensors(graph)))
-
-    def put_needed_into(self, graph: onnx.ModelProto) -> None:
-        """Load the weights of nodes and their subgraphs; references of others work everywhere."""
-        initializers = list(graph.graph.initializer)
-        followed = set(map(id, initializers))
-        self._load([t for t in external_tensors(graph) if id(t) not in followed])
-
     def attach(self, options: onnxruntime.SessionOptions) -> None:
-        """Set the folder in the options."""
-        options.add_session_config_entry(WEIGHTS_FOLDER, str(self._folder))
+        """Set the folder in the options, unless it is their own."""
+        if not config_entry(options, WEIGHTS_FOLDER):
+            options.add_session_config_entry(WEIGHTS_FOLDER, str(self._folder))
         if sum(state[1] for state in self._states.values() if state) > _WRITTEN_WITHOUT:
             write_weights_apart(options)
 
@@ -100,35 +98,29 @@ class WeightsInFolder(Weights):
 
 
 class WeightsInMemory(Weights):
-    """Weights in the bytes of a serialized model."""
+    """Weights in the memory of this process."""
 
     apart = True
 
-    def __init__(self, content: bytes) -> None:
-        """Keep the serialized model, as long as options may refer to it."""
+    def __init__(self, content: bytes | bytearray) -> None:
+        """Keep the memory, as long as options may refer to it."""
         self._content = content
         # A random name, so that no file has it by chance, and no model can imitate it.
-        self._location = f"weights-{secrets.token_hex(16)}"
-
-    def separated(self) -> ReadModel | None:
-        """The model with references to these weights; None if there are none, or in doubt."""
-        graph = detached(memoryview(self._content), self._location)
-        return None if graph is None else ReadModel(graph, None, _NO_DIGEST)
-
-    def put_into(self, graph: onnx.ModelProto) -> None:
-        """Copy all weights into a graph."""
-        for tensor in external_tensors(graph):
-            place = {entry.key: entry.value for entry in tensor.external_data}
-            if place["location"] == self._location:
-                start = int(place["offset"])
-                tensor.raw_data = self._content[start : start + int(place["length"])]
-                _belongs_to_graph(tensor)
+        self.location = f"weights-{secrets.token_hex(16)}"
 
     def attach(self, options: onnxruntime.SessionOptions) -> None:
         """Pass the memory to ONNX Runtime, which copies each tensor when it starts a session."""
         options.add_external_initializers_from_files_in_memory(
-            [self._location], [self._content], [len(self._content)]
+            [self.location], [self._content], [len(self._content)]
         )
+
+    def _load(self, tensors: Iterable[onnx.TensorProto]) -> None:
+        for tensor in tensors:
+            place = {entry.key: entry.value for entry in tensor.external_data}
+            if place["location"] == self.location:
+                start = int(place["offset"])
+                tensor.raw_data = bytes(self._content[start : start + int(place["length"])])
+                _belongs_to_graph(tensor)
 
 
 def _belongs_to_graph(tensor: onnx.TensorProto) -> None:
@@ -140,7 +132,7 @@ def _state(file: Path) -> tuple[int, int, int] | None:
     """What reveals a change of a file; None if there is no file."""
     try:
         status = file.stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
 
@@ -162,10 +154,12 @@ class SeparatedModel:
     Attributes:
         source: The model; its large weights may be references.
         weights: The location of the weights.
+        whole: The model as it was given, if its weights were inside.
     """
 
-    source: ModelSource | ReadModel
+    source: ReadModel
     weights: Weights
+    whole: ModelSource | None = None
 
 
 def place(
@@ -193,77 +187,84 @@ def place(
     return weights, own
 
 
-def separate(model: ModelSource) -> SeparatedModel:
+def separate(
+    model: ModelSource, options: onnxruntime.SessionOptions | None = None
+) -> SeparatedModel:
     """Find the large weights of a model, and replace them by references.
+
+    External data is where ONNX Runtime finds it: in the memory of the session options, in the
+    folder that they name, beside the model, or in the working directory.
 
     Args:
         model: As for `rewrite`; not modified.
+        options: Those of the session.
 
     Returns:
-        The model; unchanged if it has no large weights or cannot be read.
+        The model; unchanged if it has no large weights.
 
     Raises:
-        InvalidModel: It has external data, and cannot be read.
+        InvalidModel: It cannot be read.
+        SonnxError: The options have only a part of its external data in memory.
     """
-    match model:
-        case str() | os.PathLike():
-            return _separate_file(Path(model)) or SeparatedModel(model, INSIDE)
-        case bytes():
-            return _separate_bytes(model) or SeparatedModel(model, INSIDE)
-        case onnx.ModelProto() if any(map(_is_large, model.graph.initializer)):
-            return _separate_object(model) or SeparatedModel(model, INSIDE)
-        case _:
-            return SeparatedModel(model, INSIDE)
-
-
-def _separate_file(path: Path) -> SeparatedModel | None:
-    try:
-        if path.stat().st_size > LARGEST:
-            return None
-        separated = _separate_bytes(path.read_bytes())
-    except OSError:
-        return None
-    if separated is not None:
-        return separated
-    source = read(path)
-    if source.folder is None or not any(external_tensors(source.proto)):
+    content = _content(model)
+    if len(content) >= LARGE and _TAKES_MEMORY:
+        inside = WeightsInMemory(content)
+        graph = detached(memoryview(content), inside.location)
+        if graph is not None:
+            return SeparatedModel(ReadModel(graph, None, _NO_DIGEST), inside, whole=model)
+    source = read(model)
+    if not any(external_tensors(source.proto)):
         return SeparatedModel(source, INSIDE)
-    return SeparatedModel(source, WeightsInFolder(source.folder, source.proto))
+    folder = source.folder
+    if options is not None:
+        if _TAKES_MEMORY and holds_files(options):
+            return _copied_from_memory(source, options)
+        named = config_entry(options, WEIGHTS_FOLDER)
+        folder = Path(named) if named else folder
+    weights = WeightsInFolder(folder or Path.cwd(), source.proto)
+    return SeparatedModel(replace(source, folder=folder), weights)
 
 
-def _separate_bytes(content: bytes) -> SeparatedModel | None:
-    if len(content) < LARGE or not _TAKES_MEMORY:
-        return None
-    weights = WeightsInMemory(content)
-    separated = weights.separated()
-    return None if separated is None else SeparatedModel(separated, weights)
-
-
-def _separate_object(model: onnx.ModelProto) -> SeparatedModel | None:
+def _content(model: ModelSource) -> bytes:
+    """The serialized model; empty if it has no large weights or cannot be read."""
     try:
-        content = model.SerializeToString()
+        match model:
+            case str() | os.PathLike():
+                path = Path(model)
+                return path.read_bytes() if path.stat().st_size <= LARGEST else b""
+            case bytes():
+                return model
+            case onnx.ModelProto() if any(map(_is_large, model.graph.initializer)):
+                content: bytes = model.SerializeToString()
+                return content
     except Exception:  # noqa: BLE001 - the ordinary way says what is wrong with it
-        return None
-    return _separate_bytes(content)
+        return b""
+    return b""
 
 
 def _is_large(tensor: onnx.TensorProto) -> bool:
     return bool(tensor.ByteSize() >= LARGE)
 
 
+def _copied_from_memory(source: ReadModel, options: onnxruntime.SessionOptions) -> SeparatedModel:
+    """The model with external data in a copy of what its options hold in memory."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(source.proto)
+    tensors = list(external_tensors(proto))
+    content = bytearray()
+    weights = WeightsInMemory(content)
+    for tensor, elements in zip(tensors, read_files(options, tensors), strict=True):
+        refer(tensor, weights.location, len(content), len(elements))
+        content += elements
+        if not elements:
+            # ONNX Runtime reads nothing from the end of a file.
+            tensor.raw_data = b""
+            _belongs_to_graph(tensor)
+    return SeparatedModel(ReadModel(proto, None, source.sha256), weights)
+
+
 _KNOWN_DOMAINS = OWN_DOMAINS | {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
 """The domains of ONNX Runtime and of this package."""
-
-_SMALLEST_MODEL: bytes = helper.make_model(
-    helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["y"])],
-        "smallest",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [])],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])],
-    ),
-    opset_imports=[helper.make_opsetid("", 17)],
-    ir_version=8,
-).SerializeToString()
 
 
 def private_copy(
@@ -280,16 +281,7 @@ def private_copy(
     """
     if options.has_providers() or not _domains(graph) <= _KNOWN_DOMAINS:
         return None
-    with locked(options):
-        profiling = options.enable_profiling
-        # Otherwise the temporary session would start a profiling file.
-        with attribute(options, "enable_profiling", False):
-            made = onnxruntime.InferenceSession(
-                _SMALLEST_MODEL, options, providers=["CPUExecutionProvider"]
-            )
-        copy = made.get_session_options()
-        copy.enable_profiling = profiling
-    return copy
+    return copied(options)
 
 
 def _domains(graph: onnx.ModelProto) -> set[str]:

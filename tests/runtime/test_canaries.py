@@ -33,13 +33,15 @@ def _nothing_proved(monkeypatch):
 
 @pytest.fixture
 def started(monkeypatch):
-    """The plain sessions that are started."""
+    """The plain sessions that are started to prove that optimizers are off."""
     sessions = []
     plain = ort.InferenceSession
 
-    def start(*args, **kwargs):
-        sessions.append(plain(*args, **kwargs))
-        return sessions[-1]
+    def start(model, options, **kwargs):
+        session = plain(model, options, **kwargs)
+        if options.optimized_model_filepath:
+            sessions.append(session)
+        return session
 
     monkeypatch.setattr(ort, "InferenceSession", start)
     return sessions
