@@ -66,15 +66,20 @@ def copied(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
     the execution providers that were added to them, and files in memory.
 
     Raises:
-        SonnxError: They have initializers from `add_external_initializers`, with which sessions
-            start only on models that have those.
+        SonnxError: No session starts with them on a model of one node. If they have initializers
+            from `add_external_initializers`, sessions start only on models with those.
     """
     kept = {name: getattr(options, name) for name in _UNSET}
     try:
         copy = _started(_SMALLEST_MODEL, options).get_session_options()
+    except SonnxError:
+        raise
     except Exception as error:
         if _NO_SUCH_INITIALIZER not in str(error):
-            raise
+            raise SonnxError(
+                "the session options cannot be examined, because ONNX Runtime starts no session of "
+                f"a small model with them: {error}"
+            ) from error
         raise SonnxError(
             "the session options replace initializers (add_external_initializers), which sonnx_ort "
             "cannot examine; put them into the model, or give the files of its external data by "
@@ -175,6 +180,8 @@ def holds_files(options: onnxruntime.SessionOptions) -> bool:
         except SonnxError:
             raise
         except Exception as error:  # noqa: BLE001 - ONNX Runtime has one for each status
+            # With some options no session starts.
+            copied(options)
             # The file is not in the folder that the options name.
             return not (config_entry(options, WEIGHTS_FOLDER) and _NO_SUCH_FILE in str(error))
         return False
