@@ -1,10 +1,14 @@
 """No session computes with other constants than those that its model, or its options, show."""
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
+from onnxruntime.capi.onnxruntime_inference_collection import OrtDevice
+from onnxruntime.capi.onnxruntime_pybind11_state import OrtValueVector
 
 import sonnx_ort
 from sonnx_ort.runtime import given_initializers
@@ -268,3 +272,71 @@ def test_options_that_a_model_carries_are_not_taken(backend: str) -> None:
     assert "ReshapeFusion" in used.get_session_config_entry(
         "optimization.disable_specified_optimizers"
     )
+
+
+@pytest.mark.parametrize("key", CHANGING)
+def test_entry_that_changes_results_is_not_registered_on(key: str) -> None:
+    options = quiet()
+    options.add_session_config_entry(key, "1")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.register(options)
+    assert str(caught.value) == f"the session option {key}=1 {CHANGING[key]}; leave it out"
+
+
+def adapted(folder: Path, array: np.ndarray) -> tuple[ort.LoraAdapter, ort.RunOptions]:
+    """Options of a run that give w, and what has to live as long."""
+    made = ort.AdapterFormat()
+    made.set_adapter_version(1)
+    made.set_model_version(1)
+    made.set_parameters({"w": ort.OrtValue.ortvalue_from_numpy(array)})
+    made.export_adapter(str(folder / "w.onnx_adapter"))
+    adapter, options = ort.LoraAdapter(), ort.RunOptions()
+    adapter.Load(str(folder / "w.onnx_adapter"))
+    options.log_severity_level = 4
+    options.add_active_adapter(adapter)
+    return adapter, options
+
+
+@BACKENDS
+@pytest.mark.parametrize("given", [[4, 4], [4], [0, 4]])
+def test_adapter_lets_nothing_pass(given: list[int], backend: str, tmp_path: Path) -> None:
+    model = parse(
+        "(int32[2] x, int32[2] w) => (int32[2] y) <int32[2] w = {2, 2}> { y = Div(x, w) }"
+    )
+    adapter, options = adapted(tmp_path, np.array(given, np.int32))
+    session = sonnx_ort.InferenceSession(model, quiet(), backend=backend)
+    feeds = {"x": np.full(2, 8, np.int32)}
+    if given == [4, 4]:
+        np.testing.assert_array_equal(session.run(None, feeds, options)[0], [2, 2])
+    else:
+        with pytest.raises(Exception, match=r"Div\.int\.C1|invalid dimensions"):
+            session.run(None, feeds, options)
+    del adapter
+
+
+def vector(*arrays: np.ndarray) -> OrtValueVector:
+    values = OrtValueVector()
+    for array in arrays:
+        values.push_back(ort.OrtValue.ortvalue_from_numpy(array)._ortvalue)
+    return values
+
+
+@BACKENDS
+@pytest.mark.parametrize("verify_proofs", [False, True])
+def test_run_on_a_vector_of_values_raises_violations(backend: str, verify_proofs: bool) -> None:
+    model = parse("(float[n] x, float[m] w) => (float[n] y) { [d] y = Div(x, w) }")
+    session = sonnx_ort.InferenceSession(
+        model, quiet(), backend=backend, verify_proofs=verify_proofs
+    )
+    x, one = np.full(2, 8, np.float32), np.ones(1, np.float32)
+    place = [OrtDevice.make("cpu", 0)._get_c_device()]
+    results = vector()
+    session.run_with_ortvaluevector(
+        ort.RunOptions(), ["x", "w"], vector(x, x), ["y"], results, place
+    )
+    np.testing.assert_array_equal(results[0].numpy(), [1, 1])
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run_with_ortvaluevector(
+            ort.RunOptions(), ["x", "w"], vector(x, one), ["y"], vector(), place
+        )
+    assert (caught.value.node, caught.value.shapes) == ("d", ((2,), (1,)))

@@ -62,7 +62,8 @@ session.intra_op.spin_backoff_max session.intra_op.spin_duration_us session.intr
 session.intra_op_thread_affinities session.kernel_dispatch_policy
 session.layer_assignment_settings session.load_model_format session.log_id
 session.log_severity_level session.log_verbosity_level session.max_shape_override
-session.moe.offload. session.moe.offload.allow_file_backing session.moe.offload.async_max_tokens
+session.model_external_initializers_file_folder_path session.moe.offload.
+session.moe.offload.allow_file_backing session.moe.offload.async_max_tokens
 session.moe.offload.budget_group session.moe.offload.cpu_execution
 session.moe.offload.cpu_threads session.moe.offload.derived_cache_dir
 session.moe.offload.device_expert_bytes session.moe.offload.device_working_bytes
