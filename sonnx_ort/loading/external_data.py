@@ -219,7 +219,7 @@ def place_of(tensor: onnx.TensorProto) -> Place:
     info = _information(tensor)
     _check_location(tensor.name, info.location)
     try:
-        length = ir.from_proto(tensor).nbytes if info.length is None else info.length
+        length = ir.serde.deserialize_tensor(tensor).nbytes if info.length is None else info.length
     except (ValueError, TypeError) as error:
         raise _unusable(tensor) from error
     return Place(info.location, info.offset or 0, length)

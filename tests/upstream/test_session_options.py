@@ -7,12 +7,14 @@ import pytest
 from onnx import TensorProto
 
 from sonnx_ort.loading.external_data import refer
+from support.changes import INSTALLED
 from support.graphs import parse
 from support.sessions import on_one_thread, quiet
 
 CONSTANT = parse("() => (float[2] y) <float[2] w = {2, 2}> { y = Identity(w) }")
 
 
+@pytest.mark.skipif(INSTALLED < (1, 32), reason="its Identity refuses to copy the other type")
 def test_tensor_of_another_type_takes_the_place_of_an_initializer() -> None:
     """R56: bytes of int32 are read as float. Remove nothing: a tensor of the right type counts."""
     value = ort.OrtValue.ortvalue_from_numpy(np.array([1, 2], np.int32))
