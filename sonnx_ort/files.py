@@ -2,13 +2,17 @@
 
 import enum
 import filecmp
+import io
 import os
 import re
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 
@@ -28,12 +32,60 @@ def check_place(target: Path) -> None:
         SonnxError: The path is a folder or unusable, or its folder does not exist.
     """
     try:
-        if target.is_dir():
-            raise SonnxError(f"'{target}' cannot be written: it is a folder")
-        if not target.parent.is_dir():
-            raise SonnxError(f"'{target}' cannot be written: there is no folder '{target.parent}'")
-    except OSError as error:
-        raise SonnxError(f"'{target}' cannot be written: {error.strerror or error}") from error
+        mode = _mode(target)
+        place = target if mode is not None else _followed(target)
+        if not place.parent.is_dir():
+            raise SonnxError(f"'{target}' cannot be written: there is no folder '{place.parent}'")
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from error
+    if mode is not None and not (stat.S_ISREG(mode) or _is_stream(mode)):
+        kind = "a folder" if stat.S_ISDIR(mode) else "no file, but a block device or a socket"
+        raise SonnxError(f"'{target}' cannot be written: it is {kind}")
+
+
+def is_stream(target: Path) -> bool:
+    """Whether a path is a pipe or a character device, such as /dev/null or /dev/stdout.
+
+    It is written through, and nothing can lie beside it.
+    """
+    try:
+        return _is_stream(_mode(target) or 0)
+    except (OSError, ValueError):
+        return False
+
+
+def is_standard_output(target: Path | None) -> bool:
+    """Whether what is written to a path appears on standard output."""
+    if target is None or not is_stream(target):
+        return False
+    try:
+        return os.path.samestat(target.stat(), os.fstat(sys.stdout.fileno()))
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _mode(target: Path) -> int | None:
+    """The type of what is at a path; None if there is nothing."""
+    try:
+        return target.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _is_stream(mode: int) -> bool:
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def _followed(target: Path) -> Path:
+    """The path to which a symbolic link leads; another path as it is."""
+    return Path(os.path.realpath(target)) if target.is_symlink() else target
+
+
+def _unwritable(target: Path, error: OSError | ValueError) -> SonnxError:
+    reason = (error.strerror or error) if isinstance(error, OSError) else error
+    of_another = isinstance(error, OSError) and error.filename not in (None, str(target))
+    name = f" ({error.filename})" if of_another and isinstance(error, OSError) else ""
+    return SonnxError(f"'{target}' cannot be written: {reason}{name}")
 
 
 def refuse_inputs(target: Path, inputs: Iterable[Path], remedy: str = "name another file") -> None:
@@ -99,25 +151,41 @@ def write_text(target: Path, text: str) -> None:
     """
     check_place(target)
     try:
-        with replacing(target) as temporary:
-            temporary.write_bytes(text.encode())
-    except OSError as error:
-        raise SonnxError(f"'{target}' cannot be written: {error.strerror or error}") from error
+        content = text.encode()
+        with writing(target) as file:
+            file.write(content)
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from error
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside a path, which replaces the path if the block succeeds."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(descriptor)
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that replaces that at a path if the block succeeds.
+
+    A symbolic link stays, and the file to which it leads is replaced. A pipe or a character device
+    gets all at the end.
+    """
+    if is_stream(path):
+        content = io.BytesIO()
+        yield content
+        with path.open("wb") as stream:
+            stream.write(content.getbuffer())
+        return
+    place = _followed(path)
+    descriptor, name = tempfile.mkstemp(prefix=f".{place.name[:_KEPT]}.", dir=place.parent)
     temporary = Path(name)
     try:
-        yield temporary
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
         temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        temporary.replace(place)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+_KEPT = 64
+"""The characters of a file's name that its temporary file has too; longer ones may be too long."""
 
 
 def _umask() -> int:
@@ -168,8 +236,12 @@ def transfer_file(origin: Path, place: Path, transfer: Transfer) -> None:
     if transfer is Transfer.LINK:
         os.link(origin, place)
         return
-    with replacing(place) as temporary:
-        shutil.copyfile(origin, temporary)
+    with writing(place) as file, origin.open("rb") as given:
+        shutil.copyfileobj(given, file, _CHUNK)
+
+
+_CHUNK = 1 << 20
+"""The bytes that are copied at once."""
 
 
 def write_model(
@@ -181,6 +253,8 @@ def write_model(
     *beside: tuple[Path, str],
 ) -> None:
     """Write a model made from a file, with the external data that the target's folder lacks.
+
+    Beside a pipe or a device nothing is written.
 
     Args:
         proto: The model.
@@ -195,20 +269,18 @@ def write_model(
         SonnxError: A file cannot be written, or another file is in the place of external data.
     """
     try:
-        missing = missing_external_data(proto, source.parent, target.parent)
+        folder = source.parent if is_stream(target) else target.parent
+        missing = missing_external_data(proto, source.parent, folder)
         if missing and transfer is Transfer.REFERENCE:
             raise SonnxError(
                 f"'{target}' cannot refer to the external data in '{source.parent}', which lies "
                 "outside its folder; copy or link it, or write the model into that folder"
             )
-        with replacing(target) as temporary:
-            temporary.write_bytes(content)
+        with writing(target) as file:
             for origin, copy in missing:
                 transfer_file(origin, copy, transfer)
             for path, text in beside:
                 write_text(path, text)
+            file.write(content)
     except OSError as error:
-        name = f" ({error.filename})" if error.filename else ""
-        raise SonnxError(
-            f"'{target}' cannot be written: {error.strerror or error}{name}"
-        ) from error
+        raise _unwritable(target, error) from error

@@ -18,7 +18,7 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import array_file
+from sonnx_ort.files import array_file, writing
 from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
 
 _LISTED = 3
@@ -173,6 +173,7 @@ def save_step(step: Step, folder: Path, constants: Container[str]) -> None:
         if not name or array is None or name in constants or name in audited.apart or path.exists():
             continue
         try:
-            np.save(path, array, allow_pickle=False)
+            with writing(path) as file:
+                np.save(file, array, allow_pickle=False)
         except OSError as error:
             raise SonnxError(f"'{path}' cannot be written: {error.strerror or error}") from error

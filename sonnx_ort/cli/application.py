@@ -8,9 +8,10 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -59,11 +60,33 @@ def load(name: str) -> Any:
 
 
 class _Commands(TyperGroup):
-    """The subcommands."""
+    """The subcommands. What nobody foresaw ends them as unusable, never as violated."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {name: _Deferred(name, help=text) for name, text in COMMANDS.items()}
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a subcommand."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            _end(f"a file or standard output cannot be used: {error}")
+        except MemoryError:
+            _end("the memory does not suffice")
+
+
+def _end(reason: str) -> NoReturn:
+    with suppress(OSError):  # standard error may be closed as well
+        typer.echo(f"sonnx-ort: {reason}", err=True)
+    _discard_output()
+    raise typer.Exit(2) from None
+
+
+def _discard_output() -> None:
+    """Let Python not fail again when it flushes standard output at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(

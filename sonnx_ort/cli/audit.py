@@ -130,10 +130,10 @@ def audit(
             exhaustive=exhaustive,
             enclose_outputs=enclose,
         )
-        _write(made, model, report_format, output, every=every, quiet=quiet)
         if record is not None:
             report = check(model, edition=edition, broadcast=broadcast, operators=operators)
             record_check(model, report, record, audits=[audit_document(made)])
+        _write(made, model, report_format, output, every=every, quiet=quiet)
     if not made.ok:
         raise typer.Exit(ExitStatus.VIOLATED)
 

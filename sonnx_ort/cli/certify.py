@@ -14,6 +14,7 @@ from sonnx_ort.cli.options import (
     errors_as_sentences,
     examples,
     subcommand,
+    tell,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
@@ -87,12 +88,13 @@ def _write(
     write_text(output, made.to_json())
     if not quiet:
         certified, missing = len(made.obligations), len(made.uncertified)
-        typer.echo(
-            f"{output}: written; {certified:,} of {certified + missing:,} proved obligations"
+        tell(
+            f"{output}: written; {certified:,} of {certified + missing:,} proved obligations",
+            output,
         )
         for each in made.uncertified if verbose else ():
             place = each.obligation.place
-            typer.echo(f"{place}: {each.obligation.rule.id} is not certified: {each.reason}")
+            tell(f"{place}: {each.obligation.rule.id} is not certified: {each.reason}", output)
     if made.uncertified:
         raise typer.Exit(ExitStatus.VIOLATED)
 

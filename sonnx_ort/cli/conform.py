@@ -16,6 +16,7 @@ from sonnx_ort.cli.options import (
     errors_as_sentences,
     examples,
     subcommand,
+    tell,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
@@ -114,8 +115,8 @@ def conform(
                 model, output, external_data=external_data, force=force, **options
             )
     if not quiet:
-        typer.echo(conformity_report(conformed, every=diff))
+        tell(conformity_report(conformed, every=diff), output)
         if output is not None:
-            typer.echo(f"{output}: written")
+            tell(f"{output}: written", output)
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)

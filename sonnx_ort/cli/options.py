@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.files import is_standard_output
 from sonnx_ort.obligations.report import ModelRejected
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -40,6 +41,11 @@ def errors_as_sentences() -> Iterator[None]:
 def _leave(error: Exception, status: ExitStatus) -> NoReturn:
     typer.echo(f"sonnx-ort: {error}", err=True)
     raise typer.Exit(status) from None
+
+
+def tell(line: str, *written: Path | None) -> None:
+    """Print a line on standard output, or on standard error if a file was written to the former."""
+    typer.echo(line, err=any(map(is_standard_output, written)))
 
 
 def subcommand() -> typer.Typer:

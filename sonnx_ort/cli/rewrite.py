@@ -19,6 +19,7 @@ from sonnx_ort.cli.options import (
     errors_as_sentences,
     examples,
     subcommand,
+    tell,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.files import Transfer
@@ -96,15 +97,18 @@ def rewrite(
             force=force,
         )
     if not quiet:
+        written = (output, record, certificate)
         but = "" if waivers is None else f", except for the violations that '{waivers}' waives"
-        typer.echo(f"{output}: written; it enforces the profile in every run{but}")
+        tell(f"{output}: written; it enforces the profile in every run{but}", *written)
         if record is not None:
-            typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` compares it")
+            compared = f"`sonnx-ort verify {output} {record}` compares it"
+            tell(f"{record}: written; {compared}", *written)
         if certified is not None:
             proved, guarded = (len(certified.content[kind]) for kind in ("obligations", "guarded"))
             unknown = len(certified.unknown)
             left = f", {unknown:,} left to unknown guards" if unknown else ""
-            typer.echo(
+            tell(
                 f"{certificate}: written; {proved:,} obligations by proof, {guarded:,} by guards"
-                f"{left}"
+                f"{left}",
+                *written,
             )

@@ -24,7 +24,7 @@ from sonnx_ort.cli.options import (
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import array_file, external_locations, refuse_inputs
+from sonnx_ort.files import array_file, external_locations, refuse_inputs, writing
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT, Backend
@@ -133,7 +133,8 @@ def save_outputs(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, tensor in zip(paths, outputs.values(), strict=True):
-            np.save(path, tensor, allow_pickle=False)
+            with writing(path) as file:
+                np.save(file, tensor, allow_pickle=False)
     except OSError as error:
         raise SonnxError(f"'{folder}' cannot be written: {error}") from error
     return paths
