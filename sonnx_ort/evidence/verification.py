@@ -177,7 +177,7 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """Whether it is a recorded model, and a new analysis gives the same."""
+        """Whether it is the model that the record is of, and a new analysis gives the same."""
         return not self.differences
 
     def lines(self) -> Iterator[str]:
@@ -192,15 +192,19 @@ class Verification:
         yield "no difference" if self.kept else f"{count} difference{'' if count == 1 else 's'}"
 
 
-def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Verification:
-    """Verify that a record has a model, and that a new analysis gives what the record says.
+def verify(
+    model: str | os.PathLike[str], record: str | os.PathLike[str], *, original: bool = False
+) -> Verification:
+    """Verify that a record is of a model, and that a new analysis gives what the record says.
 
-    The recorded options apply. For the original of a rewritten model, the rewrite is repeated too,
-    and compared; no file is written.
+    The record of a rewrite is of the rewritten model: its original enforces nothing, so that it
+    counts only if it is asked for. Then the rewrite is repeated too, and compared; no file is
+    written. The recorded options apply.
 
     Args:
         model: The model's file.
         record: The file that `rewrite_file` or `check` wrote as `record`.
+        original: Whether the model is the one that the record's model was rewritten from.
 
     Returns:
         Which model it is, and what differs.
@@ -221,9 +225,24 @@ def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Ver
             None, (f"the model: its SHA-256 is {sha256}, but the record has {known}",)
         )
     recorded_as, recorded = by_digest[sha256]
+    # Where there was nothing to enforce, the record has one model twice.
+    if len(by_digest) > 1 and (wrong := _mistaken(recorded_as, original=original)):
+        return Verification(recorded_as, (wrong,))
     with collector_paused():
         differences = tuple(_differences(path, Path(record), stored, recorded, recorded_as))
     return Verification(recorded_as, differences, tuple(_other_versions(stored)))
+
+
+def _mistaken(recorded_as: RecordedAs, *, original: bool) -> str:
+    """What is wrong if the model is the other one of a record; empty if it is the right one."""
+    if original and recorded_as is RecordedAs.REWRITTEN:
+        return "the model: it is the rewritten one, but the original is to be verified"
+    if not original and recorded_as is RecordedAs.ORIGINAL:
+        return (
+            "the model: it is the original, which enforces nothing; verify the rewritten model, or "
+            "add --original (in Python, original=True)"
+        )
+    return ""
 
 
 def _differences(

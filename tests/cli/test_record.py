@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from support.command import command
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
 
 @pytest.fixture
@@ -33,14 +33,50 @@ def test_rewrite_says_that_it_wrote_a_record(model: Path) -> None:
     )
 
 
+ORIGINAL = ["model.onnx", "--original"]
+REWRITTEN = ["enforced.onnx"]
+
+
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("model.onnx", "the original model"), ("enforced.onnx", "the rewritten model")],
+    ("name", "said"), [(ORIGINAL, "the original model"), (REWRITTEN, "the rewritten model")]
 )
-def test_kept_record(model: Path, record: Path, name: str, said: str) -> None:
-    done = command("verify", model.with_name(name), record)
+def test_kept_record(model: Path, record: Path, name: list[str], said: str) -> None:
+    file, *options = name
+    done = command("verify", model.with_name(file), record, *options)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"this is {said} of the record\nno difference\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            ["model.onnx"],
+            "this is the original model of the record\ndiffers: the model: it is the original, "
+            "which enforces nothing; verify the rewritten model, or add --original (in Python, "
+            "original=True)\n1 difference\n",
+        ),
+        (
+            ["enforced.onnx", "--original"],
+            "this is the rewritten model of the record\ndiffers: the model: it is the rewritten "
+            "one, but the original is to be verified\n1 difference\n",
+        ),
+    ],
+)
+def test_the_other_model_of_a_record_differs(
+    model: Path, record: Path, name: list[str], said: str
+) -> None:
+    file, *options = name
+    done = command("verify", model.with_name(file), record, *options)
+    assert (done.returncode, done.stdout, done.stderr) == (1, said, "")
+
+
+@pytest.mark.parametrize("options", [[], ["--original"]])
+def test_model_without_anything_to_enforce_is_both(tmp_path: Path, options: list[str]) -> None:
+    model, target, record = (tmp_path / name for name in ("m.onnx", "e.onnx", "record.json"))
+    onnx.save(parse("(float[3] x) => (float[3] y) { y = Relu(x) }"), model)
+    command("rewrite", model, "-o", target, "--record", record)
+    assert command("verify", target, record, *options).returncode == 0
 
 
 def test_other_model(model: Path, record: Path) -> None:
@@ -60,7 +96,7 @@ def test_unusable_record(model: Path) -> None:
 
 
 def test_quiet_verification(model: Path, record: Path) -> None:
-    done = command("verify", model, record, "--quiet")
+    done = command("verify", model, record, "--quiet", "--original")
     assert (done.returncode, done.stdout) == (0, "")
 
 

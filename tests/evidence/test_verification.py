@@ -38,7 +38,7 @@ def made(request, tmp_path) -> tuple[Path, Path, Path]:
 
 def test_original_is_kept(made):
     source, _, record = made
-    found = sonnx_ort.verify(source, record)
+    found = sonnx_ort.verify(source, record, original=True)
     assert found == verification.Verification(RecordedAs.ORIGINAL, ())
     assert found.kept
 
@@ -70,7 +70,7 @@ def test_one_changed_byte_is_noticed(made):
     content = bytearray(source.read_bytes())
     content[-1] ^= 1
     source.write_bytes(content)
-    assert not sonnx_ort.verify(source, record).kept
+    assert not sonnx_ort.verify(source, record, original=True).kept
 
 
 def test_model_that_had_nothing_to_enforce_is_the_original(tmp_path):
@@ -84,7 +84,7 @@ def test_recorded_check_is_kept(tmp_path):
     source, record = tmp_path / "model.onnx", tmp_path / "record.json"
     onnx.save(parse(BROKEN), source)
     sonnx_ort.check(source, record=record)
-    assert sonnx_ort.verify(source, record).kept
+    assert sonnx_ort.verify(source, record, original=True).kept
 
 
 @pytest.mark.parametrize("recorded", ["nothing", None, "do something else"])
@@ -106,13 +106,13 @@ def test_what_could_be_mended_when_it_was_recorded_is_not_compared(tmp_path, rec
 
     change_report(document, change)
     rewrite_record(record, document)
-    assert sonnx_ort.verify(source, record).kept
+    assert sonnx_ort.verify(source, record, original=True).kept
 
 
 def test_obligation_that_is_decided_otherwise_is_told_of(made, monkeypatch):
     source, _, record = made
     monkeypatch.setattr(SameShape, "judge", lambda *_: at_run_time("it may rain"))
-    differences = sonnx_ort.verify(source, record).differences
+    differences = sonnx_ort.verify(source, record, original=True).differences
     assert (
         "Div.float.R1 at Div 'divide': status recorded as 'proved', today 'runtime'" in differences
     )
@@ -125,7 +125,7 @@ def test_obligation_that_is_gone_and_one_that_is_new_are_told_of(made):
     document = json.loads(record.read_text(encoding="utf-8"))
     change_report(document, rename_first_obligation)
     rewrite_record(record, document)
-    differences = sonnx_ort.verify(source, record).differences
+    differences = sonnx_ort.verify(source, record, original=True).differences
     assert "Div.float.R2 at Div 'other': recorded as proved, and not found today" in differences
     assert "Div.float.R2 at Div 'divide': proved today, and not recorded" in differences
 
@@ -156,7 +156,7 @@ def test_claim_that_does_not_follow_is_told_of(made):
     document = json.loads(record.read_text(encoding="utf-8"))
     document["declarations"]["claims"][0]["reasoning"] = "It is so."
     rewrite_record(record, document)
-    assert sonnx_ort.verify(source, record).differences == (
+    assert sonnx_ort.verify(source, record, original=True).differences == (
         "the record: its claims do not follow from its reports",
     )
 
@@ -165,7 +165,7 @@ def test_record_that_was_laid_out_otherwise_is_kept(made):
     source, _, record = made
     document = json.loads(record.read_text(encoding="utf-8"))
     record.write_text(json.dumps(document, sort_keys=True), encoding="utf-8")
-    assert sonnx_ort.verify(source, record).kept
+    assert sonnx_ort.verify(source, record, original=True).kept
 
 
 def test_finding_and_operator_that_differ_are_told_of(made):
@@ -179,7 +179,7 @@ def test_finding_and_operator_that_differ_are_told_of(made):
     change_report(document, change)
     rewrite_record(record, document)
     standing = "extent enforced, standing a draft"
-    assert sonnx_ort.verify(source, record).differences == (
+    assert sonnx_ort.verify(source, record, original=True).differences == (
         "finding recorded, and not found today: restriction GR2, place value 'q', detail no type",
         f"operator recorded, and not found today: operator Div, nodes 7, {standing}",
         f"operator found today, and not recorded: operator Div, nodes 1, {standing}",
@@ -196,7 +196,7 @@ def test_rewriting_that_gives_another_model_is_told_of(tmp_path, monkeypatch):
         "of",
         lambda *given, **more: original_choices(*given[:3], "native", **more),
     )
-    first, *others = sonnx_ort.verify(source, record).differences
+    first, *others = sonnx_ort.verify(source, record, original=True).differences
     assert first.startswith("rewriting it today gives another model: SHA-256 recorded as ")
     (gone,) = others
     assert gone.startswith(
@@ -215,7 +215,7 @@ def test_rewriting_that_fails_today_is_told_of(tmp_path):
     ancestor["hashes"][0]["content"] = digest
     rewrite_record(record, document)
     assert (
-        sonnx_ort.verify(source, record)
+        sonnx_ort.verify(source, record, original=True)
         .differences[-1]
         .startswith("the model cannot be rewritten today: the model breaks the SONNX profile")
     )
@@ -226,7 +226,7 @@ def test_other_versions_are_told_of_and_make_no_difference(made):
     told = read_record(record)
     older = dataclasses.replace(told, versions={**told.versions, "onnx": "1.2.3"})
     record.write_text(cyclonedx(older), encoding="utf-8")
-    found = sonnx_ort.verify(source, record)
+    found = sonnx_ort.verify(source, record, original=True)
     assert found.kept
     assert found.versions == (f"onnx: 1.2.3 when it was recorded, {onnx.__version__} today",)
 
@@ -238,9 +238,9 @@ def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
         "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
     )
     sonnx_ort.check(source, waivers=[waiver], record=record)
-    assert sonnx_ort.verify(source, record).kept
+    assert sonnx_ort.verify(source, record, original=True).kept
     monkeypatch.setattr(verification, "_today", lambda: dt.date(2100, 1, 1))
-    assert sonnx_ort.verify(source, record).differences == (
+    assert sonnx_ort.verify(source, record, original=True).differences == (
         "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",
     )
 
@@ -322,7 +322,7 @@ def test_waiver_of_a_rewriting_that_expired_since_is_told_of(made_with_a_waiver,
     source, _, record = made_with_a_waiver
     for module in (verification, waivers):
         monkeypatch.setattr(module, "_today", lambda: dt.date(2100, 1, 1))
-    assert sonnx_ort.verify(source, record).differences == (
+    assert sonnx_ort.verify(source, record, original=True).differences == (
         "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",
         f"the model cannot be rewritten today: {EXPIRED}",
     )
@@ -346,7 +346,7 @@ def with_data(tmp_path):
 
 def test_models_with_external_data_are_kept(with_data):
     source, target, record = with_data
-    assert sonnx_ort.verify(source, record).kept
+    assert sonnx_ort.verify(source, record, original=True).kept
     assert sonnx_ort.verify(target, record).kept
 
 
@@ -368,7 +368,7 @@ def test_external_data_that_differs_is_told_of(with_data):
 def test_external_data_that_is_gone_is_told_of(with_data):
     source, _, record = with_data
     source.with_name("w.bin").unlink()
-    (difference,) = sonnx_ort.verify(source, record).differences
+    (difference,) = sonnx_ort.verify(source, record, original=True).differences
     assert "its external data" in difference
     assert "is missing" in difference
 
@@ -386,7 +386,7 @@ def test_file_that_is_no_record(made, content, message):
     source, _, record = made
     record.write_text(content, encoding="utf-8")
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.verify(source, record)
+        sonnx_ort.verify(source, record, original=True)
     assert str(caught.value).startswith(f"'{record}' {message}")
 
 
@@ -394,7 +394,7 @@ def test_record_that_was_altered_is_refused(made):
     source, _, record = made
     record.write_text(record.read_text(encoding="utf-8").replace("proved", "waived", 1), "utf-8")
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.verify(source, record)
+        sonnx_ort.verify(source, record, original=True)
     assert str(caught.value) == (
         f"'{record}' was changed after it was written: its serial number does not match its content"
     )
@@ -406,7 +406,7 @@ def test_record_with_a_part_missing_is_refused(made):
     del document["declarations"]["evidence"]
     rewrite_record(record, document)
     with pytest.raises(sonnx_ort.SonnxError, match="is not a complete record of sonnx_ort"):
-        sonnx_ort.verify(source, record)
+        sonnx_ort.verify(source, record, original=True)
 
 
 def test_record_in_another_form_is_refused(made):
@@ -415,7 +415,7 @@ def test_record_in_another_form_is_refused(made):
     document["metadata"]["properties"][0]["value"] = "sonnx_ort.record/2"
     rewrite_record(record, document)
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.verify(source, record)
+        sonnx_ort.verify(source, record, original=True)
     assert str(caught.value) == (
         f"'{record}' is a record in the format sonnx_ort.record/2, but this version reads "
         "sonnx_ort.record/1"
@@ -427,4 +427,4 @@ def test_missing_file(made, missing):
     source, _, record = made
     (source if missing == "model" else record).unlink()
     with pytest.raises(sonnx_ort.SonnxError, match=r"cannot be read|there is no file"):
-        sonnx_ort.verify(source, record)
+        sonnx_ort.verify(source, record, original=True)
