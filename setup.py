@@ -1,5 +1,6 @@
 """What pyproject.toml cannot say of the wheel: its bill of materials, and its compiled kernels."""
 
+import hashlib
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from setuptools.command.egg_info import egg_info
 
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 """That of a library; it is no module of Python, so that one serves every version of it."""
+
+DIGEST = ".sha256"
+"""That of the file with the digest of a library."""
 
 OPTIONS = (
     ["/std:c++17", "/O2", "/fp:precise"]
@@ -30,6 +34,23 @@ class BuildKernels(build_ext):
     def get_ext_filename(self, fullname: str) -> str:
         """The file of the library."""
         return str(Path(*fullname.split("."))) + SUFFIX
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile the library, and write its digest beside it: it is compared before loading."""
+        super().build_extension(ext)
+        library = Path(self.get_ext_fullpath(ext.name))
+        digest = hashlib.sha256(library.read_bytes()).hexdigest()
+        library.with_suffix(DIGEST).write_text(f"{digest}\n", "ascii")
+
+    def copy_extensions_to_source(self) -> None:
+        """Copy the library and its digest to where an editable installation finds them."""
+        super().copy_extensions_to_source()
+        package = self.get_finalized_command("build_py")
+        for ext in self.extensions:
+            folder = package.get_package_dir(ext.name.rpartition(".")[0])
+            built = Path(self.build_lib, self.get_ext_filename(ext.name)).with_suffix(DIGEST)
+            if built.is_file():
+                shutil.copy(built, Path(folder, built.name))
 
     def get_export_symbols(self, ext: Extension) -> list[str]:
         """What ONNX Runtime calls."""

@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import hashlib
 import sys
 from pathlib import Path
 
@@ -14,19 +15,32 @@ LIBRARY = Path(__file__).with_name(f"sonnx_ort_kernels{_SUFFIX}")
 """Where the installation puts the library."""
 
 
+_DIGEST = ".sha256"
+"""How the name of the file ends that holds the digest of the library, beside it."""
+
+
 def kernels_library() -> Path:
     """Find the library of the compiled kernels.
+
+    Its digest is compared before it is loaded: a damaged library would end the process.
 
     Any language registers it: by `RegisterCustomOpsLibrary_V2` in C, `registerCustomOpLibrary` in
     Java, `RegisterCustomOpLibrary` in C#, or `register_custom_ops_library` in Python.
 
     Raises:
-        SonnxError: It was not built, because there was no C++ compiler, or with other rules.
+        SonnxError: It was not built, because there was no C++ compiler, or with other rules; or it
+            is not the file that was built.
     """
     if not LIBRARY.is_file():
         raise SonnxError(
             f"the compiled kernels are not there ('{LIBRARY}'): install a C++17 compiler, such as "
             "g++ or clang++, and install sonnx_ort again, or use another backend"
+        )
+    digest = LIBRARY.with_suffix(_DIGEST)
+    if not _is_intact(LIBRARY, digest, _state(LIBRARY), _state(digest)):
+        raise SonnxError(
+            f"the compiled kernels of '{LIBRARY}' are not those that the installation built, by "
+            f"the digest in '{digest.name}'; install sonnx_ort again"
         )
     if _table_of(LIBRARY) != table_digest():
         raise SonnxError(
@@ -34,6 +48,26 @@ def kernels_library() -> Path:
             "install sonnx_ort again"
         )
     return LIBRARY
+
+
+def _state(file: Path) -> tuple[int, int, int] | None:
+    """What changes if a file does; None if there is none."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@functools.lru_cache(maxsize=1)
+def _is_intact(library: Path, digest: Path, *_states: tuple[int, int, int] | None) -> bool:
+    """Whether a library has its digest; read again only if one of the two files changes."""
+    try:
+        expected = digest.read_bytes().split()
+        found = hashlib.sha256(library.read_bytes()).hexdigest().encode()
+    except OSError:
+        return False
+    return expected == [found]
 
 
 @functools.cache

@@ -204,7 +204,7 @@ def record_of(folder: Path) -> Distribution:
     ("library", "outcome", "detail"),
     [
         (None, Outcome.NOT_CHECKED, "the compiled kernels are not there"),
-        (b"of another profile", Outcome.FAILED, "were not made of the rules of this sonnx_ort"),
+        (b"cut", Outcome.FAILED, "are not those that the installation built"),
     ],
     ids=["no library", "another library"],
 )

@@ -1,5 +1,6 @@
 """Where the library of the compiled kernels is, and that it is of the rules of this package."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.custom_ops.compiled import library
 from sonnx_ort.custom_ops.compiled.table import table, table_digest
+from support.child import run_python
 
 TABLE = Path(__file__).resolve().parents[3] / "custom_ops/compiled/operators.inc"
 
@@ -25,12 +27,65 @@ def test_missing_library_is_named_with_what_to_do(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"no library"], ids=["empty", "text"])
-def test_unreadable_library_is_refused(tmp_path, monkeypatch, content):
+CALLS = """
+import onnx.parser, sonnx_ort, sys
+from pathlib import Path
+from sonnx_ort.custom_ops.compiled import library
+
+MODEL = onnx.parser.parse_model(
+    '<ir_version: 9, opset_import: ["": 17]> g (float[n] x) => (float[n] y) { y = Div(x, x) }'
+)
+CALLS = (
+    sonnx_ort.kernels_library,
+    lambda: sonnx_ort.register(backend="compiled"),
+    lambda: sonnx_ort.InferenceSession(MODEL, backend="compiled"),
+)
+whole = library.LIBRARY.read_bytes()
+DAMAGED = (
+    b"", b"no library", whole[: len(whole) // 3], whole[:-1] + bytes([whole[-1] ^ 1]),
+    bytes(len(whole)),
+)
+library.LIBRARY = Path(LIBRARY)
+for content in DAMAGED:
+    library.LIBRARY.write_bytes(content)
+    for call in CALLS:
+        try:
+            call()
+        except sonnx_ort.SonnxError as error:
+            print(error)
+"""
+
+
+def test_damaged_library_is_refused_before_it_is_loaded(tmp_path):
+    path = tmp_path / library.LIBRARY.name
+    shutil.copy(library.LIBRARY.with_suffix(".sha256"), tmp_path)
+    done = run_python(f"LIBRARY = {str(path)!r}", CALLS)
+    told = (
+        f"the compiled kernels of '{path}' are not those that the installation built, by the "
+        "digest in 'sonnx_ort_kernels.sha256'; install sonnx_ort again\n"
+    )
+    assert (done.exit_status, done.stdout) == (0, told * 15), str(done)
+
+
+@pytest.mark.parametrize("digest", [None, b"", b"0" * 64, b"\xff"])
+def test_library_without_its_digest_is_refused(tmp_path, monkeypatch, digest):
     path = tmp_path / "other.so"
-    path.write_bytes(content)
+    shutil.copy(library.LIBRARY, path)
+    if digest is not None:
+        path.with_suffix(".sha256").write_bytes(digest)
     monkeypatch.setattr(library, "LIBRARY", path)
-    with pytest.raises(sonnx_ort.SonnxError, match="were not made of the rules of this sonnx_ort"):
+    with pytest.raises(sonnx_ort.SonnxError, match=r"by the digest in 'other\.sha256'"):
+        library.kernels_library()
+
+
+def test_library_that_is_damaged_later_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / library.LIBRARY.name
+    for file in (library.LIBRARY, library.LIBRARY.with_suffix(".sha256")):
+        shutil.copy(file, tmp_path)
+    monkeypatch.setattr(library, "LIBRARY", path)
+    assert library.kernels_library() == path
+    path.write_bytes(b"")
+    with pytest.raises(sonnx_ort.SonnxError, match="are not those that the installation built"):
         library.kernels_library()
 
 
