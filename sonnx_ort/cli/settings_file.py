@@ -4,11 +4,11 @@ It is `sonnx-ort.toml`, or a `pyproject.toml` with a table `[tool.sonnx-ort]`.
 """
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.reading import toml_of
 
 OWN_FILE = "sonnx-ort.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -24,9 +24,14 @@ def nearest(model: Path) -> Path | None:
         own, project = near / OWN_FILE, near / PROJECT_FILE
         if own.is_file():
             return own
-        if project.is_file() and TABLE in read_document(project).get("tool", {}):
+        if project.is_file() and _has_settings(read_document(project)):
             return project
     return None
+
+
+def _has_settings(document: dict[str, Any]) -> bool:
+    tools = document.get("tool")
+    return isinstance(tools, dict) and TABLE in tools
 
 
 def is_folder(path: str | Path) -> bool:
@@ -42,6 +47,6 @@ def read_document(path: Path) -> dict[str, Any]:
         SonnxError: It cannot be read, or is no TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return toml_of(path)
+    except SonnxError as error:
         raise SonnxError(f"settings in '{path}' cannot be read: {error}") from error

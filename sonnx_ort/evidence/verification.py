@@ -49,6 +49,7 @@ from sonnx_ort.pipeline import (
     plan,
     require_serializable,
 )
+from sonnx_ort.reading import json_of
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any
@@ -60,14 +61,7 @@ def read_record(path: Path) -> Record:
     Raises:
         SonnxError: It cannot be read, is not a record, or was altered.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SonnxError(f"there is no file '{path}'") from error
-    except OSError as error:
-        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise SonnxError(f"'{path}' is not JSON: {error}") from error
+    document = json_of(path)
     try:
         found = _options(document)["format"]
         altered = document["serialNumber"] != serial_number(document)
@@ -90,7 +84,7 @@ def read_record(path: Path) -> Record:
 
 def follows(record: Record, path: Path) -> bool:
     """Whether a file contains exactly what follows from the reports in it."""
-    written: object = json.loads(path.read_text(encoding="utf-8"))
+    written: object = json_of(path)
     return bool(written == json.loads(cyclonedx(record)))
 
 

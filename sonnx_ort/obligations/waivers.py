@@ -6,7 +6,6 @@
 import datetime as dt
 import json
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -16,6 +15,7 @@ from typing import Any
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.reading import toml_of
 
 _REQUIRED = ("rule", "node", "reason", "who", "until")
 _OF_ONE = ("node", "path")
@@ -130,7 +130,7 @@ def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
     if not isinstance(source, str | os.PathLike):
         return tuple(source)
     path = Path(source)
-    document = _parse(path)
+    document = toml_of(path)
     entries = document.pop("waiver", [])
     if document:
         raise SonnxError(f"'{path}': '{next(iter(document))}' is unknown; write [[waiver]] tables")
@@ -140,17 +140,6 @@ def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
         _from_table(entry, f"'{path}', entry {number}")
         for number, entry in enumerate(entries, start=1)
     )
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_bytes().decode())
-    except FileNotFoundError as error:
-        raise SonnxError(f"there is no file '{path}'") from error
-    except OSError as error:
-        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise SonnxError(f"'{path}' is not TOML: {error}") from error
 
 
 def _from_table(table: object, origin: str) -> Waiver:

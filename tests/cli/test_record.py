@@ -52,14 +52,18 @@ def test_kept_record(model: Path, record: Path, name: list[str], said: str) -> N
     [
         (
             ["model.onnx"],
-            "this is the original model of the record\ndiffers: the model: it is the original, "
-            "which enforces nothing; verify the rewritten model, or add --original (in Python, "
-            "original=True)\n1 difference\n",
+            (
+                "this is the original model of the record\ndiffers: the model: it is the original, "
+                "which enforces nothing; verify the rewritten model, or add --original (in Python, "
+                "original=True)\n1 difference\n"
+            ),
         ),
         (
             ["enforced.onnx", "--original"],
-            "this is the rewritten model of the record\ndiffers: the model: it is the rewritten "
-            "one, but the original is to be verified\n1 difference\n",
+            (
+                "this is the rewritten model of the record\ndiffers: the model: it is the "
+                "rewritten one, but the original is to be verified\n1 difference\n"
+            ),
         ),
     ],
 )

@@ -185,7 +185,7 @@ def test_file_that_is_not_there(file: Path) -> None:
 def test_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(SonnxError) as caught:
         read_waivers(tmp_path)
-    assert str(caught.value) == f"'{tmp_path}' cannot be read: Is a directory"
+    assert str(caught.value) == f"'{tmp_path}' is a folder; give a file"
 
 
 def test_waivers_that_are_in_no_file_are_given_as_they_are() -> None:

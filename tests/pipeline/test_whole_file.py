@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import writing, write_text
+from sonnx_ort.files import write_text, writing
 
 
 @pytest.fixture
