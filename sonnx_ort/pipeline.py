@@ -35,9 +35,11 @@ from sonnx_ort.enforcing.python.recognition import (
 )
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
-from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.external_data import external_tensors, load_external_data
+from sonnx_ort.loading.nesting import may_be_too_deep, require_readable
 from sonnx_ort.loading.serialization import serializable, serialize
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.validity import checkable
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.identity import identify
 from sonnx_ort.obligations.report import Report
@@ -122,7 +124,11 @@ class Enforced:
     original: onnx.ModelProto
 
     def to_proto(self) -> onnx.ModelProto:
-        """The model as a protocol buffer of its own; external data stays external."""
+        """The model as a protocol buffer of its own; external data stays external.
+
+        Raises:
+            InvalidModel: It nests too deep for readers.
+        """
         if not self.unchanged:
             return _proto_of(self.model, self.original)
         proto = onnx.ModelProto()
@@ -132,8 +138,8 @@ class Enforced:
     def to_complete_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own, with the external data of its folder."""
         proto = self.to_proto()
-        if self.folder is not None and any(external_tensors(proto)):
-            onnx.load_external_data_for_model(proto, str(self.folder))
+        if self.folder is not None:
+            load_external_data(list(external_tensors(proto)), self.folder)
         return proto
 
 
@@ -369,8 +375,11 @@ def reference_of(model: bytes) -> onnx.ModelProto:
 
 def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
     """A model as a protocol buffer of its own, with what the graph library has no place for."""
+    made = serialize(model)
+    if may_be_too_deep(made):
+        require_readable(checkable(made))
     proto = onnx.ModelProto()
-    proto.CopyFrom(serialize(model))
+    proto.CopyFrom(made)
     proto.training_info.extend(original.training_info)
     return proto
 

@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import inliner
-from onnx.external_data_helper import load_external_data_for_model
 
 from sonnx_ort.auditing.audited_node import Audited
 from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
@@ -26,6 +25,7 @@ from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, Setting
 from sonnx_ort.enforcing.native.record import read_enforcement
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import load_canonical
+from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
 from sonnx_ort.options import PROFILE, choose, choose_demands
@@ -199,10 +199,7 @@ def _without_functions(source: ReadModel) -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(source.proto)
     if source.folder is not None:
-        try:
-            load_external_data_for_model(model, str(source.folder))
-        except Exception as error:
-            raise SonnxError(f"the external data cannot be read: {error}") from error
+        load_external_data(list(external_tensors(model)), source.folder)
     if not model.functions:
         return model
     try:

@@ -6,16 +6,17 @@ unexpected is left to the regular parser.
 
 import enum
 import math
-from collections.abc import Iterator
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import NamedTuple
 
 import onnx
-import onnx_ir as ir
-from onnx.external_data_helper import ExternalDataInfo, uses_external_data
+from onnx.external_data_helper import uses_external_data
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.elements import KNOWN_TYPES, bytes_of
 from sonnx_ort.loading.traversal import all_tensors
 
 
@@ -24,61 +25,180 @@ def external_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     yield from filter(uses_external_data, all_tensors(proto))
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where the elements of a tensor lie: the bytes of a file from an offset on."""
+
+    tensor: str
+    location: str
+    offset: int
+    size: int
+
+
+def check_references(proto: onnx.ModelProto) -> None:
+    """Check what a model says about external data, whether its files exist or not.
+
+    Raises:
+        InvalidModel: A location is absolute or leads outside the folder, an entry is unknown or
+            there twice, or a number does not fit.
+    """
+    for tensor in external_tensors(proto):
+        reference_of(tensor)
+
+
 def check_external_data(proto: onnx.ModelProto, folder: Path | None) -> None:
     """Check that all external data exists inside the model's folder.
 
     Without a folder, the files themselves are not checked.
 
     Raises:
-        InvalidModel: A location is absolute or leads outside the folder, or a file is missing or
-            too short.
+        InvalidModel: As for `check_references`; or a file is missing, is not readable, or is too
+            short.
     """
     for tensor in external_tensors(proto):
-        info = _information(tensor)
-        _check_location(tensor.name, info.location)
+        reference = reference_of(tensor)
         if folder is not None:
-            _check_file(tensor.name, info, folder)
+            _check_file(reference, folder)
 
 
-def _information(tensor: onnx.TensorProto) -> ExternalDataInfo:
-    try:
-        return ExternalDataInfo(tensor)
-    except ValueError as error:
-        raise _unusable(tensor) from error
+def load_external_data(tensors: Iterable[onnx.TensorProto], folder: Path) -> None:
+    """Load the elements of tensors into these, in place.
+
+    onnx would load all of a file that is longer than a tensor without a length.
+
+    Raises:
+        InvalidModel: A reference is wrong, or a file cannot be read or is too short.
+    """
+    for tensor in tensors:
+        reference = reference_of(tensor)
+        _check_file(reference, folder)
+        with (folder / reference.location).open("rb") as file:
+            file.seek(reference.offset)
+            tensor.raw_data = file.read(reference.size)
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
 
 
-def _unusable(tensor: onnx.TensorProto) -> InvalidModel:
-    return InvalidModel(
-        f"tensor '{tensor.name}': its external data has no usable offset and length; export the "
-        "model again"
-    )
+_KEYS = ("location", "offset", "length", "checksum")
+"""What ONNX Runtime knows."""
+
+_MOST_DIGITS = 18
+"""A number of so many digits is below the largest that 64 bits hold."""
 
 
-def _check_location(name: str, location: str) -> None:
+def reference_of(tensor: onnx.TensorProto) -> Reference:
+    """Where the external data of a tensor lies.
+
+    Raises:
+        InvalidModel: As for `check_references`.
+    """
+    entries: dict[str, str] = {}
+    for entry in tensor.external_data:
+        if entry.key not in _KEYS:
+            raise _unusable(
+                tensor, f"has an unknown entry {_shown(entry.key)}; write only {', '.join(_KEYS)}"
+            )
+        if entry.key in entries:
+            raise _unusable(tensor, f"has the entry '{entry.key}' twice; write it once")
+        entries[entry.key] = entry.value
+    location = entries.get("location", "")
+    _check_location(tensor, location)
+    if any(len(getattr(tensor, field)) for field in _ELEMENTS):
+        raise _unusable(tensor, "stands beside elements in the model; keep one of them")
+    offset, size = _number(tensor, entries, "offset") or 0, _size(tensor)
+    length = _number(tensor, entries, "length")
+    if length not in (None, size):
+        raise _unusable(
+            tensor,
+            f"has {length} bytes, but {size} are needed for the shape {list(tensor.dims)}; export "
+            "the model again",
+        )
+    return Reference(tensor.name, location, offset, size)
+
+
+_ELEMENTS = tuple(
+    field.name
+    for field in onnx.TensorProto.DESCRIPTOR.fields
+    if field.name.endswith("_data") and field.name != "external_data"
+)
+"""The fields of a tensor that hold elements."""
+
+
+def _number(tensor: onnx.TensorProto, entries: Mapping[str, str], key: str) -> int | None:
+    """An entry that is a number, written as ONNX Runtime reads it; None if there is none."""
+    text = entries.get(key)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise _unusable(
+            tensor,
+            f"has the {key} {_shown(text)}, which is no number of bytes; export the model again",
+        )
+    return int(text)
+
+
+def _size(tensor: onnx.TensorProto) -> int:
+    if any(size < 0 for size in tensor.dims):
+        raise _unusable(tensor, f"is for a negative size: {list(tensor.dims)}")
+    if tensor.data_type not in KNOWN_TYPES:
+        raise _unusable(
+            tensor,
+            f"is for the element type {tensor.data_type}, which this installation does not know; "
+            "upgrade onnx and onnx-ir, or export the model again",
+        )
+    return bytes_of(math.prod(tensor.dims), tensor.data_type)
+
+
+def _check_location(tensor: onnx.TensorProto, location: str) -> None:
     pure = (PurePosixPath(location), PureWindowsPath(location))
     if not location or any(p.is_absolute() or p.drive or ".." in p.parts for p in pure):
         raise InvalidModel(
-            f"tensor '{name}': its external data '{location}' lies outside the model's folder; "
-            "external data must lie in that folder or below it"
+            f"tensor '{tensor.name}': its external data {_shown(location)} lies outside the "
+            "model's folder; external data must lie in that folder or below it"
+        )
+    if not location.isprintable():
+        raise _unusable(
+            tensor, f"has the location {_shown(location)}, which no file should have; rename it"
         )
 
 
-def _check_file(name: str, info: ExternalDataInfo, folder: Path) -> None:
-    path = folder / info.location
-    if not path.is_file():
+_LONGEST_SHOWN = 80
+
+
+def _shown(text: str) -> str:
+    """A text of a model in an error: in quotes, and not too long."""
+    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    return f"'{shown}'" if shown.isprintable() else ascii(shown)
+
+
+def _unusable(tensor: onnx.TensorProto, reason: str) -> InvalidModel:
+    return InvalidModel(f"tensor '{tensor.name}': its external data {reason}")
+
+
+def _check_file(reference: Reference, folder: Path) -> None:
+    path = folder / reference.location
+    subject = f"tensor '{reference.tensor}': its external data {_shown(str(path))}"
+    try:
+        status = path.stat()
+        inside = path.resolve().is_relative_to(folder.resolve())
+    except FileNotFoundError as error:
+        raise InvalidModel(f"{subject} is missing; keep it beside the model") from error
+    except (OSError, RuntimeError) as error:  # the latter for a link that leads to itself
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InvalidModel(f"{subject} cannot be read: {reason}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise InvalidModel(f"{subject} is no file; put the file itself there")
+    if not inside:
         raise InvalidModel(
-            f"tensor '{name}': its external data '{path}' is missing; keep it beside the model"
+            f"{subject} is a link that leads outside the model's folder; put the file itself there"
         )
-    if not path.resolve().is_relative_to(folder.resolve()):
+    if not os.access(path, os.R_OK):
+        raise InvalidModel(f"{subject} cannot be read: Permission denied")
+    needed = reference.offset + reference.size
+    if status.st_size < needed:
         raise InvalidModel(
-            f"tensor '{name}': its external data '{path}' is a link that leads outside the "
-            "model's folder; put the file itself there"
-        )
-    needed = (info.offset or 0) + (info.length or 0)
-    if path.stat().st_size < needed:
-        raise InvalidModel(
-            f"tensor '{name}': its external data '{path}' ends at byte {path.stat().st_size}, "
-            f"but the tensor reaches to byte {needed}; the file is truncated"
+            f"{subject} ends at byte {status.st_size}, but the tensor reaches to byte {needed}; "
+            "the file is truncated"
         )
 
 
@@ -200,29 +320,6 @@ def _reference(model: memoryview, tensor: _Field, location: str) -> bytes | None
     refer(proto, location, offset, length)
     content: bytes = proto.SerializeToString()
     return content
-
-
-class Place(NamedTuple):
-    """Where the bytes of a tensor are."""
-
-    location: str
-    offset: int
-    length: int
-
-
-def place_of(tensor: onnx.TensorProto) -> Place:
-    """Where the external data of a tensor is; it reaches as far as the tensor, unless it says so.
-
-    Raises:
-        InvalidModel: The offset, the length or the location is unusable.
-    """
-    info = _information(tensor)
-    _check_location(tensor.name, info.location)
-    try:
-        length = ir.serde.deserialize_tensor(tensor).nbytes if info.length is None else info.length
-    except (ValueError, TypeError) as error:
-        raise _unusable(tensor) from error
-    return Place(info.location, info.offset or 0, length)
 
 
 def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:

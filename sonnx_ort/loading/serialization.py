@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.pauses import silenced
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, all_tensors
 
 _HELD = "sonnx_ort.type:"
 """How the denotation of an optional begins that stands for another type."""
@@ -69,7 +69,18 @@ def serialize(model: ir.Model) -> onnx.ModelProto:
     with serializable():
         proto = ir.to_proto(model)
     restore_types(proto)
+    write_metadata_once(proto)
     return proto
+
+
+def write_metadata_once(proto: onnx.ModelProto) -> None:
+    """Remove, in place, the second of the two copies of a tensor's metadata that onnx_ir writes."""
+    for tensor in all_tensors(proto):
+        entries = {entry.key: entry.value for entry in reversed(tensor.metadata_props)}
+        if len(entries) < len(tensor.metadata_props):
+            del tensor.metadata_props[:]
+            for key, value in reversed(entries.items()):
+                tensor.metadata_props.add(key=key, value=value)
 
 
 @contextmanager
@@ -91,8 +102,8 @@ def restore_types(proto: onnx.ModelProto) -> None:
     Args:
         proto: The model, serialized by the graph library.
     """
-    for declared in _types(proto):
-        for layer in _layers(declared):
+    for declared in layered_types(proto):
+        for layer in type_layers(declared):
             if layer.denotation.startswith(_HELD):
                 layer.ParseFromString(layer.denotation.removeprefix(_HELD).encode(_CHARACTERS))
 
@@ -106,7 +117,7 @@ def _innermost(error: BaseException) -> str:
 
 def _readable(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model, or a copy with only those types that the library knows."""
-    layers = [layer for declared in _types(proto) for layer in _layers(declared)]
+    layers = [layer for declared in layered_types(proto) for layer in type_layers(declared)]
     if any(layer.denotation.startswith(_HELD) for layer in layers):
         raise InvalidModel(
             f"the denotation of a type begins with '{_HELD}', which has a meaning in this package; "
@@ -116,12 +127,12 @@ def _readable(proto: onnx.ModelProto) -> onnx.ModelProto:
         return proto
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
-    for declared in _types(copy):
+    for declared in layered_types(copy):
         _hold(declared)
     return copy
 
 
-def _types(proto: onnx.ModelProto) -> Iterator[onnx.TypeProto]:
+def layered_types(proto: onnx.ModelProto) -> Iterator[onnx.TypeProto]:
     """Every type that a model declares of a value, or has as an attribute, but plain tensors."""
     return (
         kind for kind in _all_types(proto) if kind.denotation or not kind.HasField("tensor_type")
@@ -142,7 +153,7 @@ def _all_types(proto: onnx.ModelProto) -> Iterator[onnx.TypeProto]:
         yield from attribute.type_protos
 
 
-def _layers(declared: onnx.TypeProto) -> Iterator[onnx.TypeProto]:
+def type_layers(declared: onnx.TypeProto) -> Iterator[onnx.TypeProto]:
     """A type, the type of its elements or values, and so on."""
     while True:
         yield declared
@@ -163,7 +174,7 @@ def _is_unknown(layer: onnx.TypeProto) -> bool:
 
 def _hold(declared: onnx.TypeProto) -> None:
     """Replace, in place, what the library does not know, the innermost first."""
-    for layer in reversed(list(_layers(declared))):
+    for layer in reversed(list(type_layers(declared))):
         if _is_unknown(layer):
             held = layer.SerializeToString().decode(_CHARACTERS)
             values = onnx.TypeProto()
@@ -178,7 +189,7 @@ def _hold(declared: onnx.TypeProto) -> None:
 
 def _drop_shape(values: onnx.TypeProto) -> None:
     """Remove the shape of a map's values, which is not that of the map."""
-    for layer in _layers(values):
+    for layer in type_layers(values):
         for field in ("tensor_type", "sparse_tensor_type"):
             if layer.HasField(field):
                 getattr(layer, field).ClearField("shape")

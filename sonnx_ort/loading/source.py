@@ -8,7 +8,12 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.errors import InvalidModel
+from sonnx_ort.errors import InvalidModel, SonnxError
+from sonnx_ort.loading.external_data import check_references
+from sonnx_ort.loading.foreign_files import described
+from sonnx_ort.loading.nesting import require_readable
+from sonnx_ort.loading.serialization import write_metadata_once
+from sonnx_ort.reading import content_of
 
 ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model
 """The types in which a model can be given."""
@@ -35,13 +40,21 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
     A model object is not modified, and a `ReadModel` is returned unchanged.
 
     Raises:
-        InvalidModel: The file does not exist or is not an ONNX model.
+        InvalidModel: The file does not exist or is not an ONNX model, or what it says about
+            external data is wrong.
         TypeError: The argument has another type.
     """
+    if isinstance(model, ReadModel):
+        return model
+    made = _read(model)
+    check_references(made.proto)
+    return made
+
+
+def _read(model: ModelSource) -> ReadModel:
     match model:
-        case ReadModel():
-            return model
         case onnx.ModelProto():
+            require_readable(model)
             return ReadModel(model, None, _digest(_content(model)))
         case ir.Model():
             proto = _serialize(model)
@@ -51,7 +64,8 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
             return ReadModel(_parse(content), None, _digest(content))
         case str() | os.PathLike():
             path = Path(model)
-            return ReadModel(_parse_file(path), path.parent, _digest(path.read_bytes()))
+            content = _file(path)
+            return ReadModel(_parse_file(path, content), path.parent, _digest(content))
         case _:
             raise TypeError(
                 "a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, "
@@ -61,9 +75,11 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
 
 def _serialize(model: ir.Model) -> onnx.ModelProto:
     try:
-        return ir.to_proto(model)
+        proto = ir.to_proto(model)
     except Exception as error:
         raise InvalidModel(f"the onnx_ir.Model cannot be serialized: {error}") from error
+    write_metadata_once(proto)
+    return proto
 
 
 def _content(proto: onnx.ModelProto) -> bytes:
@@ -89,39 +105,43 @@ def _external_folder(model: ir.Model) -> Path | None:
 
 
 def _parse(content: bytes) -> onnx.ModelProto:
-    try:
-        proto = onnx.load_model_from_string(content)
-    except Exception as error:
-        raise InvalidModel(
-            f"the bytes are not a complete ONNX model ({len(content)} bytes: {error})"
-        ) from error
-    if not proto.HasField("graph"):
-        raise InvalidModel("the bytes are not a complete ONNX model: there is no graph")
-    return proto
+    if len(content) > LARGEST:
+        raise InvalidModel("the bytes are not an ONNX model: they are more than 2 GiB")
+    return _parsed(content, "the bytes are")
 
+
+def _parse_file(path: Path, content: bytes) -> onnx.ModelProto:
+    if len(content) > LARGEST:
+        raise InvalidModel(f"'{path}' is not an ONNX model: it is larger than 2 GiB")
+    return _parsed(content, f"'{path}' is", _TEXTS.get_format_from_file_extension(path.suffix))
+
+
+_TEXTS = onnx.serialization.registry
+"""Knows the endings of files that hold a model as text."""
 
 LARGEST = (1 << 31) - 1
 """The largest number of bytes that a message of protocol buffers has."""
 
 
-def _parse_file(path: Path) -> onnx.ModelProto:
+def _file(path: Path) -> bytes:
+    """The bytes of a file, but one more than a model can have at most."""
     try:
-        too_large = path.stat().st_size > LARGEST
-        proto = onnx.ModelProto() if too_large else onnx.load_model(path, load_external_data=False)
-    except FileNotFoundError as error:
-        raise InvalidModel(f"there is no file '{path}'") from error
-    except IsADirectoryError as error:
-        raise InvalidModel(f"'{path}' is a folder; give the model's file") from error
-    except OSError as error:
-        raise InvalidModel(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except Exception as error:
-        raise InvalidModel(
-            f"'{path}' is not a complete ONNX model ({error}); export it again"
-        ) from error
-    if too_large:
-        raise InvalidModel(f"'{path}' is not an ONNX model: it is larger than 2 GiB")
-    if not proto.HasField("graph"):
-        raise InvalidModel(
-            f"'{path}' is not a complete ONNX model (there is no graph); export it again"
-        )
-    return proto
+        return content_of(path, LARGEST + 1, wanted="the model's file")
+    except SonnxError as error:
+        raise InvalidModel(str(error)) from error
+
+
+def _parsed(content: bytes, subject: str, form: str | None = None) -> onnx.ModelProto:
+    try:
+        proto = onnx.load_model_from_string(content, form or "protobuf")
+        reason = "" if proto.HasField("graph") else "there is no graph"
+    except Exception as error:  # noqa: BLE001 - each form of text has errors of its own
+        reason = str(error)
+    if not reason:
+        return proto
+    if foreign := described(content):
+        raise InvalidModel(f"{subject} {foreign}")
+    raise InvalidModel(
+        f"{subject} not a complete ONNX model ({len(content):,} bytes: {reason}); copy or export "
+        "it again"
+    )

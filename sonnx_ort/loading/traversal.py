@@ -30,14 +30,27 @@ def nodes_within(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
 
 
 def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Every dense tensor: initializers, and those in attributes."""
+    """Every tensor: initializers, those in attributes, and the parts of sparse ones."""
     for graph in all_graphs(proto):
         yield from graph.initializer
-    for node in all_nodes(proto):
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
+        yield from _parts(graph.sparse_initializer)
+    of_functions = (
+        attribute for function in proto.functions for attribute in function.attribute_proto
+    )
+    of_nodes = (attribute for node in all_nodes(proto) for attribute in node.attribute)
+    for attribute in chain(of_functions, of_nodes):
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
+        if attribute.HasField("sparse_tensor"):
+            yield from _parts([attribute.sparse_tensor])
+        yield from _parts(attribute.sparse_tensors)
+
+
+def _parts(tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[onnx.TensorProto]:
+    for tensor in tensors:
+        yield tensor.values
+        yield tensor.indices
 
 
 def subgraphs(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:

@@ -9,6 +9,8 @@ import onnx
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.nesting import may_be_too_deep, too_deep
+from sonnx_ort.loading.ordering import reason_for_disorder
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, nodes_within
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION, OWN_DOMAINS, STANDARD_DOMAIN
@@ -27,10 +29,13 @@ def check_validity(proto: onnx.ModelProto) -> None:
     _check_default_opset(proto)
     _refuse_two_imports(proto)
     try:
-        onnx.checker.check_model(_checkable(proto))
+        onnx.checker.check_model(checkable(proto))
     except onnx.checker.ValidationError as error:
-        raise InvalidModel(f"the model is not valid ONNX: {_sentence(error)}") from error
+        reason = reason_for_disorder(proto) if _UNSORTED in str(error) else ""
+        raise InvalidModel(f"the model is not valid ONNX: {reason or _sentence(error)}") from error
     except ValueError as error:
+        if may_be_too_deep(proto):
+            raise too_deep(proto) from error
         raise InvalidModel(
             f"the model is too large to be one message: {error}; store its tensors as external data"
         ) from error
@@ -38,6 +43,10 @@ def check_validity(proto: onnx.ModelProto) -> None:
     _refuse_several_values(proto)
     _refuse_fatal_attributes(proto)
     _refuse_unresolved_attributes(proto)
+
+
+_UNSORTED = "must be topologically sorted"
+"""What the checker says of nodes that are not sorted, of cycles, and of values without a maker."""
 
 
 def _check_default_opset(proto: onnx.ModelProto) -> None:
@@ -176,7 +185,7 @@ def _references(
                 yield node, attribute
 
 
-def _checkable(proto: onnx.ModelProto) -> onnx.ModelProto:
+def checkable(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model in a form that the checker accepts.
 
     The checker would look for external data in the working directory. It also requires shapes of

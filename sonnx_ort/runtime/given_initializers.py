@@ -16,7 +16,7 @@ import onnxruntime
 from onnx import helper
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.external_data import place_of, refer
+from sonnx_ort.loading.external_data import Reference, refer, reference_of
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.runtime.extensions import second_registration_explained
 from sonnx_ort.runtime.session_options import (
@@ -170,11 +170,10 @@ def holds_files(options: onnxruntime.SessionOptions) -> bool:
     With such options ONNX Runtime reads no external data from other files.
     """
     with temporary_folder() as folder:
-        tensor = onnx.TensorProto()
-        refer(tensor, secrets.token_hex(16), 0, 1)
-        (folder / place_of(tensor).location).write_bytes(b"\0")
+        name = secrets.token_hex(16)
+        (folder / name).write_bytes(b"\0")
         path = folder / "model.onnx"
-        path.write_bytes(_model_of_bytes([tensor]))
+        path.write_bytes(_model_of_bytes([Reference("", name, 0, 1)]))
         try:
             _started(str(path), options)
         except SonnxError:
@@ -195,7 +194,8 @@ def read_files(
     Raises:
         SonnxError: It cannot read them.
     """
-    model = _model_of_bytes([tensor for tensor in tensors if place_of(tensor).length])
+    references = [reference_of(tensor) for tensor in tensors]
+    model = _model_of_bytes([each for each in references if each.size])
     try:
         read = iter(_started(model, options).run(None, {}))
     except Exception as error:
@@ -204,19 +204,18 @@ def read_files(
             "(add_external_initializers_from_files_in_memory), but not all external data of the "
             f"model: {error}"
         ) from error
-    return [next(read).tobytes() if place_of(tensor).length else b"" for tensor in tensors]
+    return [next(read).tobytes() if each.size else b"" for each in references]
 
 
-def _model_of_bytes(tensors: Sequence[onnx.TensorProto]) -> bytes:
-    """A model that gives back the bytes of tensors in external data."""
+def _model_of_bytes(references: Sequence[Reference]) -> bytes:
+    """A model that gives back the bytes of external data."""
     initializers, outputs = [], []
-    for number, tensor in enumerate(tensors):
-        location, offset, length = place_of(tensor)
-        name = f"t{number}"
-        made = onnx.TensorProto(name=name, data_type=onnx.TensorProto.UINT8, dims=[length])
-        refer(made, location, offset, length)
+    for number, reference in enumerate(references):
+        name, size = f"t{number}", reference.size
+        made = onnx.TensorProto(name=name, data_type=onnx.TensorProto.UINT8, dims=[size])
+        refer(made, reference.location, reference.offset, size)
         initializers.append(made)
-        outputs.append(helper.make_tensor_value_info(name, made.data_type, [length]))
+        outputs.append(helper.make_tensor_value_info(name, made.data_type, [size]))
     graph = helper.make_graph([], "external data", [], outputs, initializers)
     model = helper.make_model(graph, opset_imports=_OPSETS, ir_version=_IR_VERSION)
     content: bytes = model.SerializeToString()

