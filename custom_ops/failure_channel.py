@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sonnx_ort.printable import escaped, restored
 from sonnx_ort.profile.rule import Rule
 
 CODE_BASE = 10_000
@@ -71,14 +72,15 @@ def guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str = ""
 
     Args:
         operator: The operator's name.
-        node: The name of the original node.
+        node: The name of the original node; what does not print is escaped, because C strings
+            end at NUL and a message is for people.
         rules: The rules of the node; the name lists those that a run can violate.
         remark: What the guard checks, if the rules do not say it.
     """
     decided = sorted((rule for rule in rules if rule.in_run), key=lambda rule: rule.code)
     codes = ", ".join(f"{rule.code} {rule.id}" for rule in decided)
     return (
-        f"{operator} '{node}' breaks the SONNX profile; "
+        f"{operator} '{escaped(node)}' breaks the SONNX profile; "
         f"the last four digits of the dimension below tell the rule: {codes}"
         + (f"; {remark}" if remark else "")
     )
@@ -86,7 +88,7 @@ def guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str = ""
 
 def refusing_guard_name(operator: str, node: str, rule: Rule) -> str:
     """Make the name of a guard that fails exactly if one rule is violated."""
-    return f"{operator} '{node}' breaks the SONNX profile; the rule: {rule.code} {rule.id}"
+    return f"{operator} '{escaped(node)}' breaks the SONNX profile; the rule: {rule.code} {rule.id}"
 
 
 def guarded_node(name: str) -> str | None:
@@ -103,15 +105,20 @@ def failed_guards(message: str) -> list[FailedGuard]:
             text before the last status has names, which a model can choose.
     """
     _, _, status = message.rpartition("Status Message:")
-    tickets = [int(ticket) for ticket in _DIMENSION.findall(status)]
+    tickets = _DIMENSION.findall(status)
     if tickets:
         guard = _GUARD_IN_A_MESSAGE.search(message)
-        labels = (guard["operator"], guard["node"]) if guard else ("", "")
-        return [FailedGuard(ticket, *labels) for ticket in tickets]
+        return [_failed(ticket, guard) for ticket in tickets]
     refusal = _REFUSAL.fullmatch(message)
     if refusal is not None:
-        return [FailedGuard(int(refusal["code"]), refusal["operator"], refusal["node"])]
+        return [_failed(refusal["code"], refusal)]
     guard = _GUARD_AT_THE_START.fullmatch(message)
     if guard is None:
         return []
-    return [FailedGuard(int(guard["ticket"]), guard["operator"], guard["node"])]
+    return [_failed(guard["ticket"], guard)]
+
+
+def _failed(ticket: str, guard: re.Match[str] | None) -> FailedGuard:
+    if guard is None:
+        return FailedGuard(int(ticket))
+    return FailedGuard(int(ticket), guard["operator"], restored(guard["node"]))

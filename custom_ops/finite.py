@@ -20,6 +20,7 @@ from sonnx_ort.custom_ops.definition import (
 )
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.violation_log import contract_violation, failed, kernel_failed
+from sonnx_ort.printable import escaped
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.finite import FINITE, computing_operator, finite_elements
 
@@ -71,7 +72,7 @@ def finite_guard_name(operator: str, node: str, value: str) -> str:
     """
     # Errors are read by an operator's name of letters, digits and underscores.
     name = re.sub(r"\W", "_", operator)
-    return guard_name(name, node, [FINITE], f"'{value}' has to be finite")
+    return guard_name(name, node, [FINITE], f"'{escaped(value)}' has to be finite")
 
 
 FINITE_ELEMENTS = tuple(

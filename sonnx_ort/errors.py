@@ -10,11 +10,23 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sonnx_ort.printable import printable
+
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 class SonnxError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    Its message consists of lines in which what does not print is escaped, as in names of models.
+    """
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*map(printable, lines))
+
+    def __str__(self) -> str:
+        """The message."""
+        return "\n".join(self.args)
 
     def _repr_html_(self) -> str:
         """Show the message in a notebook."""

@@ -7,7 +7,6 @@ import base64
 import csv
 import enum
 import hashlib
-import json
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -23,6 +22,7 @@ from sonnx_ort.demonstration import run_case
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.record import PACKAGES
 from sonnx_ort.options import Backend
+from sonnx_ort.printable import to_json
 from sonnx_ort.profile.rule import release_numbers
 from sonnx_ort.runtime.registration import prepare
 
@@ -91,7 +91,7 @@ class SelfCheck:
     def to_json(self) -> str:
         """The result as JSON, in the format `sonnx_ort.self_check/1`."""
         document = {"format": FORMAT, "ok": self.ok} | asdict(self)
-        return json.dumps(document, indent=2, ensure_ascii=False)
+        return to_json(document, indent=2)
 
 
 def self_check() -> SelfCheck:

@@ -70,7 +70,7 @@ class GivenValues:
                 "with numpy.save, or give inputs with --input"
             )
         if wrong := what_is_wrong(graph_inputs(self.model), found):
-            raise SonnxError(wrong)
+            raise SonnxError(*wrong.splitlines())
         return found
 
     def steps(self) -> Iterator[Step]:

@@ -5,7 +5,6 @@ obligations of which both are true, and the steps that they need.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +20,7 @@ from sonnx_ort.certificates.tracing import Step, Traced, names_of_values
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.printable import to_json
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
@@ -58,9 +58,9 @@ class Certificate:
         """The certificate as the text of a file, with a step in a line."""
         entries = []
         for name, value in self.content.items():
-            text = json.dumps(value, ensure_ascii=False)
+            text = to_json(value)
             if isinstance(value, list) and value and name != "operators":
-                lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in value)
+                lines = ",\n".join(to_json(each) for each in value)
                 text = f"[\n{lines}\n]"
             entries.append(f'"{name}": {text}')
         return "{\n" + ",\n".join(entries) + "\n}\n"

@@ -23,6 +23,7 @@ from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load, preview
+from sonnx_ort.printable import printable
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline
@@ -45,13 +46,18 @@ def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
     if not console.is_interactive:
         yield lambda _: None
         return
-    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (
+        SpinnerColumn(),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task("", total=total, completed=-1)
     timer = threading.Timer(DELAY, bar.start)
     timer.start()
     try:
-        yield lambda name: bar.update(task, description=name, advance=1)
+        yield lambda name: bar.update(task, description=printable(name), advance=1)
     finally:
         timer.cancel()
         # The timer may be starting the display at this moment.

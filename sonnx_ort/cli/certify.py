@@ -13,8 +13,8 @@ from sonnx_ort.cli.options import (
     QuietOption,
     errors_as_sentences,
     examples,
+    say,
     subcommand,
-    tell,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
@@ -88,13 +88,13 @@ def _write(
     write_text(output, made.to_json())
     if not quiet:
         certified, missing = len(made.obligations), len(made.uncertified)
-        tell(
+        say(
             f"{output}: written; {certified:,} of {certified + missing:,} proved obligations",
             output,
         )
         for each in made.uncertified if verbose else ():
             place = each.obligation.place
-            tell(f"{place}: {each.obligation.rule.id} is not certified: {each.reason}", output)
+            say(f"{place}: {each.obligation.rule.id} is not certified: {each.reason}", output)
     if made.uncertified:
         raise typer.Exit(ExitStatus.VIOLATED)
 
@@ -110,9 +110,9 @@ def _check(model: Path, certificate: Path, enforced: Path | None, *, quiet: bool
     except Malformed as error:
         raise SonnxError(f"'{certificate}' is no certificate: {error}") from error
     except Rejected as error:
-        typer.echo(f"{certificate}: rejected: {error}", err=True)
+        say(f"{certificate}: rejected: {error}", err=True)
         raise typer.Exit(ExitStatus.VIOLATED) from error
     except OSError as error:
         raise SonnxError(f"{error.filename}: {error.strerror}") from error
     if not quiet:
-        typer.echo(f"{certificate}: accepted: {accepted}")
+        say(f"{certificate}: accepted: {accepted}")

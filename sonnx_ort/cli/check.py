@@ -28,6 +28,7 @@ from sonnx_ort.cli.options import (
     RecordOption,
     errors_as_sentences,
     examples,
+    say,
     subcommand,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, Given, ShowSettingsOption
@@ -207,7 +208,7 @@ def _print_unusable(check: Check) -> None:
         if model.report is None and check.alone:
             raise InvalidModel(model.error)
         if model.report is None:
-            typer.echo(f"sonnx-ort: {model.name}: {model.error}", err=True)
+            say(f"sonnx-ort: {model.name}: {model.error}", err=True)
 
 
 def _record(check: Check, record: Path, backend: Backend) -> None:

@@ -15,8 +15,8 @@ from sonnx_ort.cli.options import (
     QuietOption,
     errors_as_sentences,
     examples,
+    say,
     subcommand,
-    tell,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
@@ -115,8 +115,8 @@ def conform(
                 model, output, external_data=external_data, force=force, **options
             )
     if not quiet:
-        tell(conformity_report(conformed, every=diff), output)
+        say(conformity_report(conformed, every=diff), output)
         if output is not None:
-            tell(f"{output}: written", output)
+            say(f"{output}: written", output)
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)

@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.options import ExitStatus, QuietOption, errors_as_sentences, examples, subcommand
+from sonnx_ort.cli.options import (
+    ExitStatus,
+    QuietOption,
+    errors_as_sentences,
+    examples,
+    say,
+    subcommand,
+)
 
 app = subcommand()
 
@@ -46,6 +53,6 @@ def diff(
         comparison = compare(first, second, given, seed=seed)
     if not quiet:
         names = (first, second)
-        typer.echo(difference_report(comparison, names, given=given, seed=seed, every=every))
+        say(difference_report(comparison, names, given=given, seed=seed, every=every))
     if not comparison.equal:
         raise typer.Exit(ExitStatus.VIOLATED)

@@ -12,6 +12,7 @@ from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.files import is_standard_output
 from sonnx_ort.obligations.report import ModelRejected
 from sonnx_ort.options import Backend
+from sonnx_ort.printable import printable_lines
 from sonnx_ort.profile.options import Broadcasting, Edition
 
 
@@ -39,13 +40,19 @@ def errors_as_sentences() -> Iterator[None]:
 
 
 def _leave(error: Exception, status: ExitStatus) -> NoReturn:
-    typer.echo(f"sonnx-ort: {error}", err=True)
+    say(f"sonnx-ort: {error}", err=True)
     raise typer.Exit(status) from None
 
 
-def tell(line: str, *written: Path | None) -> None:
-    """Print a line on standard output, or on standard error if a file was written to the former."""
-    typer.echo(line, err=any(map(is_standard_output, written)))
+def say(text: str, *written: Path | None, err: bool = False) -> None:
+    """Write lines for people, without characters of names that a terminal obeys.
+
+    Args:
+        text: The lines.
+        *written: The files that were written; if one is standard output, the lines do not go there.
+        err: Whether they go to standard error in any case.
+    """
+    typer.echo(printable_lines(text), err=err or any(map(is_standard_output, written)))
 
 
 def subcommand() -> typer.Typer:

@@ -18,8 +18,8 @@ from sonnx_ort.cli.options import (
     WaiversOption,
     errors_as_sentences,
     examples,
+    say,
     subcommand,
-    tell,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.files import Transfer
@@ -99,15 +99,15 @@ def rewrite(
     if not quiet:
         written = (output, record, certificate)
         but = "" if waivers is None else f", except for the violations that '{waivers}' waives"
-        tell(f"{output}: written; it enforces the profile in every run{but}", *written)
+        say(f"{output}: written; it enforces the profile in every run{but}", *written)
         if record is not None:
             compared = f"`sonnx-ort verify {output} {record}` compares it"
-            tell(f"{record}: written; {compared}", *written)
+            say(f"{record}: written; {compared}", *written)
         if certified is not None:
             proved, guarded = (len(certified.content[kind]) for kind in ("obligations", "guarded"))
             unknown = len(certified.unknown)
             left = f", {unknown:,} left to unknown guards" if unknown else ""
-            tell(
+            say(
                 f"{certificate}: written; {proved:,} obligations by proof, {guarded:,} by guards"
                 f"{left}",
                 *written,

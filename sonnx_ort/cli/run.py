@@ -20,6 +20,7 @@ from sonnx_ort.cli.options import (
     WaiversOption,
     errors_as_sentences,
     examples,
+    say,
     subcommand,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
@@ -215,12 +216,12 @@ def run(
             inputs = _files_read(model, feeds or [], waivers)
             lines += [f"written: {path}" for path in save_outputs(outputs, output_dir, inputs)]
     if not quiet:
-        typer.echo("\n".join(lines))
+        say("\n".join(lines))
 
 
 def _require_feeds(session: InferenceSession, tensors: Tensors) -> None:
     if wrong := what_is_wrong(session.graph_inputs, tensors):
-        raise SonnxError(wrong)
+        raise SonnxError(*wrong.splitlines())
 
 
 def _files_read(model: Path, feeds: Sequence[str], waivers: Path | None) -> list[Path]:

@@ -11,6 +11,7 @@ from sonnx_ort.cli.options import (
     QuietOption,
     errors_as_sentences,
     examples,
+    say,
     subcommand,
 )
 
@@ -48,6 +49,6 @@ def verify(
         verification = verify_file(model, record, original=original)
     if not quiet:
         for line in verification.lines():
-            typer.echo(line)
+            say(line)
     if not verification.kept:
         raise typer.Exit(ExitStatus.VIOLATED)

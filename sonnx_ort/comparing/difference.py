@@ -40,7 +40,7 @@ def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> d
         if name in given or name not in constant
     }
     if wrong := what_is_wrong(graph_inputs(model), {**given, **feeds}):
-        raise SonnxError(wrong)
+        raise SonnxError(*wrong.splitlines())
     return feeds
 
 

@@ -11,6 +11,7 @@ from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.printable import printable
 from sonnx_ort.profile.graph import GR3, GR4
 from sonnx_ort.profile.rule import Status
 
@@ -62,12 +63,12 @@ class Made:
     def place(self) -> str:
         """The node in words, with the subgraphs that contain it."""
         inside = "".join(f" in {step}" for step in reversed(self.path))
-        return f"{self.operator} '{self.node}'{inside}"
+        return printable(f"{self.operator} '{self.node}'{inside}")
 
     def __str__(self) -> str:
         """The change on one line."""
         added = ", ".join(f"{operator} '{name}'" for operator, name in self.added)
-        return f"{self.place}: {self.title}" + (f", by {added}" if added else "")
+        return printable(f"{self.place}: {self.title}" + (f", by {added}" if added else ""))
 
 
 @dataclass(frozen=True, slots=True)

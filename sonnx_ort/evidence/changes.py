@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import onnx
 
 from sonnx_ort.loading.opset import resolve_default_domain
+from sonnx_ort.printable import printable
 
 Path = tuple[str, ...]
 
@@ -29,7 +30,7 @@ class Change:
         """The change as a clause."""
         inside = "".join(f" in {step}" for step in reversed(self.path))
         became = ", ".join(self.became) or "nothing"
-        return f"{self.node or 'added'}{inside}: {became}"
+        return printable(f"{self.node or 'added'}{inside}: {became}")
 
 
 def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[Change, ...]:

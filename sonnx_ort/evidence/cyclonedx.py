@@ -26,6 +26,7 @@ from sonnx_ort.evidence.record import (
     place_of,
     rule_and_place,
 )
+from sonnx_ort.printable import to_json
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Status
 
@@ -114,7 +115,7 @@ def cyclonedx(record: Record) -> str:
     document = _document(record)
     numbered = {"bomFormat": "CycloneDX", "specVersion": "1.6"}
     numbered |= {"serialNumber": serial_number(document)}
-    return json.dumps(numbered | document, indent=2, ensure_ascii=False) + "\n"
+    return to_json(numbered | document, indent=2) + "\n"
 
 
 def serial_number(document: Mapping[str, object]) -> str:

@@ -14,6 +14,7 @@ import onnx
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.changes import Change
 from sonnx_ort.files import external_locations
+from sonnx_ort.printable import printable
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.versions import version_of
 
@@ -119,7 +120,7 @@ class Mending:
         inside = "".join(f" in {step}" for step in reversed(self.path))
         added = f", by {', '.join(self.added)}" if self.added else ""
         place = f"{self.operator} '{self.node}'{inside}"
-        return f"{', '.join(self.rules) or 'no rule'} at {place}: {self.title}{added}"
+        return printable(f"{', '.join(self.rules) or 'no rule'} at {place}: {self.title}{added}")
 
     def places(self) -> Iterator[Place]:
         """The rules at the node."""

@@ -4,11 +4,11 @@ They have no colours, so that they can be read in dark and light themes.
 """
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from sonnx_ort.obligations.causes import NextStep, causes, next_step
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.printable import to_html
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -22,7 +22,7 @@ _STYLE = ' style="text-align: left; vertical-align: top"'
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in HTML of texts, which are escaped; a line break stays one."""
-    cells = "".join(f"<th{_STYLE}>{escape(text)}</th>" for text in head)
+    cells = "".join(f"<th{_STYLE}>{to_html(text)}</th>" for text in head)
     body = "".join(
         f"<tr>{''.join(f'<td{_STYLE}>{_in_lines(text)}</td>' for text in row)}</tr>" for row in rows
     )
@@ -30,7 +30,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _in_lines(text: str) -> str:
-    return escape(text).replace("\n", "<br>")
+    return "<br>".join(map(to_html, text.split("\n")))
 
 
 def report_as_html(report: "Report") -> str:
@@ -45,7 +45,7 @@ def report_as_html(report: "Report") -> str:
     found = causes(report.violations)
     rows = [_row(alike) for alike in found]
     violated = table(("Violated", "Places", "Evidence", "To fix it"), rows) if rows else ""
-    return f"{head}{violated}<p>Next: <code>{escape(next_call(report))}</code></p>"
+    return f"{head}{violated}<p>Next: <code>{to_html(next_call(report))}</code></p>"
 
 
 def _row(alike: Sequence[Obligation]) -> tuple[str, ...]:

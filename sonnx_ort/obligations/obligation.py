@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sonnx_ort.obligations.waivers import Waiver
+from sonnx_ort.printable import printable
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Rule, Status
 
@@ -53,7 +54,7 @@ class Obligation:
         if not self.operator:
             return "the graph"
         inside = "".join(f" in {node}" for node in reversed(self.path))
-        return f"{self.operator} '{self.node}'{inside}"
+        return printable(f"{self.operator} '{self.node}'{inside}")
 
     @property
     def waiver_standing(self) -> str:
@@ -71,7 +72,7 @@ class Obligation:
             lines.append(f"to fix it: {self.hint}")
         if self.waiver is not None:
             lines.append(f"{self.waiver_standing} {self.waiver}")
-        return "\n    ".join(lines)
+        return "\n    ".join(map(printable, lines))
 
 
 def judged_for(obligation: Obligation, runtime: str | None) -> Obligation:
@@ -125,7 +126,7 @@ class Finding:
     @property
     def place(self) -> str:
         """The node or value in words."""
-        return f"{self.kind} '{self.name}'"
+        return printable(f"{self.kind} '{self.name}'")
 
     def obligation(self) -> Obligation:
         """The violation that it is if the rules on graphs are selected."""
@@ -136,7 +137,7 @@ class Finding:
 
     def __str__(self) -> str:
         """Format the finding on one line."""
-        return f"{self.place}: {self.rule.id}: {self.detail}"
+        return printable(f"{self.place}: {self.rule.id}: {self.detail}")
 
 
 def rule_document(rule: Rule) -> dict[str, object]:

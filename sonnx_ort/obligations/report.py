@@ -2,7 +2,6 @@
 
 import dataclasses
 import enum
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.notebook import causes_as_text, report_as_html
 from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_document, rule_document
+from sonnx_ort.printable import to_json
 from sonnx_ort.profile.catalog import RULES, OperatorStanding
 from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
@@ -273,7 +273,7 @@ class Report:
 
     def to_json(self) -> str:
         """Serialize the report; `docs/report.md` documents the format."""
-        return json.dumps(self.to_document(), indent=2, ensure_ascii=False)
+        return to_json(self.to_document(), indent=2)
 
     def to_document(self) -> dict[str, object]:
         """Return the content of `to_json` as dictionaries and lists."""
@@ -356,7 +356,7 @@ class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
     """The model violates the profile; `report.violations` are the reasons."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(report.describe_violations())
+        super().__init__(*report.describe_violations().splitlines())
         self.report = report
 
     def _repr_html_(self) -> str:

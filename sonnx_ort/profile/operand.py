@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.printable import printable
+
 _NAME = re.compile(r"[^\W\d]\w*")
 
 Dimension = int | str | None
@@ -83,7 +85,7 @@ class Operand:
         """Format the operand for messages: `A 'x' float (n, 3) [input]`."""
         element_type = self.element_type or "unknown type"
         shape = format_shape(self.shape)
-        return f"{self.name} '{self.value}' {element_type} {shape} [{self.origin}]"
+        return printable(f"{self.name} '{self.value}' {element_type} {shape} [{self.origin}]")
 
 
 def symbols_in(shape: Shape | None) -> list[str]:

@@ -1,7 +1,6 @@
 """An audit as one HTML page, with the graph of the model, without scripts."""
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from pathlib import Path
 from string import Template
 
@@ -9,6 +8,7 @@ from sonnx_ort.auditing.audit import Audit
 from sonnx_ort.auditing.verdicts import NodeAudit, Verdict, by_operator
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import read
+from sonnx_ort.printable import to_html
 from sonnx_ort.reporting.audit_report import audit_document, element_lines, facts_of, verdict_of
 from sonnx_ort.reporting.checked_models import outline
 from sonnx_ort.reporting.graph_drawing import Words, draw
@@ -54,8 +54,8 @@ def audit_page(audit: Audit, model: Path) -> str:
     graph = outline(load_canonical(read(model)).graph_model)
     file, folder = file_and_folder(str(model))
     return Template(asset("audit.html")).substitute(
-        title=escape(f"Audit, {verdict}: {file}"),
-        name=escape(file),
+        title=to_html(f"Audit, {verdict}: {file}"),
+        name=to_html(file),
         folder=folder_line(folder),
         style=style,
         style_digest=digest(style),
@@ -66,7 +66,9 @@ def audit_page(audit: Audit, model: Path) -> str:
             f'<li class="{state}">{sign(state)} {audit.counts[each]:,} {each}</li>'
             for each, state in _STATES.items()
         ),
-        facts="".join(f"<div><dd><bdi>{escape(line)}</bdi></dd></div>" for line in facts_of(audit)),
+        facts="".join(
+            f"<div><dd><bdi>{to_html(line)}</bdi></dd></div>" for line in facts_of(audit)
+        ),
         legend="".join(
             f'<li class="{state}">{sign(state)} {each}</li>' for each, state in _STATES.items()
         ),
@@ -86,8 +88,8 @@ def _row(node: NodeAudit) -> str:
     lines = [*_lines(node)]
     cells = (
         f'<span class="status {state}">{sign(state)} {node.verdict}</span>',
-        f"<bdi>{escape(node.label)}</bdi>",
-        "<br>".join(f"<bdi>{escape(line)}</bdi>" for line in lines),
+        f"<bdi>{to_html(node.label)}</bdi>",
+        "<br>".join(f"<bdi>{to_html(line)}</bdi>" for line in lines),
     )
     return "".join(f"<td>{cell}</td>" for cell in cells)
 
@@ -107,9 +109,9 @@ def _outputs(audit: Audit) -> str:
     if not audit.outputs:
         return ""
     rows = "".join(
-        f"<tr><td><bdi>{escape(each.name)}</bdi></td><td>{escape(each.reason)}</td></tr>"
+        f"<tr><td><bdi>{to_html(each.name)}</bdi></td><td>{to_html(each.reason)}</td></tr>"
         if each.reason
-        else f"<tr><td><bdi>{escape(each.name)}</bdi></td><td>known to {each.width:.3g}; the run "
+        else f"<tr><td><bdi>{to_html(each.name)}</bdi></td><td>known to {each.width:.3g}; the run "
         f"is at most {each.distance:.3g} away ({each.units:,.1f} units)</td></tr>"
         for each in audit.outputs
     )
@@ -122,7 +124,7 @@ def _outputs(audit: Audit) -> str:
 def _operators(audit: Audit) -> str:
     heads = "".join(f'<th scope="col" class="number">{each}</th>' for each in (*Verdict, "units"))
     rows = "".join(
-        f"<tr><td><bdi>{escape(each.operator)}</bdi></td>"
+        f"<tr><td><bdi>{to_html(each.operator)}</bdi></td>"
         + "".join(f'<td class="number">{each.counts.get(v, 0):,}</td>' for v in Verdict)
         + f'<td class="number">{each.units:,}</td></tr>'
         for each in by_operator(audit.nodes)

@@ -1,13 +1,12 @@
 """Audits as text, JSON and JUnit test results."""
 
 import enum
-import json
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from sonnx_ort.auditing.audit import Audit
 from sonnx_ort.auditing.verdicts import Element, NodeAudit, Verdict, by_operator
-from sonnx_ort.reporting.formats import in_xml
+from sonnx_ort.printable import printable, printable_lines, to_json
 from sonnx_ort.reporting.terminal import Colour, Paint, in_columns, paint_of, wrapped
 from sonnx_ort.reporting.verdict import counted
 
@@ -97,11 +96,11 @@ def element_lines(element: Element) -> Iterator[str]:
     """The element with the largest error, on a few lines."""
     place = f"{element.result}{list(element.index)}" if element.index else element.result
     units = "" if element.units is None else f", {counted(element.units, 'unit')} away"
-    yield f"{place} = {element.found}; exact {element.exact}{units}"
+    yield printable(f"{place} = {element.found}; exact {element.exact}{units}")
     if element.admitted:
-        yield f"admitted: {element.admitted}"
+        yield printable(f"admitted: {element.admitted}")
     if element.operands:
-        yield f"operands: {', '.join(element.operands)}"
+        yield printable(f"operands: {', '.join(element.operands)}")
 
 
 def _table(audit: Audit) -> Iterator[str]:
@@ -171,7 +170,7 @@ def facts_of(audit: Audit) -> Iterator[str]:
     )
     yield f"audited: {audited:,} of {elements:,} elements ({choice})"
     inputs = "" if audit.seed is None else f"; random inputs, seed {audit.seed}"
-    yield f"run: {audit.source}{inputs}"
+    yield printable(f"run: {audit.source}{inputs}")
     if audit.unlike:
         names = ", ".join(f"'{name}'" for name in audit.unlike)
         yield from wrapped(
@@ -249,21 +248,23 @@ def _node_document(node: NodeAudit) -> dict[str, object]:
 
 def audit_json(audit: Audit) -> str:
     """An audit in JSON."""
-    return json.dumps(audit_document(audit), indent=2, ensure_ascii=False)
+    return to_json(audit_document(audit), indent=2)
 
 
 def audit_junit(audit: Audit) -> str:
     """An audit as JUnit test results: one for each node. What is not known is skipped."""
     suite = ET.Element("testsuite", {"name": "sonnx-ort audit"})
     for node in audit.nodes:
-        names = {"classname": in_xml(" / ".join((*node.path, node.operator)))}
-        case = ET.SubElement(suite, "testcase", names | {"name": in_xml(node.node)})
+        names = {"classname": printable_lines(" / ".join((*node.path, node.operator)))}
+        case = ET.SubElement(suite, "testcase", names | {"name": printable_lines(node.node)})
         text = "\n".join(_node(node, paint_of(coloured=False)))
         if node.verdict is Verdict.OUTSIDE:
             failure = ET.SubElement(case, "failure", {"type": "outside", "message": "outside"})
-            failure.text = in_xml(text)
+            failure.text = printable_lines(text)
         elif node.verdict is Verdict.NOT_KNOWN:
-            ET.SubElement(case, "skipped", {"type": "not known", "message": in_xml(node.reason)})
+            ET.SubElement(
+                case, "skipped", {"type": "not known", "message": printable_lines(node.reason)}
+            )
     counts = audit.counts
     suite.attrib |= {
         "tests": str(len(audit.nodes)),

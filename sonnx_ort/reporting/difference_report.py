@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from sonnx_ort.comparing.difference import Comparison, Mismatch
 from sonnx_ort.comparing.isolated_run import Array
+from sonnx_ort.printable import printable
 
 _SHOWN = 8
 
@@ -45,7 +46,7 @@ def difference_report(
     if every:
         lines += [*_values(comparison), ""]
     lines += _compared(comparison)
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _verdict(comparison: Comparison) -> Iterator[str]:

@@ -1,14 +1,13 @@
 """The formats of reports; JSON and JUnit."""
 
 import enum
-import json
-import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from xml.etree import ElementTree as ET
 
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
+from sonnx_ort.printable import printable, printable_lines, to_json
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.github_report import github_report
 from sonnx_ort.reporting.html_report import html_page
@@ -24,16 +23,13 @@ def json_report(check: Check) -> str:
     if check.alone and check.models[0].report is not None:
         return check.models[0].report.to_json()
     document = {"format": FORMAT, "models": [_model(model) for model in check.models]}
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return to_json(document, indent=2)
 
 
 def _model(model: CheckedModel) -> dict[str, object]:
     if model.report is None:
         return {"name": model.name, "error": model.error}
     return {"name": model.name, "report": model.report.to_document()}
-
-
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_report(check: Check) -> str:
@@ -50,7 +46,7 @@ def junit_report(check: Check) -> str:
 
 
 def _suite(check: Check, model: CheckedModel) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": in_xml(model.name)})
+    suite = ET.Element("testsuite", {"name": printable_lines(model.name)})
     if model.report is None:
         case = ET.SubElement(suite, "testcase", {"classname": "model", "name": "is usable"})
         _outcome(case, "error", "InvalidModel", model.error)
@@ -83,13 +79,13 @@ def _properties(report: Report) -> ET.Element:
         "summary": report.summary(),
     }
     for name, value in entries.items():
-        ET.SubElement(properties, "property", {"name": name, "value": value})
+        ET.SubElement(properties, "property", {"name": name, "value": printable(value)})
     return properties
 
 
 def _case(check: Check, obligation: Obligation) -> ET.Element:
     case = ET.Element(
-        "testcase", {"classname": in_xml(obligation.place), "name": obligation.rule.id}
+        "testcase", {"classname": printable_lines(obligation.place), "name": obligation.rule.id}
     )
     if check.fails(obligation):
         _outcome(case, "failure", obligation.status, obligation.evidence, str(obligation))
@@ -99,13 +95,8 @@ def _case(check: Check, obligation: Obligation) -> ET.Element:
 
 
 def _outcome(case: ET.Element, outcome: str, kind: str, message: str, text: str = "") -> None:
-    element = ET.SubElement(case, outcome, {"type": kind, "message": in_xml(message)})
-    element.text = in_xml(text) or None
-
-
-def in_xml(text: str) -> str:
-    """Replace the characters that XML does not allow, but names in a model may have."""
-    return _NOT_IN_XML.sub("\ufffd", text)
+    element = ET.SubElement(case, outcome, {"type": kind, "message": printable_lines(message)})
+    element.text = printable_lines(text) or None
 
 
 class ReportFormat(enum.StrEnum):

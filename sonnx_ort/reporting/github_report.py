@@ -6,6 +6,7 @@ Source: docs.github.com, "Workflow commands for GitHub Actions", "Setting an err
 from collections.abc import Iterator
 
 from sonnx_ort.obligations.causes import causes
+from sonnx_ort.printable import printable, printable_lines
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.verdict import counted
@@ -32,7 +33,7 @@ def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
     ):
         for alike in causes(obligations):
             first = alike[0]
-            text = [f"{first.place}: {first.evidence}"]
+            text = [printable(f"{first.place}: {first.evidence}")]
             if len(alike) > 1:
                 text.append(f"and at {counted(len(alike) - 1, 'more place')}")
             if first.hint:
@@ -51,4 +52,4 @@ def _command(level: str, file: str, title: str, message: str) -> str:
 
 
 def _escaped(text: str, codes: dict[str, str]) -> str:
-    return "".join(codes.get(character, character) for character in text)
+    return "".join(codes.get(character, character) for character in printable_lines(text))

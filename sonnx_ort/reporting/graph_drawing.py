@@ -1,14 +1,13 @@
 """Draws a graph as SVG."""
 
-import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from itertools import count
 from types import MappingProxyType
 
+from sonnx_ort.printable import printable, to_html, to_json
 from sonnx_ort.reporting.checked_models import GraphOutline, Vertex, VertexKind
 from sonnx_ort.reporting.layout import Layout, Line, Point, Size, lay_out
 from sonnx_ort.reporting.verdict import NodeKey, NodeState
@@ -21,15 +20,10 @@ _LONGEST = 26
 
 def shortened(label: str) -> str:
     """A label without its middle if it is long; names often differ at their ends."""
-    plain = "".join(_visible(character) for character in label)
+    plain = printable(label)
     if len(plain) <= _LONGEST:
         return plain
     return f"{plain[: _LONGEST // 3]}…{plain[-(_LONGEST - _LONGEST // 3 - 1) :]}"
-
-
-def _visible(character: str) -> str:
-    """The character, or a symbol that replaces a control character."""
-    return "\ufffd" if unicodedata.category(character).startswith("C") else character
 
 
 def text_width(text: str) -> float:
@@ -86,10 +80,10 @@ def draw_node(vertex: Vertex, corner: Point, size: Size, look: "Look", attribute
         sign = f'<path class="sign" transform="{place}" d="{SIGNS[state]}"/>'
     return (
         f'<g class="vertex node {state or "plain"}" {attributes} role="button" tabindex="-1">'
-        f"<title>{escape(title)}</title>"
+        f"<title>{to_html(title)}</title>"
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>{sign}'
-        f'<text class="operator" x="{middle:.1f}" y="{y + 17:.1f}">{escape(operator)}</text>'
-        f'<text x="{middle:.1f}" y="{y + 32:.1f}">{escape(label)}</text></g>'
+        f'<text class="operator" x="{middle:.1f}" y="{y + 17:.1f}">{to_html(operator)}</text>'
+        f'<text x="{middle:.1f}" y="{y + 32:.1f}">{to_html(label)}</text></g>'
     )
 
 
@@ -104,9 +98,9 @@ def draw_value(vertex: Vertex, corner: Point, size: Size, attributes: str) -> st
     (x, y), (width, height) = corner, size
     title = f"{_WORDS[vertex.kind]} '{vertex.label}'"
     return (
-        f'<g class="vertex value" {attributes}><title>{escape(title)}</title>'
+        f'<g class="vertex value" {attributes}><title>{to_html(title)}</title>'
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="12"/>'
-        f'<text x="{x + width / 2:.1f}" y="{y + 16:.1f}">{escape(shortened(vertex.label))}</text>'
+        f'<text x="{x + width / 2:.1f}" y="{y + 16:.1f}">{to_html(shortened(vertex.label))}</text>'
         "</g>"
     )
 
@@ -247,7 +241,7 @@ class _Pen:
             place = vertex.label, sheet.graph.path
             state = self._states.get(place)
             look = Look(state, self._words[state])
-            key = f'data-key="{escape(node_key(*place))}"'
+            key = f'data-key="{to_html(node_key(*place))}"'
             drawn = draw_node(vertex, corner, size, look, f"{attributes} {key}")
             link = self._links.get(place)
             self.strokes.append(f'<a href="{link}">{drawn}</a>' if link else drawn)
@@ -261,7 +255,7 @@ class _Pen:
             self.strokes.append(
                 f'<rect class="body" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
                 f'height="{height:.1f}" rx="6"/><text class="caption" x="{x + 8:.1f}" '
-                f'y="{y + 15:.1f}">{escape(shortened(body.attribute))}</text>'
+                f'y="{y + 15:.1f}">{to_html(shortened(body.attribute))}</text>'
             )
             self.draw(sheet, (x + _MARGIN, y + _CAPTION + _MARGIN))
             x += width + _MARGIN
@@ -269,4 +263,4 @@ class _Pen:
 
 def node_key(label: str, path: Sequence[str]) -> str:
     """The label and the path of a node as one text: a list in JSON."""
-    return json.dumps([label, *path], ensure_ascii=False, separators=(",", ":"))
+    return to_json([label, *path], separators=(",", ":"))

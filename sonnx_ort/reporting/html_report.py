@@ -5,7 +5,6 @@ a name in a model stays harmless even if escaping fails.
 """
 
 from collections.abc import Iterable, Iterator
-from html import escape
 from string import Template
 
 from sonnx_ort.errors import SonnxError
@@ -13,6 +12,7 @@ from sonnx_ort.obligations.causes import causes
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Extent, Report
 from sonnx_ort.options import PROFILE, name_operators
+from sonnx_ort.printable import to_html
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.graph_drawing import draw
@@ -75,8 +75,8 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
     result = verdict(report)
     file, folder = file_and_folder(name)
     return Template(asset("report.html")).substitute(
-        title=escape(f"{result.word}: {file}{f' in {folder}' if folder else ''}"),
-        name=escape(file),
+        title=to_html(f"{result.word}: {file}{f' in {folder}' if folder else ''}"),
+        name=to_html(file),
         folder=folder_line(folder),
         style=style,
         script=script,
@@ -86,7 +86,7 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         verdict_class=result.state,
         verdict_sign=sign(result.state),
         verdict_detail=result.detail,
-        next_command=escape(next_command(report, name)),
+        next_command=to_html(next_command(report, name)),
         counts=_counts(report),
         reach=_not_covered(report),
         facts="".join(_facts(report, graph.name)),
@@ -96,7 +96,7 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         symbols=_symbols(report),
         coverage=_coverage(report),
         findings=_findings(report.findings),
-        violations=escape(in_commands(report.describe_violations())),
+        violations=to_html(in_commands(report.describe_violations())),
         sign_templates=_sign_templates(),
         report=as_data(report.to_document()),
         view=as_data({"groups": _groups(report), "hints": _hints(report)}),
@@ -172,7 +172,7 @@ def _facts(report: Report, graph: str) -> Iterator[str]:
     }
     for name, value in facts.items():
         if value:
-            yield f"<div><dt>{name}</dt><dd><bdi>{escape(value)}</bdi></dd></div>"
+            yield f"<div><dt>{name}</dt><dd><bdi>{to_html(value)}</bdi></dd></div>"
 
 
 def _legend() -> str:
@@ -190,8 +190,8 @@ def _status_filters() -> str:
 def _symbols(report: Report) -> str:
     """What the symbols in shapes mean; empty if there are none."""
     rows = "".join(
-        f'<div><dt data-pattern="{escape(symbol.pattern)}"><code>{escape(symbol.form)}</code></dt>'
-        f"<dd>{escape(symbol.meaning)}</dd></div>"
+        f'<div><dt data-pattern="{to_html(symbol.pattern)}">'
+        f"<code>{to_html(symbol.form)}</code></dt><dd>{to_html(symbol.meaning)}</dd></div>"
         for symbol in symbols_of(report)
     )
     return f'<dl id="symbols" aria-label="Symbols in shapes">{rows}</dl>' if rows else ""
@@ -201,7 +201,7 @@ def _coverage(report: Report) -> str:
     if not report.coverage:
         return "<p>The graph has no nodes.</p>"
     rows = "".join(
-        f'<tr><td><bdi>{escape(row.coverage.operator)}</bdi></td><td class="number">'
+        f'<tr><td><bdi>{to_html(row.coverage.operator)}</bdi></td><td class="number">'
         f"{row.coverage.nodes:,}</td><td>{row.coverage.words}</td><td>{row.found}</td></tr>"
         for row in reach(report)
     )
@@ -221,11 +221,11 @@ def _findings(findings: Iterable[Finding]) -> str:
     groups = []
     for identifier, found in by_rule.items():
         rows = "".join(
-            f"<li><bdi>{escape(finding.place)}</bdi>: <bdi>{escape(finding.detail)}</bdi></li>"
+            f"<li><bdi>{to_html(finding.place)}</bdi>: <bdi>{to_html(finding.detail)}</bdi></li>"
             for finding in found
         )
         groups.append(
             f"<details><summary><code>{identifier}</code> ({len(found):,}): "
-            f"{escape(found[0].rule.sentence)}</summary><ul>{rows}</ul></details>"
+            f"{to_html(found[0].rule.sentence)}</summary><ul>{rows}</ul></details>"
         )
     return f'<p>They change no result.</p><div class="findings">{"".join(groups)}</div>'

@@ -10,6 +10,7 @@ from sonnx_ort.obligations.causes import causes
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Extent, Report
 from sonnx_ort.options import PROFILE, name_operators
+from sonnx_ort.printable import printable
 from sonnx_ort.profile.catalog import OperatorStanding
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
@@ -54,7 +55,7 @@ def overview(report: Report, name: str, *, coloured: bool = False) -> str:
         *(_paragraph(alike, Colour.OPEN, paint) for alike in causes(report.waived)),
         _in_runs(report, paint),
         _counts(report),
-        [f"next: {next_command(report, name)}"],
+        [printable(f"next: {next_command(report, name)}")],
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -186,7 +187,7 @@ def _summary(check: Check) -> list[str]:
     counts = Counter(o.rule for report in violated.values() for o in report.violations)
     worst = max(violated, key=lambda name: len(violated[name].violations))
     verb = next_command(violated[worst], worst)
-    return [*lines, "most violated:", *_rules(counts), "", f"next: {verb}"]
+    return [*lines, "most violated:", *_rules(counts), "", printable(f"next: {verb}")]
 
 
 def statistics(check: Check, *, coloured: bool = False) -> str:

@@ -2,11 +2,10 @@
 
 import base64
 import hashlib
-import json
-from html import escape
 from importlib.resources import files
 from pathlib import PurePath
 
+from sonnx_ort.printable import to_html, to_json
 from sonnx_ort.reporting.graph_drawing import SIGNS
 from sonnx_ort.reporting.verdict import NodeState
 
@@ -26,7 +25,7 @@ def digest(content: str) -> str:
 
 def as_data(document: object) -> str:
     """JSON, escaped so that nothing in it can end its element."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    text = to_json(document, separators=(",", ":"))
     return text.replace("<", "\\u003c")
 
 
@@ -47,4 +46,4 @@ def file_and_folder(name: str) -> tuple[str, str]:
 
 def folder_line(folder: str) -> str:
     """A line with the folder of the model; nothing for none."""
-    return f'<p class="folder">in <bdi>{escape(folder)}</bdi></p>' if folder else ""
+    return f'<p class="folder">in <bdi>{to_html(folder)}</bdi></p>' if folder else ""

@@ -1,13 +1,13 @@
 """A check in SARIF 2.1.0, the OASIS standard for the results of static analysis."""
 
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Report
+from sonnx_ort.printable import printable, to_json
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.explanation import explain
@@ -45,9 +45,7 @@ def sarif_report(check: Check) -> str:
         "results": results,
         "columnKind": "unicodeCodePoints",
     }
-    return json.dumps(
-        {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False
-    )
+    return to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _described(check: Check) -> dict[str, Rule]:
@@ -131,8 +129,8 @@ def _results(report: Report, location: Json, positions: dict[str, int]) -> Itera
 def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
     place = [*obligation.path, f"{obligation.operator} '{obligation.node}'"]
     logical = {
-        "name": obligation.node,
-        "fullyQualifiedName": "/".join(place),
+        "name": printable(obligation.node),
+        "fullyQualifiedName": printable("/".join(place)),
         "kind": "node",
     }
     # Obligations of whole graphs are distinguished by their values.
@@ -140,7 +138,7 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
     suppression = {
         "kind": "external",
         "status": "accepted",
-        "justification": f"waived {obligation.waiver}",
+        "justification": printable(f"waived {obligation.waiver}"),
     }
     return {
         "ruleId": obligation.rule.id,

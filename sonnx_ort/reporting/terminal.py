@@ -8,6 +8,8 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 
+from sonnx_ort.printable import printable
+
 WIDTH = 100
 
 
@@ -31,12 +33,12 @@ def paint_of(*, coloured: bool) -> Paint:
 
 def _in_colour(line: str, colour: Colour) -> str:
     style = Style(color=colour.value, bold=colour is Colour.VIOLATED)
-    return style.render(line, color_system=ColorSystem.STANDARD)
+    return style.render(printable(line), color_system=ColorSystem.STANDARD)
 
 
 def _plain(line: str, colour: Colour) -> str:
     del colour
-    return line
+    return printable(line)
 
 
 def colours_wanted() -> bool:
@@ -48,7 +50,7 @@ def colours_wanted() -> bool:
 def wrapped(text: str, indent: str) -> list[str]:
     """A text in lines of at most `WIDTH` columns, all but the first one indented further."""
     return textwrap.wrap(
-        text,
+        printable(text),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=indent + "  ",
@@ -58,6 +60,7 @@ def wrapped(text: str, indent: str) -> list[str]:
 
 def in_columns(rows: Sequence[tuple[str, ...]], indent: str = "") -> list[str]:
     """Rows with their cells below each other; numbers, as text, are set to the right."""
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     numbers = [any(map(_is_number, column)) for column in zip(*rows, strict=True)]
     return [

@@ -11,6 +11,7 @@ import onnxruntime
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from sonnx_ort.errors import did_you_mean
+from sonnx_ort.printable import printable
 from sonnx_ort.profile.operand import Shape, format_shape
 
 _DTYPES = {
@@ -93,7 +94,7 @@ def require_bound(inputs: Sequence[GraphInput], binding: Any) -> None:
     bound = getattr(binding, "_bound_inputs", None)
     missing = [] if bound is None else [i for i in inputs if i.required and i.name not in bound]
     if missing:
-        raise ValueError("\n".join(_is_missing(declared.name, inputs) for declared in missing))
+        raise ValueError("\n".join(printable(_is_missing(each.name, inputs)) for each in missing))
 
 
 def what_is_wrong(inputs: Sequence[GraphInput], feeds: Mapping[str, object]) -> str:
@@ -112,7 +113,7 @@ def what_is_wrong(inputs: Sequence[GraphInput], feeds: Mapping[str, object]) -> 
     given = [
         _wrong(declared, feeds[declared.name]) for declared in inputs if declared.name in feeds
     ]
-    return "\n".join([*lines, *filter(None, given)])
+    return "\n".join(map(printable, [*lines, *filter(None, given)]))
 
 
 def _names(inputs: Sequence[GraphInput]) -> str:

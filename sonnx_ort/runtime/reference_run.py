@@ -83,9 +83,9 @@ class ReferenceRun:
 
     def _contradiction(self, difference: str) -> SonnxError:
         return SonnxError(
-            f"verify_proofs=True: the {self._backend} backend {difference}\n"
+            f"verify_proofs=True: the {self._backend} backend {difference}",
             f"A proof of `check` is wrong in this run. Do not use the {self._backend} backend for "
-            "this model, and report the model with these inputs"
+            "this model, and report the model with these inputs",
         )
 
     def _raised_in(self, run: Run) -> BaseException | None:

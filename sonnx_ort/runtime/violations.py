@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, FailedGuard, failed_guards
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
+from sonnx_ort.printable import restored
 from sonnx_ort.profile.catalog import RULES
 
 
@@ -128,7 +129,7 @@ def _from_sentence(message: str) -> ContractViolation | None:
             said.group(),
             rule=rule.id,
             operator=said["operator"],
-            node=said["node"],
+            node=restored(said["node"]),
             shapes=_shapes(said["shapes"]),
             index=_numbers(elements[0][0]) if elements else None,
             values=tuple(int(value) for _, value in elements) if elements else None,

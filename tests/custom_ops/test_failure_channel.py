@@ -45,8 +45,8 @@ def test_guard_of_one_rule_bears_it() -> None:
 @pytest.mark.parametrize(
     ("name", "node"),
     [
-        (GUARD, "Div 'it's a\nnode'"),
-        (REFUSING, "Broadcast 'it's a\nnode'"),
+        (GUARD, "Div 'it's a\\x0anode'"),
+        (REFUSING, "Broadcast 'it's a\\x0anode'"),
         ("Div 'n'", None),
         (f"a {GUARD}", None),
         ("", None),

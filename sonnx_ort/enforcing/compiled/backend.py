@@ -28,6 +28,7 @@ from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Enforcement
+from sonnx_ort.printable import escaped
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION
@@ -104,7 +105,7 @@ class CompiledBackend(NativeBackend):
         node = ir.node(
             compiled_name(target.operator),
             operands,
-            {"node": target.label, **self._attributes(examined)},
+            {"node": escaped(target.label), **self._attributes(examined)},
             domain=COMPILED_DOMAIN,
             outputs=results,
             name=target.node.name,
@@ -124,11 +125,11 @@ class CompiledBackend(NativeBackend):
         plan, in_front = examined.broadcast, self._in_front.get(examined.target.node)
         if plan is None:
             return own
-        names = {f"operand_{i}": operand.value for i, operand in enumerate(plan.operands)}
+        names = {f"operand_{i}": escaped(operand.value) for i, operand in enumerate(plan.operands)}
         if _is_broadcast(examined):
             return names
         if in_front is not None:
-            own["broadcast"] = in_front.target.label
+            own["broadcast"] = escaped(in_front.target.label)
         operands = zip(examined.target.operator.operands, plan.expanded, strict=True)
         expanded = (name for name, needed in operands if needed or in_front is not None)
         return {**own, "expanded": " ".join(expanded), **names}

@@ -28,6 +28,7 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.printable import escaped
 from sonnx_ort.profile.operand import Operand, symbols_in
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status, Subject
@@ -296,7 +297,8 @@ def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
     others = dict.fromkeys(f"'{p.value.name}'" for p in agreement.axes if p.value is not value)
     labels = [f"{n.target.operator.name} '{n.target.label}'" for n in agreement.dependent_nodes]
     shown = ", ".join(labels) if len(labels) <= _MANY else f"{len(labels)} nodes"
-    return (
-        f"{guard_name(holder.operator.name, holder.label, [rule])}; input '{value.name}' has to "
-        f"agree with {', '.join(others)} on '{agreement.symbol}' for {shown}"
+    remark = (
+        f"input '{value.name}' has to agree with {', '.join(others)} on '{agreement.symbol}' for "
+        f"{shown}"
     )
+    return f"{guard_name(holder.operator.name, holder.label, [rule])}; {escaped(remark)}"

@@ -24,9 +24,11 @@ from sonnx_ort.obligations.obligation import Obligation, waiver_of
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Choices, Enforcement
+from sonnx_ort.printable import restored
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
+from sonnx_ort.profile.operator import COMPILED_DOMAIN
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
 
@@ -118,8 +120,11 @@ def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
     )
 
 
-def _content(node: onnx.NodeProto) -> bytes:
-    """A serialized node with its subgraphs, without the names of constants, which may change."""
+def _content(node: onnx.NodeProto) -> tuple[str, bytes]:
+    """A node with its subgraphs, without the names of constants, which may change.
+
+    Earlier versions did not escape the names of nodes that they wrote into others.
+    """
     for attribute in node.attribute:
         if attribute.HasField("t"):
             attribute.t.ClearField("name")
@@ -127,8 +132,11 @@ def _content(node: onnx.NodeProto) -> bytes:
             inner = sorted(attribute.g.node, key=_content)
             attribute.g.ClearField("node")
             attribute.g.node.extend(inner)
-    content: bytes = node.SerializeToString(deterministic=True)
-    return content
+        if node.domain == COMPILED_DOMAIN and attribute.s:
+            attribute.s = restored(attribute.s.decode()).encode()
+    name = restored(node.name)
+    node.ClearField("name")
+    return name, node.SerializeToString(deterministic=True)
 
 
 def _fingerprint(model: ir.Model) -> tuple[object, ...]:

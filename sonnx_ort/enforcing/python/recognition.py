@@ -15,6 +15,7 @@ from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.targets import EnforcedNode, nodes_with_paths, parameter_texts
+from sonnx_ort.printable import restored
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.finite import FINITE, computing_operator
@@ -346,12 +347,16 @@ def _guard_names(node: ir.Node) -> Container[str]:
     """The possible names of a node's guard."""
     if node.op_type == FINITE_ELEMENTS[0].name:
         texts = (str(_text(node, name)) for name in ("operator", "node", "value"))
-        return (finite_guard_name(*texts),)
+        name = finite_guard_name(*texts)
+        return (name, restored(name))
     return _rules_by_name(node)
 
 
 def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
-    """The possible names of a node's guard, with the rules of each."""
+    """The possible names of a node's guard, with the rules of each.
+
+    Earlier versions did not escape the names of nodes.
+    """
     operator, definition = _operator(node), _DEFINITIONS[node.op_type]
     label = str(_text(node, "node"))
     edition = _text(node, "edition")
@@ -359,9 +364,11 @@ def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
     editions = list(Edition) if edition is None else [Edition(edition)]
     text = _text(node, VERSION)
     return {
-        guard_name(operator.name, label, rules, definition.remark): rules
+        spelled: rules
         for possible in reversed(editions)
         for rules in reversed(_possible_rules(operator, possible, text))
+        for name in (guard_name(operator.name, label, rules, definition.remark),)
+        for spelled in (name, restored(name))
     }
 
 

@@ -11,12 +11,20 @@ const NODES_SHOWN = 3;
 const MENDABLE = "[*]";
 const WORDS = { violated: "violated", runtime: "checked in each run", proved: "proved" };
 
+// What does not print, such as marks of direction, is shown as an escape.
+const printable = (text) =>
+  text.replace(/[\p{C}\p{Z}]/gu, (each) => {
+    const code = each.codePointAt(0).toString(16);
+    if (each === " ") return each;
+    return code.length < 3 ? `\\x${code.padStart(2, "0")}` : code.length < 5 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+  });
+
 const keyOf = (obligation) => JSON.stringify([obligation.node, ...obligation.path]);
 const narrow = () => matchMedia("(max-width: 1149px)").matches;
 
 function make(tag, properties, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === "string" ? printable(child) : child)));
   return element;
 }
 
@@ -82,7 +90,7 @@ function explanation(obligation) {
 function place(obligation) {
   if (!obligation.operator) return make("div", {}, "the graph");
   const button = make("button", { type: "button", title: "Show in the graph" });
-  button.append(`${obligation.operator} `, isolated(`'${obligation.node}'`));
+  button.append(printable(`${obligation.operator} `), isolated(`'${obligation.node}'`));
   const inside = obligation.path.toReversed().map((step) => make("span", { className: "remark" }, "in ", isolated(step)));
   const made = make("div", {}, button, ...inside);
   made.dataset.key = keyOf(obligation);
@@ -216,6 +224,7 @@ const graph = byId("graph");
 const width = Number(graph.getAttribute("width"));
 const height = Number(graph.getAttribute("height"));
 const nodes = [...graph.querySelectorAll(".node")];
+for (const node of nodes) node.dataset.key = JSON.stringify(JSON.parse(node.dataset.key));
 const vertices = new Map(nodes.map((node) => [node.dataset.key, node]));
 const readers = new Map();
 let scale = 1;
