@@ -29,11 +29,11 @@ from model_builders.graphs import binary
 from records import RECORDS, counting, today, versions_of, write_record
 
 import sonnx_ort
-from sonnx_ort.comparing.isolated_run import to_array, to_ort_value
 from sonnx_ort.options import Backend
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.runtime.ort_values import to_array, to_ort_value
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]

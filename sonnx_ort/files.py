@@ -4,7 +4,6 @@ import enum
 import filecmp
 import io
 import os
-import re
 import shutil
 import stat
 import sys
@@ -18,11 +17,6 @@ import onnx
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import external_tensors
-
-
-def array_file(value: str) -> str:
-    """The name of the file of a value; characters that file names cannot have become '_'."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', value)}.npy"
 
 
 def check_place(target: Path) -> None:

@@ -20,6 +20,7 @@ BELOW: dict[str, set[str]] = {
     "loading": {"errors", "profile", "reading"},
     "models": {"errors", "profile"},
     "files": {"errors", "loading"},
+    "value_files": {"errors", "files"},
     "knowledge": {"checker", "custom_ops", "errors", "loading", "profile"},
     "obligations": {
         "errors",
@@ -94,7 +95,6 @@ BELOW: dict[str, set[str]] = {
         "comparing",
         "enforcing",
         "errors",
-        "files",
         "loading",
         "models",
         "options",
@@ -102,6 +102,7 @@ BELOW: dict[str, set[str]] = {
         "pipeline",
         "profile",
         "runtime",
+        "value_files",
     },
     "demonstration": {"errors", "models", "obligations", "options", "runtime"},
     "installation": {

@@ -15,10 +15,9 @@ from onnx import inliner
 from sonnx_ort.auditing.audited_node import Audited
 from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
 from sonnx_ort.auditing.enclosing import EnclosedOutput, enclose
-from sonnx_ort.auditing.given_values import GivenValues, new_folder, save_step
+from sonnx_ort.auditing.given_values import GivenValues, SavedValues
 from sonnx_ort.auditing.judging import judge
 from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
-from sonnx_ort.auditing.parts import constants_of
 from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.comparing.difference import complete
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, Settings
@@ -145,7 +144,7 @@ def audit(  # noqa: PLR0913 - one for each choice
             graph = GivenValues(whole, Path(values), given, runs)
             source = f"the files in '{values}'"
         random = values is None and set(graph.feeds) > set(given)
-        saved = None if save_values is None else new_folder(Path(save_values))
+        saved = None if save_values is None else SavedValues(whole, Path(save_values))
         auditor = _Auditor(demands, sampling, saved)
         auditor.audit(graph)
         enclosed = enclose(whole, graph.feeds, _arrays(graph)) if enclose_outputs else ()
@@ -212,18 +211,15 @@ def _without_functions(source: ReadModel) -> onnx.ModelProto:
 class _Auditor:
     """Audits graphs and the bodies inside them."""
 
-    def __init__(self, demands: Demands, sampling: Sampling, saved: Path | None) -> None:
+    def __init__(self, demands: Demands, sampling: Sampling, saved: SavedValues | None) -> None:
         self._demands, self._sampling, self._saved = demands, sampling, saved
         self.nodes: dict[tuple[tuple[str, ...], str], NodeAudit] = {}
-        self._constants: frozenset[str] = frozenset()
 
     def audit(self, graph: Observation) -> None:
         """Audit each node of a graph."""
-        if self._saved is not None and not graph.path:
-            self._constants = frozenset(constants_of(graph.model.graph))
         for step in graph.steps():
             if self._saved is not None and not graph.path:
-                save_step(step, self._saved, self._constants)
+                self._saved.save(step)
             self._add(step, self._audited(step, graph))
 
     def _audited(self, step: Step, graph: Observation) -> NodeAudit:

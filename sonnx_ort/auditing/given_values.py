@@ -1,6 +1,6 @@
 """Values of a run of another implementation, read from files."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import ml_dtypes
@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from sonnx_ort.auditing.audited_node import Audited, versions
-from sonnx_ort.auditing.observing import Step, computed_apart
+from sonnx_ort.auditing.observing import Step, computed_apart, same
 from sonnx_ort.auditing.parts import array_of, constants_of, names_read
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
@@ -18,8 +18,8 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import array_file, writing
-from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
+from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, in_machine_order, what_is_wrong
+from sonnx_ort.value_files import file_names, place_of, read_value, write_value
 
 _LISTED = 3
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -49,7 +49,8 @@ class GivenValues:
         self.path: tuple[str, ...] = ()
         self.settings: Settings = UNOPTIMIZED
         self.unlike: tuple[str, ...] = ()
-        self._files = _files(model, folder)
+        self._names = file_names_of(model)
+        self._files = _files(self._names, folder)
         self._constants = constants_of(model.graph)
         self.feeds: Mapping[str, Array] = self._inputs(feeds)
         self.outputs: Results = {value.name: self._read(value.name) for value in model.graph.output}
@@ -58,18 +59,25 @@ class GivenValues:
 
     def _inputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         names = [v.name for v in self.model.graph.input if v.name not in self._constants]
-        found = dict(feeds)
+        declared = graph_inputs(self.model)
+        found = as_tensors(declared, feeds)
         for name in names:
-            if name not in found and name in self._files:
-                found[name] = self._load(name)
+            if name not in self._files:
+                continue
+            loaded = self._load(name)
+            if not same(found.setdefault(name, loaded), loaded):
+                raise SonnxError(
+                    f"the input '{name}' that is given and '{self._files[name]}' differ; leave "
+                    "one of them out"
+                )
         missing = [name for name in names if name not in found]
         missing += [v.name for v in self.model.graph.output if v.name not in self._files]
         if missing:
             raise SonnxError(
-                f"there is no file for {_listed(missing)}; write '{array_file(missing[0])}' "
+                f"there is no file for {_listed(missing)}; write '{self._names[missing[0]]}.npy' "
                 "with numpy.save, or give inputs with --input"
             )
-        if wrong := what_is_wrong(graph_inputs(self.model), found):
+        if wrong := what_is_wrong(declared, found):
             raise SonnxError(*wrong.splitlines())
         return found
 
@@ -104,30 +112,30 @@ class GivenValues:
 
     def _load(self, name: str) -> Array:
         path = self._files[name]
-        try:
-            array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except Exception as error:
-            raise SonnxError(
-                f"'{path}' is no .npy file of numbers; write the value '{name}' to it with "
-                "numpy.save"
-            ) from error
+        array = read_value(path, mapped=True)
+        if not isinstance(array, np.ndarray):
+            raise SonnxError(f"'{path}' is no tensor; write the value '{name}' with numpy.save")
+        if array.dtype.kind == "U":
+            return array.astype(object)
         # numpy writes elements of bfloat16 as two bytes without a type.
-        return array.view(_BFLOAT16) if array.dtype.kind == "V" else array
+        return in_machine_order(array.view(_BFLOAT16) if array.dtype.kind == "V" else array)
 
 
-def _files(model: onnx.ModelProto, folder: Path) -> dict[str, Path]:
-    if not folder.is_dir():
-        raise SonnxError(f"there is no folder '{folder}'")
+def file_names_of(model: onnx.ModelProto) -> dict[str, str]:
+    """The names of the files of a graph's values, without their extension.
+
+    Raises:
+        SonnxError: Two values would have the same file.
+    """
     names = [value.name for value in (*model.graph.input, *model.graph.output)]
     names += [name for node in model.graph.node for name in node.output if name]
-    by_file: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        other = by_file.setdefault(array_file(name), name)
-        if other != name:
-            raise SonnxError(
-                f"the values '{other}' and '{name}' would have the same file "
-                f"'{array_file(name)}'; rename one of them in the model"
-            )
+    return file_names(dict.fromkeys(names))
+
+
+def _files(names: Mapping[str, str], folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise SonnxError(f"there is no folder '{folder}'")
+    by_file = {f"{name}.npy": value for value, name in names.items()}
     present = {path.name: path for path in sorted(folder.glob("*.npy"))}
     strange = [name for name in present if name not in by_file]
     if strange:
@@ -144,36 +152,38 @@ def _listed(names: list[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def new_folder(folder: Path) -> Path:
-    """A folder to write values to, which is made if need be.
+class SavedValues:
+    """A folder to which the values of a run are written."""
 
-    Raises:
-        SonnxError: It is not empty or cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        empty = not any(folder.iterdir())
-    except OSError as error:
-        raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
-    if not empty:
-        raise SonnxError(f"'{folder}' is not empty; name a new folder")
-    return folder
+    def __init__(self, model: onnx.ModelProto, folder: Path) -> None:
+        """Make the folder if need be.
 
-
-def save_step(step: Step, folder: Path, constants: Container[str]) -> None:
-    """Write the values that a node reads and computes, but no constants or what is not of the run.
-
-    Raises:
-        SonnxError: A file cannot be written.
-    """
-    audited = step.audited
-    own = {} if step.together else dict(zip(audited.node.output, audited.results, strict=True))
-    for name, array in {**step.scope, **own}.items():
-        path = folder / array_file(name)
-        if not name or array is None or name in constants or name in audited.apart or path.exists():
-            continue
+        Raises:
+            SonnxError: It is not empty or cannot be made, or two values would have the same file.
+        """
+        constants = constants_of(model.graph)
+        names = file_names_of(model)
+        self._names = {value: name for value, name in names.items() if value not in constants}
+        self._folder = folder
         try:
-            with writing(path) as file:
-                np.save(file, array, allow_pickle=False)
+            folder.mkdir(parents=True, exist_ok=True)
+            empty = not any(folder.iterdir())
         except OSError as error:
-            raise SonnxError(f"'{path}' cannot be written: {error.strerror or error}") from error
+            raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+        if not empty:
+            raise SonnxError(f"'{folder}' is not empty; name a new folder")
+
+    def save(self, step: Step) -> None:
+        """Write what a node reads and computes, but no constants or what is not of the run.
+
+        Raises:
+            SonnxError: A file cannot be written.
+        """
+        audited = step.audited
+        own = {} if step.together else dict(zip(audited.node.output, audited.results, strict=True))
+        for name, array in {**step.scope, **own}.items():
+            if array is None or name not in self._names or name in audited.apart:
+                continue
+            path = place_of(array, self._folder, self._names[name])
+            if not path.exists():
+                write_value(array, path)

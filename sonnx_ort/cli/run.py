@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
 import onnxruntime
 import typer
 
@@ -25,16 +23,18 @@ from sonnx_ort.cli.options import (
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import array_file, external_locations, refuse_inputs, writing
+from sonnx_ort.files import external_locations, refuse_inputs
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.runtime.feeds import what_is_wrong
+from sonnx_ort.runtime.feeds import as_declared, what_is_wrong
+from sonnx_ort.runtime.ort_values import run_on_values
 from sonnx_ort.runtime.session import InferenceSession
 from sonnx_ort.runtime.session_options import FATAL
+from sonnx_ort.value_files import Value, file_names, place_of, read_value, write_value
 
-Tensors = dict[str, npt.NDArray[Any]]
+Values = dict[str, Value]
 
 
 def run_once(
@@ -45,12 +45,12 @@ def run_once(
     verify_proofs: bool = False,
     conform: bool = False,
     **choices: str,
-) -> Tensors:
+) -> Values:
     """Run a model once on inputs from files.
 
     Args:
         model: The model's file.
-        feeds: One `NAME=FILE.npy` for each input.
+        feeds: One `NAME=FILE.npy` for each input; `.npz` for a sequence or a map.
         waivers: A file of waivers, as for `rewrite`.
         verify_proofs: As for `InferenceSession`.
         conform: As for `rewrite`.
@@ -79,20 +79,20 @@ def run_once(
             )
             _require_feeds(session, tensors)
             names = [output.name for output in session.get_outputs()]
-            return dict(zip(names, session.run(names, tensors), strict=True))
+            return run_on_values(session, names, as_declared(session.graph_inputs, tensors))
         except SonnxError:
             raise
         except Exception as error:
-            raise SonnxError(f"ONNX Runtime refuses: {error}") from error
+            raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
 
 
-def read_feeds(feeds: Sequence[str]) -> Tensors:
+def read_feeds(feeds: Sequence[str]) -> Values:
     """Read inputs from files, given as `NAME=FILE.npy`.
 
     Raises:
-        SonnxError: One has another form or is repeated, or its file has no array.
+        SonnxError: One has another form or is repeated, or its file has no value.
     """
-    return {name: _read_array(path) for name, path in feed_files(feeds).items()}
+    return {name: read_value(path) for name, path in feed_files(feeds).items()}
 
 
 def feed_files(feeds: Sequence[str]) -> dict[str, Path]:
@@ -113,47 +113,29 @@ def feed_files(feeds: Sequence[str]) -> dict[str, Path]:
 
 
 def save_outputs(
-    outputs: Mapping[str, npt.NDArray[Any]], folder: Path, inputs: Iterable[Path] = ()
+    outputs: Mapping[str, Value], folder: Path, inputs: Iterable[Path] = ()
 ) -> list[Path]:
     """Write each output to a separate file in a folder, which is created if needed.
 
     Returns:
-        The files, in the order of the outputs; characters that file names cannot have are replaced.
+        The files, in the order of the outputs, without those of absent ones.
 
     Raises:
         SonnxError: A file cannot be written or is one of the inputs, or two outputs would have the
             same file name.
     """
-    paths = [folder / array_file(name) for name in outputs]
-    if len(set(paths)) < len(paths):
-        raise SonnxError(
-            f"two outputs would have the same file in '{folder}'; rename one in the model"
-        )
-    for path in paths:
+    names = file_names(outputs)
+    present = {name: value for name, value in outputs.items() if value is not None}
+    paths = {name: place_of(value, folder, names[name]) for name, value in present.items()}
+    for path in paths.values():
         refuse_inputs(path, inputs)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, tensor in zip(paths, outputs.values(), strict=True):
-            with writing(path) as file:
-                np.save(file, tensor, allow_pickle=False)
     except OSError as error:
-        raise SonnxError(f"'{folder}' cannot be written: {error}") from error
-    return paths
-
-
-def _read_array(path: Path) -> npt.NDArray[Any]:
-    try:
-        with path.open("rb") as file:
-            loaded: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    except FileNotFoundError as error:
-        raise SonnxError(f"there is no file '{path}'") from error
-    except OSError as error:
-        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except Exception as error:
-        raise SonnxError(
-            f"'{path}' is not a complete .npy file of numbers or text; write it with numpy.save"
-        ) from error
-    return loaded
+        raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+    for name, path in paths.items():
+        write_value(present[name], path)
+    return list(paths.values())
 
 
 app = subcommand()
@@ -176,7 +158,10 @@ def run(
         ),
     ] = None,
     output_dir: Annotated[
-        Path | None, typer.Option(help="Write each output to NAME.npy in this folder.")
+        Path | None,
+        typer.Option(
+            help="Write each output to NAME.npy in this folder; sequences and maps to NAME.npz."
+        ),
     ] = None,
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
@@ -197,7 +182,7 @@ def run(
 ) -> None:
     """Run a model once with the profile enforced, and show its outputs."""
     from sonnx_ort.cli.run import run_once, save_outputs
-    from sonnx_ort.reporting.difference_report import describe_tensor
+    from sonnx_ort.reporting.values import describe_value
 
     with errors_as_sentences():
         outputs = run_once(
@@ -211,7 +196,7 @@ def run(
             conform=conform,
             waivers=waivers,
         )
-        lines = [describe_tensor(name, outputs[name]) for name in outputs]
+        lines = [line for name in outputs for line in describe_value(name, outputs[name])]
         if output_dir is not None:
             inputs = _files_read(model, feeds or [], waivers)
             lines += [f"written: {path}" for path in save_outputs(outputs, output_dir, inputs)]
@@ -219,7 +204,7 @@ def run(
         say("\n".join(lines))
 
 
-def _require_feeds(session: InferenceSession, tensors: Tensors) -> None:
+def _require_feeds(session: InferenceSession, tensors: Values) -> None:
     if wrong := what_is_wrong(session.graph_inputs, tensors):
         raise SonnxError(*wrong.splitlines())
 

@@ -14,7 +14,7 @@ from sonnx_ort.comparing.trace import Stop, Trace, count_inner_nodes, trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.models.example import differing_elements
-from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
+from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
 
 OPEN_SIZE = 3
 """The size of every open axis of an input."""
@@ -31,17 +31,17 @@ def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> d
     Raises:
         SonnxError: A given array does not fit the model, or none can be generated for an input.
     """
-    inputs = {value.name: value for value in model.graph.input}
-    constant = {tensor.name for tensor in model.graph.initializer}
+    declared = graph_inputs(model)
+    given = as_tensors(declared, given)
     generator = np.random.default_rng(seed)
     feeds = {
-        name: given[name] if name in given else _random(value, generator)
-        for name, value in inputs.items()
-        if name in given or name not in constant
+        value.name: given[value.name] if value.name in given else _random(value, generator)
+        for value, each in zip(model.graph.input, declared, strict=True)
+        if value.name in given or each.required
     }
-    if wrong := what_is_wrong(graph_inputs(model), {**given, **feeds}):
+    if wrong := what_is_wrong(declared, {**given, **feeds}):
         raise SonnxError(*wrong.splitlines())
-    return feeds
+    return {name: array for name, array in feeds.items() if array is not None}
 
 
 def _random(value: onnx.ValueInfoProto, generator: np.random.Generator) -> Array:

@@ -1,8 +1,6 @@
 """Runs models in a separate process, so that a crash is a result like any other."""
 
-import ctypes
 import enum
-import math
 import os
 import pickle
 import signal
@@ -15,8 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, TypeVar
 
-import ml_dtypes
-import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime
@@ -26,14 +22,13 @@ from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
+from sonnx_ort.runtime.ort_values import to_array, to_ort_value
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, temporary_folder
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
 
 Array = npt.NDArray[Any]
 Result = TypeVar("Result")
-
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 class Level(enum.StrEnum):
@@ -55,26 +50,6 @@ LEVELS = MappingProxyType(
     }
 )
 """The levels of ONNX Runtime."""
-
-
-def to_ort_value(array: Array) -> onnxruntime.OrtValue:
-    """Convert an array for ONNX Runtime."""
-    if array.dtype != _BFLOAT16:
-        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
-    return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(
-        array.view(np.uint16), onnx.TensorProto.BFLOAT16
-    )
-
-
-def to_array(value: onnxruntime.OrtValue) -> Array | None:
-    """Copy a tensor from ONNX Runtime; None if the value is not a tensor."""
-    if not value.has_value() or not value.is_tensor():
-        return None
-    if value.data_type() != "tensor(bfloat16)":
-        return np.array(value.numpy())
-    size = math.prod(value.shape())
-    bits = ctypes.string_at(value.data_ptr(), _BFLOAT16.itemsize * size) if size else b""
-    return np.frombuffer(bits, _BFLOAT16).reshape(value.shape()).copy()
 
 
 _RUNNING = "while running"

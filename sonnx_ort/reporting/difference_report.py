@@ -4,23 +4,11 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.comparing.difference import Comparison, Mismatch
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.printable import printable
-
-_SHOWN = 8
-
-
-def describe_tensor(name: str, tensor: npt.NDArray[Any]) -> str:
-    """Name, dtype, shape and first elements of a tensor, on one line."""
-    elements = np.array2string(
-        tensor.reshape(-1)[:_SHOWN], separator=", ", max_line_width=10_000, threshold=_SHOWN
-    )
-    more = f" and {tensor.size - _SHOWN} more" if tensor.size > _SHOWN else ""
-    return f"{name}: {tensor.dtype} {tuple(tensor.shape)} {elements}{more}"
-
+from sonnx_ort.reporting.values import describe_tensor
 
 _LETTERS = ("A", "B")
 

@@ -8,22 +8,24 @@ from typing import Any, cast
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import helper
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
-from sonnx_ort.errors import did_you_mean
+from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.printable import printable
 from sonnx_ort.profile.operand import Shape, format_shape
 
+_UNDEFINED = onnx.TensorProto.UNDEFINED
+_STRING = onnx.TensorProto.STRING
 _DTYPES = {
-    onnx.TensorProto.DataType.Value(name.upper()): {"float": "float32", "double": "float64"}.get(
-        name, name
-    )
-    for name in (
-        *("bool", "string", "float16", "float", "double"),
-        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    )
+    number: "string" if number == _STRING else helper.tensor_dtype_to_np_dtype(number).name
+    for number in onnx.TensorProto.DataType.values()
+    if number != _UNDEFINED
 }
-"""The dtypes that numpy has, by their number in a model."""
+"""The dtypes of arrays, by their number in a model."""
+
+_LOOKED_AT = 1000
+"""At how many elements of an array of objects a message looks, to say of which type they are."""
 
 _REFUSALS = (InvalidArgument, ValueError, RuntimeError)
 """The types of ONNX Runtime's errors if it refuses an input."""
@@ -35,7 +37,7 @@ class GraphInput:
 
     Attributes:
         name: Its name.
-        dtype: The name of its dtype in numpy; None if numpy has none, or it is no tensor.
+        dtype: The name of its dtype in arrays; None if it is no tensor.
         shape: The declared shape; None if there is none.
         required: Whether a run needs it.
     """
@@ -64,6 +66,74 @@ def _graph_input(value: onnx.ValueInfoProto, with_default: set[str]) -> GraphInp
     return GraphInput(value.name, _DTYPES.get(declared.elem_type), shape, required)
 
 
+def in_machine_order(value: Any) -> Any:
+    """An input with the bytes of numbers in the machine's order; others ONNX Runtime misreads.
+
+    A list is a sequence, and a dictionary a map.
+    """
+    match value:
+        case np.ndarray():
+            native = value.dtype.isnative
+            return value if native else value.astype(value.dtype.newbyteorder("="))
+        case list() if any(isinstance(each, np.ndarray) for each in value):
+            return [in_machine_order(each) for each in value]
+        case dict():
+            return {key: in_machine_order(each) for key, each in value.items()}
+    return value
+
+
+def as_declared(inputs: Sequence[GraphInput], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs from files or callers of any type, of which arrays become what models take."""
+    by_name = {each.name: each for each in inputs}
+    return {
+        name: _as_tensor(by_name.get(name), name, value)
+        if isinstance(value, np.ndarray)
+        else in_machine_order(value)
+        for name, value in given.items()
+    }
+
+
+def as_tensors(inputs: Sequence[GraphInput], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs as arrays that models take: in the machine's order, of the declared type.
+
+    Lists and numbers become arrays, and bytes what they stand for: numpy writes types that it has
+    not, such as bfloat16, as plain bytes. Text is an array of objects.
+
+    Raises:
+        SonnxError: An input is no tensor, or some of its elements are masked.
+    """
+    by_name = {declared.name: declared for declared in inputs}
+    return {name: _as_tensor(by_name.get(name), name, value) for name, value in given.items()}
+
+
+def _as_tensor(declared: GraphInput | None, name: str, value: Any) -> Any:
+    if declared is None or _is_absent(value):
+        return value
+    if isinstance(value, np.ndarray) and declared.dtype is None:
+        return in_machine_order(value)
+    if declared.dtype is None or isinstance(value, dict | onnxruntime.OrtValue):
+        raise SonnxError(f"the input '{name}' is no array; this command takes only arrays")
+    if np.ma.is_masked(value):
+        raise SonnxError(_is_masked(name))
+    dtype = np.dtype(object if declared.dtype == "string" else declared.dtype)
+    try:
+        array = np.asarray(value, None if isinstance(value, np.ndarray | np.generic) else dtype)
+    except (TypeError, ValueError) as error:
+        raise SonnxError(f"the input '{name}' is no array: {error}; give an array") from error
+    if array.dtype.kind == "U" and dtype.kind == "O":
+        return array.astype(dtype)
+    if array.dtype.kind == "V" and array.dtype.names is None and array.dtype != dtype:
+        return array.view(dtype) if array.dtype.itemsize == dtype.itemsize else array
+    return in_machine_order(array)
+
+
+def _is_masked(name: str) -> str:
+    return (
+        f"elements of the input '{name}' are masked, and a tensor has all elements; give an array, "
+        "for example by filled(0)"
+    )
+
+
 @contextmanager
 def wrong_feeds_named(inputs: Sequence[GraphInput], feeds: Any) -> Iterator[None]:
     """Say of inputs that a run refuses what is wrong with them, in an error of the same type.
@@ -74,7 +144,8 @@ def wrong_feeds_named(inputs: Sequence[GraphInput], feeds: Any) -> Iterator[None
     if not isinstance(feeds, Mapping):
         yield
         return
-    if any(_is_absent(feeds[i.name]) for i in inputs if i.required and i.name in feeds):
+    given = [(feeds[each.name], each.required) for each in inputs if each.name in feeds]
+    if any((required and _is_absent(value)) or _has_mask(value) for value, required in given):
         raise InvalidArgument(what_is_wrong(inputs, feeds))
     try:
         yield
@@ -128,8 +199,14 @@ def _is_absent(value: object) -> bool:
     return value is None or (isinstance(value, onnxruntime.OrtValue) and not value.has_value())
 
 
+def _has_mask(value: object) -> bool:
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+
+
 def _wrong(declared: GraphInput, value: object) -> str:
     """What is wrong with an input that is given; empty if nothing is known to be."""
+    if _has_mask(value):
+        return _is_masked(declared.name)
     if declared.dtype is None or (_is_absent(value) and not declared.required):
         return ""
     dtype, shape = _dtype(value), _shape(value)
@@ -171,7 +248,10 @@ def _dtype(value: object) -> str | None:
         return found or value.data_type()
     if not isinstance(value, np.ndarray):
         return None
-    return "string" if value.dtype.kind in "USO" else value.dtype.name
+    if value.dtype.kind == "O":
+        texts = all(isinstance(each, str | bytes) for each in value.ravel()[:_LOOKED_AT])
+        return "string" if texts else "object"
+    return "string" if value.dtype.kind in "US" else value.dtype.name
 
 
 def _shape(value: object) -> Shape | None:

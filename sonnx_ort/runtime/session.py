@@ -16,6 +16,7 @@ from sonnx_ort.pipeline import Enforced, enforce, require_serializable
 from sonnx_ort.runtime.extensions import second_registration_explained
 from sonnx_ort.runtime.feeds import (
     graph_inputs,
+    in_machine_order,
     require_bound,
     what_is_wrong,
     wrong_feeds_named,
@@ -156,9 +157,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
+        feeds = in_machine_order(input_feed)
 
         def run(session: onnxruntime.InferenceSession) -> Any:
-            return _Plain.run(session, output_names, input_feed, run_options)
+            return _Plain.run(session, output_names, feeds, run_options)
 
         with wrong_feeds_named(self.graph_inputs, input_feed):
             return self._translated(run, repeated=run)
@@ -179,6 +181,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         with wrong_feeds_named(self.graph_inputs, input_dict_ort_values):
             return self._translated(run, repeated=run)
+
+    def io_binding(self) -> "_Binding":
+        """A binding of this session."""
+        return _Binding(self)
 
     def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
         """Compute into bound outputs.
@@ -233,10 +239,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         On a violation, the callback gets the text of the `ContractViolation` as the error.
         """
 
+        feeds = in_machine_order(input_feed)
+
         def translated(results: Any, data: Any, message: str) -> None:
             found = violation_behind(message, self._renamed) if message else None
             cause = self._compared_with_reference(
-                found, lambda other: other.run(output_names, input_feed), message
+                found, lambda other: other.run(output_names, feeds), message
             )
             if cause is None:
                 wrong = what_is_wrong(self.graph_inputs, input_feed) if message else ""
@@ -245,7 +253,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 callback([], data, str(cause))
 
         with wrong_feeds_named(self.graph_inputs, input_feed):
-            super().run_async(output_names, input_feed, translated, user_data, run_options)
+            super().run_async(output_names, feeds, translated, user_data, run_options)
 
     def _translated(self, run: Run, *, repeated: Run | None) -> Any:
         """Run in this session; raise the violation that caused ONNX Runtime's error.
@@ -300,6 +308,19 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if found is None and _BUFFER_REUSED in message:
             return self._reference.violation_in(run)
         return found
+
+
+class _Binding(onnxruntime.IOBinding):  # type: ignore[misc]
+    """A binding that takes arrays in any order of bytes."""
+
+    def __init__(self, session: onnxruntime.InferenceSession) -> None:
+        super().__init__(session)
+        self._arrays: dict[str, Any] = {}
+
+    def bind_cpu_input(self, name: Any, arr_on_cpu: Any) -> None:
+        """Bind an array in the machine's order, which is kept as long as the binding."""
+        self._arrays[name] = in_machine_order(arr_on_cpu)
+        super().bind_cpu_input(name, self._arrays[name])
 
 
 def _enforce(

@@ -108,7 +108,7 @@ class CompiledBackend(NativeBackend):
             {"node": escaped(target.label), **self._attributes(examined)},
             domain=COMPILED_DOMAIN,
             outputs=results,
-            name=target.node.name,
+            name=escaped(target.node.name or ""),
             doc_string=target.node.doc_string,
             metadata_props=target.node.metadata_props,
         )

@@ -1,0 +1,162 @@
+"""Files of values: their names, and how tensors, text, sequences and maps are written and read.
+
+A tensor is a .npy file; text is an array of numpy's text type. What is no tensor is a .npz file, as
+`numpy.savez` writes it: a sequence has its tensors in their order, a map has `keys` and `values`,
+and a sequence of maps has them for each, as `keys_0` and `values_0`.
+"""
+
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import replacing
+
+Array = npt.NDArray[Any]
+
+Value = Array | list[Any] | dict[Any, Any] | None
+"""A tensor, a sequence, a map, or an optional value that is absent."""
+
+_LONGEST = 200
+"""How long the name of a file may be, without what file systems and temporary files add."""
+
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+"""The names that Windows reserves, with any extension."""
+
+
+def file_names(values: Iterable[str]) -> dict[str, str]:
+    """The name of the file of each value, without its extension.
+
+    Characters other than letters, digits, '.', '_' and '-' become '_'. The end of a long name
+    becomes a digest of the whole one.
+
+    Raises:
+        SonnxError: Two values would have the same file, on systems that ignore capitals too.
+    """
+    names = {value: _file_name(value) for value in values}
+    taken: dict[str, str] = {}
+    for value, name in names.items():
+        other = taken.setdefault(name.lower(), value)
+        if other != value:
+            raise SonnxError(
+                f"the values '{other}' and '{value}' would have the same file '{name}.npy'; rename "
+                "one of them in the model"
+            )
+    return names
+
+
+def _file_name(value: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", value)
+    if len(name) > _LONGEST:
+        digest = hashlib.sha256(value.encode()).hexdigest()[:16]
+        return f"{name[: _LONGEST - 17]}_{digest}"
+    return f"_{name}" if _RESERVED.fullmatch(name) else name
+
+
+def place_of(value: Value, folder: Path, name: str) -> Path:
+    """The file to which a value of that name is written."""
+    return folder / f"{name}{'.npy' if isinstance(value, np.ndarray) else '.npz'}"
+
+
+def write_value(value: Value, path: Path) -> None:
+    """Write a value that is present to a file, completely or not at all.
+
+    Raises:
+        SonnxError: The file cannot be written, or cannot hold the value.
+    """
+    contents = _contents(value)
+    try:
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            if isinstance(contents, np.ndarray):
+                np.save(file, contents, allow_pickle=False)
+            else:
+                np.savez(file, allow_pickle=False, **contents)
+    except OSError as error:
+        raise SonnxError(f"'{path}' cannot be written: {error.strerror or error}") from error
+
+
+def _contents(value: Value) -> Array | dict[str, Array]:
+    match value:
+        case np.ndarray():
+            return _plain(value)
+        case dict():
+            return _entries(value)
+        case list() if value and all(isinstance(each, dict) for each in value):
+            return {
+                f"{part}_{number}": array
+                for number, each in enumerate(value)
+                for part, array in _entries(each).items()
+            }
+        case list() if all(isinstance(each, np.ndarray) for each in value):
+            return {f"arr_{number}": _plain(each) for number, each in enumerate(value)}
+    raise SonnxError(f"no file holds a value of type {type(value).__name__}")
+
+
+def _entries(value: Mapping[Any, Any]) -> dict[str, Array]:
+    parts = {"keys": list(value), "values": list(value.values())}
+    return {part: _plain(np.array(entries)) for part, entries in parts.items()}
+
+
+def _plain(array: Array) -> Array:
+    """An array that numpy writes without pickling: text is of its text type."""
+    if array.dtype.kind != "O":
+        return array
+    text = np.array(array, np.str_)
+    if not np.array_equal(text.astype(object), array):
+        raise SonnxError("text that ends in NUL cannot be written: .npy files lose that end")
+    return text
+
+
+def read_value(path: Path, *, mapped: bool = False) -> Value:
+    """Read a value that `write_value`, `numpy.save` or `numpy.savez` wrote.
+
+    Args:
+        path: The file.
+        mapped: Whether numbers are read only when they are needed.
+
+    Raises:
+        SonnxError: There is no such file, or it has no complete value.
+    """
+    try:
+        # numpy.load accepts other formats with a warning.
+        if not zipfile.is_zipfile(path):
+            return _tensor(path, mapped=mapped)
+        with np.load(path, allow_pickle=False) as archive:
+            return _value(dict(archive))
+    except FileNotFoundError as error:
+        raise SonnxError(f"there is no file '{path}'") from error
+    except OSError as error:
+        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except Exception as error:
+        raise SonnxError(
+            f"'{path}' is not a complete .npy file of numbers or text; write it with numpy.save"
+        ) from error
+
+
+def _tensor(path: Path, *, mapped: bool) -> Array:
+    with path.open("rb") as file:
+        if not mapped:
+            read: Array = np.lib.format.read_array(file, allow_pickle=False)
+            return read
+    return np.lib.format.open_memmap(path, mode="r")
+
+
+def _value(parts: Mapping[str, Array]) -> Value:
+    if set(parts) == {"keys", "values"}:
+        return _map(parts["keys"], parts["values"])
+    if any(name.startswith("keys_") for name in parts):
+        return [
+            _map(parts[f"keys_{number}"], parts[f"values_{number}"])
+            for number in range(len(parts) // 2)
+        ]
+    return [parts[f"arr_{number}"] for number in range(len(parts))]
+
+
+def _map(keys: Array, values: Array) -> dict[Any, Any]:
+    return dict(zip(keys.tolist(), values.tolist(), strict=True))
