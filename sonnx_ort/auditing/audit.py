@@ -21,6 +21,8 @@ from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.comparing.difference import complete
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, Settings
+from sonnx_ort.comparing.random_operators import seed_random_operators, unseeded
+from sonnx_ort.comparing.trace import in_words
 from sonnx_ort.enforcing.native.record import read_enforcement
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import load_canonical
@@ -48,6 +50,7 @@ class Audit:
         not_run: The nodes in bodies that the run did not reach.
         unlike: The outputs for which the observed run gave other bits than the run itself.
         outputs: Where the exact results over the reals lie, if that was asked for.
+        seeded: The random operators without a seed, which got one, so that all runs draw the same.
     """
 
     nodes: tuple[NodeAudit, ...]
@@ -59,6 +62,7 @@ class Audit:
     not_run: int = 0
     unlike: tuple[str, ...] = ()
     outputs: tuple[EnclosedOutput, ...] = ()
+    seeded: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -131,6 +135,8 @@ def audit(  # noqa: PLR0913 - one for each choice
         raise SonnxError(f"samples={samples} is too few; choose 1 or more, or exhaustive=True")
     sampling = Sampling(seed, None if exhaustive else samples)
     whole = _without_functions(read(model))
+    seeded = () if values is not None else tuple(map(in_words, unseeded(whole)))
+    seed_random_operators(whole)
     with IsolatedRuns() as runs:
         given = dict(feeds or {})
         graph: Observation
@@ -158,6 +164,7 @@ def audit(  # noqa: PLR0913 - one for each choice
         len(nodes_within(whole.graph.node)) - len(auditor.nodes),
         graph.unlike,
         enclosed,
+        seeded,
     )
 
 

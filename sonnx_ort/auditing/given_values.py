@@ -118,7 +118,8 @@ class GivenValues:
         if array.dtype.kind == "U":
             return array.astype(object)
         # numpy writes elements of bfloat16 as two bytes without a type.
-        return in_machine_order(array.view(_BFLOAT16) if array.dtype.kind == "V" else array)
+        typed = array.view(_BFLOAT16) if array.dtype.kind == "V" else array
+        return np.asarray(in_machine_order(typed))
 
 
 def file_names_of(model: onnx.ModelProto) -> dict[str, str]:

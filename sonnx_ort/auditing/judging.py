@@ -119,12 +119,17 @@ class _Tally:
             if found is None:
                 continue
             if (found.dtype, found.shape) != (result.nearest.dtype, result.nearest.shape):
-                name = self._audited.node.output[position]
-                raise WrongShapeError(
-                    f"'{name}' is {found.dtype} {found.shape}, and should be "
-                    f"{result.nearest.dtype} {result.nearest.shape}"
-                )
+                raise WrongShapeError(self._wrong(position, found, result.nearest))
             self._compare(excerpt, position, found, result)
+
+    def _wrong(self, position: int, found: Array, nearest: Array) -> str:
+        """What is wrong with type or shape; an excerpt of a wrong type has a shape of its own."""
+        whole = self._audited.results[position]
+        shapes = found.shape, nearest.shape
+        if found.shape == nearest.shape and whole is not None:
+            shapes = whole.shape, whole.shape
+        name = self._audited.node.output[position]
+        return f"'{name}' is {found.dtype} {shapes[0]}, and should be {nearest.dtype} {shapes[1]}"
 
     def _compare(self, excerpt: Excerpt, position: int, found: Array, result: Result) -> None:
         undefined = result.undefined

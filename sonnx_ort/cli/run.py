@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import onnxruntime
 import typer
@@ -86,7 +86,7 @@ def run_once(
             raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
 
 
-def read_feeds(feeds: Sequence[str]) -> Values:
+def read_feeds(feeds: Sequence[str]) -> dict[str, Any]:
     """Read inputs from files, given as `NAME=FILE.npy`.
 
     Raises:
@@ -204,7 +204,7 @@ def run(
         say("\n".join(lines))
 
 
-def _require_feeds(session: InferenceSession, tensors: Values) -> None:
+def _require_feeds(session: InferenceSession, tensors: Mapping[str, object]) -> None:
     if wrong := what_is_wrong(session.graph_inputs, tensors):
         raise SonnxError(*wrong.splitlines())
 

@@ -10,7 +10,8 @@ import onnx
 from onnx import helper
 
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns
-from sonnx_ort.comparing.trace import Stop, Trace, count_inner_nodes, trace
+from sonnx_ort.comparing.random_operators import unseeded
+from sonnx_ort.comparing.trace import Stop, Trace, count_inner_nodes, in_words, trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.models.example import differing_elements
@@ -113,6 +114,8 @@ class Comparison:
         stops: Where the run of each model ended early, or None.
         inner_nodes: The number of nodes of each in subgraphs and functions, whose values are not
             compared.
+        seeded: The random operators without a seed, which draw from the same one in both if
+            their results have the same name.
     """
 
     inputs: Mapping[str, Array]
@@ -125,6 +128,7 @@ class Comparison:
     unshared_outputs: tuple[str, ...]
     stops: tuple[Stop | None, Stop | None]
     inner_nodes: tuple[int, int]
+    seeded: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -142,7 +146,8 @@ def compare(
     """Run two models on the same inputs, and compare every value with the same name.
 
     Each model runs without optimizations in a separate process, so that a crash is a result too. If
-    a run ends early, the values computed before are compared.
+    a run ends early, the values computed before are compared. Random operators without a seed draw
+    the same numbers in both, if their results have the same name.
 
     Args:
         first: A model, in any form that `check` takes.
@@ -173,6 +178,7 @@ def compare(
         _unshared_outputs(one, other),
         (traces[0].stop, traces[1].stop),
         (count_inner_nodes(one.proto), count_inner_nodes(other.proto)),
+        tuple(dict.fromkeys(map(in_words, (*unseeded(one.proto), *unseeded(other.proto))))),
     )
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 
+from sonnx_ort.comparing.random_operators import has_random_operators
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
@@ -234,7 +235,10 @@ def _result(call: partial[Any]) -> Any:
 
 
 class _Sessions:
-    """The last session, because the body of a loop runs many times."""
+    """The last session, because the body of a loop runs many times.
+
+    With random operators each run has its own, which draws from their seeds anew.
+    """
 
     def __init__(self) -> None:
         self._key: tuple[object, ...] = ()
@@ -243,7 +247,7 @@ class _Sessions:
     def of(self, job: _Job) -> "_Session":
         """A session for a job."""
         key = job.model, job.folder, job.settings
-        if self._session is None or key != self._key:
+        if self._session is None or key != self._key or self._session.random:
             self._session = None
             self._session, self._key = _start(job, _options(job)), key
         return self._session
@@ -251,10 +255,17 @@ class _Sessions:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A session, and the outputs that are shapes of kernels, or tickets in their place."""
+    """A session.
+
+    Attributes:
+        session: The session.
+        shapes: The outputs that are shapes of kernels, or tickets in their place.
+        random: Whether it has random operators.
+    """
 
     session: onnxruntime.InferenceSession
     shapes: frozenset[str]
+    random: bool
 
 
 def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes:
@@ -267,9 +278,14 @@ def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes:
         return Failed(str(violation), violated=True)
     except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument as error:
         # ONNX Runtime rejects inputs in this way, before any node.
-        return Failed(f"ONNX Runtime refuses: {error}", at_a_node=_RUNNING in str(error))
+        return Failed(_refused(error), at_a_node=_RUNNING in str(error))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
-        return Failed(f"ONNX Runtime refuses: {error}")
+        return Failed(_refused(error))
+
+
+def _refused(error: Exception) -> str:
+    """The reason on one line; the messages of ONNX Runtime have several."""
+    return f"ONNX Runtime refuses: {' '.join(str(error).split())}"
 
 
 def _optimized(job: _Job) -> bytes:
@@ -301,7 +317,8 @@ def _start(job: _Job, options: onnxruntime.SessionOptions) -> _Session:
     providers = list(job.settings.providers)
     session = onnxruntime.InferenceSession(job.model, options, providers=providers)
     kernels = (node for node in proto.graph.node if node.domain == DOMAIN)
-    return _Session(session, frozenset(node.output[-1] for node in kernels))
+    shapes = frozenset(node.output[-1] for node in kernels)
+    return _Session(session, shapes, has_random_operators(proto))
 
 
 def _run(job: _Job, feeds: Mapping[str, Array], started: _Session) -> Results:

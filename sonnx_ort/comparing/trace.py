@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import onnx
 
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Outcome, Results
+from sonnx_ort.comparing.random_operators import seed_random_operators
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes
@@ -20,7 +21,8 @@ def names_of_results(node: onnx.NodeProto) -> Iterator[str]:
 def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     """Copy a model's first nodes, with every value that they compute as an output.
 
-    Values inside subgraphs and functions cannot be outputs.
+    Random operators without a seed get one. Values inside subgraphs and functions cannot be
+    outputs.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -32,6 +34,7 @@ def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     for node in graph.node:
         for name in names_of_results(node):
             graph.output.add(name=name)
+    seed_random_operators(copy)
     return copy
 
 
@@ -83,8 +86,8 @@ def trace(model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns) -> T
         if not outcome.at_a_node:
             raise SonnxError(outcome.reason)
         count, outcome, failed = _first_failure(model, feeds, runs, outcome)
-        stop = Stop(_in_words(nodes[count]), failed.reason, failed.violated)
-    names = {name: _in_words(node) for node in nodes for name in names_of_results(node)}
+        stop = Stop(in_words(nodes[count]), failed.reason, failed.violated)
+    names = {name: in_words(node) for node in nodes for name in names_of_results(node)}
     return Trace(names, outcome, stop)
 
 
@@ -108,6 +111,7 @@ def _run(model: ReadModel, count: int, feeds: Mapping[str, Array], runs: Isolate
     return runs.run(require_serializable(exposed(model.proto, count)), model.folder, feeds)
 
 
-def _in_words(node: onnx.NodeProto) -> str:
+def in_words(node: onnx.NodeProto) -> str:
+    """The operator and the name of a node."""
     operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
     return f"{operator} '{node.name or f'(output {node.output[0]})'}'"

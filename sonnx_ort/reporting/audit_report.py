@@ -171,6 +171,9 @@ def facts_of(audit: Audit) -> Iterator[str]:
     yield f"audited: {audited:,} of {elements:,} elements ({choice})"
     inputs = "" if audit.seed is None else f"; random inputs, seed {audit.seed}"
     yield printable(f"run: {audit.source}{inputs}")
+    if audit.seeded:
+        names = ", ".join(audit.seeded)
+        yield from wrapped(f"random operators without a seed drew as with one: {names}", "")
     if audit.unlike:
         names = ", ".join(f"'{name}'" for name in audit.unlike)
         yield from wrapped(

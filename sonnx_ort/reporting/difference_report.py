@@ -108,6 +108,8 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         f"values with the same name in both: {len(comparison.same)} equal, {differing} different; "
         f"{comparison.only_first} only in A, {comparison.only_second} only in B"
     )
+    if comparison.seeded:
+        yield f"random operators without a seed drew as with one: {', '.join(comparison.seeded)}"
     if comparison.incomparable:
         yield f"not compared, because they are not tensors: {', '.join(comparison.incomparable)}"
     if any(comparison.inner_nodes):
