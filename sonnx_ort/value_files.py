@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import replacing
+from sonnx_ort.files import writing
 
 Array = npt.NDArray[Any]
 
@@ -72,7 +72,7 @@ def write_value(value: Value, path: Path) -> None:
     """
     contents = _contents(value)
     try:
-        with replacing(path) as temporary, temporary.open("wb") as file:
+        with writing(path) as file:
             if isinstance(contents, np.ndarray):
                 np.save(file, contents, allow_pickle=False)
             else:

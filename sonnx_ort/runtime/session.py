@@ -238,7 +238,6 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         On a violation, the callback gets the text of the `ContractViolation` as the error.
         """
-
         feeds = in_machine_order(input_feed)
 
         def translated(results: Any, data: Any, message: str) -> None:
