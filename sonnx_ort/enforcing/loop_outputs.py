@@ -114,18 +114,23 @@ def hide_further_knowledge(
 def _unless_false(
     declared: ir.Shape | None, known: ir.Shape | None, certain: Shape | None
 ) -> ir.Shape | None:
-    """What is known, but only what the file declares where it cannot be so."""
+    """What is known, with certain sizes in the place of false ones that the file does not declare.
+
+    Such sizes follow from other declarations, which are not written again.
+    """
     if known is None or certain is None:
         return known
     if len(known) != len(certain):
         return declared
     own = declared if declared is not None and len(declared) == len(known) else [None] * len(known)
-    return ir.Shape(
-        [
-            stated if isinstance(true, int) and isinstance(size, int) and size != true else size
-            for stated, size, true in zip(own, known, certain, strict=True)
-        ]
-    )
+    return ir.Shape(list(map(_size_unless_false, own, known, certain)))
+
+
+def _size_unless_false(
+    declared: int | ir.SymbolicDim | None, known: int | ir.SymbolicDim, certain: object
+) -> int | ir.SymbolicDim:
+    inferred = isinstance(known, int) and not isinstance(declared, int)
+    return certain if inferred and isinstance(certain, int) else known
 
 
 def _can_be_hidden(kind: ir.TypeProtocol | None, nodes: StandardNodes) -> bool:
