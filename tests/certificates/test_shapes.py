@@ -387,11 +387,15 @@ SIZES: Mapping[str, tuple[str, Found]] = {
     "LSTM of no size": (alone("LSTM(x, x, x)", "float[n, 2, 3] x"), "hidden_size is left out"),
     "Resize to sizes": (of("Resize(x, , , s)", "float[n, 3] x", s=(4, 5)), [4, 5]),
     "Resize to what is open": (alone("Resize(x, , , s)", "float[n, 3] x, int64[2] s"), ["?", "?"]),
-    "Resize by numbers": (resized("1, 1"), [2, "n"]),
+    "Resize by numbers": (resized("1, 1"), [2, "?"]),
     "Resize by whole numbers": (resized("2, 2"), [4, "?"]),
-    "Resize by a fraction": (resized("0.5, 1"), ["?", "n"]),
-    "Resize beyond exact floats": (resized("2, 1", "8388608, n"), ["?", "n"]),
-    "Resize up to exact floats": (resized("2, 1", "8388607, n"), [16777214, "n"]),
+    "Resize by a fraction": (resized("0.5, 1"), ["?", "?"]),
+    "Resize beyond exact floats": (resized("2, 1", "8388608, n"), ["?", "?"]),
+    "Resize up to exact floats": (resized("2, 1", "8388607, n"), [16777214, "?"]),
+    "Resize with an attribute that is not known": (
+        alone("Resize<antialias = 0>(x, , , s)", "float[n, 3] x, int64[2] s"),
+        "the attribute antialias is not known",
+    ),
     "Resize by open scales": (alone("Resize(x, , f)", "float[n, 3] x, float[2] f"), ["?", "?"]),
 }
 
@@ -452,7 +456,7 @@ SLICES: Mapping[str, tuple[str, Found]] = {
     "numbers": (cut(1, 5), [4]),
     "numbers from behind": (cut(-3, 99), [3]),
     "numbers in steps": (cut(0, 9, 2), [5]),
-    "numbers backwards": (cut(5, 1, -1), ["?"]),
+    "numbers backwards": (cut(5, 1, -1), [4]),
     "all of an open size": (cut(0, 2**31 - 1, x="float[n, 2] x"), ["n", 2]),
     "less of an open size": (cut(0, 2**31 - 2, x="float[n, 2] x"), ["?", 2]),
     "all of an open size but for the first": (cut(1, 2**31 - 1, x="float[n, 2] x"), ["?", 2]),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from .arithmetic import END_OF_ALL, equal_parts, reach, selected
+from .arithmetic import END_OF_ALL, LARGEST, equal_parts, reach, selected
 from .node import Node, bodies_of
 from .sizes import (
     Size,
@@ -139,7 +139,9 @@ def _reshaped(node: Node) -> Sequence[Sizes]:
     ]
     if -1 in asked:
         place = asked.index(-1)
-        made[place] = _rest(x, [size for k, size in enumerate(made) if k != place])
+        others = [size for k, size in enumerate(made) if k != place]
+        # With allowzero, a size of 0 leaves another one than the rest.
+        made[place] = _rest(x, others) if copies else None
     return [tuple(made)]
 
 
@@ -233,10 +235,10 @@ def _sliced(node: Node) -> Sequence[Sizes]:
     steps = node.every_integer("steps", 4, [1] * len(starts))
     for start, end, asked, step in zip(starts, ends, axes, steps, strict=True):
         axis = from_the_front(asked, len(made))
-        size, to_the_end = made[axis], end in END_OF_ALL
-        if isinstance(size, int) and not (step < 0 and to_the_end):
+        size = made[axis]
+        if isinstance(size, int) and not (step < 0 and end in END_OF_ALL):
             made[axis] = len(selected(size, start, end, step))
-        elif (start, step) != (0, 1) or not to_the_end:
+        elif (start, step) != (0, 1) or end < LARGEST:
             made[axis] = None
     return [tuple(made)]
 

@@ -54,7 +54,8 @@ def _flattened(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 def _squeezed(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape = inputs.shape(0)
     axes = _given_axes(inputs)
-    if axes is None:
+    if not axes:
+        # ONNX Runtime takes an empty list for none.
         if not all(isinstance(size, int) for size in shape):
             raise Unknown
         return (tuple(size for size in shape if size != 1),)

@@ -99,7 +99,8 @@ def _reshaped(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
         _reshaped_size(wanted, _at(shape, axis), zero_copies=zero_copies)
         for axis, wanted in enumerate(target)
     ]
-    if target.count(-1) == 1 and shape is not None:
+    # With allowzero and a size of 0, ONNX Runtime takes another size for -1 than what remains.
+    if target.count(-1) == 1 and shape is not None and zero_copies:
         copied = {axis for axis, wanted in enumerate(target) if wanted == 0 and zero_copies}
         left = [size for axis, size in enumerate(shape) if axis not in copied]
         index = target.index(-1)

@@ -46,6 +46,9 @@ CONFORMED = [
 _MEMORY = 4 << 30
 """No kernel gets more bytes than this: a tensor that is larger is not made."""
 
+_LARGE = 1 << 16
+"""Of results of as many bytes the shape is compared."""
+
 _PRINTED = 5
 """So many differences are written out."""
 
@@ -84,7 +87,9 @@ def attempt_conformed(number: int) -> dict[str, Any]:
     """
     ran, _ = _outcomes_of(number)
     changes, misfits = 0, []
-    for chunk in _chunks(ran):
+    # If shapes are declared, ONNX Runtime refuses negative pads of some operators.
+    accepted = [each for each in ran if min(each[0].attributes.get("pads", [0])) >= 0]
+    for chunk in _chunks(accepted):
         model = model_of(chunk, is_open=False)
         conformed = sonnx_ort.conform(model)
         changes += len(conformed.changes)
@@ -162,9 +167,14 @@ def _session(case: NodeCase) -> ort.InferenceSession | None:
 def _results(session: ort.InferenceSession, case: NodeCase) -> list[Array] | None:
     feeds = {f"x{k}": array for k, array in enumerate(case.inputs) if array is not None}
     try:
-        return list(session.run(None, feeds))
+        return [_light(array) for array in session.run(None, feeds)]
     except Exception:  # noqa: BLE001 - whatever ONNX Runtime does not take
         return None
+
+
+def _light(array: Array) -> Array:
+    """The array, or its shape alone if it is large: all results of a part are kept."""
+    return array if array.nbytes < _LARGE else np.broadcast_to(array.dtype.type(0), array.shape)
 
 
 def compared(

@@ -47,17 +47,14 @@ logging.getLogger("sonnx_ort").disabled = True
 
 
 _OF_NUMBERS = [
-    case
-    for case in _CASES
-    if len(case.model.graph.node) == 1
-    and case.model.graph.node[0].op_type
-    in {
+    [case for case in _CASES if [node.op_type for node in case.model.graph.node] == [operator]]
+    for operator in (
         *("ArgMax", "AveragePool", "ConstantOfShape", "Conv", "ConvTranspose", "Expand", "Flatten"),
         *("Gather", "MaxPool", "OneHot", "Pad", "Range", "ReduceSum", "Reshape", "Resize", "Slice"),
         *("Split", "Squeeze", "Tile", "TopK", "Unsqueeze"),
-    }
+    )
 ]
-"""The cases of operators that get sizes by numbers, which are changed."""
+"""The cases of each operator that gets sizes by numbers, which are changed."""
 
 _FAR = 1 << 54
 """A number by which a double does not divide exactly."""
@@ -94,7 +91,7 @@ def splice(number: int) -> Sample | None:
     """Make the graph of a number; None if its node does not run."""
     rng = random.Random(number)  # noqa: S311 - no cryptography
     of_numbers = rng.random() < 1 / 4
-    case = rng.choice(_OF_NUMBERS if of_numbers else _CASES)
+    case = rng.choice(rng.choice(_OF_NUMBERS) if of_numbers else _CASES)
     # Half of the graphs declare all sizes, so that there is something to prove.
     declare = _fixed if rng.random() < 1 / 2 else _any
     if of_numbers or rng.random() < (2 / 3 if declare is _fixed else 1 / 3):
@@ -230,13 +227,20 @@ def _any(rng: random.Random, name: str, shape: Sequence[int]) -> list[int | str]
 def _change_numbers(rng: random.Random, model: onnx.ModelProto) -> None:
     """Change elements of constants, or move a window farther than a double can tell."""
     constants = [t for t in model.graph.initializer if t.data_type == onnx.TensorProto.INT64]
+    node = model.graph.node[0]
+    if node.op_type == "Slice" and len(node.input) == 5 and rng.random() < 1 / 2:
+        # Downwards, from in front of each axis.
+        for tensor, number in zip(constants, (-30, -30, None, -1), strict=False):
+            if number is not None:
+                array = np.full(tensor.dims, number)
+                tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+        return
     for tensor in constants:
         array = onnx.numpy_helper.to_array(tensor).copy()
         for place in range(array.size):
             if rng.random() < 1 / 3:
                 array.flat[place] = rng.choice([-30, -30, -2, -1, -1, 0, 1, 2, 3, 30])
         tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
-    node = model.graph.node[0]
     strides = next((a.ints for a in node.attribute if a.name == "strides"), None)
     if not constants and strides and rng.random() < 1 / 2:
         changed = [a for a in node.attribute if a.name in ("pads", "auto_pad")]

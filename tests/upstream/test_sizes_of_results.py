@@ -1,4 +1,4 @@
-"""Sizes that kernels compute in double, float or int32, so that large numbers give other ones."""
+"""Sizes of results that are not those of the documents, of large numbers and of empty tensors."""
 
 import numpy as np
 import onnxruntime as ort
@@ -44,3 +44,10 @@ def test_slice_divides_by_its_step_in_double() -> None:
     numbers = [np.int64([n]) for n in (-1, -(2**63), 1, -1)]
     declared = "float[n,m] x0, " + ", ".join(f"int64[1] x{k}" for k in range(1, 5))
     assert shape_of("y = Slice(x0, x1, x2, x3, x4)", declared, x, *numbers) == (0, 2**53)
+
+
+def test_reshape_takes_minus_one_beside_a_zero() -> None:
+    """Once it does not, the size for -1 is known where a Reshape runs."""
+    node = "y = Reshape <allowzero=1> (x0, x1)"
+    declared = "float[n,m] x0, int64[2] x1"
+    assert shape_of(node, declared, np.empty((0, 0), np.float32), np.int64([-1, 0])) == (1, 0)
