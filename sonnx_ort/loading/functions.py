@@ -5,7 +5,7 @@ call that failed. In the graph, each copy of a node has the path of its calls.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 import onnx_ir as ir
@@ -25,7 +25,7 @@ PATH = "path"
 _CALL = "sonnx_ort.call."
 _NAME = "sonnx_ort.name"
 
-Calls = Mapping[ir.OperatorIdentifier, Sequence[ir.OperatorIdentifier]]
+Calls = dict[ir.OperatorIdentifier, Sequence[ir.OperatorIdentifier]]
 """The operators of each function's nodes, each function behind those that it calls."""
 
 _MOST_COPIES = 1 << 12
