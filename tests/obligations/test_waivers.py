@@ -162,7 +162,7 @@ def test_waivers_in_python_are_held_to_the_same() -> None:
     ("content", "message"),
     [
         (b"[[waiver]", "'{file}' is not TOML: "),
-        (b"\xff", "'{file}' is not TOML: 'utf-8' codec can't decode"),
+        (b"\xff", "'{file}' is not TOML: it is not in UTF-8 ('utf-8' codec"),
         (b"[[waivers]]\n", "'{file}': 'waivers' is unknown; write [[waiver]] tables"),
         (b"waiver = 1\n", "'{file}': 'waiver' is not a list of tables; write [[waiver]]"),
         (b"waiver = [1]\n", "'{file}', entry 1: it is not a table; write [[waiver]]"),
