@@ -77,9 +77,10 @@ def run_once(
                 conform=conform,
                 **choices,
             )
+            tensors = as_declared(session.graph_inputs, tensors)
             _require_feeds(session, tensors)
             names = [output.name for output in session.get_outputs()]
-            return run_on_values(session, names, as_declared(session.graph_inputs, tensors))
+            return run_on_values(session, names, tensors)
         except SonnxError:
             raise
         except Exception as error:

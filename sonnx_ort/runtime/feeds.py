@@ -22,7 +22,10 @@ _DTYPES = {
     for number in onnx.TensorProto.DataType.values()
     if number != _UNDEFINED
 }
-"""The dtypes of arrays, by their number in a model."""
+"""The names of the dtypes of arrays, by their number in a model."""
+
+_NUMPY = {name: helper.tensor_dtype_to_np_dtype(number) for number, name in _DTYPES.items()}
+"""The dtypes by these names, of which numpy itself does not know all."""
 
 _LOOKED_AT = 1000
 """At how many elements of an array of objects a message looks, to say of which type they are."""
@@ -115,7 +118,7 @@ def _as_tensor(declared: GraphInput | None, name: str, value: Any) -> Any:
         raise SonnxError(f"the input '{name}' is no array; this command takes only arrays")
     if np.ma.is_masked(value):
         raise SonnxError(_is_masked(name))
-    dtype = np.dtype(object if declared.dtype == "string" else declared.dtype)
+    dtype = _NUMPY[declared.dtype]
     try:
         array = np.asarray(value, None if isinstance(value, np.ndarray | np.generic) else dtype)
     except (TypeError, ValueError) as error:

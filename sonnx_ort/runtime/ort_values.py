@@ -21,6 +21,9 @@ Array = npt.NDArray[Any]
 _TENSOR = "tensor("
 """The start of the types of tensors."""
 
+_OTHERS = 256
+"""The number of the first dtype that is not numpy's own."""
+
 _OPSET, _IR = 13, 7
 """The versions of a model that gives text."""
 
@@ -34,16 +37,21 @@ def to_ort_value(array: Array) -> onnxruntime.OrtValue:
     array = in_machine_order(array)
     if array.dtype.kind in "OU":
         return _text(array)
-    if array.dtype.isbuiltin == 1:
+    if _is_of_numpy(array.dtype):
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
     size = array.dtype.itemsize
-    if array.dtype.names or _bits(array.dtype) != 8 * size:
+    if array.dtype.num < _OTHERS or _bits(array.dtype) != 8 * size:
         raise SonnxError(
             f"ONNX Runtime's interface takes no arrays of {array.dtype}; give another type"
         )
     element_type = helper.np_dtype_to_tensor_dtype(array.dtype)
     bits = np.ascontiguousarray(array).reshape(array.shape).view(f"u{size}")
     return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, element_type)
+
+
+def _is_of_numpy(dtype: np.dtype[Any]) -> bool:
+    """Whether it is a type of numbers or booleans of numpy's own."""
+    return dtype.num < _OTHERS and dtype.kind in "biufc"
 
 
 def _bits(dtype: np.dtype[Any]) -> int:
@@ -76,7 +84,7 @@ def to_array(value: onnxruntime.OrtValue) -> Array | None:
     if not value.has_value() or not value.is_tensor():
         return None
     dtype = helper.tensor_dtype_to_np_dtype(value.element_type())
-    if dtype.isbuiltin == 1:
+    if _is_of_numpy(dtype) or dtype.kind == "O":
         return np.array(value.numpy())
     # numpy() knows no such type, or takes it for one of plain bits.
     size = -(-math.prod(value.shape()) * _bits(dtype) // 8)

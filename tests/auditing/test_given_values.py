@@ -101,7 +101,7 @@ def test_file_that_is_no_array_is_told(tmp_path: Path) -> None:
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.audit(MODEL, values=tmp_path)
     assert str(caught.value) == (
-        f"'{tmp_path / 's.npy'}' is no .npy file of numbers; write the value 's' to it with "
+        f"'{tmp_path / 's.npy'}' is not a complete .npy file of numbers or text; write it with "
         "numpy.save"
     )
 
