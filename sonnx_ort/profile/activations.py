@@ -277,7 +277,7 @@ _SOFTMAX_FURTHER = (
         WithinInterval(
             ("X",),
             0,
-            lambda dtype: (-np.inf, float(ml_dtypes.finfo(dtype).max)),
+            lambda dtype: (-np.inf, float(ml_dtypes.finfo(dtype).max)),  # type: ignore[no-untyped-call]
             "infinity",
             Illustration(
                 "X [1.0, -inf], float",
