@@ -167,7 +167,7 @@ def _is_short(start: int, limit: int, step: int) -> bool:
 
 
 def resizes() -> Iterator[NodeCase]:
-    scales = (0.0, 0.1, 0.3, 0.5, 0.7, 0.999, 1.0, 1.0001, 1.1, 1.5, 2.0, 7 / 3, 3.0, 1e6, -1.0,
+    scales = (0.0, 0.1, 0.3, 0.5, 0.7, 0.999, 1.0, 1.0001, 1.1, 1.5, 2.0, 7 / 3, 3.0, 1e3, -1.0,
               np.nan, np.inf)  # fmt: skip
     for size, scale in product(range(12), scales):
         given = np.array([scale], np.float32)
@@ -175,7 +175,7 @@ def resizes() -> Iterator[NodeCase]:
         yield NodeCase("Resize", 11, [floats(size), np.zeros(0, np.float32), given])
         yield NodeCase("Resize", 10, [floats(size), given])
         yield NodeCase("Upsample", 9, [floats(size), given])
-    for size, asked in product(range(3), (*range(-2, 5), *EXTREME)):
+    for size, asked in product(range(3), (*range(-2, 5), -INT64, INT64 - 1)):
         yield NodeCase("Resize", 13, [floats(size), None, None, ints(asked)])
         yield NodeCase("Resize", 18, [floats(size, 0), None, None, ints(asked)], {"axes": [0]})
     for scale, size in product((1.0, 0.5, 2.0, 1.1), ((1 << 24) + 1, INT32, (1 << 53) + 1)):
@@ -200,13 +200,13 @@ def windows() -> Iterator[NodeCase]:
 
 def far_windows() -> Iterator[NodeCase]:
     names = ("strides", "dilations", "pads")
-    for name, number, other in product(names, (-1, *EXTREME), (1, 2, 1 << 54)):
+    for name, number, other in product(names, (-1, 1 << 54, *FEW), (1, 1 << 54)):
         rest = {"strides": [other], "dilations": [1], "pads": [0, 0]}
         spoiled = [number, 0] if name == "pads" else [number]
         for size in (1, 4):
             yield from _windows_over(size, rest | {name: spoiled, "kernel_shape": [1]})
             yield from _windows_over(size, rest | {name: spoiled, "kernel_shape": [2]})
-    near = [(1 << power) + more for power in (31, 54) for more in (-4, 0, 1)]
+    near = [(1 << power) + more for power in (31, 54) for more in (-4, 0)]
     for pad, stride in product(near, near):
         for attributes in ({"pads": [pad, 0]}, {"pads": [pad, pad]}):
             yield from _windows_over(4, {"strides": [stride], "kernel_shape": [1], **attributes})
@@ -364,7 +364,7 @@ CUBES: Mapping[str, Cube] = {
     "ranges": Cube(ranges, 2),
     "resizes": Cube(resizes),
     "highest": Cube(highest),
-    "windows": Cube(windows, 4),
+    "windows": Cube(windows, 2),
     "far windows": Cube(far_windows, 2),
     "squeezes": Cube(squeezes),
     "reshapes": Cube(reshapes),
