@@ -27,7 +27,6 @@ from sonnx_ort.profile.graph import (
     INFERENCE,
     OPERATORS_OF_THE_SET,
     UNUSED_INPUT,
-    VERSIONS,
     OfGraph,
 )
 from sonnx_ort.profile.operand import contradict, format_shape
@@ -187,10 +186,6 @@ def _trains(node: ir.Node) -> bool:
 
 
 def _of_file(identity: Identity) -> Iterator[Finding]:
-    for domain in identity.ambiguous_domains:
-        yield Finding(
-            VERSIONS, "domain", domain or "ai.onnx", "more than one version of it is imported"
-        )
     if identity.has_training_info:
         yield Finding(INFERENCE, "model", "training_info", "the file has training information")
 

@@ -1,12 +1,10 @@
 """What identifies an analysis: the model, and the versions of the packages that were used."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import onnx
 
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.versions import version_of
 
 PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
@@ -20,29 +18,20 @@ class Identity:
     Attributes:
         sha256: Hash of the file, without external data; of the serialized model if there is no
             file.
-        ambiguous_domains: The domains that the file imports in more than one version.
         has_training_info: Whether the file has training information.
     """
 
     sha256: str
     opsets: Mapping[str, int]
     versions: Mapping[str, str]
-    ambiguous_domains: tuple[str, ...] = ()
     has_training_info: bool = False
 
 
 def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
     """Identify a model by the hash of its file, its opsets and the package versions."""
-    imports = {(_DOMAINS.get(e.domain, e.domain), e.version) for e in proto.opset_import}
-    repeated = Counter(domain for domain, _ in imports)
     return Identity(
         sha256,
         {entry.domain: entry.version for entry in proto.opset_import},
         {package: version_of(package) for package in PACKAGES},
-        tuple(domain for domain, count in repeated.items() if count > 1),
         bool(proto.training_info),
     )
-
-
-_DOMAINS = {"ai.onnx": STANDARD_DOMAIN}
-"""The alias of the domain of the standard operators."""

@@ -256,9 +256,12 @@ VERSIONS = Rule(
     "Graph.versions",
     1311,
     "The model says which version of each operator it uses.",
-    _requirement("REQ-FO-020", "A domain that is imported in two versions leaves it open."),
+    _requirement(
+        "REQ-FO-020",
+        "A domain that is imported in two versions leaves it open; such a model cannot be loaded.",
+    ),
     OfGraph(
-        "each domain is imported in one version",
+        "each domain is imported in one version, which was checked when the model was loaded",
         Illustration(
             "opset_import: [17]",
             "opset_import: [17, 18], both of the standard operators",

@@ -51,7 +51,7 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
     ("arguments", "message"),
     [
         (["Div.onnx", "none.onnx"], "there is no file 'none.onnx'"),
-        (["Div.onnx", "a.npy"], "'a.npy' is not a complete ONNX model ("),
+        (["Div.onnx", "a.npy"], "'a.npy' is an array of numpy; give the model's file"),
         (
             ["Div.onnx", "float.onnx"],
             "the two models have other inputs: int32 'A', int32 'B'; float 'A', float 'B'",

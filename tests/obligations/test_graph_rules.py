@@ -7,6 +7,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from sonnx_ort.errors import InvalidModel
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.graph import DECLARED_IN_FILE, GRAPH_RULES
 from sonnx_ort.profile.rule import Status
@@ -167,11 +168,14 @@ def test_training_information_violates_the_rule_of_inference() -> None:
     "Requirements.versions",
 )
 @pytest.mark.parametrize("alias", ["", "ai.onnx"])
-def test_domain_in_two_versions_leaves_the_version_open(alias: str) -> None:
+def test_domain_in_two_versions_is_refused(alias: str) -> None:
     made = parse(KEPT, opset=17)
     made.opset_import.append(helper.make_opsetid(alias, 18))
-    evidence = "more than one version of it is imported"
-    assert violations(made, "Graph.versions") == [("domain 'ai.onnx'", evidence)]
+    with pytest.raises(InvalidModel) as caught:
+        graph_obligations(made)
+    assert str(caught.value) == (
+        "the domain 'ai.onnx' is imported twice, in the versions 17 and 18; keep one of them"
+    )
 
 
 @pytest.mark.satisfies(

@@ -58,6 +58,7 @@ def test_wheel_holds_the_bundled_models_the_page_the_marker_of_types_and_the_com
         *data,
         *others,
         f"sonnx_ort/custom_ops/compiled/{LIBRARY.name}",
+        "sonnx_ort/custom_ops/compiled/sonnx_ort_kernels.sha256",
     }
     assert any(name.endswith(".dist-info/entry_points.txt") for name in names)
 
