@@ -5,10 +5,14 @@ backends get them, in child processes with limits of time and memory. Each has t
 a `SonnxError`. What came of them is recorded in docs/records/fuzzing.json; a second call goes on
 where the first one was stopped. A model that fails ends it: the smallest such model is written to
 build/fuzzing. `--only NUMBER` tries the batch of a number again, and records nothing.
+
+`--extremes MODELS` goes through every operator of onnx instead, attribute by attribute and input by
+input, with extreme values, and records nothing: so many models, which follow from `--seed`.
 """
 
 import argparse
 import contextlib
+import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -27,6 +31,7 @@ sys.path.append(str(ROOT / "tests"))
 import hypothesis
 from fuzzing.attempt import attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
+from fuzzing.extremes import extreme_model, extremes, try_extremes
 from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
 from hypothesis.database import DirectoryBasedExampleDatabase
 from records import RECORDS, counting, digest_of, known_record, today, versions_of, write_record
@@ -40,6 +45,9 @@ _FOUND = ROOT / "build" / "fuzzing"
 
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy", "protobuf")
 _SOURCES = ("sonnx_ort", "custom_ops", "models", "scripts/fuzzing", "tests/support/soundness")
+_EXTREMES = 50
+"""How many models with something extreme a child tries."""
+
 _BATCH = 1000
 """How many models are tried before the record is written."""
 
@@ -86,8 +94,12 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--processes", type=int, default=1, help="how many work at once")
     parser.add_argument("--record", type=Path, default=RECORD, help="the file that is gone on with")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="try one batch, unrecorded")
+    parser.add_argument("--extremes", type=int, metavar="MODELS", help="try extremes, unrecorded")
+    parser.add_argument("--seed", type=int, default=0, help="which extremes are tried")
     options = parser.parse_args(arguments)
     _import_all()
+    if options.extremes is not None:
+        return run_extremes(options.extremes, options.seed)
     if options.only is not None:
         batch = try_batch(options.only, _BATCH)
         print(*(batch.faults or sorted(batch.outcomes.items())), sep="\n")
@@ -109,6 +121,26 @@ def run(arguments: Sequence[str]) -> int:
             progress.update(task, completed=record.models)
     print(f"{record.models} models, {len(record.faults)} faults: {options.record}", *record.faults)
     return 1 if record.faults else 0
+
+
+def run_extremes(count: int, seed: int) -> int:
+    """Try so many models with something extreme; give 1 if one ends otherwise than it should."""
+    known = list(extremes())
+    chosen = random.Random(seed).sample(known, min(count, len(known)))  # noqa: S311
+    outcomes, faults = Counter[str](), 0
+    for first in range(0, len(chosen), _EXTREMES):
+        for extreme, ended in try_extremes(chosen[first : first + _EXTREMES], seed, outcomes):
+            faults += 1
+            _FOUND.mkdir(parents=True, exist_ok=True)
+            path = _FOUND / f"extreme_{seed}_{faults}.onnx"
+            path.write_bytes(extreme_model(extreme, seed).SerializeToString())
+            print(f"{extreme}: {ended.end} in {ended.stage}: {ended.detail}: {path}", flush=True)
+    print(
+        f"{len(chosen)} of {len(known)} extremes, {faults} faults",
+        *sorted(outcomes.items()),
+        sep="\n",
+    )
+    return 1 if faults else 0
 
 
 def _import_all() -> None:

@@ -4,7 +4,7 @@ import logging
 import math
 import random
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,20 +51,33 @@ def attempt(made: FuzzedModel, say: Say) -> list[str]:
     Raises:
         Fault: Neither a result nor an error that is documented came of one.
     """
+    outcomes = analyze(made.content, made.choices, list(Backend), say)
+    if outcomes[0] != "check: InvalidModel":
+        outcomes.append(_perform(f"session, {made.backend}", lambda: _run(made, say), say))
+    return outcomes
+
+
+def analyze(
+    content: bytes, choices: dict[str, Any], backends: Sequence[Backend], say: Say
+) -> list[str]:
+    """Check, conform and rewrite a model, and start nothing.
+
+    Returns:
+        What came of each stage.
+
+    Raises:
+        Fault: As `attempt`.
+    """
     logging.getLogger("sonnx_ort").disabled = True
-    content, choices = made.content, made.choices
     stages: dict[str, Callable[[], str]] = {
         "check": lambda: "kept" if sonnx_ort.check(content, **choices).ok else "violated",
         "conform": lambda: _conform(content, choices),
-        **{f"rewrite, {backend}": partial(_rewrite, made, backend) for backend in Backend},
-        f"session, {made.backend}": lambda: _run(made, say),
+        **{f"rewrite, {each}": partial(_rewrite, content, choices, each) for each in backends},
     }
     outcomes = []
     for stage, perform in stages.items():
-        say(stage)
-        outcome = _outcome(stage, perform)
-        outcomes.append(f"{stage}: {outcome}")
-        if not stage.startswith("check") and outcomes[0] == "check: InvalidModel":
+        outcomes.append(_perform(stage, perform, say))
+        if stage == "conform" and outcomes[0] == "check: InvalidModel":
             # All begin in the same way.
             break
     return outcomes
@@ -116,6 +129,11 @@ def _nodes_taken(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     return [helper.make_node("Identity", [one], [other]) for one, other in pairs]
 
 
+def _perform(stage: str, perform: Callable[[], str], say: Say) -> str:
+    say(stage)
+    return f"{stage}: {_outcome(stage, perform)}"
+
+
 def _outcome(stage: str, perform: Callable[[], str]) -> str:
     try:
         return perform()
@@ -139,8 +157,8 @@ def _conform(content: bytes, choices: dict[str, Any]) -> str:
     return "conformed"
 
 
-def _rewrite(made: FuzzedModel, backend: Backend) -> str:
-    sonnx_ort.rewrite(made.content, backend=backend, **made.choices).SerializeToString()
+def _rewrite(content: bytes, choices: dict[str, Any], backend: Backend) -> str:
+    sonnx_ort.rewrite(content, backend=backend, **choices).SerializeToString()
     return "rewritten"
 
 

@@ -25,7 +25,7 @@ _LARGE = 1 << 16
 
 _HANDMADE = Path(__file__).with_name("handmade.toml")
 _VOCABULARY = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text("utf-8"))
-_EXTREME, _FLOATS, _TEXTS, _POOLS, _FIELDS = (
+EXTREME, FLOATS, TEXTS, _POOLS, _FIELDS = (
     _VOCABULARY[name] for name in ("extreme", "floats", "texts", "pools", "fields")
 )
 
@@ -61,7 +61,7 @@ class FuzzedModel:
 
 def integers(smallest: int = -(2**63), largest: int = 2**63 - 1) -> st.SearchStrategy[int]:
     """Integers of a range: mostly small ones, and those at which arithmetic goes wrong."""
-    known = st.one_of(st.integers(-3, 5), st.integers(-3, 5), st.sampled_from(_EXTREME))
+    known = st.one_of(st.integers(-3, 5), st.integers(-3, 5), st.sampled_from(EXTREME))
     return known.map(lambda number: max(smallest, min(largest, number)))
 
 
@@ -170,12 +170,12 @@ def operator_models(draw: st.DrawFn) -> onnx.ModelProto:
 
 def _attributes(name: str, kind: defs.OpSchema.AttrType) -> st.SearchStrategy[list[AttributeProto]]:
     """An attribute of any value of a type; none of graphs and the like."""
-    texts = st.sampled_from([*_TEXTS, "x" * 5000])
+    texts = st.sampled_from([*TEXTS, "x" * 5000])
     values: dict[int, st.SearchStrategy[Any]] = {
         AttributeProto.INT: integers(),
         AttributeProto.INTS: st.lists(integers(), max_size=5),
-        AttributeProto.FLOAT: st.sampled_from(_FLOATS),
-        AttributeProto.FLOATS: st.lists(st.sampled_from(_FLOATS), max_size=4),
+        AttributeProto.FLOAT: st.sampled_from(FLOATS),
+        AttributeProto.FLOATS: st.lists(st.sampled_from(FLOATS), max_size=4),
         AttributeProto.STRING: texts,
         AttributeProto.STRINGS: st.lists(texts, max_size=4),
         AttributeProto.TENSOR: st.sampled_from([1, 7]).flatmap(lambda t: _constants("t", t)),
@@ -324,7 +324,7 @@ def _scalars(described: FieldDescriptor, model: onnx.ModelProto) -> st.SearchStr
         return st.sampled_from([*names, *names, "", "nowhere", "é", "a" * 300])
     if described.enum_type is not None:
         return st.sampled_from([value.number for value in described.enum_type.values])
-    return st.sampled_from(_FLOATS[:6])
+    return st.sampled_from(FLOATS[:6])
 
 
 def _messages(message: Message) -> Iterator[Message]:

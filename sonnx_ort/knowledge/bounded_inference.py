@@ -2,10 +2,11 @@
 
 Shape inference crashes the process at a Slice of a tensor with an inferred negative size, such as
 the result of a Conv whose kernel is larger than its operand, and at a LayerNormalization with
-several results and an axis before the first one. ONNX Runtime shares these functions, so a session
-crashes at such a Slice too. Therefore these nodes are hidden until their operands are known. Each
-step infers the whole model again, so a Slice behind operators that give no negative size is not
-hidden.
+several results and an axis before the first one. At a ConstantOfShape of a long vector it takes all
+memory. ONNX Runtime shares these functions, so a session ends the process too. Therefore these
+nodes are hidden until their operands are known. Each step infers the whole model again, so a Slice
+behind operators that give no negative size is not hidden, nor is a ConstantOfShape of a vector that
+is surely short.
 
 Inference also propagates the elements of vectors one by one, although only short vectors can be
 shapes. It narrows the step of a Slice to 32 bits, and then takes memory without limit, or ends the
@@ -13,13 +14,14 @@ process. So elements are propagated only if all vectors are short and every such
 """
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import onnx
 
 from sonnx_ort.certificates.checker.arithmetic import is_within, reach
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.knowledge.inferred_axes import MOST_AXES, OF_ELEMENTS, open_axes
 from sonnx_ort.knowledge.propagated_elements import propagation_is_bounded
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, bodies_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -65,10 +67,11 @@ def infer(proto: onnx.ModelProto) -> InferredModel:
     """Infer types and shapes; modifies the model temporarily and ignores its functions.
 
     Raises:
-        InvalidModel: ONNX Runtime, which uses the same functions, would crash.
+        InvalidModel: ONNX Runtime, which uses the same functions, would crash or take all memory.
         Exception: Inference fails.
     """
-    dangerous = [node for node in all_nodes(proto) if _is_dangerous(node)]
+    opened = open_axes(proto)
+    dangerous = [node for node in all_nodes(proto) if _is_dangerous(node, opened)]
     _, waiting = _split_by_readiness(proto, dangerous, None)
     if not waiting:
         return _inferred(proto)
@@ -125,7 +128,9 @@ def _shapes(inferred: onnx.ModelProto) -> Shapes:
     return found
 
 
-def _is_dangerous(node: onnx.NodeProto) -> bool:
+def _is_dangerous(node: onnx.NodeProto, opened: Set[str]) -> bool:
+    if node.op_type in OF_ELEMENTS:
+        return not opened.isdisjoint(node.output)
     if node.op_type == "LayerNormalization" and len(node.output) == 1:
         return False
     return (node.domain, node.op_type) in _DANGERS and bool(node.input)
@@ -133,7 +138,7 @@ def _is_dangerous(node: onnx.NodeProto) -> bool:
 
 def _require_harmless(node: onnx.NodeProto, shapes: Shapes) -> None:
     danger = _DANGERS[STANDARD_DOMAIN, node.op_type]
-    for sizes in shapes.get(node.input[0], ()):
+    for sizes in shapes.get(_decisive(node), ()):
         reason = danger(node, sizes)
         if reason:
             label = node.name or f"(output {next(filter(None, node.output), '')})"
@@ -159,10 +164,22 @@ def _too_few_axes(node: onnx.NodeProto, sizes: Sizes) -> str:
     return "" if len(sizes) > 1 else f"its operand '{node.input[0]}' has fewer than two axes"
 
 
+def _decisive(node: onnx.NodeProto) -> str:
+    """The operand on which it depends whether a node is dangerous."""
+    return node.input[-1 if node.op_type in OF_ELEMENTS else 0]
+
+
+def _too_many_axes(node: onnx.NodeProto, sizes: Sizes) -> str:
+    count = max(sizes, default=0)
+    named = f"its operand '{_decisive(node)}' has {count} elements, one for each axis"
+    return named if count > MOST_AXES else ""
+
+
 _DANGERS: Mapping[tuple[str, str], Callable[[onnx.NodeProto, Sizes], str]] = {
     (STANDARD_DOMAIN, "Slice"): _negative_size,
     (STANDARD_DOMAIN, "LayerNormalization"): _axis_outside,
     (STANDARD_DOMAIN, "DFT"): _too_few_axes,
+    **{(STANDARD_DOMAIN, operator): _too_many_axes for operator in OF_ELEMENTS},
 }
 """Operators that can crash the process, with a function that returns why, or an empty string."""
 
@@ -190,7 +207,10 @@ def _split_by_readiness(
     others: list[onnx.NodeProto] = []
     for node in waiting:
         doubt = doubts.get(node.input[0], _Doubt.NONE)
-        if node.op_type == "Slice":
+        if node.op_type in OF_ELEMENTS:
+            # A number of elements that is unknown without their propagation may follow from it.
+            known = shapes is not None and any(map(any, shapes.get(_decisive(node), ())))
+        elif node.op_type == "Slice":
             known = doubt <= _Doubt.UNKNOWN
         else:
             known = shapes is not None and doubt is _Doubt.NONE

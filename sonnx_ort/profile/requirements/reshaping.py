@@ -40,9 +40,11 @@ def _copies_zeros(attributes: Attributes) -> bool:
 
 
 def _numbers(sizes: Operand) -> tuple[int, ...] | None:
-    """The sizes that a constant names; None if they are known only in a run."""
+    """The sizes that a constant names; None if they are known only in a run, or no integers."""
     constant = sizes.constant
-    return None if constant is None else tuple(int(size) for size in constant.ravel())
+    if constant is None or constant.dtype.kind not in "iu":
+        return None
+    return tuple(int(size) for size in constant.ravel())
 
 
 def _unknown(sizes: Operand) -> Judgement:

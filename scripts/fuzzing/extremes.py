@@ -1,0 +1,229 @@
+"""Models of each operator of onnx that have one attribute, constant or size at an extreme."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from onnx import (
+    AttributeProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    defs,
+    helper,
+    numpy_helper,
+)
+
+from fuzzing.attempt import analyze
+from fuzzing.child import End, Ended, Say, call_in_child
+from fuzzing.models import EXTREME, FLOATS, TEXTS
+from sonnx_ort.options import Backend
+
+_LONG_TEXTS = [*TEXTS, "x" * 5000, "...", "i..j"]
+_LONG_RANK = (1,) * 100
+_OLDEST = 17
+"""The version of the standard operators, where none needs a later one."""
+
+_SCALARS: dict[int, Sequence[Any]] = {
+    AttributeProto.INT: EXTREME,
+    AttributeProto.FLOAT: FLOATS,
+    AttributeProto.STRING: _LONG_TEXTS,
+}
+_LISTS = {
+    AttributeProto.INTS: AttributeProto.INT,
+    AttributeProto.FLOATS: AttributeProto.FLOAT,
+    AttributeProto.STRINGS: AttributeProto.STRING,
+}
+_USUAL: dict[int, Sequence[Any]] = {
+    AttributeProto.INT: (0, 1, 1, 2, -1),
+    AttributeProto.INTS: ([1], [1, 1], [0], [2, 2], [1] * 4),
+    AttributeProto.FLOAT: (0.5, 1.0),
+    AttributeProto.FLOATS: ([1.0], [1.0, 0.5]),
+    AttributeProto.STRING: TEXTS,
+    AttributeProto.STRINGS: (["a"], ["a", "b"]),
+    AttributeProto.TENSOR: (((1,), 1), ((3,), 2)),
+}
+"""Values of attributes, and shapes and elements of tensors, with which a node may be right."""
+
+_SHAPES = [[size] for size in EXTREME if size > 0]
+_SHAPES += [[2**31] * 4, [2**62, 4], [2**63 - 1, 0], [0], list(_LONG_RANK), [10**6], [10**6, 10**6]]
+_TYPES = {f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items()}
+_USUAL_TYPES = ("tensor(float)", "tensor(int64)", "tensor(int32)", "tensor(bool)")
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """What is extreme about a model: an attribute's value, a constant, or the sizes of an input.
+
+    `place` is the name of an attribute or the index of an input. The value of a constant is its
+    shape with the element that all have; that of an input is its shape.
+    """
+
+    schema: defs.OpSchema
+    place: str | int
+    value: Any
+    constant: bool = False
+
+    def __str__(self) -> str:
+        """Name the operator, the place and the value."""
+        return f"{self.schema.name}-{self.schema.since_version}, {self.place}: {self.value!r:.80}"
+
+
+def extremes() -> Iterator[Extreme]:
+    """Each operator of onnx, attribute by attribute and input by input."""
+    schemas = (schema for schema in defs.get_all_schemas() if not schema.deprecated)
+    for schema in sorted(schemas, key=lambda each: (each.domain, each.name)):
+        for name, attribute in schema.attributes.items():
+            yield from (Extreme(schema, name, value) for value in _values(_number(attribute)))
+        for index, parameter in enumerate(schema.inputs):
+            texts = _LONG_TEXTS if "tensor(string)" in parameter.types else []
+            constants = _constants([*EXTREME, *FLOATS, *texts])
+            yield from (Extreme(schema, index, value, constant=True) for value in constants)
+            yield from (Extreme(schema, index, shape) for shape in _SHAPES)
+
+
+def _number(attribute: defs.OpSchema.Attribute) -> int:
+    return AttributeProto.AttributeType.Value(str(attribute.type).rpartition(".")[2])
+
+
+def _values(kind: int) -> Iterator[Any]:
+    yield from _SCALARS.get(kind, ())
+    if kind == AttributeProto.TENSOR:
+        yield from _constants([*EXTREME, *FLOATS])
+    if kind in _LISTS:
+        extreme, (usual, *_) = _SCALARS[_LISTS[kind]], _USUAL[_LISTS[kind]]
+        yield from ([], [usual] * 100)
+        for value in extreme:
+            yield from ([value], [usual, value], [value] * 4)
+
+
+def _constants(elements: Sequence[Any]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    yield from (((0,), 1), ((0, 2**40), 1), (_LONG_RANK, 1), ((), 2**62), ((10**5,), 1))
+    for element in elements:
+        yield from (((1,), element), ((4,), element))
+
+
+def extreme_model(extreme: Extreme, seed: int) -> ModelProto:
+    """A model of one node with this extreme, and usual values elsewhere; its result is read."""
+    draw = random.Random(f"{extreme} {seed}")  # noqa: S311 - no cryptography
+    schema = extreme.schema
+    node = NodeProto(op_type=schema.name, domain=schema.domain)
+    for name, attribute in schema.attributes.items():
+        kind = _number(attribute)
+        value = extreme.value if name == extreme.place else None
+        if value is None and kind in _USUAL and (attribute.required or draw.random() < 0.3):
+            value = draw.choice(_USUAL[kind])
+        if value is not None:
+            value = _tensor(name, 1, *value) if kind == AttributeProto.TENSOR else value
+            node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+    inputs, constants = _operands(extreme, node, draw)
+    node.output.extend(f"y{i}" for i in range(max(1, schema.min_output)))
+    readers = [("Div", ["y0", "y0"]), ("Shape", ["y0"]), ("ConstantOfShape", ["y0"])]
+    operator, operands = draw.choice([*readers, ("Reshape", [(*node.input, "y0")[0], "y0"])])
+    nodes = [node, helper.make_node(operator, operands, ["z"])]
+    results = [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "graph", inputs, results, constants)
+    versions = {"": _OLDEST, schema.domain: schema.since_version}
+    versions[""] = max(versions[""], _OLDEST)
+    imports = [helper.make_opsetid(*version) for version in versions.items()]
+    return helper.make_model(graph, ir_version=10, opset_imports=imports)
+
+
+def _operands(
+    extreme: Extreme, node: NodeProto, draw: random.Random
+) -> tuple[list[Any], list[Any]]:
+    """Give a node inputs of allowed types: those of the graph, and its initializers."""
+    chosen = {}
+    for constraint in extreme.schema.type_constraints:
+        usual = [kind for kind in constraint.allowed_type_strs if kind in _USUAL_TYPES]
+        some = usual if usual and draw.random() < 0.8 else constraint.allowed_type_strs
+        chosen[constraint.type_param_str] = draw.choice(list(some))
+    common = [draw.choice((1, 2, 3, 4, "n")) for _ in range(draw.choice((0, 1, 1, 2, 3, 4)))]
+    inputs, constants = [], []
+    for index, parameter in enumerate(extreme.schema.inputs):
+        kind, name = chosen.get(parameter.type_str, parameter.type_str), f"x{index}"
+        is_extreme = index == extreme.place
+        optional = parameter.option == defs.OpSchema.FormalParameterOption.Optional
+        if optional and not is_extreme and draw.random() < 0.5:
+            node.input.append("")
+            continue
+        node.input.append(name)
+        constant = extreme.constant if is_extreme else index and draw.choice((True, False))
+        value = draw.choice((((1,), 1), ((2,), 1), ((), 1), ((4,), 2))) if constant else common
+        value = extreme.value if is_extreme else value
+        if constant and kind in _TYPES:
+            constants.append(_tensor(name, _TYPES[kind], *value))
+        else:
+            shape = common if constant else value
+            inputs.append(helper.make_value_info(name, _type(kind, shape)))
+    while node.input and not node.input[-1]:
+        node.input.pop()
+    return inputs, constants
+
+
+def _tensor(name: str, kind: int, shape: tuple[int, ...], element: Any) -> TensorProto:
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
+    if dtype.kind == "O" or isinstance(element, str):
+        element = str(element) if dtype.kind == "O" else 1
+    elif dtype.kind in "iub":
+        limits = np.iinfo(dtype if dtype.kind != "b" else np.uint8)
+        element = max(int(limits.min), min(int(limits.max), int(np.nan_to_num(element))))
+    count = int(np.prod(shape))
+    with np.errstate(all="ignore"):
+        elements = np.array([element] * count, object if dtype.kind == "O" else None).astype(dtype)
+    tensor = numpy_helper.from_array(elements, name)
+    # An array cannot have as many axes as a tensor.
+    tensor.dims[:] = shape
+    return tensor
+
+
+def _type(kind: str, shape: list[Any]) -> TypeProto:
+    """A type of a schema: "seq(tensor(float))"."""
+    outer, _, inner = kind.removesuffix(")").partition("(")
+    match outer:
+        case "seq":
+            return helper.make_sequence_type_proto(_type(inner, shape))
+        case "optional":
+            return helper.make_optional_type_proto(_type(inner, shape))
+        case "map":
+            key, _, value = inner.partition(",")
+            of_values = _type(f"tensor({value.strip()})", shape)
+            return helper.make_map_type_proto(_TYPES[f"tensor({key})"], of_values)
+        case "sparse_tensor":
+            return helper.make_sparse_tensor_type_proto(_TYPES[f"tensor({inner})"], shape)
+    return helper.make_tensor_type_proto(_TYPES[kind], shape)
+
+
+def try_extremes(
+    chosen: Sequence[Extreme], seed: int, outcomes: Counter[str]
+) -> Iterator[tuple[Extreme, Ended]]:
+    """Analyze many models in a child, and halves of them where it does not end in a result.
+
+    Yields:
+        What a child that has but one model did not survive, or ended in no `SonnxError`.
+    """
+    ended = call_in_child(partial(_analyze_all, chosen, seed))
+    if ended.end is End.RESULT:
+        outcomes.update(ended.outcomes)
+    elif len(chosen) == 1:
+        yield chosen[0], ended
+    else:
+        middle = len(chosen) // 2
+        yield from try_extremes(chosen[:middle], seed, outcomes)
+        yield from try_extremes(chosen[middle:], seed, outcomes)
+
+
+def _analyze_all(chosen: Sequence[Extreme], seed: int, say: Say) -> list[str]:
+    outcomes = []
+    for extreme in chosen:
+        content = extreme_model(extreme, seed).SerializeToString()
+        backends = [random.Random(str(extreme)).choice(list(Backend))]  # noqa: S311
+        for operators in ("default", "profile"):
+            choices = {"operators": operators, "broadcast": "explicit"}
+            outcomes += analyze(content, choices, backends, say)
+    return outcomes

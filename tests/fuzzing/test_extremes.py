@@ -1,0 +1,68 @@
+"""Each operator of onnx with something extreme ends in a result or in a `SonnxError`."""
+
+import sys
+from collections import Counter
+
+import pytest
+from fuzzing.extremes import extreme_model, extremes
+from onnx import defs
+
+from support.child import SCRIPTS, run_program, run_python
+
+FEW = 120
+MANY = 4000
+
+
+@pytest.mark.parametrize(
+    "models", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)], ids=["few", "many"]
+)
+def test_extremes_end_in_a_result_or_an_error(models: int) -> None:
+    command = [sys.executable, SCRIPTS / "fuzz.py", "--extremes", str(models)]
+    child = run_program(command, timeout=1200)
+    assert (child.exit_status, child.stdout.splitlines()[0].partition(", ")[2]) == (
+        0,
+        "0 faults",
+    ), child
+
+
+def test_every_operator_is_tried_with_each_of_its_attributes_and_inputs() -> None:
+    places = Counter((each.schema.domain, each.schema.name) for each in extremes())
+    schemas = [each for each in defs.get_all_schemas() if not each.deprecated]
+    without = {each.name for each in schemas if not places[each.domain, each.name]}
+    assert {name for name in without if defs.has(name)} <= {"If"}
+
+
+def test_model_of_each_place_follows_from_a_seed() -> None:
+    known = list(extremes())[::97]
+    made = [extreme_model(each, 5).SerializeToString(deterministic=True) for each in known]
+    again = [extreme_model(each, 5).SerializeToString(deterministic=True) for each in known]
+    assert made == again
+    assert all(len(content) > 0 for content in made)
+
+
+DEATH = """
+import os
+from collections import Counter
+from fuzzing import extremes as module
+from fuzzing.child import End, Ended
+
+known = list(module.extremes())[:20]
+fatal = module.extreme_model(known[13], 0).SerializeToString()
+
+def analyze(content, choices, backends, say):
+    say("check")
+    if content == fatal:
+        os.abort()
+    return ["check: kept"]
+
+module.analyze = analyze
+outcomes = Counter()
+found = list(module.try_extremes(known, 0, outcomes))
+assert found == [(known[13], Ended(End.DEATH, stage="check", detail="SIGABRT"))], found
+assert outcomes == {"check: kept": 2 * 19}, outcomes
+"""
+
+
+def test_model_that_ends_the_process_is_found_among_many() -> None:
+    child = run_python(DEATH)
+    assert child.exit_status == 0, child
