@@ -166,7 +166,8 @@ def _too_few_axes(node: onnx.NodeProto, sizes: Sizes) -> str:
 
 def _decisive(node: onnx.NodeProto) -> str:
     """The operand on which it depends whether a node is dangerous."""
-    return node.input[-1 if node.op_type in OF_ELEMENTS else 0]
+    name: str = node.input[-1 if node.op_type in OF_ELEMENTS else 0]
+    return name
 
 
 def _too_many_axes(node: onnx.NodeProto, sizes: Sizes) -> str:

@@ -44,6 +44,7 @@ SCALAR = {"scalar_inputs": True}
 SHARED = {"shared_symbols": frozenset("n")}
 OPEN_S, OPEN_A = listing("S", shape=("k",)), listing("A", shape=("k",))
 POSITIVE = listing("S", shape=("k",), bounds=Bounds(1, 9))
+NO_INTEGERS = of_shape((2,), "S", constant=np.array([np.inf, np.nan], np.float32))
 NO_AXIS_TWICE = "no axis is named twice"
 
 CASES = [
@@ -126,6 +127,8 @@ CASES = [
     ("Reshape.S.rank", [of_shape(None, "S")], {}, "runtime", NO_RANK.format("S") + HELD),
     ("Reshape.S.C3", [listing("S", -1, 0, 4)], {}, "proved", "no size is below -1"),
     ("Reshape.S.C3", [listing("S", 4, -2)], {}, "violated", "a size is -2"),
+    ("Reshape.S.C3", [NO_INTEGERS], {}, "runtime", IN_A_RUN.format("S") + HELD),
+    ("Reshape.S.C1", [NO_INTEGERS], {}, "runtime", IN_A_RUN.format("S") + HELD),
     ("Reshape.S.C3", [OPEN_S], {}, "runtime", IN_A_RUN.format("S") + HELD),
     ("Reshape.S.C3", [POSITIVE], {}, "proved", "no size is below -1"),
     ("Reshape.S.C1", [listing("S", -1, 4)], {}, "proved", "one size is -1"),

@@ -29,7 +29,7 @@ from sonnx_ort.knowledge.shapes.rule import (
 )
 from sonnx_ort.knowledge.shapes.sizes import ARITHMETIC, CONTENTS, constant_sizes
 from sonnx_ort.loading.opset import operator_version
-from sonnx_ort.loading.traversal import defined_values, subgraphs_of
+from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operand import Shape
@@ -86,6 +86,10 @@ _FINITE = FINITE_ELEMENTS[0].name
 """The custom operator whose result is the shape of its operand."""
 
 
+_MOST_VISITS = 64
+"""How often a node is visited on average; once for each time that a loop around it is repeated."""
+
+
 class _Propagation:
     """The shapes and contents known so far."""
 
@@ -95,6 +99,7 @@ class _Propagation:
         self._version = model.opset_imports[STANDARD_DOMAIN]
         self._inference = inference
         self._open_sizes = 0
+        self._visits = _MOST_VISITS * sum(1 for _ in every_node(model.graph))
         self._shared = _shared_names(model.graph)
         for value in model.graph.inputs:
             if value.shape is not None:
@@ -104,6 +109,7 @@ class _Propagation:
         """Traverse a graph, or a subgraph whose outer values are known, and its subgraphs."""
         for value in graph.initializers.values():
             self._take_initializer(value)
+        self._visits -= len(graph)
         for node in graph:
             iteration = iteration_of(node, self._version)
             if iteration is not None:
@@ -129,13 +135,14 @@ class _Propagation:
         """Traverse a loop body until its shapes no longer change.
 
         A loop-carried value keeps its initial sizes if the body returns the same sizes, given that
-        all loop-carried values have theirs.
+        all loop-carried values have theirs. Each level of nested loops doubles the visits of nodes;
+        after too many, nothing is known of loop-carried values.
         """
         self._record_body_inputs(iteration)
         invariant: list[tuple[State, PartialSizes]] = [
             (state, self.shapes[state.initial])
             for state in iteration.states
-            if state.initial in self.shapes
+            if state.initial in self.shapes and self._visits > 0
         ]
         while True:
             for state, sizes in invariant:
@@ -149,7 +156,7 @@ class _Propagation:
             if kept == invariant:
                 break
             self._forget(iteration.body, {state.taken for state, _ in invariant})
-            invariant = kept
+            invariant = kept if self._visits > 0 else []
         for state, sizes in invariant:
             self._record(state.final, sizes)
         self._record_scan_outputs(iteration)
@@ -254,7 +261,7 @@ class _Propagation:
         contents = self._contents_of(node, output)
         if contents is None or dtype not in _RANGES or math.prod(shape) != len(contents):
             return
-        self.contents[output] = tuple(_in_range(element, dtype) for element in contents)
+        self.contents[output] = tuple(_short(_in_range(element, dtype)) for element in contents)
 
     def _propagate_kernel_contents(self, node: ir.Node) -> None:
         """A kernel also outputs the shape of its result; the result may be a shape itself."""
@@ -299,7 +306,7 @@ class _Propagation:
             self.shapes[value] = self._named(sizes if is_within(sizes) else [None] * len(sizes))
 
     def _named(self, sizes: Sequence[Size | None]) -> Sizes:
-        return tuple(self._new_size() if size is None else size for size in sizes)
+        return tuple(self._new_size() if size is None else size for size in map(_short, sizes))
 
     def _new_size(self) -> Size:
         """An open size with a generated name, which no file can declare."""
@@ -338,6 +345,10 @@ def _common_sizes(one: PartialSizes | None, other: PartialSizes | None) -> Parti
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def _short(size: Size | None) -> Size | None:
+    return None if isinstance(size, Symbolic) and not size.is_short else size
 
 
 def _in_range(element: Size | None, dtype: ir.DataType) -> Size | None:

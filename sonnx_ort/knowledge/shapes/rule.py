@@ -13,6 +13,11 @@ import onnx_ir as ir
 from sonnx_ort.certificates.checker.arithmetic import is_within
 from sonnx_ort.knowledge.declarations import constant_tensor
 
+_MOST_TERMS = 1024
+_MOST_CHARACTERS = 1 << 14
+_LARGEST_COEFFICIENT = (1 << 63) - 1
+"""A size of more terms, more characters in symbols or a larger coefficient is left open."""
+
 Term = tuple[tuple[str, ...], int]
 """A product of symbols and its coefficient."""
 
@@ -33,6 +38,17 @@ class Symbolic:
         """An open size with a name, or a function of sizes as text."""
         return cls((((symbol,), 1),))
 
+    @property
+    def is_short(self) -> bool:
+        """Whether it is within the limits of what is kept, as each of a chain can double."""
+        characters = sum(len(symbol) for symbols, _ in self.terms for symbol in symbols)
+        largest = max(abs(times) for _, times in self.terms)
+        return (
+            len(self.terms) <= _MOST_TERMS
+            and characters <= _MOST_CHARACTERS
+            and largest <= _LARGEST_COEFFICIENT
+        )
+
     def __add__(self, other: "Size") -> "Size":
         """Add a polynomial or a number."""
         total = Counter(dict(self.terms))
@@ -46,7 +62,13 @@ class Symbolic:
         return self + -other
 
     def __mul__(self, other: "Size") -> "Size":
-        """Multiply by a polynomial or a number."""
+        """Multiply by a polynomial or a number.
+
+        Raises:
+            Unknown: The product can have too many terms.
+        """
+        if len(self.terms) * len(_terms(other)) > _MOST_TERMS:
+            raise Unknown
         product: Counter[tuple[str, ...]] = Counter()
         for symbols, times in self.terms:
             for others, count in _terms(other):
