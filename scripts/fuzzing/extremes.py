@@ -34,7 +34,7 @@ _SCALARS: dict[int, Sequence[Any]] = {
     AttributeProto.FLOAT: FLOATS,
     AttributeProto.STRING: _LONG_TEXTS,
 }
-_LISTS = {
+_LISTS: dict[int, int] = {
     AttributeProto.INTS: AttributeProto.INT,
     AttributeProto.FLOATS: AttributeProto.FLOAT,
     AttributeProto.STRINGS: AttributeProto.STRING,
@@ -88,7 +88,7 @@ def extremes() -> Iterator[Extreme]:
 
 
 def _number(attribute: defs.OpSchema.Attribute) -> int:
-    return AttributeProto.AttributeType.Value(str(attribute.type).rpartition(".")[2])
+    return int(AttributeProto.AttributeType.Value(str(attribute.type).rpartition(".")[2]))
 
 
 def _values(kind: int) -> Iterator[Any]:
@@ -128,8 +128,8 @@ def extreme_model(extreme: Extreme, seed: int) -> ModelProto:
     nodes = [node, helper.make_node(operator, operands, ["z"])]
     results = [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)]
     graph = helper.make_graph(nodes, "graph", inputs, results, constants)
-    versions = {"": _OLDEST, schema.domain: schema.since_version}
-    versions[""] = max(versions[""], _OLDEST)
+    versions = {"": _OLDEST}
+    versions[schema.domain] = max(schema.since_version, versions.get(schema.domain, 1))
     imports = [helper.make_opsetid(*version) for version in versions.items()]
     return helper.make_model(graph, ir_version=10, opset_imports=imports)
 
@@ -159,7 +159,7 @@ def _operands(
         if constant and kind in _TYPES:
             constants.append(_tensor(name, _TYPES[kind], *value))
         else:
-            shape = common if constant else value
+            shape = common if constant else list(value)
             inputs.append(helper.make_value_info(name, _type(kind, shape)))
     while node.input and not node.input[-1]:
         node.input.pop()
