@@ -18,7 +18,7 @@ MOST_AXES = 1 << 20
 """Maximum number of axes of all results; large models have some hundred thousand."""
 
 _JOINING = frozenset(["Gather", "GatherND"])
-"""Operators whose result can have the axes of all their operands."""
+"""Operators whose result can have the axes of all their operands, but one."""
 
 _ADDING_ONE = frozenset(["ConcatFromSequence", "DFT", "Loop", "OneHot", "STFT", "Scan"])
 """Operators whose result can have one axis more than their operands."""
@@ -110,7 +110,7 @@ def _axes(node: onnx.NodeProto, read: Sequence[_Most]) -> float:
     if node.domain != STANDARD_DOMAIN or not (read or node.attribute):
         return most
     if operator in _JOINING:
-        return sum(each.axes for each in read)
+        return max(0, sum(each.axes for each in read) - 1)
     match operator:
         case "Constant":
             most = max(1, len(node.attribute[0].t.dims))
