@@ -23,6 +23,7 @@ from sonnx_ort.evidence.cyclonedx import (
     cyclonedx,
     serial_number,
 )
+from sonnx_ort.evidence.form import ATTACHMENTS, RECORD, Form, misfits
 from sonnx_ort.evidence.making import analyse, mendings, model_files
 from sonnx_ort.evidence.record import (
     FORMAT,
@@ -76,16 +77,35 @@ def read_record(path: Path) -> Record:
             f"'{path}' was changed after it was written: its serial number does not match its "
             "content"
         )
+    origin = f"'{path}' is not a complete record of sonnx_ort"
+    _require_form(document, RECORD, "the document", origin)
+    for kind, form in ATTACHMENTS.items():
+        try:
+            found = dict(_attachments(document, kind))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SonnxError(f"{origin}: a {kind} has no content") from error
+        for reference, content in found.items():
+            _require_form(content, form, f"'{reference}'", origin)
     try:
         return _record(document)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise SonnxError(f"'{path}' is not a complete record of sonnx_ort ({error!r})") from error
+    except (KeyError, ValueError, IndexError) as error:
+        raise SonnxError(f"{origin} ({error!r})") from error
+
+
+def _require_form(part: object, form: Form, place: str, origin: str) -> None:
+    wrong = next(misfits(part, form, place), "")
+    if wrong:
+        raise SonnxError(f"{origin}: {wrong}")
 
 
 def follows(record: Record, path: Path) -> bool:
     """Whether a file contains exactly what follows from the reports in it."""
     written: object = json_of(path)
-    return bool(written == json.loads(cyclonedx(record)))
+    try:
+        return bool(written == json.loads(cyclonedx(record)))
+    except (KeyError, ValueError):
+        # A report names a rule, a status or a node that there is not.
+        return False
 
 
 def _record(document: _Part) -> Record:
