@@ -109,7 +109,8 @@ def compare_shapes(
     The rules that demand equal shapes are in the order of decision; the name is that of the guard.
     """
     first, *others = operands
-    own, shapes = nodes.shape(first), [nodes.shape(other) for other in others]
+    # A proof may be left to the run that is not certified, though there is no other operand.
+    own, shapes = nodes.shape(first), [nodes.shape(other) for other in others or [first]]
     impossible = nodes.constant([-rules[0].code], "code")
     if not _equal_ranks(node.examined):
         # Equal broadcasts: it would compare a shape of one size with each size of the other.
