@@ -132,7 +132,7 @@ ATTACHMENTS: Mapping[str, Form] = {
     "change": {"node": _is_node, "path": [_is_text], "became": [_is_node]},
     "mending": {
         **dict.fromkeys(("title", "operator", "node"), _is_text),
-        **dict.fromkeys(("rules", "path", "added"), [_is_text]),
+        **{name: [_is_text] for name in ("rules", "path", "added")},
     },
     "audit": {"source": _is_text, "counts": {"*": _is_count}},
     "certificate": {},

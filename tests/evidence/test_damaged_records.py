@@ -20,7 +20,6 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.evidence.cyclonedx import serial_number
-from sonnx_ort.evidence.verification import read_record
 from support.graphs import parse
 
 GRAPH = """(float[3] x, float[1] y, float[n] u, float[n, m] v) => (float[3] z, float[] w, float[] s)
@@ -110,8 +109,7 @@ def verified(made: tuple[Path, Path, Document], record: Path, *, original: bool)
     source, target, _ = made
     try:
         found = sonnx_ort.verify(source if original else target, record, original=original)
-    except sonnx_ort.SonnxError as error:
-        assert "\n" not in str(error)
+    except sonnx_ort.SonnxError:
         return "refused"
     return "kept" if found.kept else "differs"
 

@@ -2,9 +2,10 @@
 
 Harmless is what says nothing new, fails in every run that failed before, and gives the original's
 results in all others. Models are also changed field by field, whatever that means, and all that the
-checker concludes of such a model is held against runs of it.
+checker concludes of such a model is held against runs of it. And certificates are forged: the
+strongest that the checker accepts of files that mean two things, each held to runs of them.
 `SONNX_ORT_GRAPHS=1000 pytest tests/soundness/test_tampered_certificates.py` tries more models than
-the default; each is changed 20 times.
+the default; each is changed 20 times, and forged 12 times.
 """
 
 import os
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.soundness.forged import FORGED
 from support.soundness.isolated import run_attempts, tally_of
 
 MODELS = int(os.environ.get("SONNX_ORT_GRAPHS", "120"))
@@ -58,3 +60,21 @@ def test_changed_fields_are_worth_looking_at(fields: Lines) -> None:
     counts = tally_of(fields)
     assert counts["held"] > MODELS
     assert counts["rejected"] > MODELS
+
+
+@pytest.fixture(scope="module")
+def forgeries(once: Callable[..., Any]) -> Lines:
+    attempt = "support.soundness.forged:attempt_of_forgeries"
+    found: Lines = once("forged_certificates", lambda: run_attempts(attempt, range(MODELS), 2))
+    return found
+
+
+def test_no_forged_certificate_is_accepted(forgeries: Lines) -> None:
+    assert [line for line in forgeries if "result" not in line] == []
+    assert [outcome for outcome in tally_of(forgeries) if ": false" in outcome] == []
+
+
+def test_forgeries_are_of_every_kind(forgeries: Lines) -> None:
+    kinds = {outcome.split()[0] for outcome in tally_of(forgeries)}
+    assert kinds == {"repeated", "exchanged", "elements", "function", "nothing:"}
+    assert sum(tally_of(forgeries).values()) == MODELS * FORGED

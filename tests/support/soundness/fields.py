@@ -40,17 +40,18 @@ def _part_of(rng: random.Random, model: onnx.ModelProto) -> bytes:
     return bytes(part.SerializeToString())
 
 
-def _messages(message: Any) -> Iterator[Any]:
+def messages_of(message: Any) -> Iterator[Any]:
+    """A message, and all that are in it."""
     yield message
     for field, value in message.ListFields():
         if field.type == _MESSAGE:
             for each in [value] if hasattr(value, "ListFields") else value:
-                yield from _messages(each)
+                yield from messages_of(each)
 
 
 def _change(rng: random.Random, model: onnx.ModelProto) -> None:
     messages: dict[str, list[Any]] = {}
-    for message in _messages(model):
+    for message in messages_of(model):
         messages.setdefault(message.DESCRIPTOR.name, []).append(message)
     message = rng.choice(messages[rng.choice(sorted(messages))])
     if rng.random() < 0.02:
@@ -63,7 +64,7 @@ def _change(rng: random.Random, model: onnx.ModelProto) -> None:
         for each in messages[message.DESCRIPTOR.name]
         if field in [own for own, _ in each.ListFields()]
     ]
-    if _is_repeated(message, field):
+    if is_repeated(message, field):
         _change_several(rng, (message, field), [each for several in others for each in several])
     elif field.type == _MESSAGE:
         if others and rng.random() < 0.7:
@@ -76,7 +77,8 @@ def _change(rng: random.Random, model: onnx.ModelProto) -> None:
         _set(rng, (message, field), others)
 
 
-def _is_repeated(message: Any, field: FieldDescriptor) -> bool:
+def is_repeated(message: Any, field: FieldDescriptor) -> bool:
+    """Whether a message may have several values of a field."""
     return not isinstance(getattr(message, field.name), str | bytes | int | float) and not (
         field.type == _MESSAGE and hasattr(getattr(message, field.name), "ListFields")
     )
@@ -117,7 +119,7 @@ def _change_inside(rng: random.Random, message: Any, others: list[Any]) -> None:
         donor = copy.deepcopy(rng.choice(donors))
         message.ClearField(field.name)
         value = getattr(donor, field.name)
-        if _is_repeated(message, field):
+        if is_repeated(message, field):
             getattr(message, field.name).extend(value)
         elif field.type == _MESSAGE:
             getattr(message, field.name).CopyFrom(value)
