@@ -81,10 +81,10 @@ def read_record(path: Path) -> Record:
     _require_form(document, RECORD, "the document", origin)
     for kind, form in ATTACHMENTS.items():
         try:
-            found = dict(_attachments(document, kind))
+            attached = [*_attachments(document, kind)]
         except (KeyError, TypeError, ValueError) as error:
             raise SonnxError(f"{origin}: a {kind} has no content") from error
-        for reference, content in found.items():
+        for reference, content in attached:
             _require_form(content, form, f"'{reference}'", origin)
     try:
         return _record(document)
