@@ -311,6 +311,7 @@ FURTHER = [
     ("Max.int.C1", alone("Max(x, x)", "int64[2] x"), False),
     ("Concat.C2", alone("Concat<axis = 0>(x)", "float[n] x"), True),
     ("Squeeze.A.C2", alone("Squeeze(x, a)", "float[1, 2] x", "int64[2] a = {0, 0}"), False),
+    ("Squeeze.A.names", alone("Squeeze(x)", "float[1, 2] x"), True),
     ("Reshape.allowzero.C3", reshaped("2, 3"), True),
     ("Reshape.allowzero.C3", reshaped("-1, 3", allowzero=1), True),
     ("Reshape.allowzero.C3", reshaped("-1, 0", allowzero=1), False),

@@ -124,10 +124,10 @@ def _dilations_where_padded(node: Node) -> dict[int, int]:
 
 
 def _not_shorter(place: int, limits: Limits) -> Demand:
-    """Axes of an operand are not shorter than limits."""
+    """Axes of an operand are not shorter than limits; one that is left out has none."""
 
     def demand(node: Node) -> None:
-        for axis, least in limits(node).items():
+        for axis, least in limits(node).items() if node.name(place) else ():
             size = node.true_shape(place)[axis]
             text = f"axis {axis} is {size}, and may be shorter than {least}"
             require(isinstance(size, int) and size >= least, text)
