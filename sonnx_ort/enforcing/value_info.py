@@ -6,6 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
+from sonnx_ort.enforcing.native.record import remember_declaration
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.scan_outputs import scan_bodies
 from sonnx_ort.knowledge.declarations import collected_by_loops
@@ -142,8 +143,8 @@ def drop_unproved_sizes(
     `replaced` has the operators that custom operators replace, `added` those of added nodes that
     may compute the same as nodes of the model.
     """
-    of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
-    kept = {*model.graph.inputs, *of_loops}
+    collected = tuple(collected_by_loops(model.graph))
+    kept = {*model.graph.inputs, *_counters(model.graph), *collected}
     not_mergeable = _not_mergeable(model.graph, replaced, added)
     unread = {value for value in not_mergeable if not value.uses()}
     checked = set(_checked_by_scan(model.graph))
@@ -152,6 +153,9 @@ def drop_unproved_sizes(
             continue
         # What follows from an input declared as a scalar is not certain.
         known = None if facts.depends_on_scalar_inputs(value) else facts.shape(value)
+        if collected and known is not None and _contradicts(value.shape, known):
+            # What ONNX Runtime knows of what a Loop collects follows from false declarations, too.
+            remember_declaration(value)
         if known is None:
             if value not in checked:
                 value.shape = None
@@ -228,6 +232,13 @@ def _open_sizes(value: ir.Value, declared: ir.Shape, known: Shape) -> None:
                 for own_size, size in pairs
             ]
         )
+
+
+def _contradicts(declared: ir.Shape, known: Shape) -> bool:
+    if len(declared) != len(known):
+        return True
+    pairs = zip(declared, known, strict=True)
+    return any(isinstance(one, int) and isinstance(two, int) and one != two for one, two in pairs)
 
 
 def _sizes(known: Shape) -> ir.Shape:

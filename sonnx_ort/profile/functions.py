@@ -397,7 +397,6 @@ def _no_nan(number: int, bound: str) -> tuple[Rule, Rule]:
             source,
             attribute,
             (),
-            survived=True,
             until=10,
         ),
     )

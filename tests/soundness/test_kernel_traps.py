@@ -188,13 +188,6 @@ TRAPS = [
         opset=13,
         scalars=("r", "t"),
     ),
-    Trap(
-        "a Constant that is said twice",
-        "(float[3] x, float[3] y) => (float[] z)"
-        " { c = Constant<value_ints = [3], value_int = 3>() r = Expand(x, c) z = Div(r, y) }",
-        {"x": ones(3), "y": ones(3)},
-        ((3,), (3,)),
-    ),
 ]
 
 

@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
+from support.changes import changed
 from support.soundness.cube_runs import CONFORMED, PARTS
 from support.soundness.isolated import Line, run_attempts
+
+pytestmark = pytest.mark.skipif(
+    not changed("kernels survive numbers at the ends of int32 and int64"),
+    reason="older kernels end the process at the extreme numbers; a newer onnxruntime is needed",
+)
 
 PROCESSES = 2
 SECONDS = 120

@@ -8,7 +8,7 @@ from itertools import starmap
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, selected
+from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, is_within, selected
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.shapes.rule import (
     ANY,
@@ -81,7 +81,8 @@ def _expanded_size(size: Size, wanted: Size | None) -> Size | None:
 
 def _tiled(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape, repeats = inputs.shape(0), inputs.elements(1)
-    if len(repeats) != len(shape):
+    counts = [times for times in repeats if isinstance(times, int)]
+    if len(repeats) != len(shape) or not is_within(counts) or min(counts, default=0) < 0:
         raise Unknown
     return (
         tuple(
@@ -146,7 +147,8 @@ def _remaining(
 def _range(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     try:
         ((start,), (limit,), (step,)) = [inputs.integers(index) for index in range(3)]
-        count: Size | None = len(range(start, limit, step))
+        # Kernels subtract in int32.
+        count: Size | None = len(range(start, limit, step)) if is_within([limit - start]) else None
     except (Unknown, ValueError):
         count = None
     return ((count,),)
