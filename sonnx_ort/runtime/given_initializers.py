@@ -93,14 +93,16 @@ def copied(options: onnxruntime.SessionOptions) -> onnxruntime.SessionOptions:
 class AddedInitializers:
     """The initializers that session options have from `add_initializer`."""
 
-    def __init__(self, options: onnxruntime.SessionOptions) -> None:
-        """Copy the options.
+    def __init__(self, options: onnxruntime.SessionOptions | None) -> None:
+        """Copy the options; None for some to which nobody can have added anything.
 
         Raises:
             SonnxError: As for `copied`; or ONNX Runtime does not tell what options have.
         """
-        _require_told()
-        self._copy = copied(options)
+        self._copy = None
+        if options is not None:
+            _require_told()
+            self._copy = copied(options)
         self._absent: set[str] = set()
 
     def require_none(self, names: Iterable[str]) -> None:
@@ -118,7 +120,7 @@ class AddedInitializers:
                 )
 
     def _has(self, name: str) -> bool:
-        if name in self._absent:
+        if self._copy is None or name in self._absent:
             return False
         try:
             self._copy.add_initializer(name, _placeholder())

@@ -93,6 +93,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             enforced, weights = _enforce(model, choices, options)
             proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()
         self._renamed = NOT_RENAMED
+        # Nobody else has options that are made here, as long as no session has started.
+        self._has_given_options = options is not None
         prepared = onnxruntime.SessionOptions() if options is None else options
         prepare(prepared, enforced.backend)
         self._weights, self._own_options = place(
@@ -124,6 +126,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """
         restart = super().set_providers
         model = deserialize(onnx.load_model_from_string(self._content))
+        self._has_given_options = True
         try:
             self._start(model, lambda: restart(providers, provider_options))
         except SonnxError:
@@ -134,7 +137,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
         """Start the session, and check the graph that it runs."""
         require_same_results(self._own_options)
-        added = AddedInitializers(self._own_options)
+        added = AddedInitializers(self._own_options if self._has_given_options else None)
         added.require_none(self._replaceable)
         if self._reference is None:
             with second_registration_explained(), violations_raised():
