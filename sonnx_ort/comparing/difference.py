@@ -13,6 +13,7 @@ from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns
 from sonnx_ort.comparing.random_operators import unseeded
 from sonnx_ort.comparing.trace import Stop, Trace, count_inner_nodes, in_words, trace
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
@@ -159,6 +160,8 @@ def compare(
         SonnxError: A model cannot be used, or their inputs differ.
     """
     one, other = read(first), read(second)
+    for model in (one, other):
+        check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
     feeds = complete(one.proto, given, seed)
     if wrong := what_is_wrong(graph_inputs(other.proto), feeds):

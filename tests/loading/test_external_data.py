@@ -47,7 +47,7 @@ ENTRIES: dict[str, tuple[list[tuple[str, str]], str]] = {
     **{
         f"{key} {number!r}": (
             [HERE, (key, number)],
-            f"has the {key} {number!a}, which is no number of bytes; {EXPORT}",
+            f"has the {key} {number!r}, which is no number of bytes; {EXPORT}",
         )
         for key in ("offset", "length")
         for number in ("", "many", "-4", "+4", " 4", "4.0", "0x4", "1_0", "\u0664", "9" * 30)
