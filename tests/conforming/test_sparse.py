@@ -69,7 +69,7 @@ def test_what_is_violated_for_it_is_mended(name: str) -> None:
 
 
 def test_tensor_of_too_many_elements_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storing, "_MOST_ELEMENTS", 5)
+    monkeypatch.setattr(storing, "MOST_ELEMENTS", 5)
     expected = (
         "^the sparse tensor 's' cannot be stored densely: it has 6 elements; store it densely$"
     )

@@ -86,7 +86,7 @@ def test_outputs_are_int64_whatever_comes_of_it(shapes):
         (
             [(3,), (2,)],
             ["two\nlines", "größe"],
-            "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'two\nlines' (3,), X1 'größe' (2,)",
+            "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'two\\x0alines' (3,), X1 'größe' (2,)",
         ),
     ],
 )

@@ -110,3 +110,47 @@ def test_dft_of_a_scalar_whose_rank_is_not_declared_ends_the_process() -> None:
         """,
     )
     assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
+
+
+BUSY = """
+import resource
+
+def limited(seconds):
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime) + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 60))
+"""
+"""Ends a process by SIGXCPU that computes for longer."""
+
+EINSUM = """(float[2,2] x) => (float[?,?] y) { y = Einsum<equation = "i.j->ij">(x, x) }"""
+FAR_STEP = """(int32[5] x) => (int32[?] y) <int64[1] s = {4}, int64[1] e = {-9223372036854775807},
+int64[1] a = {0}, int64[1] t = {-9223372036854775807}> { y = Slice(x, s, e, a, t) }"""
+
+
+@pytest.mark.parametrize("call", ["infer", "start"])
+def test_einsum_with_a_single_dot_is_read_for_ever(call: str) -> None:
+    """Once it raises, `check` need not read the equation ahead of it."""
+    child = run_python(MODELS, BUSY, f"limited(3)\n{call}({EINSUM!r}, 18)")
+    assert (child.killed_by, child.stdout) == (signal.SIGXCPU, "valid\n"), child
+
+
+def test_propagation_of_elements_does_not_read_a_far_step_as_it_is() -> None:
+    """Once it ends, elements may be propagated whatever the steps are."""
+    limits = "resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))\nlimited(20)"
+    child = run_python(MODELS, BUSY, limits, f"infer({FAR_STEP!r}, 18)\nprint('inferred')")
+    assert child.stdout == "valid\n", child
+
+
+def test_inference_lists_every_axis_that_gathers_double() -> None:
+    """Once it refuses them, axes need not be counted ahead of it."""
+    child = run_python(
+        MODELS,
+        """
+        nodes = " ".join(f"x{k + 1} = Gather(x{k}, x{k})" for k in range(10))
+        model = parse(f"(int64[1,1] x0) => (int64[?] y) {{ {nodes} y = Identity(x10) }}")
+        (known,) = (v for v in onnx.shape_inference.infer_shapes(model).graph.value_info
+                    if v.name == "x10")
+        print(len(known.type.tensor_type.shape.dim))
+        """,
+    )
+    assert child.stdout == "1025\n", child

@@ -188,6 +188,11 @@ SILENT = {
         [("float[?,?]", [[1, NAN, 3], [NAN, 1, 3]])],
         "[[2], [0]]",
     ),
+    "ArgMax takes keepdims of 2 for 0": (
+        "int64 ArgMax <axis = 1, keepdims = 2, select_last_index = 2> (a)",
+        [("float[?,?]", [[1, 2], [4, 3]])],
+        "[1, 0]",
+    ),
 }
 
 
