@@ -16,6 +16,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.elements import MOST_AXES_OF_ARRAYS
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
@@ -40,8 +41,10 @@ def filled(sizes: Sequence[int], number: float, dtype: npt.DTypeLike) -> npt.NDA
     """An array of one number.
 
     Raises:
-        NoChangeError: It would have too many elements.
+        NoChangeError: It would have too many elements or axes.
     """
+    if len(sizes) > MOST_AXES_OF_ARRAYS:
+        raise NoChangeError(f"the tensor to give would have {len(sizes)} axes")
     count = math.prod(sizes)
     if count > MOST_ELEMENTS:
         raise NoChangeError(f"the tensor to give would have {count:,} elements")

@@ -14,7 +14,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-MOST_AXES = 1 << 20
+MOST_AXES = 1 << 19
 """Maximum number of axes of all results; large models have some hundred thousand."""
 
 _JOINING = frozenset(["Gather", "GatherND"])

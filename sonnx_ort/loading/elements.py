@@ -11,7 +11,7 @@ from sonnx_ort.loading.traversal import all_tensors
 
 _BITS_OF_BYTE = 8
 _PACKED_BITS = (2, 4)
-_MOST_AXES = 64
+MOST_AXES_OF_ARRAYS = 64
 """The largest number of axes of an array of numpy."""
 
 _COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
@@ -41,10 +41,10 @@ def check_elements(proto: onnx.ModelProto) -> None:
 def _check_shape(tensor: onnx.TensorProto) -> None:
     if any(size < 0 for size in tensor.dims):
         raise InvalidModel(f"tensor '{tensor.name}' has a negative size: {list(tensor.dims)}")
-    if len(tensor.dims) > _MOST_AXES:
+    if len(tensor.dims) > MOST_AXES_OF_ARRAYS:
         raise InvalidModel(
             f"tensor '{tensor.name}' has {len(tensor.dims)} axes, and arrays have at most "
-            f"{_MOST_AXES}; take axes of size 1 away"
+            f"{MOST_AXES_OF_ARRAYS}; take axes of size 1 away"
         )
 
 

@@ -113,6 +113,15 @@ TABLES = {
             ("C1", {"X": [0, 5, 9], "low": 2, "high": [[7]]}),
         ],
     ),
+    "Clip by bounds that are NaN": Table(
+        "(T[n] X, T low, T high) => (T[n] Y) { [node] Y = Clip(X, low, high) }",
+        ("float", "double", "float16"),
+        [{"X": [NAN, 5], "low": -INF, "high": INF}],
+        [
+            ("float.min.C2", {"X": [0, 5, 9], "low": NAN, "high": 7}),
+            ("float.max.C2", {"X": [0, 5, 9], "low": 2, "high": NAN}),
+        ],
+    ),
     "Clip without a lower bound": Table(
         "(T[n] X, T high) => (T[n] Y) { [node] Y = Clip(X, , high) }",
         ("float", "int64"),

@@ -113,6 +113,14 @@ def test_scales_of_an_axis_give_the_reason(attributes: str, rule: str, reason: s
     assert reasons(model)[f"QuantizeLinear.{rule}"].startswith(reason)
 
 
+def test_a_zero_point_of_more_axes_than_arrays_have_gives_the_reason() -> None:
+    scale = ", ".join(["1"] * 100)
+    model = parse(
+        f"(float[n] X, float[{scale}] S) => (uint8[n] Y) {{ Y = QuantizeLinear(X, S) }}", opset=21
+    )
+    assert reasons(model)["QuantizeLinear.given"] == "the tensor to give would have 100 axes"
+
+
 def test_a_scalar_has_no_axis_also_for_a_vector() -> None:
     model = parse(
         "(int32[n] X) => (float[n] Y) { Y = DequantizeLinear<axis=0>(X, S) }",

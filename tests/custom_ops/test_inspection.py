@@ -20,7 +20,8 @@ NO_ELEMENTS = np.array(omitted(OPERATORS["DequantizeLinear"], "x_zero_point"), n
 ONE_IN_A_LINE = (
     "an operand has shape (1,), which is not of rank 0; shapes X (), y_scale (), y_zero_point (1,)"
 )
-ONE_HALF, NOTHING = np.array(0.5, np.float32), np.array(0, np.int32)
+NO_BOUND = np.array(omitted(OPERATORS["Clip"], "max"), np.float32)
+HALF, NOTHING = np.array(0.5, np.float32), np.array(0, np.int32)
 
 
 def called(operator: str, *inputs, edition: str = "typed", **attributes):
@@ -42,9 +43,9 @@ def plain(outputs):
         ("ArgMax", [np.ones((2, 3), np.float32)], {"axis": 1}, [2, 3]),
         ("ArgMax", [np.ones((2, 0), np.float32)], {"axis": None}, [2, 0]),
         ("ArgMax", [np.ones(3, np.int64)], {"axis": 0}, [3]),
-        ("Clip", [[], [], []], {}, []),
-        ("Clip", [[2], LEAVES_OUT, []], {}, [2]),
-        ("Clip", [[2], [], LEAVES_OUT], {}, [2]),
+        ("Clip", [[], HALF, HALF], {}, []),
+        ("Clip", [[2], NO_BOUND, HALF], {}, [2]),
+        ("Clip", [[2], HALF, NO_BOUND], {}, [2]),
         ("BatchNormalization", [[1, 2], np.float32([0, 1])], {}, [1, 2]),
         ("Slice", [[4], [3], [4], [0], [1]], {}, [4]),
         ("Conv", [[1, 2, 4, 4], [6, 1, 3, 3], [6]], {"group": 2}, [1, 2, 4, 4]),
@@ -55,7 +56,7 @@ def plain(outputs):
         ("Softmax", [np.ones((2, 3, 4), np.float32)], {"axis": 1, "version": 13}, [2, 3, 4]),
         ("Softmax", [np.ones((2, 3, 1), np.float32)], {"axis": 1, "version": 12}, [2, 3, 1]),
         ("Softmax", [np.ones((3, 2), np.float32)], {"axis": None, "version": 13}, [3, 2]),
-        ("QuantizeLinear", [np.ones(2, np.float32), ONE_HALF, []], {}, [2]),
+        ("QuantizeLinear", [np.ones(2, np.float32), HALF, []], {}, [2]),
         ("DequantizeLinear", [np.ones(2, np.int32), [], NOTHING], {}, [2]),
         ("DequantizeLinear", [np.ones(2, np.int32), [], NO_ELEMENTS], {}, [2]),
         ("Concat", [[2, 3, 2, 4], [2, 2]], {"axis": 1}, [2, 3]),
@@ -93,10 +94,17 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
         ),
         (
             "Clip",
-            [[2], LEAVES_OUT, [1]],
+            [[2], NO_BOUND, np.float32([7])],
             {},
             "Clip.C1",
             "an operand has shape (1,), which is not of rank 0; shapes input (2,), max (1,)",
+        ),
+        (
+            "Clip",
+            [[2], HALF, np.array(np.nan, np.float32)],
+            {},
+            "Clip.float.max.C2",
+            "max is NaN: max[] = nan; shapes input (2,), min (), max ()",
         ),
         (
             "BatchNormalization",
@@ -162,14 +170,14 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
         ),
         (
             "QuantizeLinear",
-            [ONE_HALF, ONE_HALF, [1]],
+            [HALF, HALF, [1]],
             {},
             "QuantizeLinear.signature",
             ONE_IN_A_LINE,
         ),
         (
             "QuantizeLinear",
-            [np.float32([np.nan]), 0 * ONE_HALF, []],
+            [np.float32([np.nan]), 0 * HALF, []],
             {},
             "QuantizeLinear.C1",
             "y_scale is 0 at []; shapes X (1,), y_scale (), y_zero_point ()",

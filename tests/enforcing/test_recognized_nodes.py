@@ -115,11 +115,11 @@ GRAPHS = {
     ),
     "Clip from above": (
         "(float[n] x, float[] a) => (float[n] y) { [r] y = Clip(x, , a) }",
-        ["Clip 'r': Clip.C1, by Clip 'r'"],
+        ["Clip 'r': Clip.C1 Clip.float.min.C2 Clip.float.max.C2, by Clip 'r'"],
     ),
     "Clip from below": (
         "(float[n] x, float[] a) => (float[n] y) { [r] y = Clip(x, a) }",
-        ["Clip 'r': Clip.C1, by Clip 'r'"],
+        ["Clip 'r': Clip.C1 Clip.float.min.C2 Clip.float.max.C2, by Clip 'r'"],
     ),
     "Slice": (
         (
