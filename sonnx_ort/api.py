@@ -32,11 +32,11 @@ from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import (
     DEFAULT,
+    PROFILE,
     Backend,
     Choices,
     RewriteOptions,
     Waivers,
-    choose,
     choose_demands,
 )
 from sonnx_ort.pipeline import (
@@ -51,6 +51,7 @@ from sonnx_ort.pipeline import (
     proofs_of,
     require_serializable,
 )
+from sonnx_ort.profile.options import choose
 
 
 def check(  # noqa: PLR0913 - one for each choice
@@ -58,7 +59,7 @@ def check(  # noqa: PLR0913 - one for each choice
     *,
     edition: str = "typed",
     broadcast: str = "reject",
-    operators: str | Iterable[str] = DEFAULT,
+    operators: str | Iterable[str] = PROFILE,
     backend: str = "python",
     waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
@@ -66,17 +67,18 @@ def check(  # noqa: PLR0913 - one for each choice
     """Analyze a model: for every rule at every node, find whether it holds in every run, and why.
 
     The model is not run: only small nodes of integers that depend on constants alone are evaluated.
-    No weights are loaded. `rewrite` rejects a model exactly if this report has violations. The
-    report covers all operators of the profile. It says of each obligation whether `rewrite`
-    enforces it, and of each violation whether `conform` can fix it (`Obligation.mendable`). The
-    report of a rewritten model is that of its original.
+    No weights are loaded. The report is about the whole profile unless `operators` names less.
+    `rewrite` with the same operators rejects a model exactly if this report has violations; by
+    default it enforces Div and Sub alone, and `Obligation.refused` says which violations make it
+    reject the model then. `Obligation.mendable` says which ones `conform` can fix. The report of a
+    rewritten model is that of its original.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
             modified.
         edition: "typed" or "preliminary".
         broadcast: "reject" or "explicit".
-        operators: The operators to enforce, as for `rewrite`.
+        operators: The operators to look at, as for `rewrite`; the whole profile by default.
         backend: What enforces them, as for `rewrite`. Some rules exist only because older kernels
             of ONNX Runtime are wrong. For "python" they are proved if no such version is
             installed; for "native" they are not, because any version may run the model.
@@ -99,7 +101,7 @@ def check(  # noqa: PLR0913 - one for each choice
         choose_demands(edition, broadcast, operators), choose(Backend, "backend", backend)
     )
     with collector_paused():
-        report = preview(examine(load(model, choices), complete=True))
+        report = preview(examine(load(model, choices, to_examine=True), complete=True))
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):
         record_check(Path(model), waived, Path(record), choices.backend)
@@ -127,7 +129,7 @@ def certify(
     choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
     with collector_paused():
         loaded = load(os.fspath(model), choices)
-        if loaded.native is not None or loaded.enforced:
+        if loaded.rewritten:
             raise SonnxError("the model is already rewritten; certify the original")
         made = proofs_of(examine(loaded)).certificate(loaded.model.sha256)
         made.require_accepted(Path(model).read_bytes())

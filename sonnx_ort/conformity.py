@@ -22,9 +22,10 @@ from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.notebook import report_as_html, table
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
-from sonnx_ort.options import PROFILE, Backend, Choices, choose
+from sonnx_ort.options import PROFILE, Backend, Choices
 from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
+from sonnx_ort.profile.options import choose
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -3,17 +3,20 @@
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypedDict, TypeVar
+from typing import TypedDict
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, ELEMENTWISE_OPERATORS, OPERATORS
+from sonnx_ort.profile.catalog import (
+    DEFAULT_OPERATORS,
+    ELEMENTWISE_OPERATORS,
+    OPERATORS,
+    WHOLE_PROFILE,
+)
 from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
-
-Choice = TypeVar("Choice", bound=enum.StrEnum)
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition, choose
 
 DEFAULT = "default"
 """The name of the operators that are enforced by default."""
@@ -26,19 +29,6 @@ PROFILE = "profile"
 
 ALL = "all"
 """Another name of the whole profile."""
-
-
-def choose(kind: type[Choice], name: str, value: str) -> Choice:
-    """Convert the value of a parameter to a choice.
-
-    Raises:
-        SonnxError: There is no such choice; the message lists the choices.
-    """
-    try:
-        return kind(value)
-    except ValueError:
-        known = " or ".join(f"'{choice}'" for choice in kind)
-        raise SonnxError(f"{name}={value!r} is unknown; choose {known}") from None
 
 
 def choose_demands(edition: str, broadcast: str, operators: str | Iterable[str]) -> Demands:
@@ -101,8 +91,8 @@ def _named(name: str) -> frozenset[str]:
 _GROUPS = {
     DEFAULT: DEFAULT_OPERATORS,
     ELEMENTWISE: ELEMENTWISE_OPERATORS,
-    PROFILE: frozenset({GRAPH, *OPERATORS}),
-    ALL: frozenset({GRAPH, *OPERATORS}),
+    PROFILE: WHOLE_PROFILE,
+    ALL: WHOLE_PROFILE,
     FINITE_OUTPUTS: frozenset({FINITE_OUTPUTS}),
     FINITE_VALUES: frozenset({FINITE_OUTPUTS, FINITE_VALUES}),
 }

@@ -65,12 +65,19 @@ class Loaded:
         model: The model, with its canonical graph.
         enforced: The nodes that custom operators enforce already.
         native: How the native or the compiled backend enforces it; None if neither does.
+        restored: Whether the model is the original of one that these enforce.
     """
 
     choices: Choices
     model: LoadedModel
     enforced: tuple[EnforcedNode, ...]
     native: NativelyEnforced | None
+    restored: bool = False
+
+    @property
+    def rewritten(self) -> bool:
+        """Whether `rewrite` made it, so that its nodes are not its author's."""
+        return self.native is not None or bool(self.enforced) or self.restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +150,14 @@ class Enforced:
         return proto
 
 
-def load(model: ModelSource | ReadModel, choices: Choices) -> Loaded:
+def load(model: ModelSource | ReadModel, choices: Choices, *, to_examine: bool = False) -> Loaded:
     """Load a model, and recognize what `rewrite` made.
 
     Args:
         model: A path, bytes, a model object, or one that was read; it is not modified.
         choices: What its user asks for.
+        to_examine: Whether it is only examined: of a model that is enforced natively for fewer
+            operators the original is loaded.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
@@ -159,6 +168,11 @@ def load(model: ModelSource | ReadModel, choices: Choices) -> Loaded:
     if claim is not None:
         loaded = load_canonical(source, claim.demands.operators)
         native = recognize_native_model(loaded, claim)
+        if native is not None and to_examine and native.without(demands):
+            native.require_edition(demands)
+            loaded = load_canonical(source, demands.operators)
+            restore(loaded.graph_model, claim)
+            return Loaded(choices, loaded, (), None, restored=True)
         if native is not None:
             native.require(demands)
             return Loaded(choices, loaded, (), native)
@@ -217,7 +231,7 @@ def conform(examined: Examined, selection: Selection) -> ConformedGraph:
         SonnxError: It enforces the profile already, so that its nodes are not its author's.
     """
     loaded = examined.loaded
-    if loaded.native is not None or loaded.enforced:
+    if loaded.rewritten:
         raise SonnxError("the model is already rewritten; conform the original, then rewrite it")
     return conform_graph(
         loaded.model.graph_model,
@@ -238,7 +252,7 @@ def conformed_if_asked_for(examined: Examined) -> Examined:
         examined: The model.
     """
     loaded = examined.loaded
-    if not loaded.choices.conform or loaded.native is not None or loaded.enforced:
+    if not loaded.choices.conform or loaded.rewritten:
         return examined
     graph = conform(examined, Selection(frozenset(RULES)))
     return Examined(loaded, graph.examination, tuple(graph.made))
@@ -264,7 +278,7 @@ def certified_if_asked_for(examined: Examined) -> Examined:
         SonnxError: A rule is not certified that no run can check.
     """
     loaded = examined.loaded
-    if not loaded.choices.certified or loaded.native is not None or loaded.enforced:
+    if not loaded.choices.certified or loaded.rewritten:
         return examined
     proofs = proofs_of(examined)
     certified = only_certified(examined.examination, proofs)
@@ -281,7 +295,7 @@ def preview(examined: Examined) -> Report:
         examined: The model.
     """
     loaded, examination = examined.loaded, examined.examination
-    if loaded.native is not None or loaded.enforced:
+    if loaded.rewritten:
         return examination.report
     return with_mendable(loaded.model.graph_model, examination, partial(_examine_again, loaded))
 

@@ -29,8 +29,8 @@ from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
-from sonnx_ort.options import PROFILE, choose, choose_demands
-from sonnx_ort.profile.options import Demands
+from sonnx_ort.options import PROFILE, choose_demands
+from sonnx_ort.profile.options import Demands, choose
 
 CPU = ("CPUExecutionProvider",)
 

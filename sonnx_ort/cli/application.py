@@ -16,9 +16,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from sonnx_ort.cli.deferred_imports import defer_imports
+
 COMMANDS: Mapping[str, str] = {
-    "check": "Report which rules a model keeps and which it violates. Runs no model.",
-    "explain": "Explain a rule, or all rules of an operator.",
+    "check": "Report whether a model keeps the profile, and where it violates it. Runs no model.",
+    "explain": "Explain a rule, or what binds an operator.",
+    "operators": "List all operators of ONNX by what SONNX has for them.",
     "conform": "Fix violations of the profile without changing any result.",
     "rewrite": "Write a model that enforces the profile in every run.",
     "verify": "Compare a model with its evidence record.",
@@ -126,6 +129,7 @@ def options(
 
 def main() -> None:
     """Run the command; what it does not foresee is no verdict on a model, so the status is 2."""
+    defer_imports()
     try:
         app()
     except Exception as error:  # noqa: BLE001 - no error of ours is a violation

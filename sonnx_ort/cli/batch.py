@@ -188,7 +188,9 @@ def _check(wanted: ModelToCheck, *, drawn: bool) -> CheckedModel:
             report, graph = check_with_outline(source, wanted.choices)
         else:
             with collector_paused():
-                report = preview(examine(load(source, wanted.choices), complete=True))
+                report = preview(
+                    examine(load(source, wanted.choices, to_examine=True), complete=True)
+                )
     except SonnxError as error:
         return CheckedModel(name, None, str(error))
     return CheckedModel(name, replace(report, settings=wanted.settings), graph=graph)

@@ -41,9 +41,9 @@ from sonnx_ort.files import (
     write_text,
 )
 from sonnx_ort.loading.source import read
-from sonnx_ort.obligations.report import selected_rules
+from sonnx_ort.obligations.report import RulesOf, selected_rules
 from sonnx_ort.obligations.waivers import read_waivers
-from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
+from sonnx_ort.options import PROFILE, Backend, Choices, choose_demands
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat
@@ -62,8 +62,8 @@ app = subcommand()
     epilog=examples(
         "sonnx-ort check model.onnx",
         "sonnx-ort check models/ --format sarif -o models.sarif",
-        "sonnx-ort check model.onnx --operators all --fail-on runtime --quiet",
-        "sonnx-ort check model.onnx --select Div,Sub --ignore Div.int",
+        "sonnx-ort check model.onnx --rules stated --fail-on runtime --quiet",
+        "sonnx-ort check model.onnx --operators Div,Sub --ignore Div.int",
         "sonnx-ort check model.onnx --waivers waivers.toml --record record.json",
         "sonnx-ort check - < model.onnx",
     ),
@@ -80,7 +80,7 @@ def check(
     ],
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
-    operators: OperatorsOption = DEFAULT,
+    operators: OperatorsOption = PROFILE,
     backend: BackendOption = Backend.PYTHON,
     report_format: Annotated[
         ReportFormat, typer.Option("--format", help="The format of the report.")
@@ -104,6 +104,10 @@ def check(
     ignore: Annotated[
         str | None, typer.Option(metavar="RULES", help="The rules to leave out of the report.")
     ] = None,
+    rules: Annotated[
+        RulesOf,
+        typer.Option(help="'stated' leaves out the rules that sonnx_ort added to those of SONNX."),
+    ] = RulesOf.ALL,
     waivers: Annotated[
         Path | None,
         typer.Option(
@@ -131,11 +135,12 @@ def check(
     quiet: QuietOption = False,
     _show: ShowSettingsOption = False,
 ) -> None:
-    """Report which rules a model keeps and which it violates. Runs no model.
+    """Report whether a model keeps the profile, and where it violates it. Runs no model.
 
-    The report starts with the verdict, lists each cause with the number of nodes, and ends with the
-    command to type next. For several models it has one line for each. An unusable model does not
-    stop the check of the others.
+    All operators and rules are looked at, unless --operators names fewer. The report starts with
+    the verdict, lists each cause with the number of nodes, and ends with the command to type next.
+    For several models it has one line for each. An unusable model does not stop the check of the
+    others.
 
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
@@ -150,6 +155,7 @@ def check(
             "backend": backend,
             "select": select,
             "ignore": ignore,
+            "rules": rules,
         }
         wanted = [_to_check(name, options, context.obj) for name in names]
         waived = () if waivers is None else read_waivers(waivers)
@@ -178,7 +184,7 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
     return ModelToCheck(
         name,
         Choices(demands, own["backend"]),
-        selected_rules(own["select"], own["ignore"]),
+        selected_rules(own["select"], own["ignore"], own["rules"]),
         str(given.settings.path or ""),
     )
 

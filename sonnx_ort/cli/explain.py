@@ -1,4 +1,4 @@
-"""`sonnx-ort explain`: explains a rule, or lists all rules."""
+"""`sonnx-ort explain`: explains a rule or an operator, or lists all rules."""
 
 from typing import Annotated
 
@@ -11,27 +11,30 @@ app = subcommand()
 
 
 @app.command(
-    epilog=examples("sonnx-ort explain", "sonnx-ort explain Div.int.C1", "sonnx-ort explain Div")
+    epilog=examples(
+        "sonnx-ort explain", "sonnx-ort explain Div.int.C1", "sonnx-ort explain Transpose"
+    )
 )
 def explain(
     rule: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RULE]",
-            help="The id of a rule, or an operator; without it, all rules are listed.",
+            metavar="[NAME]",
+            help="The id of a rule, or any operator of ONNX; without it, all rules are listed.",
         ),
     ] = None,
 ) -> None:
-    """Explain a rule, or all rules of an operator.
+    """Explain a rule, or what binds an operator.
 
-    Shows where the rule is written, why it matters, what keeps it, what breaks it, and how to fix
-    a violation.
+    Shows where the rule is written, whether SONNX states it, why it matters, what keeps it, what
+    breaks it, and how to fix a violation; of an operator, whether the profile has it, and what
+    binds its nodes.
     """
-    from sonnx_ort.reporting.explanation import explain as explain_rule
     from sonnx_ort.reporting.explanation import list_rules
+    from sonnx_ort.reporting.operator_set import explain_any
 
     with errors_as_sentences():
-        text = list_rules() if rule is None else explain_rule(rule)
+        text = list_rules() if rule is None else explain_any(rule)
     typer.echo(text)
     installed = version_of("onnxruntime")
     if "ONNX Runtime " in text and f"ONNX Runtime {installed}" not in text:

@@ -10,7 +10,7 @@ import typer
 
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.files import is_standard_output
-from sonnx_ort.obligations.report import ModelRejected
+from sonnx_ort.obligations.report import ModelRejected, Report
 from sonnx_ort.options import Backend
 from sonnx_ort.printable import printable_lines
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -25,22 +25,47 @@ class ExitStatus(enum.IntEnum):
 
 
 @contextmanager
-def errors_as_sentences() -> Iterator[None]:
+def errors_as_sentences(model: Path | None = None, *, conformed: bool = False) -> Iterator[None]:
     """Print errors without a traceback, and exit with the appropriate status.
+
+    Args:
+        model: The model to be rewritten; if it is rejected, the command to type next is printed.
+        conformed: Whether it was conformed first.
 
     Raises:
         Exit: An error occurred.
     """
     try:
         yield
-    except (ModelRejected, ContractViolation) as error:
+    except ModelRejected as error:
+        if model is not None:
+            error.add_note(f"next: {_next_command(error.report, model, conformed=conformed)}")
+        _leave(error, ExitStatus.VIOLATED)
+    except ContractViolation as error:
         _leave(error, ExitStatus.VIOLATED)
     except SonnxError as error:
         _leave(error, ExitStatus.UNUSABLE)
 
 
+def _next_command(rejected: Report, model: Path, *, conformed: bool) -> str:
+    from sonnx_ort.api import check
+    from sonnx_ort.reporting.remedies import next_command
+
+    report = rejected
+    if not conformed:
+        # A rejection does not say what conforming the model would fix.
+        demands = rejected.demands
+        report = check(
+            model,
+            edition=demands.edition,
+            broadcast=demands.broadcasting,
+            operators=demands.operators,
+        )
+    return next_command(report, str(model))
+
+
 def _leave(error: Exception, status: ExitStatus) -> NoReturn:
-    say(f"sonnx-ort: {error}", err=True)
+    say("\n".join([f"sonnx-ort: {error}", *getattr(error, "__notes__", ())]), err=True)
     raise typer.Exit(status) from None
 
 

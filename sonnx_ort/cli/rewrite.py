@@ -80,7 +80,7 @@ def rewrite(
     from sonnx_ort.api import rewrite_file
     from sonnx_ort.cli.batch import working_on
 
-    with errors_as_sentences(), working_on(str(model), quiet=quiet):
+    with errors_as_sentences(model, conformed=conform), working_on(str(model), quiet=quiet):
         certified = rewrite_file(
             model,
             output,

@@ -185,7 +185,7 @@ def run(
     from sonnx_ort.cli.run import run_once, save_outputs
     from sonnx_ort.reporting.values import describe_value
 
-    with errors_as_sentences():
+    with errors_as_sentences(model, conformed=conform):
         outputs = run_once(
             model,
             feeds or [],

@@ -90,6 +90,8 @@ class ConformedGraph:
         if obligation.rule.id not in self.selection.rules:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
+        if known is not None and obligation.rule.id == GR4.id:
+            return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
         return known or f"no change fixes it: {obligation.hint}"
 
 

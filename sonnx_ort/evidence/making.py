@@ -133,7 +133,8 @@ def analyse(
     Raises:
         SonnxError: As for `check`, or a file cannot be read.
     """
-    examined = certified_if_asked_for(examine(load(model, choices), complete=True))
+    loaded = load(model, choices, to_examine=True)
+    examined = certified_if_asked_for(examine(loaded, complete=True))
     return _analysis(path, model, examined.examination.report, choices.waivers, known)
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from sonnx_ort.obligations.causes import NextStep, causes, next_step
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.printable import to_html
-from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
-from sonnx_ort.profile.graph import GRAPH
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE
 from sonnx_ort.profile.options import Broadcasting, Edition
 
 if TYPE_CHECKING:
@@ -74,16 +73,15 @@ def causes_as_text(report: "Report") -> str:
 
 def next_call(report: "Report") -> str:
     """The call that takes a user on from a report that the name `report` is given to."""
-    profile = frozenset({GRAPH, *OPERATORS})
     match next_step(report):
         case NextStep.CHECK_ALL:
-            return 'sonnx_ort.check(model, operators="profile")'
+            return "sonnx_ort.check(model)"
         case NextStep.REWRITE:
             return _call("rewrite", report, report.broadcasting, DEFAULT_OPERATORS)
         case NextStep.EXPAND:
             return _call("rewrite", report, Broadcasting.EXPLICIT, DEFAULT_OPERATORS)
         case NextStep.CONFORM:
-            return _call("conform", report, report.broadcasting, profile)
+            return _call("conform", report, report.broadcasting, WHOLE_PROFILE)
         case NextStep.EXPLAIN:
             return f"!sonnx-ort explain {report.violations[0].rule.id}"
 

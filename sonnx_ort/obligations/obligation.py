@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.printable import printable
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Rule, Status
 
@@ -22,7 +23,7 @@ class Obligation:
         hint: How to fix a violation, as a clause; empty otherwise.
         path: The nodes whose subgraphs contain the node, outermost first.
         by_version: Whether it is proved only because of the installed version of onnxruntime.
-        enforced: Whether `rewrite` enforces it: whether `operators` selects its operator.
+        enforced: Whether `operators` selects its operator.
         waiver: The waiver that names it; None if none does.
         waiver_expired: Whether that waiver has expired.
         mendable: How `conform` would fix it, as an instruction; empty if it cannot. Only `check`
@@ -42,6 +43,12 @@ class Obligation:
     waiver_expired: bool = False
     by_version: bool = False
     mendable: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether `rewrite` rejects the model for it, with the operators that it has by default."""
+        by_default = self.rule.id.partition(".")[0] in DEFAULT_OPERATORS
+        return by_default and self.status is Status.VIOLATED and not self.waived
 
     @property
     def waived(self) -> bool:
@@ -149,6 +156,7 @@ def rule_document(rule: Rule) -> dict[str, object]:
         "section": source.section,
         "tag": source.tag,
         "standing": source.standing.value,
+        "basis": rule.basis.value,
         "words": source.words.value,
         "remark": source.remark,
         "later_tag": source.later_tag,
@@ -165,6 +173,7 @@ def obligation_document(obligation: Obligation) -> dict[str, object]:
         "path": list(obligation.path),
         "status": obligation.status.value,
         "enforced": obligation.enforced,
+        "refused": obligation.refused,
         "evidence": obligation.evidence,
         "hint": obligation.hint,
         "operands": [_operand(operand) for operand in obligation.operands],

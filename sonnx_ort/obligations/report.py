@@ -12,10 +12,11 @@ from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.notebook import causes_as_text, report_as_html
 from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_document, rule_document
 from sonnx_ort.printable import to_json
-from sonnx_ort.profile.catalog import RULES, OperatorStanding
+from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
+from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.operand import Operand, has_known_sizes
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
-from sonnx_ort.profile.rule import Status
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition, choose
+from sonnx_ort.profile.rule import Basis, Status
 
 
 def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
@@ -39,19 +40,34 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
     return frozenset(chosen)
 
 
+class RulesOf(enum.StrEnum):
+    """Whose rules a report includes."""
+
+    ALL = "all"
+    """All rules."""
+
+    STATED = "stated"
+    """Those that SONNX states, or that follow from ONNX; none that this project added."""
+
+
 def selected_rules(
-    select: str | Iterable[str] | None, ignore: str | Iterable[str] | None
+    select: str | Iterable[str] | None,
+    ignore: str | Iterable[str] | None,
+    rules: RulesOf = RulesOf.ALL,
 ) -> frozenset[str]:
     """Find the ids of the rules that a report includes.
 
     Args:
         select: Those to include, as for `choose_rules`; None for all.
         ignore: Those to exclude; None for none.
+        rules: Whose rules are included.
 
     Raises:
         SonnxError: As for `choose_rules`.
     """
     chosen = frozenset(RULES) if select is None else choose_rules(select)
+    if rules is RulesOf.STATED:
+        chosen = frozenset(name for name in chosen if RULES[name].basis is not Basis.OURS)
     return chosen if ignore is None else chosen - choose_rules(ignore)
 
 
@@ -81,6 +97,15 @@ class Extent(enum.StrEnum):
     """There are no rules for the operator itself."""
 
 
+BOUND = {
+    OperatorStanding.DRAFT: "bound by a draft",
+    OperatorStanding.OURS: "bound by rules of sonnx_ort",
+    OperatorStanding.GENERAL: "bound by general restrictions alone",
+    OperatorStanding.OUTSIDE: "outside the profile",
+}
+"""What binds a node, by the standing of its operator."""
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """The number of nodes of an operator in a model, and what the profile states for it.
@@ -95,21 +120,11 @@ class Coverage:
 
     @property
     def words(self) -> str:
-        """What the profile states for the operator, and whether its rules are enforced."""
-        standing = {
-            OperatorStanding.DRAFT: "in the profile",
-            OperatorStanding.GENERAL: "in the profile without a draft",
-            OperatorStanding.OUTSIDE: "outside the profile",
-        }[self.standing]
-        drafted = self.standing is OperatorStanding.DRAFT
-        match self.extent:
-            case Extent.ENFORCED:
-                return f"{standing}, {'enforced' if drafted else 'enforced by analogy'}"
-            case Extent.NOT_ASKED_FOR:
-                return f"{standing}, not enforced"
-            case Extent.NO_RULES:
-                general = self.standing is OperatorStanding.GENERAL
-                return f"{standing}: general restrictions only" if general else standing
+        """What binds the nodes of the operator, and whether they were looked at."""
+        outside = self.standing is OperatorStanding.OUTSIDE
+        own = ", with rules of sonnx_ort" if outside and self.extent is not Extent.NO_RULES else ""
+        passed_over = ", not looked at" if self.extent is Extent.NOT_ASKED_FOR else ""
+        return f"{BOUND[self.standing]}{own}{passed_over}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +152,8 @@ class LeftOut:
         if not self.rules:
             return ""
         counts = [f"{count} {status}" for status, count in self.counts.items()]
-        return f"left out: {', '.join(counts)}, {_counted(self.findings, 'finding')}"
+        rules = _counted(len(self.rules), "rule")
+        return f"left out: {rules} with {', '.join(counts)}, {_counted(self.findings, 'finding')}"
 
 
 FORMAT = "sonnx_ort.report/1"
@@ -185,11 +201,24 @@ class Report:
 
     @property
     def standings(self) -> Mapping[str, int]:
-        """The number of nodes by what the profile states for their operators."""
+        """The number of nodes by the standing of their operators."""
         counts = Counter[OperatorStanding]()
         for coverage in self.coverage:
             counts[coverage.standing] += coverage.nodes
         return {standing.value: counts[standing] for standing in OperatorStanding}
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is about the whole profile."""
+        return self.demands.operators >= WHOLE_PROFILE
+
+    @property
+    def passed_over(self) -> int:
+        """The number of nodes that were not looked at."""
+        looked_at = {Extent.ENFORCED}
+        if GRAPH in self.demands.operators:
+            looked_at.add(Extent.NO_RULES)
+        return sum(c.nodes for c in self.coverage if c.extent not in looked_at)
 
     @cached_property
     def enforced(self) -> tuple[Obligation, ...]:
@@ -217,7 +246,10 @@ class Report:
         return not self.violations
 
     def selected(
-        self, select: str | Iterable[str] | None = None, ignore: str | Iterable[str] | None = None
+        self,
+        select: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        rules: str = "all",
     ) -> "Report":
         """Return a report of some rules only, with counts of what it excludes.
 
@@ -227,11 +259,12 @@ class Report:
             select: The rules to include, by id or prefix such as "Div.int"; a string with commas,
                 or any iterable. None for all.
             ignore: The rules to exclude from these; None for none.
+            rules: "all", or "stated" without the rules that this project added.
 
         Raises:
             SonnxError: No rule matches a name; the message lists the available ones.
         """
-        chosen = selected_rules(select, ignore)
+        chosen = selected_rules(select, ignore, choose(RulesOf, "rules", rules))
         obligations = [o for o in self.enforced if o.rule.id not in chosen]
         findings = [f for f in self.findings if f.rule.id not in chosen]
         statuses = Counter(str(o.status) for o in obligations)
@@ -251,15 +284,12 @@ class Report:
     def summary(self) -> str:
         """Summarize the report in one line."""
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
-        uncovered = sum(self.not_covered.values())
-        not_asked_for = sum(c.nodes for c in self.coverage if c.extent is Extent.NOT_ASKED_FOR)
         waived = f", {len(self.waived)} of these waived" if self.waived else ""
         return (
             f"edition {self.edition}, broadcast {self.broadcasting}: "
             f"{_counted(len(self.enforced), 'obligation')}: {shown}{waived}; "
-            f"{_counted(len(self.findings), 'finding')}; "
-            f"{_counted(uncovered, 'node')} not covered by any rule"
-            + (f"; {_counted(not_asked_for, 'node')} not enforced" if not_asked_for else "")
+            f"{_counted(len(self.findings), 'finding')}"
+            + (f"; {_counted(self.passed_over, 'node')} not looked at" if self.passed_over else "")
             + (f"; {self.left_out}" if self.left_out.rules else "")
         )
 

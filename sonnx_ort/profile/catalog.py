@@ -15,7 +15,7 @@ from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
 from sonnx_ort.profile.gemm import GEMM
 from sonnx_ort.profile.generators import CONSTANT, RANGE, SHAPE
-from sonnx_ort.profile.graph import GENERAL_RULES
+from sonnx_ort.profile.graph import GENERAL_RULES, GRAPH
 from sonnx_ort.profile.layout import CONCAT, FLATTEN, RESHAPE
 from sonnx_ort.profile.logic import AND, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, OR, XOR
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
@@ -91,8 +91,11 @@ _OPERATORS = (
 OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in _OPERATORS})
 """The operators by name. A new operator needs one more line above."""
 
+WHOLE_PROFILE = frozenset({GRAPH, *OPERATORS})
+"""The whole profile: all operators, and the rules on graphs."""
+
 DEFAULT_OPERATORS = frozenset({DIV.name, SUB.name, BROADCAST.name})
-"""The operators that are enforced by default."""
+"""The operators that `rewrite` enforces by default."""
 
 ELEMENTWISE_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.elementwise)
 """The element-wise operators."""
@@ -122,8 +125,11 @@ class OperatorStanding(enum.StrEnum):
     DRAFT = "a draft"
     """A document or a draft states rules for it."""
 
+    OURS = "rules of sonnx_ort"
+    """It is in the operator set without a draft, and this project has rules for it."""
+
     GENERAL = "general restrictions only"
-    """It is in the operator set, without a draft."""
+    """It is in the operator set, and nothing but the general restrictions binds it."""
 
     OUTSIDE = "outside the profile"
     """It is neither in the operator set, nor does a draft exist."""
@@ -139,8 +145,9 @@ def standing_of(domain: str, name: str) -> OperatorStanding:
     operator = OPERATORS.get(name)
     if operator is not None and operator.domain == domain and operator.has_draft:
         return OperatorStanding.DRAFT
-    in_set = domain == STANDARD_DOMAIN and name in OPERATOR_SET
-    return OperatorStanding.GENERAL if in_set else OperatorStanding.OUTSIDE
+    if domain != STANDARD_DOMAIN or name not in OPERATOR_SET:
+        return OperatorStanding.OUTSIDE
+    return OperatorStanding.GENERAL if operator is None else OperatorStanding.OURS
 
 
 _RULES = (

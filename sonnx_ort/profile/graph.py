@@ -213,7 +213,8 @@ OPERATORS_OF_THE_SET = Rule(
         Illustration(
             "y = Sigmoid(x)",
             "y = HardSigmoid(x), which the operator set does not list",
-            "express it by operators of the profile, or waive the rule for these nodes",
+            "express it by operators of the profile, which `sonnx-ort explain OPERATOR` names, or "
+            "waive the rule for these nodes",
         ),
     ),
 )

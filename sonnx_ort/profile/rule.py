@@ -23,7 +23,7 @@ class Status(enum.StrEnum):
     """The rule could not be decided before a run; each run checks it."""
 
     VIOLATED = "violated"
-    """The rule fails in every run that reaches the node."""
+    """The rule fails whatever the inputs are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def at_run_time(evidence: str) -> Judgement:
 
 
 def violated(evidence: str) -> Judgement:
-    """The rule fails in every run that reaches the node, for the given reason."""
+    """The rule fails whatever the inputs are, for the given reason."""
     return Judgement(Status.VIOLATED, evidence)
 
 
@@ -122,6 +122,7 @@ class Subject(enum.StrEnum):
 
 _ABOUT_SHAPES = frozenset({Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE, Subject.OWN_SHAPE})
 _DECIDED_IN_RUNS = _ABOUT_SHAPES | {Subject.ELEMENTS}
+_DEMANDED_OF_ALL = frozenset({Subject.TYPES, Subject.STORAGE})
 
 
 @runtime_checkable
@@ -228,6 +229,30 @@ class Standing(enum.StrEnum):
     STATED = "stated"
     BY_ANALOGY = "by analogy"
     OWN = "own"
+
+
+class Basis(enum.StrEnum):
+    """What a rule rests on."""
+
+    STATED = "stated"
+    """A document or a draft of SONNX states it for the operator or the graph."""
+
+    FOLLOWS = "follows"
+    """ONNX demands it, or a general restriction of SONNX does."""
+
+    OURS = "ours"
+    """This project added it: by analogy, or for what documents leave open."""
+
+    def __str__(self) -> str:
+        """The basis in words, as a predicate of the rule."""
+        return _BASIS_WORDS[self]
+
+
+_BASIS_WORDS = {
+    Basis.STATED: "stated by SONNX",
+    Basis.FOLLOWS: "follows from ONNX or SONNX's general restrictions",
+    Basis.OURS: "a rule of sonnx_ort, not of SONNX",
+}
 
 
 class Words(enum.StrEnum):
@@ -351,6 +376,15 @@ class Rule:
         """
         waivable = (Subject.EQUAL_SHAPES, Subject.GRAPH)
         return self.survived or self.requirement.subject in waivable
+
+    @property
+    def basis(self) -> Basis:
+        """What it rests on."""
+        subject, standing = self.requirement.subject, self.source.standing
+        if standing is Standing.STATED:
+            return Basis.STATED
+        by_analogy = standing is Standing.BY_ANALOGY and subject in _DEMANDED_OF_ALL
+        return Basis.FOLLOWS if by_analogy or subject is Subject.HELD else Basis.OURS
 
     @property
     def in_run(self) -> bool:

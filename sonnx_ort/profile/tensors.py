@@ -20,7 +20,7 @@ _TYPES = Rule(
     "Cast.R2",
     _CAST_FIRST_CODE,
     "X is of one of the numeric types, or of conditions.",
-    by_analogy("Cast"),
+    own("Cast", "ONNX also converts texts, which no operator of the profile takes."),
     SameNumericType(OF_THE_NODE, tuple(ElementType)),
 )
 

@@ -161,7 +161,7 @@ def check_with_outline(model: ModelSource, choices: Choices) -> tuple[Report, Gr
         SonnxError: As for `check`.
     """
     with collector_paused():
-        examined = examine(load(model, choices), complete=True)
+        examined = examine(load(model, choices, to_examine=True), complete=True)
         graph_model, native = examined.loaded.model.graph_model, examined.loaded.native
         if native is not None:
             restore(graph_model, native.enforcement)

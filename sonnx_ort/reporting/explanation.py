@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
+from sonnx_ort.profile.rule import Basis, Illustration, Rule, Standing, Subject, Words
 
 _RESULTS = "Results"
 """The start of the paragraph on results."""
@@ -118,7 +118,7 @@ def explanation_of(identifier: str) -> Explanation:
         name,
         rule.sentence,
         str(source),
-        _statement(source),
+        _statement(rule),
         source.later_tag or "",
         _kernels(rule),
         _why(rule),
@@ -146,6 +146,11 @@ def explain(name: str) -> str:
             *map(str, map(_together, explanations(operator))),
         ]
     )
+
+
+def is_explained(name: str) -> bool:
+    """Whether a name, in upper or lower case, is a rule or an operator with rules."""
+    return name.lower() in _IDS or name.lower() in _OPERATOR_NAMES
 
 
 def explanations(operator: str) -> list[tuple[Explanation, ...]]:
@@ -176,7 +181,8 @@ def _together(group: Sequence[Explanation]) -> Explanation:
 def list_rules() -> str:
     """List all rules, one per line."""
     width = max(map(len, _IDS.values()))
-    lines = [f"{rule.id:{width}}  {rule.sentence}" for rule in RULES.values()]
+    basis = max(map(len, Basis))
+    lines = [f"{r.id:{width}}  {r.basis.value:{basis}}  {r.sentence}" for r in RULES.values()]
     return "\n".join(lines)
 
 
@@ -206,20 +212,21 @@ def _is_exempt(operator: str, subject: Subject) -> bool:
     return subject is Subject.TYPES and operator in _EXEMPT
 
 
-def _statement(source: Source) -> str:
-    """Whether the document states the rule, in which words, and with which difference."""
-    match source.standing, source.words:
-        case Standing.STATED, words:
+def _statement(rule: Rule) -> str:
+    """Whether the document states a rule, in which words, and with which difference."""
+    source = rule.source
+    match rule.basis:
+        case Basis.STATED:
             statement = {
                 Words.AS_WRITTEN: "in these words",
                 Words.CHANGED: "in other words",
                 Words.OURS: "in substance, in our words",
-            }[words]
-        case standing, _:
-            statement = {
-                Standing.BY_ANALOGY: "no, added by analogy",
-                Standing.OWN: "no, added by this project",
-            }[standing]
+            }[source.words]
+        case Basis.FOLLOWS:
+            statement = f"no, it {rule.basis}"
+        case Basis.OURS:
+            by_analogy = source.standing is Standing.BY_ANALOGY
+            statement = f"no, {rule.basis}{', by analogy' if by_analogy else ''}"
     return f"{statement}. {source.remark}" if source.remark else statement
 
 

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 
 from sonnx_ort.obligations.causes import causes
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import Extent, Report
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.printable import printable
-from sonnx_ort.profile.catalog import OperatorStanding
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.remedies import in_commands, next_command
 from sonnx_ort.reporting.terminal import Colour, Paint, in_columns, paint_of, wrapped
-from sonnx_ort.reporting.verdict import NodeState, counted, verdict
+from sonnx_ort.reporting.verdict import REFUSED, NodeState, bound, counted, verdict
 
 MENDABLE = "[*]"
 """The mark of a violation that `conform` can fix."""
 
 _NODES_SHOWN = 3
+_RANKS_UNKNOWN = 2
 _RULES_SHOWN = 10
 
 _COLOURS = {
@@ -53,6 +53,7 @@ def overview(report: Report, name: str, *, coloured: bool = False) -> str:
         _head(report, name, paint),
         *(_paragraph(alike, Colour.VIOLATED, paint) for alike in causes(report.violations)),
         *(_paragraph(alike, Colour.OPEN, paint) for alike in causes(report.waived)),
+        _unknown_ranks(report, paint),
         _in_runs(report, paint),
         _counts(report),
         [printable(f"next: {next_command(report, name)}")],
@@ -63,7 +64,6 @@ def overview(report: Report, name: str, *, coloured: bool = False) -> str:
 def _head(report: Report, name: str, paint: Paint) -> list[str]:
     found = verdict(report)
     operators = name_operators(report.demands.operators)
-    left_out = sorted(report.left_out.rules)
     return [
         paint(f"{name}: {found.word.lower()}", _COLOURS[found.state]),
         *wrapped(found.detail, "  "),
@@ -72,13 +72,15 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
             "  ",
         ),
         *(wrapped(f"settings from {report.settings}", "  ") if report.settings else []),
-        *(wrapped(f"rules left out: {', '.join(left_out)}", "  ") if left_out else []),
+        *(wrapped(str(report.left_out), "  ") if report.left_out.rules else []),
     ]
 
 
 def _paragraph(alike: Sequence[Obligation], colour: Colour, paint: Paint) -> list[str]:
     first, rule = alike[0], alike[0].rule
-    lines = wrapped(f"{rule.id} at {counted(len(alike), 'place')}: {rule.sentence}", "")
+    mark = f"{REFUSED} " if first.refused else ""
+    places = counted(len(alike), "place")
+    lines = wrapped(f"{mark}{rule.id} at {places} ({rule.basis}): {rule.sentence}", "")
     lines = [paint(line, colour) for line in lines]
     for obligation in alike[:_NODES_SHOWN]:
         lines += wrapped(f"{obligation.place}: {obligation.evidence}", "  ")
@@ -99,6 +101,28 @@ def _paragraph(alike: Sequence[Obligation], colour: Colour, paint: Paint) -> lis
     return lines
 
 
+def _unknown_ranks(report: Report, paint: Paint) -> list[str]:
+    """The values whose unknown ranks leave others unknown, before all that follows from them."""
+    unknown = {
+        operand.value: operand.origin
+        for obligation in report.enforced
+        if obligation.status is not Status.PROVED
+        for operand in obligation.operands
+        if operand.shape is None
+    }
+    if len(unknown) < _RANKS_UNKNOWN:
+        return []
+    value, origin = next(iter(unknown.items()))
+    return [
+        paint(f"the rank of {counted(len(unknown), 'value')} is not known:", Colour.OPEN),
+        *wrapped(
+            f"'{value}' [{origin}] is the first; declare its shape, or export the model with "
+            "fixed sizes, and more is decided before a run",
+            "  ",
+        ),
+    ]
+
+
 def _in_runs(report: Report, paint: Paint) -> list[str]:
     """The rules that runs decide, with the number of nodes."""
     counts = Counter(o.rule for o in report.enforced if o.status is Status.RUNTIME)
@@ -112,7 +136,8 @@ def _in_runs(report: Report, paint: Paint) -> list[str]:
 
 
 def _rules(counts: Counter[Rule]) -> list[str]:
-    rows = [(f"{n:,}", rule.id, rule.sentence) for rule, n in counts.most_common(_RULES_SHOWN)]
+    shown = counts.most_common(_RULES_SHOWN)
+    rows = [(f"{n:,}", rule.id, rule.basis.value, rule.sentence) for rule, n in shown]
     lines = [_cut(line) for line in in_columns(rows, "  ")]
     if len(counts) > _RULES_SHOWN:
         lines.append(f"  and {counted(len(counts) - _RULES_SHOWN, 'rule')} more; -v shows all")
@@ -129,13 +154,12 @@ def _counts(report: Report) -> list[str]:
     """What needs no attention now, in numbers."""
     found = Counter(finding.rule.id for finding in report.findings)
     kinds = ", ".join(f"{number:,} {rule}" for rule, number in found.most_common())
-    outside = report.standings[OperatorStanding.OUTSIDE.value]
-    passed_over = sum(c.nodes for c in report.coverage if c.extent is not Extent.ENFORCED)
     lines = [f"proved for every run: {counted(report.counts['proved'], 'obligation')}"]
-    if passed_over and name_operators(report.demands.operators) != PROFILE:
-        lines.append(f"nodes not enforced: {passed_over:,}; --operators {PROFILE} covers all")
-    if outside:
-        lines.append(f"nodes of operators outside the profile: {outside:,}")
+    if report.passed_over:
+        nodes = f"nodes not looked at: {report.passed_over:,}"
+        lines.append(f"{nodes}; --operators {PROFILE} covers all")
+    elif report.violations:
+        lines.append(bound(report))
     if found:
         lines.append(f"findings, which change no result: {kinds}")
     lines.append("-v shows everything, --statistics a table of rules")

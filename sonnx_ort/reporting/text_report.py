@@ -11,6 +11,7 @@ from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.overview import MENDABLE
 from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.terminal import Colour, Paint, paint_of, wrapped
+from sonnx_ort.reporting.verdict import bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,14 @@ def _text(report: Report, paint: Paint) -> str:
             *_operands(report.operands),
         ],
         _obligations(
-            report.violations, "violated: these fail in every run", Colour.VIOLATED, paint
+            report.violations,
+            "violated: these fail whatever the inputs are",
+            Colour.VIOLATED,
+            paint,
         ),
         _obligations(
             report.waived,
-            "waived: these fail in every run, and a waiver accepts them",
+            "waived: these fail whatever the inputs are, and a waiver accepts them",
             Colour.OPEN,
             paint,
         ),
@@ -181,10 +185,7 @@ def _coverage(report: Report) -> list[str]:
     width = max(len(coverage.operator) for coverage in report.coverage)
     digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
     lines = ["operators of the model, with their numbers of nodes"]
-    standings = ", ".join(f"{count} {words}" for words, count in report.standings.items())
-    lines.extend(
-        wrapped(f"nodes by what the profile states for their operators: {standings}", "  ")
-    )
+    lines.extend(wrapped(bound(report), "  "))
     for each in reach(report):
         own = each.coverage
         row = f"{own.operator:{width}}  {own.nodes:{digits}}  {own.words}"

@@ -1,13 +1,20 @@
 """The verdict on a model, and the state of each of its nodes."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.obligations.report import BOUND, Coverage, Extent, Report
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import OperatorStanding
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Status
+
+REFUSED = "[!]"
+"""The mark of a violation for which `rewrite` rejects the model by default."""
+
+_OPERATORS_NAMED = 3
 
 NodeKey = tuple[str, tuple[str, ...]]
 """A node's name and path, as in its obligations."""
@@ -69,47 +76,110 @@ class Verdict:
 def verdict(report: Report) -> Verdict:
     """The verdict of a report."""
     total, runtime = len(report.enforced), report.counts["runtime"]
+    violated = [f"{_share(len(report.violations), total)} whatever the inputs are."]
     if not report.ok:
-        count = len(report.violations)
-        return Verdict(
-            NodeState.VIOLATED,
-            "Violated",
-            f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'} in "
-            f"every run that reaches the node. `rewrite` rejects the model.{_mendable(report)}",
-        )
+        sentences = [*violated, *_refused(report), *_mendable(report), *_passed_over(report)]
+        return Verdict(NodeState.VIOLATED, "Violated", " ".join(sentences))
     if report.waived:
-        return Verdict(
-            NodeState.VIOLATED,
-            "Violated, and waived",
-            f"Waivers accept {len(report.waived):,} of {counted(total, 'obligation')}, which "
-            "fail in every run that reaches the node. With these waivers, `rewrite` enforces the "
-            "others.",
-        )
+        waived = f"{_share(len(report.waived), total)} whatever the inputs are, and waivers accept"
+        enforced = "that. With these waivers, sonnx-ort rewrite enforces the others."
+        sentences = [waived, enforced, *_passed_over(report)]
+        return Verdict(NodeState.VIOLATED, "Violated, and waived", " ".join(sentences))
     if total == 0:
-        return Verdict(
-            NodeState.NOT_ASKED_FOR,
-            "Nothing to check",
-            "No node of the model has an operator that is to be enforced.",
-        )
+        return Verdict(NodeState.NOT_ASKED_FOR, "Not checked", _absent(report))
     if runtime == 0:
-        return Verdict(
-            NodeState.PROVED,
-            "Kept",
-            f"{counted(total, 'obligation')}{_rewritten(report)}, proved for every run.",
+        word, proved = "Kept", "proved for every run"
+    else:
+        word = f"Kept, with {counted(runtime, 'check')} in each run"
+        proved = (
+            f"{report.counts['proved']:,} of them proved for every run. The rewritten model checks "
+            f"the other {runtime:,} in each run, and fails with an error if one is violated"
         )
-    return Verdict(
-        NodeState.RUNTIME,
-        f"Kept, with {counted(runtime, 'check')} in each run",
-        f"{counted(total, 'obligation')}{_rewritten(report)}: {report.counts['proved']:,} proved, "
-        f"none violated in every run. The rewritten model checks the other {runtime:,} in each "
-        "run, and fails with an error if one is violated.",
-    )
+    state = NodeState.RUNTIME if runtime else NodeState.PROVED
+    found = f"{_keeping(report)}{counted(total, 'obligation')}{_rewritten(report)}, {proved}."
+    sentences = [found, *([bound(report)] if report.whole else _passed_over(report))]
+    return Verdict(state, word, " ".join(sentences))
 
 
-def _mendable(report: Report) -> str:
-    """How much can be fixed, as a further sentence; empty if that is nothing."""
+def _share(count: int, total: int) -> str:
+    return f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'}"
+
+
+def _refused(report: Report) -> list[str]:
+    """What `rewrite` says of the model, as a sentence."""
+    if not report.whole:
+        return ["sonnx-ort rewrite refuses the model."]
+    refused = sum(violation.refused for violation in report.violations)
+    if not refused:
+        return ["sonnx-ort rewrite, which enforces Div and Sub by default, accepts the model."]
+    if refused == len(report.violations):
+        return ["sonnx-ort rewrite refuses the model."]
+    marked = f"the {refused:,} marked {REFUSED}"
+    return [f"sonnx-ort rewrite, which enforces Div and Sub by default, refuses {marked}."]
+
+
+def _mendable(report: Report) -> list[str]:
+    """How much can be fixed, as a sentence; empty if that is nothing."""
     count = len(report.mendable)
-    return f" sonnx-ort conform can fix {count:,} of these." if count else ""
+    return [f"sonnx-ort conform fixes {count:,}."] if count else []
+
+
+def _passed_over(report: Report) -> list[str]:
+    """What a report of fewer operators says nothing of, as a sentence."""
+    return [f"{_nodes_passed_over(report)}."] if report.passed_over else []
+
+
+def _keeping(report: Report) -> str:
+    """Which operators keep their rules, in front of a report of fewer than all."""
+    looked_at = [c.operator for c in report.coverage if c.extent is Extent.ENFORCED]
+    if report.whole or not looked_at:
+        return ""
+    if len(looked_at) > _OPERATORS_NAMED:
+        return "The operators named keep their rules: "
+    keep = "keeps its" if len(looked_at) == 1 else "keep their"
+    return f"{_listed(looked_at, 'and')} {keep} rules: "
+
+
+def _absent(report: Report) -> str:
+    """Why nothing was checked: operators that the model does not have."""
+    names = sorted(report.demands.operators - {BROADCAST.name}) or [BROADCAST.name]
+    kinds = _listed(names, "or") if len(names) <= _OPERATORS_NAMED else "operator of those named"
+    return f"There is no {kinds} here; {_nodes_passed_over(report)}."
+
+
+def _nodes_passed_over(report: Report) -> str:
+    count = report.passed_over
+    return f"{counted(count, 'node')} {'was' if count == 1 else 'were'} not looked at"
+
+
+def bound(report: Report) -> str:
+    """What binds the nodes of a model, as a sentence; empty if there is no node."""
+    by_standing: dict[OperatorStanding, list[Coverage]] = {}
+    for coverage in report.coverage:
+        by_standing.setdefault(coverage.standing, []).append(coverage)
+    parts = [
+        _bound(standing, by_standing[standing])
+        for standing in OperatorStanding
+        if standing in by_standing
+    ]
+    nodes = sum(coverage.nodes for coverage in report.coverage)
+    return f"Of {counted(nodes, 'node')}, {', '.join(parts)}." if parts else ""
+
+
+def _bound(standing: OperatorStanding, coverage: Sequence[Coverage]) -> str:
+    nodes = sum(each.nodes for each in coverage)
+    words = f"{nodes:,} {'is' if nodes == 1 else 'are'} {BOUND[standing]}"
+    if standing is OperatorStanding.DRAFT:
+        return words
+    names = [each.operator for each in coverage]
+    more = len(names) - _OPERATORS_NAMED
+    shown = ", ".join(names[:_OPERATORS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{words} ({shown})"
+
+
+def _listed(names: Sequence[str], word: str) -> str:
+    *others, last = names
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def _rewritten(report: Report) -> str:

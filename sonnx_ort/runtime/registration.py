@@ -9,8 +9,9 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.options import Backend, choose
+from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import Optimizer
+from sonnx_ort.profile.options import choose
 from sonnx_ort.runtime.extensions import register_kernels, register_library
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,

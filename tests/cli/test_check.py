@@ -59,12 +59,14 @@ def models(tmp_path: Path) -> dict[str, Path]:
     ],
 )
 def test_exit_status(models: dict[str, Path], name: str, options: list[str], status: int) -> None:
-    done = command("check", models[name], *options)
+    done = command("check", "--operators", "default", models[name], *options)
     assert (done.returncode, done.stderr) == (status, "")
 
 
 def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
-    report = json.loads(command("check", models["violated"], "--format", "json").stdout)
+    report = json.loads(
+        command("check", "--operators", "default", models["violated"], "--format", "json").stdout
+    )
     assert list(report) == [
         *("format", "model", "versions", "edition", "broadcast", "operators", "settings"),
         *("ok", "counts", "waived", "operands", "rules", "obligations", "findings"),
@@ -92,28 +94,49 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
             }
             for letter, size in (("A", 3), ("B", 1))
         ],
-        "mendable": sonnx_ort.check(models["violated"]).violations[0].mendable or None,
+        "mendable": sonnx_ort.check(models["violated"], operators="default").violations[0].mendable
+        or None,
         "waiver": None,
     }
 
 
 @pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
 def test_json_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
-    done = command("check", models[name], "--format", "json", "--edition", "preliminary")
-    expected = sonnx_ort.check(models[name], edition="preliminary").to_json()
+    done = command(
+        "check",
+        "--operators",
+        "default",
+        models[name],
+        "--format",
+        "json",
+        "--edition",
+        "preliminary",
+    )
+    expected = sonnx_ort.check(models[name], operators="default", edition="preliminary").to_json()
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
 @pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
 def test_html_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
-    done = command("check", models[name], "--format", "html", "--edition", "preliminary")
+    done = command(
+        "check",
+        "--operators",
+        "default",
+        models[name],
+        "--format",
+        "html",
+        "--edition",
+        "preliminary",
+    )
     checked = check_with_outline(models[name], edition="preliminary")
     expected = html_report(*checked, str(models[name]))
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
 def test_page_is_for_one_model(models: dict[str, Path]) -> None:
-    done = command("check", models["proved"], models["violated"], "--format", "html")
+    done = command(
+        "check", "--operators", "default", models["proved"], models["violated"], "--format", "html"
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "sonnx-ort: --format html is for one model, and 2 are given; write a page for each, or "
@@ -126,16 +149,16 @@ def test_text_is_an_overview_unless_all_of_it_is_asked_for(
     models: dict[str, Path], options: list[str]
 ) -> None:
     broadcast = "explicit" if "explicit" in options else "reject"
-    report = sonnx_ort.check(models["violated"], broadcast=broadcast)
+    report = sonnx_ort.check(models["violated"], operators="default", broadcast=broadcast)
     name = str(models["violated"])
-    shown = command("check", name, *options)
+    shown = command("check", "--operators", "default", name, *options)
     assert (shown.stdout, shown.stderr) == (f"{overview(report, name)}\n", "")
-    whole = command("check", name, *options, "-v")
+    whole = command("check", "--operators", "default", name, *options, "-v")
     assert (whole.stdout, whole.stderr) == (f"{text_report(report)}\n", "")
 
 
 def test_statistics_take_the_place_of_the_report(models: dict[str, Path]) -> None:
-    done = command("check", models["violated"].parent, "--statistics")
+    done = command("check", "--operators", "default", models["violated"].parent, "--statistics")
     assert (done.returncode, done.stderr) == (1, "")
     assert [line.split("  ")[0] for line in done.stdout.splitlines()] == [
         *("rule", "Div.float.R1", "Div.float.R2", "Div.float.RG1")
@@ -145,8 +168,8 @@ def test_statistics_take_the_place_of_the_report(models: dict[str, Path]) -> Non
 @pytest.mark.parametrize("jobs", [0, 2])
 def test_models_that_are_checked_at_once_give_the_same(models: dict[str, Path], jobs: int) -> None:
     names = [*models.values(), models["proved"].parent / "none.onnx"]
-    one_by_one = command("check", *names, "--format", "json")
-    at_once = command("check", *names, "--format", "json", "--jobs", jobs)
+    one_by_one = command("check", "--operators", "default", *names, "--format", "json")
+    at_once = command("check", "--operators", "default", *names, "--format", "json", "--jobs", jobs)
     assert at_once.stdout == one_by_one.stdout
     assert (at_once.returncode, at_once.stderr) == (2, one_by_one.stderr)
 
@@ -156,7 +179,7 @@ def test_models_that_are_checked_at_once_give_the_same(models: dict[str, Path], 
     [("--edition", "final"), ("--broadcast", "yes"), ("--format", "yaml"), ("--fail-on", "proved")],
 )
 def test_unknown_option(models: dict[str, Path], option: str, value: str) -> None:
-    done = command("check", models["proved"], option, value)
+    done = command("check", "--operators", "default", models["proved"], option, value)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"'{value}' is not one of" in done.stderr
 
@@ -175,7 +198,7 @@ def test_unknown_option(models: dict[str, Path], option: str, value: str) -> Non
     ],
 )
 def test_unknown_rule(models: dict[str, Path], option: str, names: str, message: str) -> None:
-    done = command("check", models["proved"], option, names)
+    done = command("check", "--operators", "default", models["proved"], option, names)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"sonnx-ort: {message}")
 
@@ -187,13 +210,15 @@ def test_waiver_decides_the_exit_status(
     file = tmp_path / "waivers.toml"
     fields = 'rule = "Div.float.R1"\nnode = "the_node"\nreason = "because"\nwho = "us"\n'
     file.write_text(f"[[waiver]]\n{fields}until = {until}\n", encoding="utf-8")
-    done = command("check", models["violated"], "--waivers", file)
+    done = command("check", "--operators", "default", models["violated"], "--waivers", file)
     assert (done.returncode, done.stderr) == (status, "")
     assert f"waived by us until {until}: because" in done.stdout
 
 
 def test_unusable_waivers(models: dict[str, Path], tmp_path: Path) -> None:
-    done = command("check", models["violated"], "--waivers", tmp_path / "none.toml")
+    done = command(
+        "check", "--operators", "default", models["violated"], "--waivers", tmp_path / "none.toml"
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"sonnx-ort: there is no file '{tmp_path / 'none.toml'}'\n"
 
@@ -201,7 +226,7 @@ def test_unusable_waivers(models: dict[str, Path], tmp_path: Path) -> None:
 def test_check_writes_nothing(models: dict[str, Path]) -> None:
     folder = models["violated"].parent
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    command("check", models["violated"])
+    command("check", "--operators", "default", models["violated"])
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -210,7 +235,7 @@ def test_report_is_written_to_a_file(
     models: dict[str, Path], tmp_path: Path, report_format: str
 ) -> None:
     target = tmp_path / "report"
-    options = ["check", models["violated"], "--format", report_format]
+    options = ["check", "--operators", "default", models["violated"], "--format", report_format]
     shown = command(*options, "-o", "-")
     written = command(*options, "--output", target)
     assert (written.returncode, written.stdout, written.stderr) == (1, "", "")
@@ -225,7 +250,7 @@ def test_report_is_written_to_a_file(
 def test_report_that_has_no_place(
     models: dict[str, Path], tmp_path: Path, place: str, message: str
 ) -> None:
-    done = command("check", models["proved"], "-o", tmp_path / place)
+    done = command("check", "--operators", "default", models["proved"], "-o", tmp_path / place)
     assert (done.returncode, done.stdout) == (2, "")
     said = message.format(folder=tmp_path)
     assert done.stderr == f"sonnx-ort: '{tmp_path / place}' cannot be written: {said}\n"
@@ -234,7 +259,10 @@ def test_report_that_has_no_place(
 def test_report_of_an_unusable_model_overwrites_nothing(tmp_path: Path) -> None:
     target = tmp_path / "report"
     target.write_text("older", encoding="utf-8")
-    assert command("check", tmp_path / "none.onnx", "-o", target).returncode == 2
+    assert (
+        command("check", "--operators", "default", tmp_path / "none.onnx", "-o", target).returncode
+        == 2
+    )
     assert target.read_text(encoding="utf-8") == "older"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -242,7 +270,7 @@ def test_report_of_an_unusable_model_overwrites_nothing(tmp_path: Path) -> None:
 def test_file_that_is_no_model(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"hello world")
-    done = command("check", path)
+    done = command("check", "--operators", "default", path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"sonnx-ort: '{path}' is text; give a model in the binary form of ONNX, or end the name of "
@@ -251,7 +279,7 @@ def test_file_that_is_no_model(tmp_path: Path) -> None:
 
 
 def test_unusable_file(tmp_path: Path) -> None:
-    done = command("check", tmp_path / "none.onnx")
+    done = command("check", "--operators", "default", tmp_path / "none.onnx")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"sonnx-ort: there is no file '{tmp_path / 'none.onnx'}'\n"
 
@@ -292,7 +320,7 @@ def test_explain_an_unknown_rule() -> None:
 @pytest.mark.parametrize("name", sonnx_ort.models.names())
 def test_check_and_rewrite_agree(name: str, edition: str, broadcast: str) -> None:
     path = sonnx_ort.models.path(name)
-    report = sonnx_ort.check(path, edition=edition, broadcast=broadcast)
+    report = sonnx_ort.check(path, operators="default", edition=edition, broadcast=broadcast)
     try:
         sonnx_ort.rewrite(path, edition=edition, broadcast=broadcast)
         rejected = None

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("report_format", ["text", "json", "sarif", "junit"])
 def test_exit_status(folder: Path, arguments: list[str], status: int, report_format: str) -> None:
     del folder
-    done = command("check", *arguments, "--format", report_format)
+    done = command("check", "--operators", "default", *arguments, "--format", report_format)
     assert done.returncode == status
     unusable = "sonnx-ort: none.onnx: there is no file 'none.onnx'\n"
     assert done.stderr == (unusable if "none.onnx" in arguments else "")
@@ -64,7 +64,7 @@ def test_unusable_model_is_told_of_before_its_waiver(
 ) -> None:
     fields = 'rule = "Div.float.R1"\nnode = "other"\nreason = "r"\nwho = "w"\nuntil = 9999-12-31'
     (folder / "w.toml").write_text(f"[[waiver]]\n{fields}\n", encoding="utf-8")
-    done = command("check", *names, "--waivers", "w.toml")
+    done = command("check", "--operators", "default", *names, "--waivers", "w.toml")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
@@ -82,14 +82,16 @@ def test_waiver_of_many_nodes_counts_those_of_all_models(
     fields = f'rule = "Div.float.R1"\noperator = "Div"\ncount = {count}\n'
     fields += 'reason = "r"\nwho = "w"\nuntil = 9999-12-31'
     (folder / "w.toml").write_text(f"[[waiver]]\n{fields}\n", encoding="utf-8")
-    done = command("check", "broken.onnx", "models", "--waivers", "w.toml", "--quiet")
+    done = command(
+        "check", "--operators", "default", "broken.onnx", "models", "--waivers", "w.toml", "--quiet"
+    )
     assert (done.returncode, done.stdout, done.stderr) == (status, "", said)
 
 
 def test_whole_text_has_each_model_under_its_name(folder: Path) -> None:
     del folder
-    done = command("check", "broken.onnx", "none.onnx", "models", "-v")
-    alone = command("check", "broken.onnx", "-v").stdout
+    done = command("check", "--operators", "default", "broken.onnx", "none.onnx", "models", "-v")
+    alone = command("check", "--operators", "default", "broken.onnx", "-v").stdout
     assert done.stdout.startswith(f"== broken.onnx\n{alone}\n\n== none.onnx\n")
     names = [line for line in done.stdout.splitlines() if line.startswith("== ")]
     assert names == [
@@ -103,12 +105,24 @@ def test_whole_text_has_each_model_under_its_name(folder: Path) -> None:
 
 def test_folder_of_one_model_is_a_list_of_one(folder: Path) -> None:
     (folder / "models/open.onnx").unlink()
-    document = json.loads(command("check", "models", "--format", "json").stdout)
+    document = json.loads(
+        command("check", "--operators", "default", "models", "--format", "json").stdout
+    )
     assert [model["name"] for model in document["models"]] == [str(Path("models/kept.onnx"))]
 
 
 def test_one_document_for_all(folder: Path) -> None:
-    done = command("check", "models", "broken.onnx", "-o", folder / "r.xml", "--format", "junit")
+    done = command(
+        "check",
+        "--operators",
+        "default",
+        "models",
+        "broken.onnx",
+        "-o",
+        folder / "r.xml",
+        "--format",
+        "junit",
+    )
     assert done.stdout == ""
     root = ET.parse(folder / "r.xml").getroot()  # noqa: S314 - our own document
     assert [suite.attrib["failures"] for suite in root] == ["0", "0", "1"]
@@ -116,22 +130,22 @@ def test_one_document_for_all(folder: Path) -> None:
 
 def test_folder_without_models(folder: Path) -> None:
     (folder / "empty").mkdir()
-    done = command("check", "empty")
+    done = command("check", "--operators", "default", "empty")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "sonnx-ort: there is no .onnx file in the folder 'empty'\n"
 
 
 @pytest.mark.parametrize(("name", "status"), [("models/kept.onnx", 0), ("broken.onnx", 1)])
 def test_quiet_check_says_it_by_its_status_alone(folder: Path, name: str, status: int) -> None:
-    done = command("check", name, "--quiet")
+    done = command("check", "--operators", "default", name, "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
-    assert command("check", name, "-q", "-o", "report.txt").stdout == ""
+    assert command("check", "--operators", "default", name, "-q", "-o", "report.txt").stdout == ""
     assert (folder / "report.txt").stat().st_size > 0
 
 
 def test_quiet_still_says_what_is_unusable(folder: Path) -> None:
     del folder
-    done = command("check", "none.onnx", "--quiet")
+    done = command("check", "--operators", "default", "none.onnx", "--quiet")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "sonnx-ort: there is no file 'none.onnx'\n"
 
@@ -157,7 +171,7 @@ def _process(
 
 def test_model_on_standard_input(folder: Path) -> None:
     content = (folder / "broken.onnx").read_bytes()
-    done = _process("check", "-", "--format", "json", stdin=content)
+    done = _process("check", "--operators", "default", "-", "--format", "json", stdin=content)
     assert (done.returncode, done.stderr) == (1, b"")
     assert json.loads(done.stdout)["counts"] == {"proved": 2, "runtime": 0, "violated": 1}
 

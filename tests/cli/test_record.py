@@ -106,20 +106,28 @@ def test_quiet_verification(model: Path, record: Path) -> None:
 
 def test_check_writes_a_record(model: Path) -> None:
     record = model.with_name("record.json")
-    assert command("check", model, "--record", record, "--quiet").returncode == 0
+    assert (
+        command("check", "--operators", "default", model, "--record", record, "--quiet").returncode
+        == 0
+    )
     assert command("verify", model, record).returncode == 0
 
 
 def test_check_of_a_violated_model_writes_a_record_too(tmp_path: Path) -> None:
     model, record = tmp_path / "model.onnx", tmp_path / "record.json"
     onnx.save(binary_model("Div", "float", [3], [1]), model)
-    assert command("check", model, "--record", record, "--quiet").returncode == 1
+    assert (
+        command("check", "--operators", "default", model, "--record", record, "--quiet").returncode
+        == 1
+    )
     assert command("verify", model, record).returncode == 0
 
 
 def test_record_of_some_rules(model: Path) -> None:
     record = model.with_name("record.json")
-    done = command("check", model, "--record", record, "--ignore", "Div.int.C1")
+    done = command(
+        "check", "--operators", "default", model, "--record", record, "--ignore", "Div.int.C1"
+    )
     message = "sonnx-ort: a record covers all rules; remove the options that select rules\n"
     assert (done.returncode, done.stderr) == (2, message)
     assert not record.exists()
@@ -129,6 +137,8 @@ def test_record_of_some_rules(model: Path) -> None:
 def test_record_of_what_is_no_single_file(model: Path, models: list[str]) -> None:
     model.with_name("model.onnx.copy").write_bytes(model.read_bytes())
     given = [name if name == "-" else model.with_name(name) for name in models]
-    done = command("check", *given, "--record", model.with_name("record.json"))
+    done = command(
+        "check", "--operators", "default", *given, "--record", model.with_name("record.json")
+    )
     assert done.returncode == 2
     assert not model.with_name("record.json").exists()

@@ -265,7 +265,7 @@ def test_facts_flow_through_it():
         [divide] c = Div(a, b)
     }"""
     made = parse(text, domains={"sonnx": 1})
-    report = sonnx_ort.check(made, broadcast="explicit")
+    report = sonnx_ort.check(made, operators="default", broadcast="explicit")
     checked = [o.rule.id for o in report.obligations if o.status is Status.RUNTIME]
     assert checked == ["Broadcast.E1"]
 

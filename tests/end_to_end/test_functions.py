@@ -167,5 +167,9 @@ def test_nodes_without_names_get_one_each() -> None:
     made = calling("w = local.f(x, y) z = local.f(w, y)", function("f", nodes))
     (result,) = sonnx_ort.InferenceSession(made).run(None, FEEDS)
     np.testing.assert_array_equal(result, [0.25, 0.03125])
-    named = {each.node for each in sonnx_ort.check(made).obligations if each.operator == "Div"}
+    named = {
+        each.node
+        for each in sonnx_ort.check(made, operators="default").obligations
+        if each.operator == "Div"
+    }
     assert named == {"f/Div", "f/Div (2)", "f/Div (3)", "f/Div (4)"}

@@ -28,7 +28,7 @@ def test_other_number_of_inputs_is_invalid(operator, inputs):
     made = binary_model(operator, "float", [2], [2])
     the_node(made).input[:] = inputs
     with pytest.raises(sonnx_ort.InvalidModel, match="the_node"):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 @pytest.mark.satisfies(
@@ -42,7 +42,7 @@ def test_second_output_is_invalid(operator):
     made = binary_model(operator, "float", [2], [2])
     the_node(made).output.append("D")
     with pytest.raises(sonnx_ort.InvalidModel, match="the_node"):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 @pytest.mark.satisfies(
@@ -57,7 +57,7 @@ def test_attribute_is_invalid(operator, name):
     made = binary_model(operator, "float", [2], [2])
     the_node(made).attribute.append(helper.make_attribute(name, 1))
     with pytest.raises(sonnx_ort.InvalidModel, match=name):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 @pytest.mark.satisfies(
@@ -70,4 +70,4 @@ def test_attribute_is_invalid(operator, name):
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])
 def test_node_without_attributes_is_accepted(operator, edition):
     made = binary_model(operator, "float", [2], [2])
-    assert sonnx_ort.check(made, edition=edition).ok
+    assert sonnx_ort.check(made, operators="default", edition=edition).ok

@@ -19,7 +19,7 @@ EDITIONS = ("typed", "preliminary")
 
 def waivers(model: onnx.ModelProto, edition: str) -> list[sonnx_ort.Waiver]:
     """One for each violation, if all are about equal shapes."""
-    violations = sonnx_ort.check(model, edition=edition).violations
+    violations = sonnx_ort.check(model, operators="default", edition=edition).violations
     if any(o.rule.requirement.subject is not Subject.EQUAL_SHAPES for o in violations):
         return []
     return [
@@ -31,7 +31,7 @@ def waivers(model: onnx.ModelProto, edition: str) -> list[sonnx_ort.Waiver]:
 def fitting(name: str, edition: str) -> bool:
     """Whether a model broadcasts, and explicit broadcasting is all that it needs."""
     model = models.load(name)
-    kept = sonnx_ort.check(model, edition=edition, broadcast="explicit").ok
+    kept = sonnx_ort.check(model, operators="default", edition=edition, broadcast="explicit").ok
     return kept and bool(waivers(model, edition))
 
 

@@ -144,12 +144,18 @@ def test_model_of_the_python_backend_is_refused() -> None:
 
 def test_report_of_an_enforced_model_is_that_of_the_original() -> None:
     original = binary_model("Div", "int32", ["n"], ["m"], c_shape=["k"])
-    told = [(o.rule.id, o.node, o.status) for o in sonnx_ort.check(native(original)).obligations]
-    assert told == [(o.rule.id, o.node, o.status) for o in sonnx_ort.check(original).obligations]
+    told = [
+        (o.rule.id, o.node, o.status)
+        for o in sonnx_ort.check(native(original), operators="default").obligations
+    ]
+    assert told == [
+        (o.rule.id, o.node, o.status)
+        for o in sonnx_ort.check(original, operators="default").obligations
+    ]
 
 
 def test_report_says_that_the_model_checks_what_is_left_to_the_run() -> None:
-    obligations = sonnx_ort.check(enforced()).obligations
+    obligations = sonnx_ort.check(enforced(), operators="default").obligations
     left = [o.evidence for o in obligations if o.status is Status.RUNTIME]
     assert left == [
         "axis 0 is n in A and m in B; the model checks it in each run",
@@ -283,7 +289,7 @@ def test_model_that_is_enforced_for_more_operators_stays(operators: str) -> None
 
 
 def test_report_of_an_enforced_model_tells_of_all_operators() -> None:
-    report = sonnx_ort.check(native(MIXED, operators="Div"))
+    report = sonnx_ort.check(native(MIXED, operators="Div"), operators="default")
     told = {(o.node, o.rule.id): (o.enforced, o.evidence) for o in report.obligations}
     checked = "the model checks it in each run"
     assert {place: checked in evidence for place, (_, evidence) in told.items()} == {
@@ -363,10 +369,10 @@ def test_function_of_what_is_not_taken_for_enforced_is_inlined() -> None:
 
 def test_model_whose_metadata_lost_a_waiver_is_not_taken_for_enforced() -> None:
     once = native(unequal(), waivers=[waiver("Div.float.R1")])
-    assert not sonnx_ort.check(once).ok
+    assert not sonnx_ort.check(once, operators="default").ok
     (told,) = [entry for entry in once.metadata_props if entry.key == WAIVERS]
     once.metadata_props.remove(told)
-    assert sonnx_ort.check(once).ok
+    assert sonnx_ort.check(once, operators="default").ok
 
 
 def test_size_that_a_file_claims_behind_a_guard_is_not_taken_for_enforced() -> None:

@@ -191,7 +191,7 @@ def test_node_of_a_mixed_model_is_enforced_beside_one_that_is() -> None:
 
 
 def test_report_of_a_rewritten_model_says_what_it_enforces() -> None:
-    report = sonnx_ort.check(enforced())
+    report = sonnx_ort.check(enforced(), operators="default")
     assert [(o.rule.id, o.node, o.status, o.evidence) for o in report.obligations] == [
         ("Div.float.R1", "the_node", "runtime", "the model enforces it with sonnx::CheckedDiv")
     ]
@@ -201,4 +201,4 @@ def test_forged_node_is_refused_by_check_too() -> None:
     made = enforced()
     result_as_output(made.graph)
     with pytest.raises(sonnx_ort.InvalidModel):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")

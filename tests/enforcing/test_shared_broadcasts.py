@@ -362,7 +362,9 @@ def test_node_that_reads_past_the_shared_guards_is_no_rewritten_one():
 def test_rewritten_model_has_the_obligations_of_its_original():
     model = made(*MODELS["chain"])
     choices = {"broadcast": "explicit"}
-    told, again = (sonnx_ort.check(m, **choices) for m in (model, explicit(model)))
+    told, again = (
+        sonnx_ort.check(m, operators="default", **choices) for m in (model, explicit(model))
+    )
     assert [(o.place, o.rule.id, o.status) for o in again.obligations] == [
         (o.place, o.rule.id, o.status) for o in told.obligations
     ]

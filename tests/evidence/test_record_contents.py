@@ -44,7 +44,7 @@ def document(report: sonnx_ort.Report) -> dict[str, object]:
 
 
 def test_record_of_a_check(source: Path) -> None:
-    report = sonnx_ort.check(source, waivers=[SHAPES])
+    report = sonnx_ort.check(source, operators="default", waivers=[SHAPES])
     record = record_of_check(source, read(source), report)
     files = ModelFiles("model.onnx", digest(source), {"w.bin": digest(source.with_name("w.bin"))})
     assert record.options == DEMANDS | {"backend": "python"}
@@ -54,7 +54,7 @@ def test_record_of_a_check(source: Path) -> None:
 
 
 def test_report_that_leaves_rules_out_has_no_record(source: Path) -> None:
-    report = sonnx_ort.check(source)
+    report = sonnx_ort.check(source, operators="default")
     part = replace(report, left_out=replace(report.left_out, rules=frozenset({"Div.float.R1"})))
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         record_of_check(source, read(source), part)
@@ -89,7 +89,7 @@ def test_record_of_a_rewriting(
     assert record.original.files == ModelFiles("model.onnx", digest(source), external)
     found = {o["rule"]: o for o in record.original.obligations}
     assert found.pop("Broadcast.E1")["status"] == "proved"
-    checked = document(sonnx_ort.check(source, waivers=waivers))
+    checked = document(sonnx_ort.check(source, operators="default", waivers=waivers))
     # Only `check` finds out what can be mended.
     assert list(found.values()) == [o | {"mendable": None} for o in checked["obligations"]]
     assert record.rewritten is not None
@@ -98,7 +98,7 @@ def test_record_of_a_rewriting(
     )
     in_place = source.with_name("target.onnx")
     in_place.write_bytes(content)
-    rewritten = document(sonnx_ort.check(in_place, waivers=waivers))
+    rewritten = document(sonnx_ort.check(in_place, operators="default", waivers=waivers))
     assert record.rewritten.obligations == rewritten["obligations"]
     assert record.changes == changes(model.proto, made)
 

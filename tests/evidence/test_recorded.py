@@ -88,7 +88,7 @@ def test_record_in_the_place_of_external_data(tmp_path: Path) -> None:
     with pytest.raises(sonnx_ort.SonnxError, match="is a file of the model"):
         sonnx_ort.rewrite_file(source, tmp_path / "enforced.onnx", record=data)
     with pytest.raises(sonnx_ort.SonnxError, match="is a file of the model"):
-        sonnx_ort.check(source, record=data)
+        sonnx_ort.check(source, operators="default", record=data)
     assert data.read_bytes() == before
 
 
@@ -104,5 +104,7 @@ def test_record_in_a_missing_folder(source: Path, tmp_path: Path) -> None:
 
 def test_record_of_a_check_is_of_a_file(source: Path) -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.check(source.read_bytes(), record=source.with_name("record.json"))
+        sonnx_ort.check(
+            source.read_bytes(), operators="default", record=source.with_name("record.json")
+        )
     assert str(caught.value) == "a record needs a model file; give the path of the model"

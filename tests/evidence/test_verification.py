@@ -83,7 +83,7 @@ def test_model_that_had_nothing_to_enforce_is_the_original(tmp_path):
 def test_recorded_check_is_kept(tmp_path):
     source, record = tmp_path / "model.onnx", tmp_path / "record.json"
     onnx.save(parse(BROKEN), source)
-    sonnx_ort.check(source, record=record)
+    sonnx_ort.check(source, operators="default", record=record)
     assert sonnx_ort.verify(source, record, original=True).kept
 
 
@@ -210,7 +210,7 @@ def test_rewriting_that_fails_today_is_told_of(tmp_path):
     sonnx_ort.rewrite_file(source, tmp_path / "enforced.onnx", record=record)
     document = json.loads(record.read_text(encoding="utf-8"))
     onnx.save(parse(BROKEN), source)
-    digest = sonnx_ort.check(source).identity.sha256
+    digest = sonnx_ort.check(source, operators="default").identity.sha256
     ancestor = document["metadata"]["component"]["pedigree"]["ancestors"][0]
     ancestor["hashes"][0]["content"] = digest
     rewrite_record(record, document)
@@ -237,7 +237,7 @@ def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
     waiver = sonnx_ort.Waiver(
         "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
     )
-    sonnx_ort.check(source, waivers=[waiver], record=record)
+    sonnx_ort.check(source, operators="default", waivers=[waiver], record=record)
     assert sonnx_ort.verify(source, record, original=True).kept
     monkeypatch.setattr(verification, "_today", lambda: dt.date(2100, 1, 1))
     assert sonnx_ort.verify(source, record, original=True).differences == (

@@ -43,10 +43,10 @@ def test_type_is_taken_from_its_version_on(
 ) -> None:
     made = binary_model(operator, element_type, [2], [2], opset=version, node="the_node")
     if version >= FIRST[element_type]:
-        assert sonnx_ort.check(made).ok
+        assert sonnx_ort.check(made, operators="default").ok
         return
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
     assert str(caught.value) == (
         f"{operator} 'the_node': A is {element_type}, which {operator} supports from version "
         f"{FIRST[element_type]} of the standard operators on, but the model imports version "
@@ -65,13 +65,15 @@ def test_no_backend_makes_such_a_model_run(element_type: str, version: int) -> N
 
 
 def test_type_that_is_not_numeric_breaks_a_rule_and_not_the_model() -> None:
-    report = sonnx_ort.check(binary_model("Div", "bool", [2], [2], opset=7))
+    report = sonnx_ort.check(binary_model("Div", "bool", [2], [2], opset=7), operators="default")
     assert [o.rule.id for o in report.violations] == ["Div.float.R2"]
 
 
 def test_type_that_no_version_takes() -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
-        sonnx_ort.check(parse("(int32[2] a) => (int32[2] b) { [root] b = Sqrt(a) }"))
+        sonnx_ort.check(
+            parse("(int32[2] a) => (int32[2] b) { [root] b = Sqrt(a) }"), operators="default"
+        )
     assert str(caught.value) == (
         "Sqrt 'root': X is int32, which no version of Sqrt supports; convert the operand with Cast"
     )
@@ -80,14 +82,14 @@ def test_type_that_no_version_takes() -> None:
 def test_type_of_the_second_operand_alone_is_looked_at_too() -> None:
     made = parse("(float[2] a, bfloat16[2] b) => (float[2] c) { [n] c = Add(a, b) }", opset=7)
     with pytest.raises(sonnx_ort.InvalidModel, match="Add 'n': B is bfloat16, which Add supports"):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 def test_type_that_only_the_newest_version_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: FIRST[ElementType.BFLOAT16])
     made = binary_model("Div", "bfloat16", [2], [2], opset=7)
     with pytest.raises(sonnx_ort.InvalidModel, match="which Div supports from version 13"):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 def test_operators_of_other_domains_have_types_too() -> None:

@@ -188,7 +188,7 @@ def test_negative_batch_dims_in_a_function_is_refused() -> None:
         domains={"local": 1},
     )
     with pytest.raises(sonnx_ort.InvalidModel, match="its batch_dims is -1; it must not be"):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 def test_batch_dims_that_a_call_decides_is_refused() -> None:
@@ -199,7 +199,7 @@ def test_batch_dims_that_a_call_decides_is_refused() -> None:
         domains={"local": 1},
     )
     with pytest.raises(sonnx_ort.InvalidModel, match="known only where the function is called"):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 def shapes(model: onnx.ModelProto) -> dict[str, str]:

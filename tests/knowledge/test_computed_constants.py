@@ -73,7 +73,9 @@ def test_nothing_is_claimed_of(nodes: str) -> None:
 
 
 def test_broken_rule_is_a_violation_before_any_session_starts() -> None:
-    report = sonnx_ort.check(divides_by("p = Sub(c, e) q = Add(p, e) b = Sub(c, q)"))
+    report = sonnx_ort.check(
+        divides_by("p = Sub(c, e) q = Add(p, e) b = Sub(c, q)"), operators="default"
+    )
     (violation,) = report.violations
     assert (violation.rule.id, violation.status) == ("Div.int.C1", Status.VIOLATED)
     assert violation.evidence == "the constant B 'b' is zero at [0]"

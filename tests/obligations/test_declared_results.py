@@ -15,7 +15,7 @@ def violated(
     made: onnx.ModelProto | str, broadcasting: str = "reject", edition: str = "typed"
 ) -> list[tuple[str, str, str]]:
     parsed = parse(made, domains=DOMAINS) if isinstance(made, str) else made
-    report = sonnx_ort.check(parsed, broadcast=broadcasting, edition=edition)
+    report = sonnx_ort.check(parsed, operators="default", broadcast=broadcasting, edition=edition)
     return [(o.rule.id, o.place, o.evidence) for o in report.obligations if _is_violated(o)]
 
 
@@ -96,7 +96,7 @@ def test_result_of_expanded_operands_has_their_common_shape(
 )
 def test_hint_speaks_of_the_declaration(declarations: str) -> None:
     made = parse(f"{declarations} {{ [d] c = Div(a, a) }}", domains=DOMAINS)
-    (found,) = filter(_is_violated, sonnx_ort.check(made).obligations)
+    (found,) = filter(_is_violated, sonnx_ort.check(made, operators="default").obligations)
     assert found.hint == "correct the declaration of the result in the file, or remove it"
 
 
@@ -173,20 +173,20 @@ class TestType:
         ("element_type", "rule"), [("float", "Div.float.R2"), ("int64", "Div.int.R2")]
     )
     def test_breaks_the_rule_about_types(self, element_type: str, rule: str) -> None:
-        report = sonnx_ort.check(self.made(element_type))
+        report = sonnx_ort.check(self.made(element_type), operators="default")
         assert [(o.rule.id, o.evidence) for o in report.violations] == [
             (rule, f"C is declared as int32, and A is {element_type}")
         ]
 
     def test_of_the_operands_type_breaks_nothing(self) -> None:
-        assert sonnx_ort.check(self.made("int32")).ok
+        assert sonnx_ort.check(self.made("int32"), operators="default").ok
 
     def test_of_a_broadcast_is_held_to_its_own_input(self) -> None:
         made = parse(
             "(float[2] x, int32[1] y) => (float[2] p, float[2] q) { p, q = sonnx.Broadcast(x, y) }",
             domains=DOMAINS,
         )
-        (found,) = sonnx_ort.check(made).violations
+        (found,) = sonnx_ort.check(made, operators="default").violations
         assert (found.rule.id, found.evidence, found.hint) == (
             "Broadcast.C1",
             "Z1 is declared as float, and X1 is int32",

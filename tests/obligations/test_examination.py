@@ -117,7 +117,9 @@ class TestSparseTensor:
         return made
 
     def test_of_the_graph(self) -> None:
-        (found,) = sonnx_ort.check(self.made("() => (float[2] y) { y = Softplus(c) }")).violations
+        (found,) = sonnx_ort.check(
+            self.made("() => (float[2] y) { y = Softplus(c) }"), operators="default"
+        ).violations
         assert (found.rule.id, found.operator, found.node) == ("GR1", "", "")
         assert (found.place, found.evidence) == ("the graph", "tensor 'c' is sparse")
         assert [operand.value for operand in found.operands] == ["c"]
@@ -127,11 +129,13 @@ class TestSparseTensor:
         ("node", "rule"), [("y = Div(c, c)", "Div.float.RG1"), ("y = sonnx.Broadcast(c)", "GR1")]
     )
     def test_that_a_node_reads(self, node: str, rule: str) -> None:
-        found = sonnx_ort.check(self.made(f"() => (float[2] y) {{ {node} }}")).violations
+        found = sonnx_ort.check(
+            self.made(f"() => (float[2] y) {{ {node} }}"), operators="default"
+        ).violations
         assert [o.rule.id for o in found] == [rule]
 
 
 def test_declared_tensor_is_not_sparse() -> None:
     made = parse("(float[2] x) => (float[2] y) { y = Softplus(x) }")
     made.graph.value_info.append(tensor("x", "float", [2]))
-    assert sonnx_ort.check(made).ok
+    assert sonnx_ort.check(made, operators="default").ok

@@ -19,7 +19,7 @@ def parsed(graph: str) -> onnx.ModelProto:
 
 def found(source: str | onnx.ModelProto, restriction: str) -> list[tuple[str, str]]:
     made = parsed(source) if isinstance(source, str) else source
-    findings = sonnx_ort.check(made).findings
+    findings = sonnx_ort.check(made, operators="default").findings
     return [(f.place, f.detail) for f in findings if f.rule.id == restriction]
 
 
@@ -335,7 +335,7 @@ class TestFalseClaims:
             "(float[n] x, float[m] y) => (float[] z) <float[3] a, float[3] b>"
             " { a = Relu(x) b = Relu(y) z = Div(a, b) }"
         )
-        report = sonnx_ort.check(made)
+        report = sonnx_ort.check(made, operators="default")
         assert report.ok
         assert report.counts["runtime"] == 1
         sonnx_ort.rewrite(made)
@@ -347,7 +347,7 @@ def test_findings_reject_no_model(broadcast: str) -> None:
         "(float[2] x, float[2] y) => (float[2] z) <float[3] a>"
         " { a = Relu(x) b = Softmax(a) z = Div(x, x) }"
     )
-    report = sonnx_ort.check(made, broadcast=broadcast)
+    report = sonnx_ort.check(made, operators="default", broadcast=broadcast)
     assert {f.rule.id for f in report.findings} == {
         *("GR2", "GR4", "Graph.implicit_shape"),
         *("Graph.dead_node", "Graph.unused_input", "Graph.false_claim"),

@@ -39,7 +39,7 @@ class Tags(HTMLParser):
 
 
 def test_report_shows_verdict_causes_and_next_call() -> None:
-    assert texts(sonnx_ort.check(SCALED)._repr_html_()) == [
+    assert texts(sonnx_ort.check(SCALED, operators="default")._repr_html_()) == [
         "SONNX profile, typed edition: violated",
         "5 violated, 0 checked in each run, 10 proved",
         "Violated",
@@ -60,7 +60,7 @@ def test_report_shows_verdict_causes_and_next_call() -> None:
 
 
 def test_report_without_violations_shows_no_table() -> None:
-    assert texts(sonnx_ort.check(KEPT)._repr_html_()) == [
+    assert texts(sonnx_ort.check(KEPT, operators="default")._repr_html_()) == [
         "SONNX profile, typed edition: no violation found before a run",
         "0 violated, 0 checked in each run, 3 proved",
         "Next: ",
@@ -71,7 +71,7 @@ def test_report_without_violations_shows_no_table() -> None:
 @pytest.mark.parametrize(
     ("model", "options", "call"),
     [
-        (NONE, {}, 'sonnx_ort.check(model, operators="profile")'),
+        (NONE, {}, "sonnx_ort.check(model)"),
         (KEPT, {"edition": "preliminary"}, 'sonnx_ort.rewrite(model, edition="preliminary")'),
         (
             KEPT,
@@ -90,7 +90,7 @@ def test_report_without_violations_shows_no_table() -> None:
 def test_next_call_fits_the_report(
     model: onnx.ModelProto, options: dict[str, str], call: str
 ) -> None:
-    assert next_call(sonnx_ort.check(model, **options)) == call
+    assert next_call(sonnx_ort.check(model, **{"operators": "default", **options})) == call
 
 
 @pytest.mark.parametrize("operators", ["profile,-Graph", "elementwise", "Div"])
@@ -103,7 +103,9 @@ def test_operators_of_a_report_are_an_option(operators: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_are_text(name: str) -> None:
     shown, plain = (
-        sonnx_ort.check(binary_model("Div", "float", [3], [1], node=node))._repr_html_()
+        sonnx_ort.check(
+            binary_model("Div", "float", [3], [1], node=node), operators="default"
+        )._repr_html_()
         for node in (name, "plain")
     )
     assert html.escape(name) in shown
@@ -111,7 +113,7 @@ def test_names_are_text(name: str) -> None:
 
 
 def test_as_plain_text_a_report_is_one_line() -> None:
-    report = sonnx_ort.check(KEPT)
+    report = sonnx_ort.check(KEPT, operators="default")
     assert repr(report) == f"<Report: {report.summary()}>"
 
 

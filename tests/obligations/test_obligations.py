@@ -15,7 +15,7 @@ FUNCTION = '<opset_import: ["" : 17, "local" : 1], domain: "local">'
 
 def obligations(graph: str, functions: str = "", **choices: str) -> tuple[Obligation, ...]:
     made = parse(f"{graph} {functions}", domains=DOMAINS)
-    return sonnx_ort.check(made, **choices).obligations
+    return sonnx_ort.check(made, **{"operators": "default", **choices}).obligations
 
 
 def shape_rules(found: Iterable[Obligation]) -> list[Obligation]:
@@ -41,7 +41,7 @@ def test_every_rule_that_binds_a_node_is_there_once(
     operator: str, element_type: str, edition: str, rules: str
 ) -> None:
     made = binary_model(operator, element_type, ["n"], ["n"], c_shape=["n"])
-    found = sonnx_ort.check(made, edition=edition).obligations
+    found = sonnx_ort.check(made, operators="default", edition=edition).obligations
     assert [o.rule.id for o in found] == rules.split()
     assert {(o.operator, o.node) for o in found} == {(operator, "the_node")}
 
@@ -255,7 +255,10 @@ class TestExplicitBroadcasting:
             " { d = Div<broadcast = 1, axis = 0>(x, y) z = Sub(d, x) }",
             opset=6,
         )
-        found = {o.rule.id: o for o in sonnx_ort.check(made, broadcast="explicit").obligations}
+        found = {
+            o.rule.id: o
+            for o in sonnx_ort.check(made, operators="default", broadcast="explicit").obligations
+        }
         assert found["Sub.float.R1"].evidence == "both shapes are (3, 1)"
 
 
@@ -291,6 +294,7 @@ def test_obligation_in_words() -> None:
 
 def test_integer_to_the_power_of_a_constant_float_breaks_the_rule_of_types() -> None:
     report = sonnx_ort.check(
-        parse("(int32[2] x) => (int32[2] z) <float[2] y = {0.5, 2}> { z = Pow(x, y) }")
+        parse("(int32[2] x) => (int32[2] z) <float[2] y = {0.5, 2}> { z = Pow(x, y) }"),
+        operators="default",
     )
     assert [o.rule.id for o in report.obligations if o.status == "violated"] == ["Pow.int.R2"]

@@ -36,7 +36,7 @@ def _made() -> onnx.ModelProto:
 
 @pytest.fixture(name="report")
 def _report(made: onnx.ModelProto) -> Report:
-    return sonnx_ort.check(made)
+    return sonnx_ort.check(made, operators="default")
 
 
 def test_counts_are_those_of_the_obligations(report: Report) -> None:
@@ -51,7 +51,7 @@ def test_violations_are_the_violated_obligations(report: Report) -> None:
 
 def test_what_is_left_to_the_run_is_no_violation() -> None:
     made = parse("(float[n] x, float[m] y) => (float[] z) { z = Div(x, y) }")
-    report = sonnx_ort.check(made)
+    report = sonnx_ort.check(made, operators="default")
     assert report.ok
     assert report.counts["runtime"] == 1
 
@@ -59,15 +59,15 @@ def test_what_is_left_to_the_run_is_no_violation() -> None:
 def test_summary(report: Report) -> None:
     assert report.summary() == (
         "edition typed, broadcast reject: 9 obligations: 8 proved, 0 runtime, 1 violated; "
-        "3 findings; 3 nodes not covered by any rule"
+        "3 findings; 3 nodes not looked at"
     )
 
 
 def test_model_is_identified_by_the_digest_of_its_bytes(made: onnx.ModelProto) -> None:
     content = made.SerializeToString(deterministic=True)
     digest = hashlib.sha256(content).hexdigest()
-    assert sonnx_ort.check(content).identity.sha256 == digest
-    assert sonnx_ort.check(made).identity.sha256 == digest
+    assert sonnx_ort.check(content, operators="default").identity.sha256 == digest
+    assert sonnx_ort.check(made, operators="default").identity.sha256 == digest
 
 
 def test_file_is_identified_by_the_digest_of_its_bytes(
@@ -76,18 +76,18 @@ def test_file_is_identified_by_the_digest_of_its_bytes(
     path = tmp_path / "model.onnx"
     onnx.save(made, path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert sonnx_ort.check(path).identity.sha256 == digest
+    assert sonnx_ort.check(path, operators="default").identity.sha256 == digest
 
 
 @pytest.mark.parametrize("choices", [{}, {"edition": "preliminary"}, {"broadcast": "explicit"}])
 def test_report_is_the_same_each_time(made: onnx.ModelProto, choices: dict[str, str]) -> None:
-    first = sonnx_ort.check(made, **choices)
-    assert sonnx_ort.check(made, **choices).to_json() == first.to_json()
+    first = sonnx_ort.check(made, **{"operators": "default", **choices})
+    assert sonnx_ort.check(made, **{"operators": "default", **choices}).to_json() == first.to_json()
 
 
 def test_model_is_not_modified(made: onnx.ModelProto) -> None:
     before = made.SerializeToString(deterministic=True)
-    sonnx_ort.check(made, broadcast="explicit")
+    sonnx_ort.check(made, operators="default", broadcast="explicit")
     assert made.SerializeToString(deterministic=True) == before
 
 
@@ -101,7 +101,7 @@ def test_model_with_constants_in_functions_is_not_modified() -> None:
     )
     made.functions[0].node[0].attribute[0].t.name = "c"
     before = made.SerializeToString(deterministic=True)
-    sonnx_ort.check(made)
+    sonnx_ort.check(made, operators="default")
     assert made.SerializeToString(deterministic=True) == before
 
 
@@ -116,7 +116,11 @@ def test_model_may_be_given_in_any_form(made: onnx.ModelProto, tmp_path: Path, k
         "ModelProto": made,
         "onnx_ir.Model": ir.load(path),
     }[kind]
-    assert sonnx_ort.check(given).counts == {"proved": 8, "runtime": 0, "violated": 1}
+    assert sonnx_ort.check(given, operators="default").counts == {
+        "proved": 8,
+        "runtime": 0,
+        "violated": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_model_may_be_given_in_any_form(made: onnx.ModelProto, tmp_path: Path, k
 )
 def test_unknown_choice(made: onnx.ModelProto, choices: dict[str, str], message: str) -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.check(made, **choices)
+        sonnx_ort.check(made, **{"operators": "default", **choices})
     assert str(caught.value) == message
 
 
@@ -173,6 +177,7 @@ class TestJson:
             "not_covered": {"Softplus": 1, "If": 1, "LogSoftmax": 1},
             "standings": {
                 "a draft": 3,
+                "rules of sonnx_ort": 0,
                 "general restrictions only": 1,
                 "outside the profile": 2,
             },
@@ -193,6 +198,7 @@ class TestJson:
             "section": "section FP16, FP32, FP64, BFLOAT16",
             "tag": "R1",
             "standing": "stated",
+            "basis": "stated",
             "words": "as written",
             "remark": "",
             "later_tag": "E_DIV_FLOAT_CONSTR_A_0010",
@@ -229,6 +235,7 @@ class TestJson:
             "path": ["If 'choose' then_branch"],
             "status": "proved",
             "enforced": True,
+            "refused": False,
             "evidence": "both shapes are (n, 3)",
             "hint": "",
             "operands": [
@@ -259,7 +266,7 @@ class TestJson:
         self, declared: str, element_type: str, shape: list[int | str | None] | None
     ) -> None:
         made = parse(f"({declared} x) => ({declared} z) {{ z = Sub(x, x) }}")
-        obligations = self.document(sonnx_ort.check(made))["obligations"]
+        obligations = self.document(sonnx_ort.check(made, operators="default"))["obligations"]
         assert isinstance(obligations, list)
         operand = obligations[0]["operands"][0]
         assert operand["element_type"] == element_type
@@ -267,7 +274,7 @@ class TestJson:
 
     def test_constant_operand(self) -> None:
         made = parse("(int32[2] x) => (int32[2] z) <int32[2] w = {1, 2}> { z = Div(x, w) }")
-        obligations = self.document(sonnx_ort.check(made))["obligations"]
+        obligations = self.document(sonnx_ort.check(made, operators="default"))["obligations"]
         assert isinstance(obligations, list)
         operands = obligations[0]["operands"]
         assert [(o["origin"], o["constant"]) for o in operands] == [
@@ -306,12 +313,12 @@ class TestTellingViolations:
 
     @pytest.fixture(name="broken")
     def _broken(self) -> Report:
-        return sonnx_ort.check(parse(self.TEXT))
+        return sonnx_ort.check(parse(self.TEXT), operators="default")
 
     def test_counts_what_was_not_asked_for(self, broken: Report) -> None:
         assert broken.summary() == (
             "edition typed, broadcast reject: 6 obligations: 4 proved, 0 runtime, 2 violated; "
-            "3 findings; 0 nodes not covered by any rule; 1 node not enforced"
+            "3 findings; 1 node not looked at"
         )
 
     def test_as_text(self, broken: Report) -> None:
@@ -335,14 +342,14 @@ class TestTellingViolations:
 
     def test_as_text_counts_each_node_once(self) -> None:
         made = parse("(float[2] x, float[1] z) => (int32[2] y) { y = Div(x, z) }")
-        (head, *_) = sonnx_ort.check(made).describe_violations().splitlines()
+        (head, *_) = sonnx_ort.check(made, operators="default").describe_violations().splitlines()
         assert head.endswith(": 2 violations at 1 node")
 
 
 def test_json_is_indented_and_keeps_letters() -> None:
     made = parse("(float[2] x) => (float[2] y) { [n] y = Div(x, x) }")
     made.graph.node[0].name = "ü"
-    report = sonnx_ort.check(made)
+    report = sonnx_ort.check(made, operators="default")
     assert report.to_json().startswith('{\n  "format": "sonnx_ort.report/1",\n  "model": {\n    "')
     assert '"ü"' in report.to_json()
 

@@ -176,13 +176,17 @@ def test_moderate_nesting_is_checked(depth: int) -> None:
             f"z{level + 1} = If(c) <then_branch = t{level} () => (float[2] z{level}) {{ {text} }},"
             f" else_branch = e{level} () => (float[2] q{level}) {{ q{level} = Relu(x) }}>"
         )
-    report = sonnx_ort.check(parsed(f"(float[2] x, bool c) => (float[2] z{depth}) {{ {text} }}"))
+    report = sonnx_ort.check(
+        parsed(f"(float[2] x, bool c) => (float[2] z{depth}) {{ {text} }}"), operators="default"
+    )
     (found,) = [o for o in report.obligations if o.rule.id == "Div.float.R1"]
     assert len(found.path) == depth
 
 
 def test_operator_of_an_unknown_domain_proves_nothing() -> None:
-    report = sonnx_ort.check(parsed("(float[2] x) => (float[2] z) { a = my.Op(x) z = Div(a, x) }"))
+    report = sonnx_ort.check(
+        parsed("(float[2] x) => (float[2] z) { a = my.Op(x) z = Div(a, x) }"), operators="default"
+    )
     assert {o.status for o in report.obligations if o.rule.in_run} == {Status.RUNTIME}
     assert report.not_covered == {"my::Op": 1}
 
@@ -195,7 +199,7 @@ def test_inference_that_fails_proves_nothing_false(monkeypatch: pytest.MonkeyPat
     made = parsed(
         "(float[n] x, float[3] y) => (float[3] z) <float[3] a> { a = Relu(x) z = Div(a, y) }"
     )
-    report = sonnx_ort.check(made)
+    report = sonnx_ort.check(made, operators="default")
     (found,) = [o for o in report.obligations if o.rule.id.endswith("float.R1")]
     assert found.status is Status.RUNTIME
     sonnx_ort.rewrite(made)
@@ -206,7 +210,9 @@ def test_inference_that_fails_leaves_what_inputs_declare(monkeypatch: pytest.Mon
         raise RuntimeError("no")
 
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", fail)
-    report = sonnx_ort.check(parsed("(float[3] x, float[1] y) => (float[3] z) { z = Div(x, y) }"))
+    report = sonnx_ort.check(
+        parsed("(float[3] x, float[1] y) => (float[3] z) { z = Div(x, y) }"), operators="default"
+    )
     assert [o.evidence for o in report.violations] == ["axis 0 has size 3 in A and 1 in B"]
 
 
@@ -227,7 +233,11 @@ def test_operators_that_cannot_run_prove_nothing(nodes: str) -> None:
     made = parsed(
         f"(float[2] x, float[3] y) => (float[] z) {{ {nodes} c = Cast<to = 1>(a) z = Div(c, x) }}"
     )
-    (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.float.R1"]
+    (found,) = [
+        o
+        for o in sonnx_ort.check(made, operators="default").obligations
+        if o.rule.id == "Div.float.R1"
+    ]
     assert found.status is not Status.PROVED
 
 
@@ -249,16 +259,18 @@ class TestExternalData:
 
     @CHOICES
     def test_model_without_a_place_is_checked(self, path: Path, choices: dict[str, str]) -> None:
-        assert sonnx_ort.check(path.read_bytes(), **choices).ok
-        assert sonnx_ort.check(onnx.load(path, load_external_data=False), **choices).ok
+        assert sonnx_ort.check(path.read_bytes(), operators="default", **choices).ok
+        assert sonnx_ort.check(
+            onnx.load(path, load_external_data=False), operators="default", **choices
+        ).ok
 
     def test_model_with_a_place_is_checked(self, path: Path) -> None:
-        assert sonnx_ort.check(path).ok
+        assert sonnx_ort.check(path, operators="default").ok
 
     def test_missing_file_is_a_sentence(self, path: Path) -> None:
         (path.parent / "w.bin").unlink()
         with pytest.raises(sonnx_ort.InvalidModel) as caught:
-            sonnx_ort.check(path)
+            sonnx_ort.check(path, operators="default")
         assert "is missing; keep it beside the model" in str(caught.value)
 
 
@@ -270,7 +282,7 @@ def test_external_data_leaves_the_rest_of_the_model_known(tmp_path: Path) -> Non
     made.graph.initializer.append(numpy_helper.from_array(np.array([6]), "w"))
     path = tmp_path / "model.onnx"
     onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
-    report = sonnx_ort.check(path)
+    report = sonnx_ort.check(path, operators="default")
     (found,) = [o for o in report.obligations if o.node == "(output w2)" and o.rule.in_run]
     assert (found.status, found.evidence) == (Status.PROVED, "both shapes are (2, 3)")
 
@@ -291,7 +303,7 @@ def test_call_that_leaves_an_operand_out() -> None:
         f"{FUNCTION} f (a, b) => (c) {{ [divide] c = Div(a, b) }}"
     )
     with pytest.raises(sonnx_ort.InvalidModel, match=r"Div '.*divide' has no operand B"):
-        sonnx_ort.check(made)
+        sonnx_ort.check(made, operators="default")
 
 
 def test_branches_of_different_numbers_of_results_are_no_error_of_the_analysis() -> None:
@@ -303,5 +315,9 @@ def test_branches_of_different_numbers_of_results_are_no_error_of_the_analysis()
             >
         }"""
     )
-    (rule,) = (o for o in sonnx_ort.check(model).obligations if o.rule.id == "Div.float.R1")
+    (rule,) = (
+        o
+        for o in sonnx_ort.check(model, operators="default").obligations
+        if o.rule.id == "Div.float.R1"
+    )
     assert rule.evidence == "both shapes are (2,)"

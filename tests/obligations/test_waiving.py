@@ -35,7 +35,7 @@ TOLD = "by the board until 2026-06-01: one number"
 
 @pytest.fixture(scope="module")
 def whole() -> Report:
-    return sonnx_ort.check(mixed())
+    return sonnx_ort.check(mixed(), operators="default")
 
 
 def waived(report: Report, *waivers: sonnx_ort.Waiver, today: dt.date = TODAY) -> Report:
@@ -107,7 +107,8 @@ def test_expired_waiver_of_no_violation_is_an_error_too(whole: Report) -> None:
 
 def test_waiver_of_an_operator_that_is_not_enforced() -> None:
     report = sonnx_ort.check(
-        parse("(float[3] x, float[2, 3] y) => (float[2, 3] z) { [total] z = Add(x, y) }")
+        parse("(float[3] x, float[2, 3] y) => (float[2, 3] z) { [total] z = Add(x, y) }"),
+        operators="default",
     )
     with pytest.raises(SonnxError, match="Add is not among the enforced operators"):
         waived(report, replace(RATIO, rule="Add.float.R1", node="total"))
@@ -130,7 +131,7 @@ BRANCHES = """(float[3] x, float[1] y, bool c) => (float[3] w) {
 
 
 def test_nodes_of_one_name_are_told_apart_by_their_path() -> None:
-    report = sonnx_ort.check(parse(BRANCHES))
+    report = sonnx_ort.check(parse(BRANCHES), operators="default")
     with pytest.raises(SonnxError) as refused:
         waived(report, INNER)
     assert str(refused.value) == (
@@ -143,7 +144,7 @@ def test_nodes_of_one_name_are_told_apart_by_their_path() -> None:
 
 def test_models_with_the_same_violation_are_told_apart_by_their_digest(whole: Report) -> None:
     text = "(float[3] x, float[1] y) => (float[3] z) { [ratio] z = Div(x, y) }"
-    other = sonnx_ort.check(parse(text))
+    other = sonnx_ort.check(parse(text), operators="default")
     with pytest.raises(SonnxError, match="matches 2 violations; add"):
         waive([whole, other], [RATIO], TODAY)
     first, second = waive([whole, other], [replace(RATIO, model=other.identity.sha256)], TODAY)
@@ -165,7 +166,7 @@ OF_LAYERS = replace(OF_DIV, operator=None, nodes="layer_*", count=2)
 
 @pytest.fixture(scope="module")
 def large() -> Report:
-    return sonnx_ort.check(parse(MANY))
+    return sonnx_ort.check(parse(MANY), operators="default")
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,9 @@ def test_waiver_of_many_nodes_expires(large: Report) -> None:
 
 
 def test_number_is_of_all_models_unless_one_is_named(large: Report) -> None:
-    other = sonnx_ort.check(parse("(float[3] x, float[1] y) => (float[3] z) { [d] z = Div(x, y) }"))
+    other = sonnx_ort.check(
+        parse("(float[3] x, float[1] y) => (float[3] z) { [d] z = Div(x, y) }"), operators="default"
+    )
     first, second = waive([large, other], [replace(OF_DIV, count=5)], TODAY)
     assert (len(first.waived), len(second.waived)) == (4, 1)
     of_one = replace(OF_DIV, model=large.identity.sha256)
@@ -307,7 +310,8 @@ class TestMarking:
 
     def test_marks_nothing_that_is_not_enforced(self) -> None:
         report = sonnx_ort.check(
-            parse("(float[3] x, float[2, 3] y) => (float[2, 3] z) { [total] z = Add(x, y) }")
+            parse("(float[3] x, float[2, 3] y) => (float[2, 3] z) { [total] z = Add(x, y) }"),
+            operators="default",
         )
         assert mark(report, [replace(RATIO, rule="Add.float.R1", node="total")], TODAY) == report
 
@@ -382,7 +386,9 @@ def test_nothing_stays_violated_behind_a_broadcast() -> None:
 def test_rewrite_and_session_reject_what_is_waived(whole: Report) -> None:
     made = mixed()
     later = replace(RATIO, until=dt.date.max)
-    assert sonnx_ort.check(made, waivers=[later, replace(later, node="inner")]).ok
+    assert sonnx_ort.check(
+        made, operators="default", waivers=[later, replace(later, node="inner")]
+    ).ok
     for enforce in (sonnx_ort.rewrite, sonnx_ort.InferenceSession):
         with pytest.raises(sonnx_ort.ModelRejected) as caught:
             enforce(made)
@@ -396,7 +402,7 @@ def test_check_reads_a_file(tmp_path: Path) -> None:
         "until = 9999-12-31\n",
         encoding="utf-8",
     )
-    assert nodes(sonnx_ort.check(mixed(), waivers=file).waived) == ["ratio"]
+    assert nodes(sonnx_ort.check(mixed(), operators="default", waivers=file).waived) == ["ratio"]
 
 
 @pytest.fixture
@@ -407,12 +413,14 @@ def report(whole: Report) -> Report:
 class TestForms:
     def test_text_has_a_section_of_its_own(self, report: Report) -> None:
         text = text_report(report)
-        start = text.index("waived: these fail in every run, and a waiver accepts them (1)\n")
+        start = text.index(
+            "waived: these fail whatever the inputs are, and a waiver accepts them (1)\n"
+        )
         section = text[start : text.index("\n\n", start)]
         assert section.startswith("waived", 0)
         assert "  Div.float.R1 at Div 'ratio' [*]\n" in section
         assert section.endswith(f"\n      waived {TOLD}")
-        assert "violated: these fail in every run (1)\n" in text
+        assert "violated: these fail whatever the inputs are (1)\n" in text
 
     def test_json_says_who_and_until_when(self, report: Report) -> None:
         document = json.loads(report.to_json())

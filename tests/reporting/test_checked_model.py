@@ -21,7 +21,9 @@ UNUSABLE = CheckedModel("none.onnx", None, "there is no file 'none.onnx'")
 
 
 def checked(*statuses: str) -> tuple[CheckedModel, ...]:
-    return tuple(CheckedModel(s, sonnx_ort.check(parse(GRAPHS[s]))) for s in statuses)
+    return tuple(
+        CheckedModel(s, sonnx_ort.check(parse(GRAPHS[s]), operators="default")) for s in statuses
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ LABELS = ["source", "stated", "later", "kernels", "why", "keeps", "breaks", "to 
             "Div.int.C1",
             (
                 "Div.int.C1: No element of B is zero.\n  source:  SONNX Div, typed edition, "
-                "section INT8, INT16, INT32 (added by sonnx_ort)\n  stated:  no, added by this "
-                "project. "
+                "section INT8, INT16, INT32 (added by sonnx_ort)\n  stated:  no, a rule of "
+                "sonnx_ort, not of SONNX. "
                 "The section is still to be completed. It is applied to all eight integer "
                 "types.\n  later:   E_DIV_INT_CONSTR_B_0030\n  why:     ONNX Runtime 1.32.0 "
                 "silently broadcasts, even two inputs that are declared with the same symbol, in "
@@ -132,6 +132,24 @@ def test_list_has_one_line_for_each_rule() -> None:
 def test_rule_says_whose_it_is(rule: str, standing: str, words: str, later_tag: str | None) -> None:
     source = RULES[rule].source
     assert (source.standing, source.words, source.later_tag) == (standing, words, later_tag)
+
+
+@pytest.mark.parametrize(
+    ("rule", "basis"),
+    [
+        ("Div.float.R1", "stated"),
+        ("Div.int.C2", "ours"),
+        ("Sub.float.R1", "ours"),
+        ("Sub.float.R2", "follows"),
+        ("And.bool.RG1", "follows"),
+        ("Cast.R2", "ours"),
+        ("ConvInteger.signs", "ours"),
+        ("Squeeze.size", "follows"),
+        ("GR1", "stated"),
+    ],
+)
+def test_rule_says_what_it_rests_on(rule: str, basis: str) -> None:
+    assert RULES[rule].basis.value == basis
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)

@@ -29,7 +29,9 @@ def test_checks_of_runs_are_a_notice_unless_they_fail_the_check() -> None:
 
 
 def test_what_separates_properties_is_escaped() -> None:
-    report = sonnx_ort.check(binary_model("Div", "float", [3], [1], node="a%b\nc"))
+    report = sonnx_ort.check(
+        binary_model("Div", "float", [3], [1], node="a%b\nc"), operators="default"
+    )
     text = github_report(Check((CheckedModel("a,b:c.onnx", report),)))
     assert text.startswith("::error file=a%2Cb%3Ac.onnx,title=Div.float.R1::Div 'a%25b\\x0ac': ")
     assert "\n" not in text

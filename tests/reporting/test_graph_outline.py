@@ -110,7 +110,7 @@ def test_functions_are_inlined_as_far_as_obligations_speak_of_their_nodes() -> N
 @pytest.mark.parametrize("name", sonnx_ort.models.names())
 def test_every_obligation_speaks_of_a_node_that_is_there(name: str, form: str) -> None:
     model = sonnx_ort.models.load(name)
-    if form != "original" and sonnx_ort.check(model, broadcast="explicit").ok:
+    if form != "original" and sonnx_ort.check(model, operators="default", broadcast="explicit").ok:
         model = sonnx_ort.rewrite(model, broadcast="explicit", backend=form)
     report, graph = check_with_outline(model, broadcast="explicit")
     there = {
@@ -122,8 +122,8 @@ def test_every_obligation_speaks_of_a_node_that_is_there(name: str, form: str) -
 @pytest.mark.parametrize("name", ["div_in_if_in_loop", "sub_in_scan"])
 def test_an_enforced_node_in_a_subgraph_keeps_its_path(name: str) -> None:
     model = sonnx_ort.models.load(name)
-    paths = {o.path for o in sonnx_ort.check(model).enforced}
-    enforced = sonnx_ort.check(sonnx_ort.rewrite(model))
+    paths = {o.path for o in sonnx_ort.check(model, operators="default").enforced}
+    enforced = sonnx_ort.check(sonnx_ort.rewrite(model), operators="default")
     assert {o.path for o in enforced.enforced} == paths != {()}
 
 
@@ -137,7 +137,7 @@ def test_a_natively_enforced_model_is_outlined_as_what_it_was_made_from() -> Non
 def test_the_report_is_that_of_check() -> None:
     model = sonnx_ort.models.load("div_in_if")
     report, _ = check_with_outline(model)
-    assert report.to_json() == sonnx_ort.check(model).to_json()
+    assert report.to_json() == sonnx_ort.check(model, operators="default").to_json()
 
 
 def told(graph: GraphOutline) -> list[str]:

@@ -91,11 +91,13 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
     made = binary_model("Div", "float", [3], [1])
     waiver = sonnx_ort.Waiver("Div.float.R1", "the_node", "looked at", "a board", dt.date.max)
     _, graph = check_with_outline(made)
-    page = html_report(sonnx_ort.check(made, waivers=[waiver]), graph, "model.onnx")
+    page = html_report(
+        sonnx_ort.check(made, operators="default", waivers=[waiver]), graph, "model.onnx"
+    )
     assert "Violated, and waived" in page
     assert (
-        "Waivers accept 1 of 3 obligations, which fail in every run that reaches the node. With "
-        "these waivers, `rewrite` enforces the others." in page
+        "1 of 3 obligations fails whatever the inputs are, and waivers accept that. With these "
+        "waivers, sonnx-ort rewrite enforces the others." in page
     )
     assert '"who":"a board"' in page
 
@@ -103,9 +105,14 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
 def test_page_of_some_rules_says_so() -> None:
     made = binary_model("Div", "float", [3], [1])
     _, graph = check_with_outline(made)
-    page = html_report(sonnx_ort.check(made).selected(ignore="Div.float.R1"), graph, "model.onnx")
+    page = html_report(
+        sonnx_ort.check(made, operators="default").selected(ignore="Div.float.R1"),
+        graph,
+        "model.onnx",
+    )
     assert (
-        "Not all rules are reported; left out: 0 proved, 0 runtime, 1 violated, 0 findings" in page
+        "Not all rules are reported; left out: 1 rule with 0 proved, 0 runtime, 1 violated, "
+        "0 findings" in page
     )
 
 
@@ -145,7 +152,7 @@ def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model()
 
 def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:
     page = written(parse("(float[n] x) => (float[n] y) { y = Softplus(x) }"))
-    assert '<p class="word">Nothing to check</p>' in page
+    assert '<p class="word">Not checked</p>' in page
     assert "1 node: 1 of operators without rules (nothing is checked there)." in page
 
 
@@ -158,7 +165,7 @@ def test_what_the_verdict_does_not_speak_of_stands_beside_it(page: Page) -> None
 
 def test_head_says_what_was_looked_at_and_with_what() -> None:
     made = parse(MADE)
-    report = sonnx_ort.check(made)
+    report = sonnx_ort.check(made, operators="default")
     facts = html.unescape(written(made))
     versions = (f"{name} {version}" for name, version in report.identity.versions.items())
     for told in (report.identity.sha256, "typed", "reject", "default", "graph", *versions):
@@ -184,7 +191,7 @@ def test_title_and_heading_name_the_file(name: str, title: str, heading: list[st
 def test_verdict_has_the_next_command() -> None:
     page = html_report(*check_with_outline(parse(MADE)), "a 'b'.onnx")
     (command,) = re.findall(r'<code id="next">(.*?)</code>', page)
-    expected = next_command(sonnx_ort.check(parse(MADE)), "a 'b'.onnx")
+    expected = next_command(sonnx_ort.check(parse(MADE), operators="default"), "a 'b'.onnx")
     assert html.unescape(command) == expected
 
 
@@ -208,7 +215,7 @@ def test_page_holds_the_report_in_its_documented_form() -> None:
     (data,) = re.findall(
         r'<script type="application/json" id="report">(.*?)</script>', written(made)
     )
-    assert json.loads(data) == json.loads(sonnx_ort.check(made).to_json())
+    assert json.loads(data) == json.loads(sonnx_ort.check(made, operators="default").to_json())
 
 
 def test_every_node_is_drawn_in_the_state_of_its_obligations(page: Page) -> None:
@@ -298,13 +305,13 @@ def test_every_bundled_model_has_a_page(name: str, form: str) -> None:
 
 def test_verdict_says_how_much_conform_can_mend() -> None:
     page = written(mendable(), operators="profile,-Graph")
-    assert "`rewrite` rejects the model. sonnx-ort conform can fix 1 of these.</p>" in page
+    assert "sonnx-ort rewrite refuses the model. sonnx-ort conform fixes 1.</p>" in page
 
 
 def test_verdict_says_nothing_of_mending_where_nothing_can_be_mended() -> None:
     made = parse("(float[2] x) => (float[2] y) { y = Softmax<axis = 5>(x) }")
     page = written(made, operators="profile,-Graph")
-    assert "`rewrite` rejects the model.</p>" in page
+    assert "sonnx-ort rewrite refuses the model.</p>" in page
 
 
 def test_graph_of_a_page_is_that_of_the_file() -> None:

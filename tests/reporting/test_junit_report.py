@@ -36,7 +36,7 @@ LEFT_TO_THE_RUN = [
 
 
 def test_every_enforced_obligation_is_a_test_case() -> None:
-    report = sonnx_ort.check(mixed())
+    report = sonnx_ort.check(mixed(), operators="default")
     cases = [
         (case.attrib["classname"], case.attrib["name"])
         for case in parsed(alone(mixed())).iter("testcase")
@@ -58,7 +58,7 @@ def test_failures_are_what_fails_the_check(
 
 def test_failure_says_why() -> None:
     failure = next(parsed(alone(mixed())).iter("failure"))
-    violation = sonnx_ort.check(mixed()).violations[0]
+    violation = sonnx_ort.check(mixed(), operators="default").violations[0]
     assert failure.attrib["message"] == violation.evidence
     assert failure.text == str(violation)
 
@@ -80,7 +80,7 @@ def test_model_that_cannot_be_used_is_an_error() -> None:
 
 
 def test_suite_says_what_the_model_was_held_to() -> None:
-    report = sonnx_ort.check(mixed())
+    report = sonnx_ort.check(mixed(), operators="default")
     properties = {
         p.attrib["name"]: p.attrib["value"] for p in parsed(alone(mixed())).iter("property")
     }

@@ -50,12 +50,15 @@ def test_options_of_functions_become_those_of_the_command(remedy: str, said: str
     ],
 )
 def test_next_command_fits_the_report(model, options: dict[str, str], command: str) -> None:
-    assert next_command(sonnx_ort.check(model, **options), "m.onnx") == f"sonnx-ort {command}"
+    assert (
+        next_command(sonnx_ort.check(model, **{"operators": "default", **options}), "m.onnx")
+        == f"sonnx-ort {command}"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "shown"), [("my models/a.onnx", "'my models/a.onnx'"), ("-", "model.onnx")]
 )
 def test_names_of_files_can_be_typed(name: str, shown: str) -> None:
-    command = next_command(sonnx_ort.check(OPEN), name)
+    command = next_command(sonnx_ort.check(OPEN, operators="default"), name)
     assert command.startswith(f"sonnx-ort rewrite {shown} -o ")

@@ -65,14 +65,16 @@ def test_what_is_left_to_the_run_and_findings_are_notes(run: dict[str, Any]) -> 
 
 def test_what_is_proved_has_no_result_and_is_counted(run: dict[str, Any]) -> None:
     counts = run["artifacts"][0]["properties"]["counts"]
-    assert counts == dict(sonnx_ort.check(mixed()).counts)
+    assert counts == dict(sonnx_ort.check(mixed(), operators="default").counts)
     assert counts["proved"] > 0
     assert sum(r["level"] == "error" for r in run["results"]) == counts["violated"]
 
 
 def test_message_says_what_was_found_and_how_to_mend_it(run: dict[str, Any]) -> None:
     (first, *_) = (r for r in run["results"] if r["level"] == "error")
-    assert first["message"]["text"] == str(sonnx_ort.check(mixed()).violations[0])
+    assert first["message"]["text"] == str(
+        sonnx_ort.check(mixed(), operators="default").violations[0]
+    )
     assert "to fix it: " in first["message"]["text"]
 
 
@@ -87,7 +89,9 @@ def test_rules_of_results_are_described_with_help(run: dict[str, Any]) -> None:
 def test_artifact_is_the_models_file_with_its_digest(run: dict[str, Any]) -> None:
     (artifact,) = run["artifacts"]
     assert artifact["location"]["uri"] == "model.onnx"
-    assert artifact["hashes"] == {"sha-256": sonnx_ort.check(mixed()).identity.sha256}
+    assert artifact["hashes"] == {
+        "sha-256": sonnx_ort.check(mixed(), operators="default").identity.sha256
+    }
     for result in run["results"]:
         location = result["locations"][0]["physicalLocation"]["artifactLocation"]
         assert location == {"uri": "model.onnx", "index": 0}

@@ -26,11 +26,11 @@ MADE = """
 
 TEXT = """\
 edition typed, broadcast reject: 11 obligations: 8 proved, 2 runtime, 1 violated; 6 findings; 2
-  nodes not covered by any rule
+  nodes not looked at
 model {digest}
 operands: the rank is known for 6 of 6, all sizes for 3
 
-violated: these fail in every run (1)
+violated: these fail whatever the inputs are (1)
   Div.float.R1 at Div 'ratio' [*]
       rank 2 is not rank 1
       A 'r' float (n, 3) [Softplus 'relu']
@@ -80,23 +80,23 @@ findings: they change no result
       value 's': the file gives no shape
 
 operators of the model, with their numbers of nodes
-  nodes by what the profile states for their operators: 3 a draft, 1 general restrictions only, 1
-    outside the profile
-  Div         2  in the profile, enforced
-  Sub         1  in the profile, enforced
-  Softplus    1  in the profile without a draft: general restrictions only
+  Of 5 nodes, 3 are bound by a draft, 1 is bound by general restrictions alone (Softplus), 1 is
+    outside the profile (LogSoftmax).
+  Div         2  bound by a draft
+  Sub         1  bound by a draft
+  Softplus    1  bound by general restrictions alone
   LogSoftmax  1  outside the profile
 
 [*] `sonnx-ort conform` can fix 1 of 1 violation"""
 
 
 def test_whole_text() -> None:
-    report = sonnx_ort.check(parse(MADE))
+    report = sonnx_ort.check(parse(MADE), operators="default")
     assert text_report(report) == TEXT.format(digest=report.identity.sha256)
 
 
 def test_colours_change_nothing_but_colours() -> None:
-    report = sonnx_ort.check(parse(MADE))
+    report = sonnx_ort.check(parse(MADE), operators="default")
     coloured = text_report(report, coloured=True)
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text_report(report)
     painted = {line[: line.index("m") + 1] for line in coloured.splitlines() if "\x1b" in line}
@@ -105,11 +105,10 @@ def test_colours_change_nothing_but_colours() -> None:
 
 def test_nothing_is_said_of_what_there_is_not() -> None:
     made = parse("(float[k] w) => (float[k] z) { [difference] z = Sub(w, w) }")
-    report = sonnx_ort.check(made)
+    report = sonnx_ort.check(made, operators="default")
     assert text_report(report) == (
         "edition typed, broadcast reject: 3 obligations: 3 proved, 0 runtime, 0 violated; "
-        "0 findings; 0 nodes\n"
-        "  not covered by any rule\n"
+        "0 findings\n"
         f"model {report.identity.sha256}\n"
         "operands: the rank is known for 2 of 2, all sizes for 0\n"
         "\n"
@@ -122,17 +121,15 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
         "      both shapes are (k,)\n"
         "\n"
         "operators of the model, with their numbers of nodes\n"
-        "  nodes by what the profile states for their operators: 1 a draft, 0 general restrictions "
-        "only, 0\n"
-        "    outside the profile\n"
-        "  Sub  1  in the profile, enforced"
+        "  Of 1 node, 1 is bound by a draft.\n"
+        "  Sub  1  bound by a draft"
     )
 
 
 def test_many_findings_of_one_kind_are_cut_short() -> None:
     nodes = "".join(f"s{number} = LogSoftmax<axis = 0>(x)\n" for number in range(7))
     made = parse(f"(float[k] x) => (float[k] z) {{ {nodes} z = Softplus(x) }}")
-    lines = text_report(sonnx_ort.check(made)).splitlines()
+    lines = text_report(sonnx_ort.check(made, operators="default")).splitlines()
     assert "  Graph.dead_node (7): Every node contributes to an output." in lines
     assert lines.count("      and 2 more; --format json shows all") == 3
 
@@ -159,7 +156,9 @@ def test_lines_stay_within_the_width_whatever_the_names(
     inputs = [tensor(f"{name}A", "float", a), tensor(f"{name}B", "float", b)]
     made = model([node], inputs, [tensor(f"{name}C", "float", [None])])
     for edition in ("typed", "preliminary"):
-        lines = text_report(sonnx_ort.check(made, edition=edition)).splitlines()
+        lines = text_report(
+            sonnx_ort.check(made, operators="default", edition=edition)
+        ).splitlines()
         assert max(map(len, lines)) <= WIDTH
 
 

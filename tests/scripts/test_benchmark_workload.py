@@ -19,7 +19,7 @@ TO_BE_CHECKED = {
 
 
 def left_to_the_run(setting):
-    obligations = sonnx_ort.check(make_model(setting)).obligations
+    obligations = sonnx_ort.check(make_model(setting), operators="default").obligations
     return [(o.node, o.rule.id) for o in obligations if o.status == "runtime"]
 
 

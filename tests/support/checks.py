@@ -27,13 +27,16 @@ def alone(
     model: onnx.ModelProto, name: str = "model.onnx", fail_on: FailOn = FailOn.VIOLATED, **options
 ) -> Check:
     """Check one model."""
-    return Check((CheckedModel(name, sonnx_ort.check(model, **options)),), fail_on)
+    return Check(
+        (CheckedModel(name, sonnx_ort.check(model, **{"operators": "default", **options})),),
+        fail_on,
+    )
 
 
 def together() -> Check:
     """Check one model that keeps the profile, one that breaks it, and what is no model."""
-    kept = sonnx_ort.check(binary_model("Div", "float", [3], [3]))
-    broken = sonnx_ort.check(mixed())
+    kept = sonnx_ort.check(binary_model("Div", "float", [3], [3]), operators="default")
+    broken = sonnx_ort.check(mixed(), operators="default")
     models = (
         CheckedModel("kept.onnx", kept),
         CheckedModel("folder/broken.onnx", broken),

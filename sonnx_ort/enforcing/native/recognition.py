@@ -52,6 +52,19 @@ class NativelyEnforced:
             SonnxError: The model is enforced under the other edition, or without some of the
                 operators.
         """
+        self.require_edition(demands)
+        if missing := self.without(demands):
+            raise SonnxError(
+                f"the model is already rewritten, without {', '.join(missing)}; rewrite the "
+                "original model with these operators as well"
+            )
+
+    def require_edition(self, demands: Demands) -> None:
+        """Reject the other edition than that which is enforced.
+
+        Raises:
+            SonnxError: The model is enforced under the other edition.
+        """
         kept = self.enforcement.demands
         differing = any(o.operator != BROADCAST.name for o in self.examination.report.enforced)
         if differing and kept.edition is not demands.edition:
@@ -59,14 +72,12 @@ class NativelyEnforced:
                 f"the model is already rewritten with the edition '{kept.edition}'; rewrite the "
                 f"original model with '{demands.edition}'"
             )
+
+    def without(self, demands: Demands) -> list[str]:
+        """The operators of the model, and rules on graphs, that are demanded and not enforced."""
         on_values = (GRAPH, FINITE_OUTPUTS, FINITE_VALUES)
         present = {*on_values, *(c.operator for c in self.examination.report.coverage)}
-        missing = sorted((demands.operators - kept.operators) & present)
-        if missing:
-            raise SonnxError(
-                f"the model is already rewritten, without {', '.join(missing)}; rewrite the "
-                "original model with these operators as well"
-            )
+        return sorted((demands.operators - self.enforcement.demands.operators) & present)
 
 
 def recognize_native_model(
