@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.operand import broadcast_shape
-from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.rule import Basis, Rule, Subject
 
 if TYPE_CHECKING:
     from sonnx_ort.obligations.report import Report
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def causes(obligations: Sequence[Obligation]) -> list[tuple[Obligation, ...]]:
     """Obligations by their cause: those of one rule with one remedy, whatever the shapes.
 
-    Rules on operators come first, and of these what many nodes share.
+    Rules on operators come first, of these those that SONNX states, and then what many nodes share.
     """
     by_cause: dict[tuple[Rule, str], list[Obligation]] = defaultdict(list)
     for obligation in obligations:
@@ -24,8 +24,9 @@ def causes(obligations: Sequence[Obligation]) -> list[tuple[Obligation, ...]]:
     return sorted(map(tuple, by_cause.values()), key=_order)
 
 
-def _order(alike: Sequence[Obligation]) -> tuple[bool, int]:
-    return alike[0].rule.requirement.subject is Subject.GRAPH, -len(alike)
+def _order(alike: Sequence[Obligation]) -> tuple[bool, bool, int]:
+    rule = alike[0].rule
+    return rule.requirement.subject is Subject.GRAPH, rule.basis is Basis.OURS, -len(alike)
 
 
 class NextStep(enum.Enum):
