@@ -113,6 +113,15 @@ class NodeAudit:
         )
 
 
+def worst_first(nodes: Iterable[NodeAudit]) -> tuple[NodeAudit, ...]:
+    """Nodes outside first, then what is not known, and of each the largest error first."""
+
+    def place(node: NodeAudit) -> tuple[int, float]:
+        return -_ORDER.index(node.verdict), -node.worst.size if node.worst is not None else 0.0
+
+    return tuple(sorted(nodes, key=place))
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorSummary:
     """The nodes of an operator.

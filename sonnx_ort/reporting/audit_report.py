@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from sonnx_ort.auditing.audit import Audit
-from sonnx_ort.auditing.verdicts import Element, NodeAudit, Verdict, by_operator
-from sonnx_ort.printable import printable, printable_lines, to_json
+from sonnx_ort.auditing.verdicts import Element, NodeAudit, Verdict, by_operator, worst_first
+from sonnx_ort.printable import printable_lines, to_json
 from sonnx_ort.reporting.terminal import Colour, Paint, in_columns, paint_of, wrapped
 from sonnx_ort.reporting.verdict import counted
 
@@ -63,7 +63,7 @@ def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> 
     paint = paint_of(coloured=coloured)
     verdict, sentence = verdict_of(audit)
     lines = [paint(sentence, _COLOURS[verdict])]
-    shown = audit.nodes if every else audit.outside
+    shown = audit.nodes if every else worst_first(audit.outside)
     for node in shown if every else shown[:_SHOWN]:
         lines += ["", *_node(node, paint)]
     if not every and len(shown) > _SHOWN:
@@ -72,35 +72,40 @@ def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> 
         found = list(part)
         if found:
             lines += ["", *found]
-    return "\n".join([*lines, "", *facts_of(audit)])
+    facts = (wrapped(f"{name}: {fact}", "") for name, fact in facts_of(audit).items())
+    return "\n".join([*lines, "", *(line for fact in facts for line in fact)])
 
 
 def _node(node: NodeAudit, paint: Paint) -> Iterator[str]:
     yield paint(f"{node.label}: {node.verdict}", _COLOURS[node.verdict])
+    for line in details_of(node):
+        yield from wrapped(line, "  ")
+
+
+def details_of(node: NodeAudit) -> Iterator[str]:
+    """What is to be said of a node besides its verdict: the largest error comes first."""
     if node.reason:
-        yield from wrapped(node.reason, "  ")
+        yield node.reason
     if node.worst is not None:
-        yield from (f"  {line}" for line in element_lines(node.worst))
+        yield from _element(node.worst)
     if node.bound and node.verdict is not Verdict.EXACT:
-        yield from wrapped(f"admitted error: {node.bound}", "  ")
+        yield f"admitted error: {node.bound}"
     if node.apart:
         names = ", ".join(f"'{name}'" for name in node.apart)
-        yield from wrapped(
+        yield (
             f"the optimizer joined the nodes of {names} with this one; for the audit they were "
-            "computed apart",
-            "  ",
+            "computed apart"
         )
 
 
-def element_lines(element: Element) -> Iterator[str]:
-    """The element with the largest error, on a few lines."""
+def _element(element: Element) -> Iterator[str]:
     place = f"{element.result}{list(element.index)}" if element.index else element.result
     units = "" if element.units is None else f", {counted(element.units, 'unit')} away"
-    yield printable(f"{place} = {element.found}; exact {element.exact}{units}")
+    yield f"{place} = {element.found}; exact {element.exact}{units}"
     if element.admitted:
-        yield printable(f"admitted: {element.admitted}")
+        yield f"admitted: {element.admitted}"
     if element.operands:
-        yield printable(f"operands: {', '.join(element.operands)}")
+        yield f"operands: {', '.join(element.operands)}"
 
 
 def _table(audit: Audit) -> Iterator[str]:
@@ -158,8 +163,8 @@ def _outputs(audit: Audit) -> Iterator[str]:
         )
 
 
-def facts_of(audit: Audit) -> Iterator[str]:
-    """What was audited, and what computed it, on a few lines."""
+def facts_of(audit: Audit) -> dict[str, str]:
+    """What was audited, and what computed it, by name."""
     audited = sum(node.audited for node in audit.nodes)
     elements = sum(node.elements for node in audit.nodes)
     sampling = audit.sampling
@@ -168,18 +173,19 @@ def facts_of(audit: Audit) -> Iterator[str]:
         if sampling.samples is None
         else f"at most {sampling.samples} a result, seed {sampling.seed}; --exhaustive takes all"
     )
-    yield f"audited: {audited:,} of {elements:,} elements ({choice})"
     inputs = "" if audit.seed is None else f"; random inputs, seed {audit.seed}"
-    yield printable(f"run: {audit.source}{inputs}")
+    facts = {
+        "audited": f"{audited:,} of {elements:,} elements ({choice})",
+        "run": f"{audit.source}{inputs}",
+    }
     if audit.seeded:
-        names = ", ".join(audit.seeded)
-        yield from wrapped(f"random operators without a seed drew as with one: {names}", "")
+        facts["random operators without a seed drew as with one"] = ", ".join(audit.seeded)
     if audit.unlike:
         names = ", ".join(f"'{name}'" for name in audit.unlike)
-        yield from wrapped(
-            f"observing the values changed {names}: the results of the run itself were audited",
-            "",
+        facts[f"observing the values changed {names}"] = (
+            "the results of the run itself were audited"
         )
+    return facts
 
 
 def audit_document(audit: Audit) -> dict[str, object]:

@@ -46,12 +46,14 @@ class Vertex:
         label: The name of the value, or the node's name in obligations.
         operator: The node's operator, with a domain that is not the default; empty for a value.
         bodies: The node's subgraphs.
+        constants: The labels of Constant nodes that it reads and that are not drawn.
     """
 
     kind: VertexKind
     label: str
     operator: str = ""
     bodies: tuple["Body", ...] = ()
+    constants: tuple[str, ...] = ()
 
     @property
     def is_node(self) -> bool:

@@ -2,10 +2,9 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from types import MappingProxyType
 
 from sonnx_ort.printable import printable, to_html, to_json
 from sonnx_ort.reporting.checked_models import GraphOutline, Vertex, VertexKind
@@ -145,7 +144,6 @@ def draw(
     graph: GraphOutline,
     states: Mapping[NodeKey, NodeState],
     words: Words = STATUS_WORDS,
-    links: Mapping[NodeKey, str] = MappingProxyType({}),
 ) -> str:
     """Draw a graph with its subgraphs.
 
@@ -153,21 +151,62 @@ def draw(
         graph: The graph.
         states: The state of each node to which a rule applies.
         words: What the states mean.
-        links: Places of the page to which nodes lead, such as "#n7".
 
     Returns:
         An `svg` element without scripts; all names in it are escaped. Each node is a `g` with the
         class `vertex` and its key in the attribute `data-key`.
     """
-    sheet = _Sheet(graph)
+    sheet = _Sheet(without_constants(graph, states))
     width, height = (side + 2 * _MARGIN for side in sheet.size)
-    pen = _Pen(states, words, links)
+    pen = _Pen(states, words)
     pen.draw(sheet, (_MARGIN, _MARGIN))
     return (
         f'<svg id="graph" width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="group" '
         f'aria-label="the graph of the model">{"".join(pen.strokes)}</svg>'
     )
+
+
+def without_constants(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> GraphOutline:
+    """A graph in which the nodes that read constants stand for them, as they do for initializers.
+
+    A constant stays if it needs attention, or if something other than a node reads it.
+    """
+    readers: dict[int, list[int]] = {}
+    for giver, reader in graph.edges:
+        readers.setdefault(giver, []).append(reader)
+    left_out = {
+        index
+        for index, vertex in enumerate(graph.vertices)
+        if vertex.operator == "Constant"
+        and states.get((vertex.label, graph.path)) not in _NEED_ATTENTION
+        and index in readers
+        and all(graph.vertices[reader].is_node for reader in readers[index])
+    }
+    constants: dict[int, list[str]] = {}
+    for index in sorted(left_out):
+        for reader in readers[index]:
+            constants.setdefault(reader, []).append(graph.vertices[index].label)
+    kept = [index for index in range(len(graph.vertices)) if index not in left_out]
+    position = {index: at for at, index in enumerate(kept)}
+    return replace(
+        graph,
+        vertices=tuple(
+            replace(
+                graph.vertices[index],
+                bodies=tuple(
+                    replace(body, graph=without_constants(body.graph, states))
+                    for body in graph.vertices[index].bodies
+                ),
+                constants=tuple(constants.get(index, ())),
+            )
+            for index in kept
+        ),
+        edges=tuple((position[a], position[b]) for a, b in graph.edges if a in position),
+    )
+
+
+_NEED_ATTENTION = {NodeState.VIOLATED, NodeState.RUNTIME}
 
 
 @dataclass(frozen=True)
@@ -214,10 +253,9 @@ class _Pen:
         self,
         states: Mapping[NodeKey, NodeState],
         words: Words,
-        links: Mapping[NodeKey, str],
     ) -> None:
         self.strokes: list[str] = []
-        self._states, self._words, self._links = states, words, links
+        self._states, self._words = states, words
         self._numbers = count()
 
     def draw(self, sheet: _Sheet, origin: Point) -> None:
@@ -242,9 +280,10 @@ class _Pen:
             state = self._states.get(place)
             look = Look(state, self._words[state])
             key = f'data-key="{to_html(node_key(*place))}"'
-            drawn = draw_node(vertex, corner, size, look, f"{attributes} {key}")
-            link = self._links.get(place)
-            self.strokes.append(f'<a href="{link}">{drawn}</a>' if link else drawn)
+            if vertex.constants:
+                constants = to_json(vertex.constants, separators=(",", ":"))
+                key += f' data-constants="{to_html(constants)}"'
+            self.strokes.append(draw_node(vertex, corner, size, look, f"{attributes} {key}"))
             self._draw_bodies(vertex, sheet.bodies[index], corner)
 
     def _draw_bodies(self, vertex: Vertex, sheets: Sequence[_Sheet], corner: Point) -> None:

@@ -1,11 +1,6 @@
-"""A report as one HTML page, with the graph of the model.
+"""A report as one HTML page, with the graph of the model."""
 
-The page loads nothing. Its content security policy allows only its own scripts and styles, so that
-a name in a model stays harmless even if escaping fails.
-"""
-
-from collections.abc import Iterable, Iterator
-from string import Template
+from collections.abc import Iterable, Iterator, Sequence
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.causes import causes
@@ -15,15 +10,8 @@ from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.printable import to_html
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
-from sonnx_ort.reporting.graph_drawing import draw
-from sonnx_ort.reporting.page_parts import (
-    as_data,
-    asset,
-    digest,
-    file_and_folder,
-    folder_line,
-    sign,
-)
+from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
+from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table
 from sonnx_ort.reporting.remedies import in_commands, next_command
 from sonnx_ort.reporting.symbols import symbols_of
 from sonnx_ort.reporting.text_report import reach
@@ -33,13 +21,6 @@ _WORDS = {
     Status.VIOLATED: "violated",
     Status.RUNTIME: "checked in each run",
     Status.PROVED: "proved",
-}
-
-_LEGEND = {
-    NodeState.VIOLATED: "violated in every run",
-    NodeState.RUNTIME: "checked in each run",
-    NodeState.PROVED: "proved",
-    NodeState.NOT_ASKED_FOR: "in the profile, not enforced",
 }
 
 
@@ -67,40 +48,67 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         name: The file of the model; "-" is standard input.
 
     Returns:
-        HTML: the verdict and the next command, the graph, every obligation by its cause with a
-        filter, the coverage of each operator and the findings. The page contains the report in
-        JSON.
+        HTML: the verdict, the worst node and the next command, the graph, every obligation by its
+        cause with a filter, the coverage of each operator and the findings. The page contains the
+        report in JSON.
     """
-    style, script = asset("report.css"), asset("report.js")
-    result = verdict(report)
-    file, folder = file_and_folder(name)
-    return Template(asset("report.html")).substitute(
-        title=to_html(f"{result.word}: {file}{f' in {folder}' if folder else ''}"),
-        name=to_html(file),
-        folder=folder_line(folder),
-        style=style,
-        script=script,
-        style_digest=digest(style),
-        script_digest=digest(script),
-        verdict=result.word,
-        verdict_class=result.state,
-        verdict_sign=sign(result.state),
-        verdict_detail=result.detail,
-        next_command=to_html(next_command(report, name)),
-        counts=_counts(report),
-        reach=_not_covered(report),
-        facts="".join(_facts(report, graph.name)),
-        legend=_legend(),
-        drawing=draw(graph, node_states(report)),
-        status_filters=_status_filters(),
-        symbols=_symbols(report),
-        coverage=_coverage(report),
-        findings=_findings(report.findings),
-        violations=to_html(in_commands(report.describe_violations())),
-        sign_templates=_sign_templates(),
-        report=as_data(report.to_document()),
-        view=as_data({"groups": _groups(report), "hints": _hints(report)}),
-    )
+    result, groups = verdict(report), _groups(report)
+    counts = [
+        (NodeState(status.value), f"{report.counts[status.value]:,} {word}")
+        for status, word in _WORDS.items()
+    ]
+    return Page(
+        kind="SONNX profile: report of the analysis",
+        file=name,
+        title=result.word,
+        state=result.state,
+        verdict=(result.word, result.detail),
+        worst=_worst(report, groups),
+        next_command=next_command(report, name),
+        counts=[*counts, (None, counted(len(report.findings), "finding"))],
+        notices=_not_covered(report),
+        facts=_facts(report, graph.name),
+        graph=graph,
+        states=node_states(report),
+        words=STATUS_WORDS,
+        listing=Listing(
+            "obligations.js",
+            "Obligations",
+            _WORDS,
+            ("Status, rule", "Node", "Evidence"),
+            "node, value, evidence",
+            filters=_FILTERS,
+            symbols=_symbols(report),
+        ),
+        sections={
+            "Operators of the model": _coverage(report),
+            "Findings": _findings(report.findings),
+        },
+        data={
+            "report": report.to_document(),
+            "view": {"groups": groups, "hints": _hints(report), "words": _WORDS},
+        },
+        without_script="<p>Violated obligations:</p>"
+        f"<pre>{to_html(in_commands(report.describe_violations()))}</pre>",
+    ).render()
+
+
+_FILTERS = (
+    '<label>Rule <select name="rule"><option value="">all</option></select></label>'
+    '<label>Nodes <select name="enforced"><option value="yes">enforced</option>'
+    '<option value="no">not enforced</option><option value="">all</option></select></label>'
+)
+
+
+def _worst(report: Report, groups: Iterable[Sequence[int]]) -> Worst | None:
+    """The first node of the cause that comes first; None if nothing is violated at a node."""
+    for group in groups:
+        first = report.obligations[group[0]]
+        if first.status is Status.VIOLATED and first.enforced and first.operator:
+            places = f" at {len(group):,} places" if len(group) > 1 else ""
+            why = f"{first.rule.id}{places}: {first.evidence}"
+            return Worst(first.place, (first.node, first.path), why)
+    return None
 
 
 def _groups(report: Report) -> list[list[int]]:
@@ -123,42 +131,30 @@ def _hints(report: Report) -> dict[int, str]:
     return {at: in_commands(o.hint) for at, o in enumerate(report.obligations) if o.hint}
 
 
-def _sign_templates() -> str:
-    states = (NodeState(status.value) for status in Status)
-    return "".join(f'<template id="sign-{state}">{sign(state)}</template>' for state in states)
-
-
-def _counts(report: Report) -> str:
-    rows = (
-        f'<li class="{status}">{sign(NodeState(status.value))} '
-        f"{report.counts[status.value]:,} {_WORDS[status]}</li>"
-        for status in _WORDS
-    )
-    return "".join([*rows, f"<li>{counted(len(report.findings), 'finding')}</li>"])
-
-
-def _not_covered(report: Report) -> str:
+def _not_covered(report: Report) -> Iterator[str]:
     """What the verdict does not cover."""
     total = sum(coverage.nodes for coverage in report.coverage)
     not_covered = sum(report.not_covered.values())
     not_requested = sum(c.nodes for c in report.coverage if c.extent is Extent.NOT_ASKED_FOR)
-    parts = []
     if not_covered:
-        parts.append(f"{not_covered:,} of operators without rules (nothing is checked there)")
+        yield (
+            f"Nothing is checked at {not_covered:,} of {counted(total, 'node')}: their operators "
+            "have no rules."
+        )
     if not_requested:
-        parts.append(f"{not_requested:,} not enforced (--operators {PROFILE} covers all)")
-    nodes = f"{counted(total, 'node')}{': ' if parts else ''}{', '.join(parts)}."
-    return (
-        f"{nodes} Not all rules are reported; {report.left_out}."
-        if report.left_out.rules
-        else nodes
-    )
+        yield (
+            f"{not_requested:,} of {counted(total, 'node')} not enforced; `--operators {PROFILE}` "
+            "covers all."
+        )
+    if report.left_out.rules:
+        yield f"Not all rules are reported; {report.left_out}."
 
 
-def _facts(report: Report, graph: str) -> Iterator[str]:
+def _facts(report: Report, graph: str) -> dict[str, str]:
     known, identity = report.operands, report.identity
     opsets = (f"{domain or 'default'} {version}" for domain, version in identity.opsets.items())
-    facts = {
+    return {
+        "Nodes": f"{sum(coverage.nodes for coverage in report.coverage):,}",
         "Edition": report.edition.value,
         "Broadcast": report.broadcasting.value,
         "Operators": name_operators(report.demands.operators),
@@ -170,21 +166,6 @@ def _facts(report: Report, graph: str) -> Iterator[str]:
         "Opsets": ", ".join(opsets),
         "Versions": ", ".join(f"{name} {version}" for name, version in identity.versions.items()),
     }
-    for name, value in facts.items():
-        if value:
-            yield f"<div><dt>{name}</dt><dd><bdi>{to_html(value)}</bdi></dd></div>"
-
-
-def _legend() -> str:
-    rows = (f'<li class="{s}">{sign(s)} {words}</li>' for s, words in _LEGEND.items())
-    return "".join([*rows, "<li>without a sign: no rules</li>"])
-
-
-def _status_filters() -> str:
-    return "".join(
-        f'<label><input type="checkbox" name="status" value="{status}" checked> {word}</label>'
-        for status, word in _WORDS.items()
-    )
 
 
 def _symbols(report: Report) -> str:
@@ -200,16 +181,16 @@ def _symbols(report: Report) -> str:
 def _coverage(report: Report) -> str:
     if not report.coverage:
         return "<p>The graph has no nodes.</p>"
-    rows = "".join(
-        f'<tr><td><bdi>{to_html(row.coverage.operator)}</bdi></td><td class="number">'
-        f"{row.coverage.nodes:,}</td><td>{row.coverage.words}</td><td>{row.found}</td></tr>"
+    rows = (
+        (
+            f"<bdi>{to_html(row.coverage.operator)}</bdi>",
+            f"{row.coverage.nodes:,}",
+            row.coverage.words,
+            row.found,
+        )
         for row in reach(report)
     )
-    return (
-        '<table><thead><tr><th scope="col">Operator</th><th scope="col" class="number">Nodes</th>'
-        '<th scope="col">Profile</th><th scope="col">If enforced</th></tr></thead><tbody>'
-        f"{rows}</tbody></table>"
-    )
+    return table(("Operator", "Nodes", "Profile", "If enforced"), rows, numbers={1})
 
 
 def _findings(findings: Iterable[Finding]) -> str:
@@ -226,6 +207,6 @@ def _findings(findings: Iterable[Finding]) -> str:
         )
         groups.append(
             f"<details><summary><code>{identifier}</code> ({len(found):,}): "
-            f"{to_html(found[0].rule.sentence)}</summary><ul>{rows}</ul></details>"
+            f"{prose(found[0].rule.sentence)}</summary><ul>{rows}</ul></details>"
         )
     return f'<p>They change no result.</p><div class="findings">{"".join(groups)}</div>'

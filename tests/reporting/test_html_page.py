@@ -60,7 +60,14 @@ SYMBOLS = """
         [open] w = Div(y, y)
     }"""
 
+CONSTANT = """
+    (float[2] x) => (float[2] y) {
+        [weights] w = Constant<value_floats = [1.0, 2.0]>()
+        [divide] y = Div(x, w)
+    }"""
+
 MODELS = {
+    "constant": CONSTANT,
     "late": LATE,
     "scaled": SCALED,
     "symbols": SYMBOLS,
@@ -72,7 +79,7 @@ MODELS = {
     "chain": CHAIN,
 }
 
-ROWS = "#obligations tbody tr"
+ROWS = "#list tbody tr"
 EVIDENCE = """\
 rank 2 is not rank 1
 To fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
@@ -224,6 +231,74 @@ def test_search(browser: Browser, pages: dict[str, Path], text: str, rules: list
     assert rules_shown(browser) == rules
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "selected"),
+    [
+        ("N97", "1 of 1", '["n97"]'),
+        ("div n9", "1 of 11", '["n9"]'),
+        ("nothing has this", "none", None),
+    ],
+)
+def test_nodes_are_found_by_operator_and_name(
+    browser: Browser, pages: dict[str, Path], text: str, found: str, selected: str | None
+) -> None:
+    browser.open(pages["chain"])
+    browser.fill("#find", text)
+    assert browser.texts("#found") == [found]
+    assert browser.evaluate(SELECTED) == selected
+    if selected is not None:
+        assert in_view(browser, vertex(*json.loads(selected)))
+
+
+def test_enter_leads_through_what_is_found(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["chain"])
+    browser.fill("#find", "n9")
+    browser.press("Enter")
+    assert browser.texts("#found") == ["2 of 11"]
+    browser.press("Shift+Enter")
+    browser.press("Shift+Enter")
+    assert browser.texts("#found") == ["11 of 11"]
+    assert in_view(browser, vertex("n99"))
+
+
+def test_a_constant_is_not_drawn_and_leads_to_what_reads_it(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["constant"])
+    assert browser.evaluate("document.querySelectorAll('.node').length") == 1
+    browser.fill("#find", "weights")
+    assert browser.evaluate(SELECTED) == '["divide"]'
+
+
+def test_a_click_on_a_small_node_zooms_to_it(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["chain"])
+    browser.click("#zoom-fit")
+    browser.evaluate("document.querySelector('#zoom-out').click()")
+    browser.evaluate(
+        f"document.querySelector({json.dumps(vertex('n97'))}).dispatchEvent("
+        "new MouseEvent('click', {bubbles: true}))"
+    )
+    assert browser.texts("#zoom") == ["100%"]
+    assert in_view(browser, vertex("n97"))
+
+
+def test_verdict_leads_to_the_worst_node(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["late"])
+    (worst,) = browser.texts(".worst")
+    assert worst == "Worst: Div 'broken' Div.float.R1: axis 0 has size 2 in A and 3 in B"
+    browser.click(".worst button")
+    assert browser.evaluate(SELECTED) == '["broken"]'
+
+
+def test_nothing_is_folded_where_all_of_it_is_shown(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["made"])
+    assert browser.texts(".unfold") == []
+    browser.open(pages["nested"])
+    assert browser.texts(".unfold") == []
+
+
 @pytest.mark.parametrize(("name", "count"), [("ratio", 3), ("sum", 3), ("relu", 0)])
 def test_a_click_on_a_node_shows_its_obligations_alone(
     browser: Browser, pages: dict[str, Path], name: str, count: int
@@ -356,11 +431,37 @@ def test_a_large_graph_opens_at_its_first_finding(browser: Browser, pages: dict[
 def test_zoom_changes_the_size_and_the_whole_graph_fits(
     browser: Browser, pages: dict[str, Path]
 ) -> None:
-    browser.open(pages["chain"])
+    browser.open(pages["symbols"])
     browser.click("#zoom-in")
     assert browser.texts("#zoom") == ["125%"]
     browser.click("#zoom-fit")
+    assert browser.texts("#zoom-fit") == ["Whole graph"]
     assert in_view(browser, "#graph")
+
+
+def test_overview_of_a_long_graph_can_be_read(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["chain"])
+    assert browser.texts("#zoom-fit") == ["Overview"]
+    browser.evaluate("document.querySelector('#zoom-out').click()")
+    browser.click("#zoom-fit")
+    assert int(browser.texts("#zoom")[0].rstrip("%")) >= 45
+
+
+def test_map_of_a_long_graph_leads_to_its_parts(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["late"])
+    assert browser.evaluate("document.querySelectorAll('#map .violated').length") == 1
+    browser.evaluate("document.querySelector('#drawing').scrollIntoView()")
+    left, bottom = browser.evaluate(
+        "(({right, bottom}) => [right - 5, bottom - 3])"
+        "(document.querySelector('#map').getBoundingClientRect())"
+    )
+    browser.drag((left, bottom), (left, bottom))
+    assert in_view(browser, vertex("m59"))
+
+
+def test_graph_that_fits_has_no_map(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["symbols"])
+    assert not browser.evaluate("document.querySelector('#map').checkVisibility()")
 
 
 def test_drawing_is_moved_by_dragging_and_nothing_is_chosen_by_it(
@@ -395,11 +496,11 @@ def test_every_control_can_be_reached_by_the_tab_key(
                 " || document.activeElement.tagName"
             )
         )
-    assert {"zoom-in", "zoom-out", "zoom-fit", "canvas"} <= reached
+    assert {"find", "zoom-in", "zoom-out", "zoom-fit", "canvas"} <= reached
     assert {"status", "rule", "operator", "enforced", "text", "SUMMARY", "BUTTON"} <= reached
 
 
-@pytest.mark.parametrize("width", [375, 800, 1400])
+@pytest.mark.parametrize("width", [375, 390, 800, 1400])
 @pytest.mark.parametrize("name", MODELS)
 def test_page_does_not_scroll_sideways(
     browser: Browser, pages: dict[str, Path], name: str, width: int
@@ -428,9 +529,9 @@ def test_page_is_as_the_reader_prefers(
         (".counts .proved", "header"),
         (".verdict .word", ".verdict"),
         (".verdict p + p", ".verdict"),
-        (".reach", "header"),
-        ("#obligations th", "#obligations"),
-        ("#obligations summary", "#obligations"),
+        (".notice", ".notice"),
+        ("#list th", "#list"),
+        ("#list summary", "#list"),
         ("#chosen", "#chosen"),
         (".node.violated text", ".node.violated rect"),
         (".node.runtime text", ".node.runtime rect"),

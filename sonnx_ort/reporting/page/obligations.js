@@ -1,0 +1,156 @@
+
+// The list of a check: obligations by their cause.
+
+const report = data("report");
+const { groups, hints, words: WORDS } = data("view");
+const NODES_SHOWN = 3;
+const MENDABLE = "[*]";
+
+const keyOf = (obligation) => JSON.stringify([obligation.node, ...obligation.path]);
+const sign = (state) => byId(`sign-${state}`).content.cloneNode(true);
+
+// What stands between backticks is code.
+const prose = (text) => text.split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part));
+
+const noun = "obligations";
+const items = report.obligations.map((o, index) => ({
+  key: keyOf(o),
+  status: o.status,
+  rule: o.rule,
+  operator: o.operator,
+  enforced: o.enforced ? "yes" : "no",
+  text: [o.rule, o.operator, o.node, ...o.path, o.evidence, hints[index] ?? "", o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])].join("\n").toLowerCase(),
+}));
+
+function shapeOf(shape) {
+  if (shape === null) return "(rank unknown)";
+  const sizes = shape.map((size) => size ?? "?");
+  return sizes.length === 1 ? `(${sizes[0]},)` : `(${sizes.join(", ")})`;
+}
+
+const symbols = [...document.querySelectorAll("#symbols dt")].map((term) => ({
+  pattern: new RegExp(term.dataset.pattern),
+  meaning: `${term.textContent}: ${term.nextElementSibling.textContent}`,
+}));
+
+function shapeElement(shape) {
+  const text = shapeOf(shape);
+  const meanings = shape === null ? [] : symbols.filter(({ pattern }) => pattern.test(text));
+  if (!meanings.length) return text;
+  return make("span", { className: "shape", title: meanings.map(({ meaning }) => meaning).join("\n") }, text);
+}
+
+function operandItem(operand) {
+  const constant = operand.constant ? ", constant" : "";
+  const value = make("bdi", { className: "value-name" }, `'${operand.value}'`);
+  const type = ` ${operand.element_type ?? "unknown type"} `;
+  return make("li", {}, `${operand.letter} `, value, type, shapeElement(operand.shape), " [", isolated(operand.origin), `${constant}]`);
+}
+
+function sourceOf(rule) {
+  const tag = rule.tag ? `, ${rule.tag}` : "";
+  const later = rule.later_tag ? `; later ${rule.later_tag}` : "";
+  const kernels = rule.needed_before
+    ? `; not a rule of the profile, but needed for ONNX Runtime before ${rule.needed_before}`
+    : "";
+  return `${rule.document}, ${rule.section}${tag} (${rule.standing}, ${rule.words}${later}${kernels})`;
+}
+
+function explanation(obligation) {
+  const rule = report.rules[obligation.rule];
+  const operands = make("ul", {}, ...obligation.operands.map(operandItem));
+  const told = [make("p", {}, "The rule: ", ...prose(rule.sentence)), make("p", {}, `Source: ${sourceOf(rule)}`)];
+  if (rule.remark) told.push(make("p", {}, ...prose(rule.remark)));
+  if (obligation.status === "proved") return [make("details", {}, make("summary", {}, "operands, rule and source"), operands, ...told)];
+  return [operands, make("details", {}, make("summary", {}, "rule and source"), ...told)];
+}
+
+function place(obligation) {
+  if (!obligation.operator) return make("div", {}, "the graph");
+  const button = make("button", { type: "button", title: "Show in the graph" });
+  button.append(printable(`${obligation.operator} `), isolated(`'${obligation.node}'`));
+  const inside = obligation.path.toReversed().map((step) => make("span", { className: "remark" }, "in ", isolated(step)));
+  const made = make("div", {}, button, ...inside);
+  made.dataset.key = keyOf(obligation);
+  return made;
+}
+
+function waived(waiver) {
+  const standing = waiver.expired ? "The waiver has expired: " : "Waived: ";
+  const inAll = waiver.count ? `, ${waiver.count} in all` : "";
+  return make("p", { className: "hint" }, make("b", {}, standing), isolated(`by ${waiver.who} until ${waiver.until}${inAll}: ${waiver.reason}`));
+}
+
+function statusCell(obligation, ...more) {
+  const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), WORDS[obligation.status]));
+  status.append(make("code", {}, obligation.rule));
+  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: `${MENDABLE}: sonnx-ort conform can fix it` }, MENDABLE));
+  if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not enforced"));
+  status.append(...more);
+  return status;
+}
+
+const hint = (title, text) => make("p", { className: "hint" }, make("b", {}, title), isolated(text));
+
+function remedies(index, whole = "it") {
+  const obligation = report.obligations[index];
+  const made = [];
+  if (hints[index]) made.push(hint("To fix it: ", hints[index]));
+  if (obligation.mendable) made.push(hint(`${MENDABLE} sonnx-ort conform can fix ${whole}: `, obligation.mendable));
+  if (obligation.waiver) made.push(waived(obligation.waiver));
+  return made;
+}
+
+function row(index) {
+  const obligation = report.obligations[index];
+  const evidence = make("td", {}, isolated(obligation.evidence), ...remedies(index), ...explanation(obligation));
+  const made = make("tr", {}, statusCell(obligation), make("td", {}, place(obligation)), evidence);
+  made.dataset.key = keyOf(obligation);
+  return made;
+}
+
+// Obligations of one cause: an entry with the first nodes, which unfolds to a row for each.
+function entry(indices) {
+  const members = indices.map((index) => report.obligations[index]);
+  const [first] = members;
+  const count = make("span", { className: "remark" }, `${members.length} places`);
+  const places = make("td", {}, ...members.slice(0, NODES_SHOWN).map(place));
+  const unfold = make("button", { type: "button", className: "unfold" });
+  places.append(unfold);
+  const same = members.every(({ evidence }) => evidence === first.evidence);
+  const shown = same ? [isolated(first.evidence)] : members.slice(0, NODES_SHOWN).map(({ node, evidence }) => make("div", {}, isolated(`'${node}'`), ": ", isolated(evidence)));
+  const mendable = members.filter((member) => member.mendable).length;
+  const whole = mendable === members.length ? "them" : `${mendable} of ${members.length}`;
+  const example = make("p", { className: "remark" }, "At ", isolated(`'${first.node}'`), ":");
+  const evidence = make("td", {}, ...shown, ...remedies(indices[0], whole), ...(first.operands.length && first.status !== "proved" ? [example] : []), ...explanation(first));
+  const made = make("tr", { className: "entry" }, statusCell(first, count), places, evidence);
+  let rows = [];
+  const label = () => {
+    unfold.textContent = rows.length ? "Fold" : `Show all ${members.length}`;
+    unfold.setAttribute("aria-expanded", rows.length > 0);
+  };
+  unfold.addEventListener("click", () => {
+    rows.forEach((each) => each.remove());
+    rows = rows.length ? [] : indices.map(row);
+    rows.forEach((each) => each.classList.add("member"));
+    made.after(...rows);
+    label();
+    markRows();
+  });
+  label();
+  return made;
+}
+
+function unfoldAll() {
+  for (const button of body.querySelectorAll('.unfold[aria-expanded="false"]')) button.click();
+}
+
+function show(kept) {
+  const shown = groups.map((group) => group.filter((index) => kept.has(items[index])));
+  body.replaceChildren(...shown.flatMap((group) => (group.length > NODES_SHOWN ? [entry(group)] : group.map(row))));
+}
+
+fillChoices("rule");
+addEventListener("beforeprint", unfoldAll);
+if (!report.obligations.some((obligation) => obligation.enforced)) form.elements.enforced.value = "";
+start();
