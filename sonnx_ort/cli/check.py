@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,14 +35,16 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.settings import CommandWithSettings, Given, ShowSettingsOption
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.files import (
+    Transfer,
     check_place,
     refuse_external_data,
     refuse_inputs,
     same_file,
+    write_model,
     write_text,
 )
 from sonnx_ort.loading.source import read
-from sonnx_ort.obligations.report import RulesOf, selected_rules
+from sonnx_ort.obligations.report import Report, RulesOf, selected_rules
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import PROFILE, Backend, Choices, choose_demands
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -50,6 +53,7 @@ from sonnx_ort.reporting.formats import WRITERS, ReportFormat
 from sonnx_ort.reporting.overview import overviews, statistics
 from sonnx_ort.reporting.terminal import colours_wanted
 from sonnx_ort.reporting.text_report import text_reports
+from sonnx_ort.reporting.viewers import annotated
 
 STANDARD = "-"
 """The name of standard output instead of a file."""
@@ -65,6 +69,7 @@ app = subcommand()
         "sonnx-ort check model.onnx --rules stated --fail-on runtime --quiet",
         "sonnx-ort check model.onnx --operators Div,Sub --ignore Div.int",
         "sonnx-ort check model.onnx --waivers waivers.toml --record record.json",
+        "sonnx-ort check model.onnx --annotate annotated.onnx",
         "sonnx-ort check - < model.onnx",
     ),
 )
@@ -115,6 +120,14 @@ def check(
         ),
     ] = None,
     record: RecordOption = None,
+    annotate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the model with what was found in the metadata of its nodes, which "
+            "viewers such as Netron show.",
+        ),
+    ] = None,
     detail: Annotated[
         bool,
         typer.Option("--verbose", "-v", help="Show every obligation and finding, with evidence."),
@@ -145,8 +158,10 @@ def check(
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
     with errors_as_sentences():
-        if output != STANDARD:
-            check_place(Path(output))
+        report = None if output == STANDARD else Path(output)
+        written = {"report": report, "record": record, "annotated model": annotate}
+        for path in filter(None, (report, annotate)):
+            check_place(path)
         names = find_models(models)
         options = {
             "edition": edition,
@@ -159,7 +174,7 @@ def check(
         }
         wanted = [_to_check(name, options, context.obj) for name in names]
         waived = () if waivers is None else read_waivers(waivers)
-        _refuse_inputs(output, record, names, waivers)
+        _refuse_inputs(written, names, waivers)
         with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
             drawn = report_format is ReportFormat.HTML
             checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
@@ -167,7 +182,12 @@ def check(
         _print_unusable(done)
         done = replace(done, models=with_waivers(wanted, checked, waived))
         if record is not None:
-            _record(done, record, wanted[0].choices.backend)
+            from sonnx_ort.evidence.making import record_check
+
+            model, found = _only(done, "--record")
+            record_check(model, found, record, wanted[0].choices.backend)
+        if annotate is not None:
+            _annotate(*_only(done, "--annotate"), annotate)
         if output != STANDARD or not quiet:
             text = statistics if by_rule else text_reports if detail else overviews
             _write(output, report_format, done, text)
@@ -190,22 +210,26 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
 
 
 def _refuse_inputs(
-    output: str, record: Path | None, names: Iterable[str], waivers: Path | None
+    written: Mapping[str, Path | None], names: Iterable[str], waivers: Path | None
 ) -> None:
-    """Check that neither the report nor the record replaces a file that is read."""
-    report = None if output == STANDARD else Path(output)
-    for path in filter(None, (report, record)):
+    """Check that no file to write is one that is read, or another one to write."""
+    targets = {kind: path for kind, path in written.items() if path is not None}
+    for path in targets.values():
         refuse_inputs(path, [] if waivers is None else [waivers])
-    if report is None:
-        return
-    if record is not None and same_file(record, report):
-        raise SonnxError(f"'{record}' is also the file of the report; give the record another file")
+    for (one, path), (other, same) in combinations(targets.items(), 2):
+        if same_file(path, same):
+            raise SonnxError(
+                f"'{same}' is also the file of the {one}; give the {other} another file"
+            )
     models = [Path(name) for name in names]
-    refuse_inputs(report, models)
-    for model in models if report.exists() else ():
-        # A model that cannot be read has its own message, and does not end the others' check.
-        with suppress(InvalidModel):
-            refuse_external_data(report, model, read(model).proto)
+    for kind, path in targets.items():
+        if kind == "record":
+            continue
+        refuse_inputs(path, models)
+        for model in models if kind == "annotated model" or path.exists() else ():
+            # A model that cannot be read has its own message, and does not end the others' check.
+            with suppress(InvalidModel):
+                refuse_external_data(path, model, read(model).proto)
 
 
 def _print_unusable(check: Check) -> None:
@@ -217,13 +241,17 @@ def _print_unusable(check: Check) -> None:
             say(f"sonnx-ort: {model.name}: {model.error}", err=True)
 
 
-def _record(check: Check, record: Path, backend: Backend) -> None:
-    from sonnx_ort.evidence.making import record_check
-
+def _only(check: Check, option: str) -> tuple[Path, Report]:
+    """The file and the report of the only model."""
     (model, *others) = check.models
     if others or model.report is None or model.name == STANDARD_INPUT:
-        raise SonnxError("--record needs exactly one model, given as a file")
-    record_check(Path(model.name), model.report, record, backend)
+        raise SonnxError(f"{option} needs exactly one model, given as a file")
+    return Path(model.name), model.report
+
+
+def _annotate(model: Path, report: Report, target: Path) -> None:
+    made = annotated(read(model).proto, report)
+    write_model(made, made.SerializeToString(), model, target, Transfer.COPY)
 
 
 def _write(

@@ -46,14 +46,15 @@ class Vertex:
         label: The name of the value, or the node's name in obligations.
         operator: The node's operator, with a domain that is not the default; empty for a value.
         bodies: The node's subgraphs.
-        constants: The labels of Constant nodes that it reads and that are not drawn.
+        also: The names of what it stands for besides: its outputs, and constants that it reads and
+            that are not drawn.
     """
 
     kind: VertexKind
     label: str
     operator: str = ""
     bodies: tuple["Body", ...] = ()
-    constants: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     @property
     def is_node(self) -> bool:
@@ -134,6 +135,7 @@ class _Outliner:
             self.labels.get(node) or label_of(node),
             f"{node.domain}::{node.op_type}" if node.domain else node.op_type,
             bodies,
+            tuple(str(value.name) for value in node.outputs if value.name),
         )
 
 

@@ -13,6 +13,7 @@ from sonnx_ort.reporting.github_report import github_report
 from sonnx_ort.reporting.html_report import html_page
 from sonnx_ort.reporting.overview import overviews
 from sonnx_ort.reporting.sarif_report import sarif_report
+from sonnx_ort.reporting.viewers import overlay
 
 FORMAT = "sonnx_ort.reports/1"
 """The format and version of a list of reports; a single report has its own."""
@@ -108,6 +109,7 @@ class ReportFormat(enum.StrEnum):
     JUNIT = "junit"
     HTML = "html"
     GITHUB = "github"
+    OVERLAY = "overlay"
 
 
 WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = MappingProxyType(
@@ -118,6 +120,7 @@ WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = MappingProxyType(
         ReportFormat.JUNIT: junit_report,
         ReportFormat.HTML: html_page,
         ReportFormat.GITHUB: github_report,
+        ReportFormat.OVERLAY: overlay,
     }
 )
 """The function that writes each format, without a final line break."""

@@ -186,7 +186,9 @@ def without_constants(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) 
     constants: dict[int, list[str]] = {}
     for index in sorted(left_out):
         for reader in readers[index]:
-            constants.setdefault(reader, []).append(graph.vertices[index].label)
+            constants.setdefault(reader, []).extend(
+                (graph.vertices[index].label, *graph.vertices[index].also)
+            )
     kept = [index for index in range(len(graph.vertices)) if index not in left_out]
     position = {index: at for at, index in enumerate(kept)}
     return replace(
@@ -198,7 +200,7 @@ def without_constants(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) 
                     replace(body, graph=without_constants(body.graph, states))
                     for body in graph.vertices[index].bodies
                 ),
-                constants=tuple(constants.get(index, ())),
+                also=(*graph.vertices[index].also, *constants.get(index, ())),
             )
             for index in kept
         ),
@@ -280,9 +282,8 @@ class _Pen:
             state = self._states.get(place)
             look = Look(state, self._words[state])
             key = f'data-key="{to_html(node_key(*place))}"'
-            if vertex.constants:
-                constants = to_json(vertex.constants, separators=(",", ":"))
-                key += f' data-constants="{to_html(constants)}"'
+            also = to_json([name for name in vertex.also if name != vertex.label])
+            key += f' data-also="{to_html(also)}"'
             self.strokes.append(draw_node(vertex, corner, size, look, f"{attributes} {key}"))
             self._draw_bodies(vertex, sheet.bodies[index], corner)
 

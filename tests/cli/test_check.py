@@ -144,6 +144,25 @@ def test_page_is_for_one_model(models: dict[str, Path]) -> None:
     )
 
 
+def test_annotated_model_is_written_whatever_is_found(
+    models: dict[str, Path], tmp_path: Path
+) -> None:
+    for name, status in (("violated", 1), ("proved", 0)):
+        target = tmp_path / f"{name}.annotated.onnx"
+        done = command("check", models[name], "--quiet", "--annotate", target)
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+        entries = onnx.load(target).graph.node[0].metadata_props
+        assert [entry.key for entry in entries][:2] == ["sonnx.standing", "sonnx.state"]
+
+
+def test_one_model_is_annotated(models: dict[str, Path], tmp_path: Path) -> None:
+    target = tmp_path / "annotated.onnx"
+    done = command("check", models["proved"], models["violated"], "--annotate", target)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "sonnx-ort: --annotate needs exactly one model, given as a file\n"
+    assert not target.exists()
+
+
 @pytest.mark.parametrize("options", [[], ["--broadcast", "explicit"], ["--format", "text"]])
 def test_text_is_an_overview_unless_all_of_it_is_asked_for(
     models: dict[str, Path], options: list[str]

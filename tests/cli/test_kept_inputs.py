@@ -54,6 +54,13 @@ REFUSED = {
     "check m.onnx -o m.onnx": f"the input 'm.onnx'; {OTHER}",
     "check there/../m.onnx -o hard.onnx": f"the input 'there/../m.onnx'; {OTHER}",
     "check m.onnx -o w": f"the model's external data; {OTHER}",
+    "check m.onnx --annotate m.onnx": f"the input 'm.onnx'; {OTHER}",
+    "check there/../m.onnx --annotate hard.onnx": f"the input 'there/../m.onnx'; {OTHER}",
+    "check m.onnx --annotate w": f"the model's external data; {OTHER}",
+    "check m.onnx --annotate there/w": f"the model's external data; {OTHER}",
+    "check m.onnx --waivers waivers.toml --annotate waivers.toml": (
+        f"the input 'waivers.toml'; {OTHER}"
+    ),
     "check m.onnx --waivers waivers.toml -o waivers.toml": f"the input 'waivers.toml'; {OTHER}",
     "check m.onnx --waivers waivers.toml --record waivers.toml": (
         f"the input 'waivers.toml'; {OTHER}"
@@ -72,6 +79,20 @@ def test_output_that_is_an_input_is_refused(line: str, folder: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("-o both --annotate both", "the report; give the annotated model another file"),
+        ("--record both --annotate both", "the record; give the annotated model another file"),
+    ],
+)
+def test_annotated_model_is_a_file_of_its_own(options: str, message: str) -> None:
+    done = command("check", "m.onnx", *options.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sonnx-ort: 'both' is also the file of {message}\n"
+    assert not Path("both").exists()
 
 
 def test_report_and_record_are_two_files() -> None:

@@ -27,6 +27,7 @@ OPTIONS = [
     "check m.onnx --format json -o {}",
     "check m.onnx --format html -o {}",
     "check m.onnx --record {}",
+    "check m.onnx --quiet --annotate {}",
     "audit m.onnx -o {}",
     "audit m.onnx --record {}",
 ]

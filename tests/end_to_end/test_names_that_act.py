@@ -67,7 +67,7 @@ def model(size: int | str = 1) -> onnx.ModelProto:
 COMMANDS = [
     *(
         ("check", "MODEL", "--format", each)
-        for each in ("json", "sarif", "junit", "html", "github")
+        for each in ("json", "sarif", "junit", "html", "github", "overlay")
     ),
     ("check", "MODEL"),
     ("check", "MODEL", "OTHER"),

@@ -42,7 +42,7 @@ function markRows() {
 }
 
 function passes(item, wanted, words) {
-  if (only) return item.key === selected;
+  if (only) return vertices.get(item.key) === vertices.get(selected);
   return (
     wanted.getAll("status").includes(item.status) &&
     ["rule", "operator", "enforced"].every((name) => !wanted.get(name) || wanted.get(name) === item[name]) &&
@@ -91,13 +91,13 @@ const map = byId("map");
 const width = Number(graph.getAttribute("width"));
 const height = Number(graph.getAttribute("height"));
 const nodes = [...graph.querySelectorAll(".node")];
-const vertices = new Map(); // those of nodes, and of the constants that they read, by key
+const vertices = new Map(); // nodes by key, also by those of their outputs and constants
 const readers = new Map();
 let scale = 1;
 
 for (const node of nodes) {
   const [, ...path] = JSON.parse(node.dataset.key);
-  for (const constant of JSON.parse(node.dataset.constants ?? "[]")) vertices.set(JSON.stringify([constant, ...path]), node);
+  for (const name of JSON.parse(node.dataset.also)) vertices.set(JSON.stringify([name, ...path]), node);
 }
 for (const node of nodes) vertices.set(node.dataset.key, node);
 for (const vertex of graph.querySelectorAll(".vertex")) {
@@ -224,21 +224,17 @@ function showInGraph(key) {
 }
 
 const search = byId("find");
-let found = []; // the keys of the nodes that match
+const names = new Map(nodes.map((node) => [node, `${titleOf(node)} ${node.dataset.also}`.toLowerCase()]));
+let found = []; // the nodes that match
 let at = 0;
 
 function find() {
   const words = wordsOf(search.value);
-  found = words.length ? [...vertices].filter(([key, node]) => matches(key, node, words)).map(([key]) => key) : [];
-  for (const node of nodes) node.classList.toggle("found", found.includes(node.dataset.key));
+  found = words.length ? nodes.filter((node) => words.every((word) => names.get(node).includes(word))) : [];
+  for (const node of nodes) node.classList.toggle("found", found.includes(node));
   at = 0;
   if (found.length) goTo(0);
   else byId("found").textContent = words.length ? "none" : "";
-}
-
-function matches(key, node, words) {
-  const text = (key === node.dataset.key ? titleOf(node) : `Constant ${JSON.parse(key)[0]}`).toLowerCase();
-  return words.every((word) => text.includes(word));
 }
 
 function goTo(step) {
@@ -246,7 +242,7 @@ function goTo(step) {
   at = (at + step + found.length) % found.length;
   byId("found").textContent = `${at + 1} of ${found.length}`;
   if (only) showAll();
-  reveal(found[at]);
+  reveal(found[at].dataset.key);
   markRows();
 }
 
