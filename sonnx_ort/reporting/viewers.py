@@ -8,6 +8,7 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import NameFixPass
 
+from sonnx_ort.enforcing.native.record import read_enforcement
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import read
@@ -67,7 +68,15 @@ def annotated(proto: onnx.ModelProto, report: Report) -> onnx.ModelProto:
     Args:
         proto: The model that was checked; it is not modified.
         report: Its report.
+
+    Raises:
+        SonnxError: It is enforced, and would not be recognized as that with other metadata.
     """
+    if read_enforcement({entry.key: entry.value for entry in proto.metadata_props}) is not None:
+        raise SonnxError(
+            "the model is enforced already, which its metadata tells; annotate the model that it "
+            "was made from"
+        )
     model = onnx.ModelProto()
     model.CopyFrom(proto)
     states, found = node_states(report), _found(report)
