@@ -74,7 +74,7 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         listing=Listing(
             "obligations.js",
             "Obligations",
-            _WORDS,
+            {status.value: word for status, word in _WORDS.items()},
             ("Status, rule", "Node", "Evidence"),
             "node, value, evidence",
             filters=_FILTERS,

@@ -270,6 +270,20 @@ def test_a_constant_is_not_drawn_and_leads_to_what_reads_it(
     assert browser.evaluate(SELECTED) == '["divide"]'
 
 
+def test_a_value_leads_to_the_node_that_gives_it(browser: Browser, tmp_path: Path) -> None:
+    made = parse("(float[2] x) => (float[2] y) { [first] t = Relu(x) [last] y = Relu(t) }")
+    page = html_report(*check_with_outline(made, operators="profile"), "model.onnx")
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    browser.open(tmp_path / "page.html")
+    browser.fill("[name=text]", "gives no shape")
+    assert browser.texts(f"{ROWS} button") == ["value 't'"]
+    browser.click(f"{ROWS} button")
+    shown = "document.querySelector('.vertex.selected').dataset.key"
+    assert browser.evaluate(shown) == '["first"]'
+    browser.click(vertex("first"))
+    assert "value 't'" in browser.texts(f"{ROWS} button")
+
+
 def test_a_click_on_a_small_node_zooms_to_it(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["chain"])
     browser.click("#zoom-fit")
