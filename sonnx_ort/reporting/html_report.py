@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.causes import causes
 from sonnx_ort.obligations.obligation import Finding, Obligation
-from sonnx_ort.obligations.report import Extent, Report
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.printable import to_html
 from sonnx_ort.profile.rule import Status
@@ -15,7 +15,7 @@ from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table
 from sonnx_ort.reporting.remedies import in_commands, next_command
 from sonnx_ort.reporting.symbols import symbols_of
 from sonnx_ort.reporting.text_report import reach
-from sonnx_ort.reporting.verdict import NodeState, counted, node_states, verdict
+from sonnx_ort.reporting.verdict import NodeState, bound, counted, node_states, verdict
 
 _WORDS = {
     Status.VIOLATED: "violated",
@@ -134,18 +134,13 @@ def _hints(report: Report) -> dict[int, str]:
 def _not_covered(report: Report) -> Iterator[str]:
     """What the verdict does not cover."""
     total = sum(coverage.nodes for coverage in report.coverage)
-    not_covered = sum(report.not_covered.values())
-    not_requested = sum(c.nodes for c in report.coverage if c.extent is Extent.NOT_ASKED_FOR)
-    if not_covered:
+    if report.passed_over:
         yield (
-            f"Nothing is checked at {not_covered:,} of {counted(total, 'node')}: their operators "
-            "have no rules."
+            f"{report.passed_over:,} of {counted(total, 'node')} not looked at; "
+            f"`--operators {PROFILE}` covers all."
         )
-    if not_requested:
-        yield (
-            f"{not_requested:,} of {counted(total, 'node')} not enforced; `--operators {PROFILE}` "
-            "covers all."
-        )
+    elif report.violations:
+        yield bound(report)
     if report.left_out.rules:
         yield f"Not all rules are reported; {report.left_out}."
 

@@ -151,16 +151,13 @@ def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model()
 def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:
     page = written(parse("(float[n] x) => (float[n] y) { y = Softplus(x) }"))
     assert '<p class="word">Not checked</p>' in page
-    assert (
-        '<p class="notice">Nothing is checked at 1 of 1 node: their operators have no rules.</p>'
-    ) in page
+    assert "There is no Div or Sub here; 1 node was not looked at." in page
 
 
 def test_what_the_verdict_does_not_speak_of_stands_beside_it() -> None:
     notices = re.findall('<p class="notice">(.*?)</p>', written(parse(MADE)))
     assert notices == [
-        "Nothing is checked at 1 of 5 nodes: their operators have no rules.",
-        "1 of 5 nodes not enforced; <code>--operators profile</code> covers all.",
+        "2 of 5 nodes not looked at; <code>--operators profile</code> covers all.",
     ]
 
 
