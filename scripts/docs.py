@@ -1,29 +1,53 @@
 """Build the site of the documentation: `python3 scripts/docs.py`.
 
-Writes it to build/site, where index.html opens in a browser. Needs the packages of the extra
-`docs`, which the tests do without: `pip install -e '.[docs]'`. A warning fails the build. Arguments
-go to mkdocs: `--site-dir FOLDER`.
+Writes it to build/site, where index.html opens in a browser. Makes the environment `.venv-docs`
+first, of the newest packages of the extra `docs`; with `--fresh`, of those of today. A warning
+fails the build. Other arguments go to mkdocs: `--site-dir FOLDER`.
 """
 
-import importlib.util
-import subprocess
+import argparse
+import shutil
 import sys
-from collections.abc import Sequence
+import tomllib
+from pathlib import Path
 
-from environment import ROOT, exit_status
+from environment import ROOT, Environment, exit_status
 
-UNUSABLE = 2
-"""The exit status where the packages are not installed."""
+PACKAGE = ROOT / "build" / "package"
+"""Where mkdocs.yml has mkdocstrings look for the sources."""
 
 
-def build(arguments: Sequence[str] = ()) -> int:
-    """Build the site, strictly."""
-    if importlib.util.find_spec("material") is None:
-        print("mkdocs-material is not installed: pip install -e '.[docs]'", file=sys.stderr)
-        return UNUSABLE
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+def main() -> int:
+    """Prepare the environment, and build the site strictly."""
+    parser = argparse.ArgumentParser(
+        usage="%(prog)s [--fresh] [argument of mkdocs ...]",
+        description=__doc__,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--fresh", action="store_true", help="make the environment anew")
+    options, arguments = parser.parse_known_args()
+    environment = Environment(versions="docs")
+    environment.prepare(fresh=options.fresh)
+    shutil.rmtree(PACKAGE, ignore_errors=True)
+    lay_out_package(ROOT, PACKAGE)
+    # With --quiet mkdocs counts no warning. Material announces another program in each build.
+    command = ("python", "-m", "mkdocs", "build", "--strict", *arguments)
+    return environment.call(command, ROOT, NO_MKDOCS_2_WARNING="1")
+
+
+def lay_out_package(root: Path, folder: Path) -> None:
+    """Copy the sources to where an installation has them.
+
+    mkdocstrings reads them without an import, and looks for each package inside the one above it.
+    """
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    for package, source in project["tool"]["setuptools"]["package-dir"].items():
+        target = folder.joinpath(*package.split("."))
+        for file in (root / source).rglob("*.py"):
+            copy = target / file.relative_to(root / source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: build(sys.argv[1:])))
+    sys.exit(exit_status(main))

@@ -31,6 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCKS = {"locked": "requirements.lock", "lowest": "requirements.lowest.lock"}
 """The file of the repository that pins packages, by their versions; none pins the newest ones."""
 
+EXTRAS = {"newest": "dev,oracle", "docs": "docs"}
+"""What is installed of the newest packages, by the environments that no file pins."""
+
 # Source packages would need a compiler, and build requirements that no hash pins; compiling
 # everything when it is installed takes as long as installing it.
 _OPTIONS = ("--disable-pip-version-check", "--no-compile", "--only-binary=:all:")
@@ -47,7 +50,7 @@ class Environment:
     Attributes:
         root: The repository's folder.
         versions: The packages' versions: those of the lock file ("locked"), the oldest supported
-            ones ("lowest"), or the newest there are ("newest").
+            ones ("lowest"), or the newest there are ("newest"; "docs" has what builds the site).
         python: The version of its Python, one of `PYTHONS`; that of this process by default.
     """
 
@@ -96,7 +99,7 @@ class Environment:
             commands.append((*pip, "--require-hashes", "-r", self.lock))
             commands.append((*pip, "--no-deps", "--no-build-isolation", "-e", self.root))
         else:
-            commands.append((*pip, "-e", f"{self.root}[dev,oracle]"))
+            commands.append((*pip, "-e", f"{self.root}[{EXTRAS[self.versions]}]"))
         for command in commands:
             if self.call(command) != 0:
                 raise EnvironmentNotMade(

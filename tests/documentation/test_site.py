@@ -1,15 +1,14 @@
 """The site of the documentation: all pages, all public names, no dead link."""
 
-import importlib.util
+import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from navigation import expanded, on_config
 
 import sonnx_ort
+from docs import PACKAGE, lay_out_package
 from support.pages import REPOSITORY
 
 DOCUMENTATION = REPOSITORY / "docs"
@@ -60,15 +59,53 @@ def test_links_within_the_repository_lead_somewhere(page):
         assert not anchor or anchor in anchors(file), f"{target} has no heading {anchor}"
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("material") is None, reason="the extra 'docs' is not installed"
-)
-def test_site_is_built_without_a_warning(tmp_path):
-    script = REPOSITORY / "scripts" / "docs.py"
-    command = [sys.executable, script, "--site-dir", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "index.html").is_file()
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(REPOSITORY).as_posix())
+def test_links_of_the_site_lead_to_files_of_the_site(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
+        file = (page.parent / target).resolve()
+        assert file.is_relative_to(DOCUMENTATION), f"{target} is not in docs/"
+
+
+def described_names() -> list[str]:
+    reference = (DOCUMENTATION / "api.md").read_text(encoding="utf-8")
+    return re.findall(r"^::: (\S+)$", reference, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", described_names())
+def test_described_name_is_defined_in_the_sources_of_the_site(name, sources):
+    """Follows the imports as mkdocstrings does, which imports nothing."""
+    assert defines(sources, name), f"{name} is not found in the sources"
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("package")
+    lay_out_package(REPOSITORY, folder)
+    return folder
+
+
+def defines(sources: Path, name: str) -> bool:
+    """Whether there is such a module, or a module defines the name or imports it from another."""
+    parts = name.split(".")
+    folder = sources.joinpath(*parts)
+    if folder.with_suffix(".py").is_file() or (folder / "__init__.py").is_file():
+        return True
+    module, last = sources.joinpath(*parts[:-1]), parts[-1]
+    file = next(f for f in (module.with_suffix(".py"), module / "__init__.py") if f.is_file())
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ImportFrom(module=str(origin), names=names) if last in {n.name for n in names}:
+                return defines(sources, f"{origin}.{last}")
+            case ast.ClassDef(name=defined) | ast.FunctionDef(name=defined) if defined == last:
+                return True
+    return False
+
+
+def test_site_reads_the_sources_that_are_laid_out_for_it():
+    configuration = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")
+    (paths,) = re.findall(r"^ *paths: \[(.*?)\]", configuration, re.MULTILINE)
+    assert REPOSITORY / paths == PACKAGE
 
 
 def test_findings_name_every_test_that_shows_one():
