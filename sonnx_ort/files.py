@@ -119,7 +119,7 @@ def refuse_source(target: Path, source: Path, proto: onnx.ModelProto, *, force: 
     """
     refuse_external_data(target, source, proto)
     if not force:
-        remedy = "name another file, or add --force (in Python, force=True)"
+        remedy = "name another file, or add force=True"
         refuse_inputs(target, [source], remedy)
 
 

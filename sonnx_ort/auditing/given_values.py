@@ -75,7 +75,7 @@ class GivenValues:
         if missing:
             raise SonnxError(
                 f"there is no file for {_listed(missing)}; write '{self._names[missing[0]]}.npy' "
-                "with numpy.save, or give inputs with --input"
+                "with numpy.save, or give inputs with inputs="
             )
         if wrong := what_is_wrong(declared, found):
             raise SonnxError(*wrong.splitlines())

@@ -49,7 +49,7 @@ from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import PROFILE, Backend, Choices, choose_demands
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
-from sonnx_ort.reporting.formats import WRITERS, ReportFormat
+from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
 from sonnx_ort.reporting.overview import overviews, statistics
 from sonnx_ort.reporting.terminal import colours_wanted
 from sonnx_ort.reporting.text_report import text_reports
@@ -257,6 +257,7 @@ def _annotate(model: Path, report: Report, target: Path) -> None:
 def _write(
     output: str, report_format: ReportFormat, check: Check, text: Callable[..., str]
 ) -> None:
+    check = check_in_commands(check)
     if report_format is ReportFormat.TEXT:
         coloured = output == STANDARD and colours_wanted()
         written = text(check, coloured=coloured)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.options import errors_as_sentences, examples, subcommand
+from sonnx_ort.cli.options import errors_as_sentences, examples, say, subcommand
 from sonnx_ort.versions import version_of
 
 app = subcommand()
@@ -35,7 +35,7 @@ def explain(
 
     with errors_as_sentences():
         text = list_rules() if rule is None else explain_any(rule)
-    typer.echo(text)
+    say(text)
     installed = version_of("onnxruntime")
     if "ONNX Runtime " in text and f"ONNX Runtime {installed}" not in text:
         typer.echo(

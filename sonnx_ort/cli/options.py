@@ -14,6 +14,7 @@ from sonnx_ort.obligations.report import ModelRejected, Report
 from sonnx_ort.options import Backend
 from sonnx_ort.printable import printable_lines
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.remedies import in_commands
 
 
 class ExitStatus(enum.IntEnum):
@@ -70,14 +71,16 @@ def _leave(error: Exception, status: ExitStatus) -> NoReturn:
 
 
 def say(text: str, *written: Path | None, err: bool = False) -> None:
-    """Write lines for people, without characters of names that a terminal obeys.
+    """Write lines for people: the options in them are the command's.
+
+    What a terminal would obey is escaped.
 
     Args:
         text: The lines.
         *written: The files that were written; if one is standard output, the lines do not go there.
         err: Whether they go to standard error in any case.
     """
-    typer.echo(printable_lines(text), err=err or any(map(is_standard_output, written)))
+    typer.echo(printable_lines(in_commands(text)), err=err or any(map(is_standard_output, written)))
 
 
 def subcommand() -> typer.Typer:

@@ -49,7 +49,7 @@ def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> d
 def _random(value: onnx.ValueInfoProto, generator: np.random.Generator) -> Array:
     declared = value.type.tensor_type
     if not value.type.HasField("tensor_type") or not declared.HasField("shape"):
-        raise SonnxError(f"the input '{value.name}' has no declared shape; give it with --input")
+        raise SonnxError(f"the input '{value.name}' has no declared shape; give it with inputs=")
     # A negative size means an unknown one.
     sizes = (d.dim_value if d.HasField("dim_value") else -1 for d in declared.shape.dim)
     shape = [size if size >= 0 else OPEN_SIZE for size in sizes]
@@ -66,7 +66,7 @@ def _random(value: onnx.ValueInfoProto, generator: np.random.Generator) -> Array
             )
         case _:
             raise SonnxError(
-                f"no random tensor can be made for the input '{value.name}'; give it with --input"
+                f"no random tensor can be made for the input '{value.name}'; give it with inputs="
             )
 
 

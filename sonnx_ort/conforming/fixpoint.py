@@ -277,7 +277,7 @@ def _said(model: ir.Model) -> _Said:
 
 
 def _without_end() -> SonnxError:
-    return SonnxError("the changes do not end; exclude some rules with --ignore")
+    return SonnxError("the changes do not end; exclude some rules with ignore=")
 
 
 def _write_down(model: ir.Model, examination: Examination, rules: frozenset[str]) -> None:

@@ -254,7 +254,7 @@ def _mistaken(recorded_as: RecordedAs, *, original: bool) -> str:
     if not original and recorded_as is RecordedAs.ORIGINAL:
         return (
             "the model: it is the original, which enforces nothing; verify the rewritten model, or "
-            "add --original (in Python, original=True)"
+            "add original=True"
         )
     return ""
 

@@ -2,6 +2,7 @@
 
 import enum
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from xml.etree import ElementTree as ET
 
@@ -12,11 +13,27 @@ from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.github_report import github_report
 from sonnx_ort.reporting.html_report import html_page
 from sonnx_ort.reporting.overview import overviews
+from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.sarif_report import sarif_report
 from sonnx_ort.reporting.viewers import overlay
 
 FORMAT = "sonnx_ort.reports/1"
 """The format and version of a list of reports; a single report has its own."""
+
+
+def check_in_commands(check: Check) -> Check:
+    """A check for the formats of the command, whose remedies name the options of the command."""
+    models = (
+        replace(model, report=model.report and report_in_commands(model.report))
+        for model in check.models
+    )
+    return replace(check, models=tuple(models))
+
+
+def report_in_commands(report: Report) -> Report:
+    """A report whose remedies name the options of the command."""
+    obligations = tuple(replace(o, hint=in_commands(o.hint)) for o in report.obligations)
+    return replace(report, obligations=obligations)
 
 
 def json_report(check: Check) -> str:

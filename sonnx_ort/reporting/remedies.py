@@ -1,5 +1,6 @@
 """What to do about a report: remedies in the words of the command, and the next command."""
 
+import re
 import shlex
 from pathlib import PurePath
 
@@ -8,18 +9,32 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import DEFAULT, PROFILE, name_operators
 from sonnx_ort.profile.options import Broadcasting, Edition
 
-_IN_COMMANDS = {
-    'broadcast="explicit"': "--broadcast explicit",
-    "make_explicit=True": "--make-explicit",
+OPTIONS = {
+    "backend": "--backend",
+    "broadcast": "--broadcast",
+    "conform": "--conform",
+    "edition": "--edition",
+    "force": "--force",
+    "ignore": "--ignore",
+    "inputs": "--input",
+    "make_explicit": "--make-explicit",
+    "operators": "--operators",
+    "original": "--original",
+    "select": "--select",
+    "unsafe": "--unsafe",
 }
-"""Options of the functions, and the same ones of the command."""
+"""Options of the functions that a remedy can name, and the same ones of the command."""
+
+_OPTION = re.compile(rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(?![\w"\'-]))')
 
 
-def in_commands(remedy: str) -> str:
-    """A remedy, with the options of the command in place of those of the functions."""
-    for option, same in _IN_COMMANDS.items():
-        remedy = remedy.replace(option, same)
-    return remedy
+def in_commands(text: str) -> str:
+    """A text that may have remedies, with the command's options in place of the functions'.
+
+    Sentences name an option as the functions do: `force=True`, `broadcast="explicit"`, `ignore=`.
+    The command says them by this alone.
+    """
+    return _OPTION.sub(lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2]))), text)
 
 
 def next_command(report: Report, name: str) -> str:

@@ -11,6 +11,7 @@ from sonnx_ort.printable import printable, to_json
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.explanation import explain
+from sonnx_ort.reporting.remedies import in_commands
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -72,7 +73,7 @@ def _rule(rule: Rule, level: str) -> Json:
         "id": rule.id,
         "shortDescription": {"text": rule.sentence},
         "fullDescription": {"text": f"{rule.sentence} ({rule.source})"},
-        "help": {"text": explain(rule.id)},
+        "help": {"text": in_commands(explain(rule.id))},
         "defaultConfiguration": {"level": level},
     }
 

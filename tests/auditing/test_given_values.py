@@ -67,11 +67,11 @@ def test_values_of_bfloat16_are_read(tmp_path: Path) -> None:
     [
         (
             {"x": X, "y": Y, "s": X},
-            "there is no file for 'z'; write 'z.npy' with numpy.save, or give inputs with --input",
+            "there is no file for 'z'; write 'z.npy' with numpy.save, or give inputs with inputs=",
         ),
         (
             {"y": Y, "z": X},
-            "there is no file for 'x'; write 'x.npy' with numpy.save, or give inputs with --input",
+            "there is no file for 'x'; write 'x.npy' with numpy.save, or give inputs with inputs=",
         ),
         (
             {**VALUES, "q": X},

@@ -10,9 +10,10 @@ import pytest
 import sonnx_ort
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.reporting.explanation import explain, list_rules
-from sonnx_ort.reporting.formats import ReportFormat
+from sonnx_ort.reporting.formats import ReportFormat, report_in_commands
 from sonnx_ort.reporting.html_report import html_report
 from sonnx_ort.reporting.overview import overview
+from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.text_report import text_report
 from support.checks import MENDING, mendable
 from support.command import command
@@ -82,7 +83,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
         "status": "violated",
         "enforced": True,
         "evidence": "axis 0 has size 3 in A and 1 in B",
-        "hint": HINT,
+        "hint": in_commands(HINT),
         "operands": [
             {
                 "letter": letter,
@@ -102,34 +103,17 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
 def test_json_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
-    done = command(
-        "check",
-        "--operators",
-        "default",
-        models[name],
-        "--format",
-        "json",
-        "--edition",
-        "preliminary",
-    )
-    expected = sonnx_ort.check(models[name], operators="default", edition="preliminary").to_json()
+    done = command("check", models[name], "--format", "json", "--edition", "preliminary")
+    report = sonnx_ort.check(models[name], edition="preliminary")
+    expected = report_in_commands(report).to_json()
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
 @pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
 def test_html_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
-    done = command(
-        "check",
-        "--operators",
-        "default",
-        models[name],
-        "--format",
-        "html",
-        "--edition",
-        "preliminary",
-    )
-    checked = check_with_outline(models[name], edition="preliminary")
-    expected = html_report(*checked, str(models[name]))
+    done = command("check", models[name], "--format", "html", "--edition", "preliminary")
+    report, graph = check_with_outline(models[name], edition="preliminary")
+    expected = html_report(report_in_commands(report), graph, str(models[name]))
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from sonnx_ort.cli import explain as command_file
 from sonnx_ort.reporting.explanation import explain
+from sonnx_ort.reporting.remedies import in_commands
 from support.command import command
 
 OTHER = (
@@ -25,4 +26,8 @@ def test_installed_version_is_told_beside_the_measured_one(
 ) -> None:
     monkeypatch.setattr(command_file, "version_of", lambda _: installed)
     done = command("explain", rule)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{explain(rule)}\n{told}", "")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"{in_commands(explain(rule))}\n{told}",
+        "",
+    )

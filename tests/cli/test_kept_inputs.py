@@ -13,7 +13,7 @@ from support.graphs import parse
 
 MODEL = "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) y = Div(a, w) }"
 OTHER = "name another file"
-FORCE = "name another file, or add --force (in Python, force=True)"
+FORCE = "name another file, or add --force"
 
 
 @pytest.fixture(autouse=True)

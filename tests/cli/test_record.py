@@ -54,8 +54,8 @@ def test_kept_record(model: Path, record: Path, name: list[str], said: str) -> N
             ["model.onnx"],
             (
                 "this is the original model of the record\ndiffers: the model: it is the original, "
-                "which enforces nothing; verify the rewritten model, or add --original (in Python, "
-                "original=True)\n1 difference\n"
+                "which enforces nothing; verify the rewritten model, or add --original\n"
+                "1 difference\n"
             ),
         ),
         (

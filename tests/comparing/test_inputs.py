@@ -61,8 +61,8 @@ def test_inputs_with_an_initializer_are_left_to_it() -> None:
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        ("string[3] x", "no random tensor can be made for the input 'x'; give it with --input"),
-        ("seq(float[3]) x", "the input 'x' has no declared shape; give it with --input"),
+        ("string[3] x", "no random tensor can be made for the input 'x'; give it with inputs="),
+        ("seq(float[3]) x", "the input 'x' has no declared shape; give it with inputs="),
     ],
 )
 def test_inputs_that_cannot_be_made_up(declared: str, message: str) -> None:

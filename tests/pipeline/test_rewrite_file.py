@@ -90,7 +90,7 @@ def test_target_replaces_the_source_by_force_alone(source: Path) -> None:
         sonnx_ort.rewrite_file(source, source)
     assert str(caught.value) == (
         f"'{source}' cannot be written: it would replace the input '{source}'; name another file, "
-        "or add --force (in Python, force=True)"
+        "or add force=True"
     )
     sonnx_ort.rewrite_file(source, source, force=True)
     np.testing.assert_array_equal(run(source), X / WEIGHTS)

@@ -12,6 +12,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.explanation import explain
+from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.sarif_report import sarif_report
 from support.checks import MENDING, alone, mendable, mixed, together
 from support.graphs import binary_model, parse
@@ -83,7 +84,7 @@ def test_rules_of_results_are_described_with_help(run: dict[str, Any]) -> None:
     for result in run["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
     for rule in rules:
-        assert rule["help"]["text"] == explain(rule["id"])
+        assert rule["help"]["text"] == in_commands(explain(rule["id"]))
 
 
 def test_artifact_is_the_models_file_with_its_digest(run: dict[str, Any]) -> None:
