@@ -70,9 +70,12 @@ class _Commands(TyperGroup):
         self.commands = {name: _Deferred(name, help=text) for name, text in COMMANDS.items()}
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a subcommand."""
+        """Run a subcommand, with lines that the terminal has room for."""
+        from sonnx_ort.reporting.terminal import lines_for_standard_output
+
         try:
-            return super().invoke(ctx)
+            with lines_for_standard_output():
+                return super().invoke(ctx)
         except OSError as error:
             _end(f"a file or standard output cannot be used: {error}")
         except MemoryError:

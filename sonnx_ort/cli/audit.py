@@ -37,7 +37,7 @@ from sonnx_ort.reporting.audit_report import (
     audit_junit,
     audit_text,
 )
-from sonnx_ort.reporting.terminal import colours_wanted
+from sonnx_ort.reporting.terminal import colours_wanted, lines_for_standard_output
 
 app = subcommand()
 
@@ -145,8 +145,10 @@ def _write(
         return
     match report_format:
         case AuditFormat.TEXT:
-            coloured = output == "-" and colours_wanted()
-            text = audit_text(made, coloured=coloured, every=every)
+            shown = output == "-"
+            with lines_for_standard_output(shown=shown):
+                coloured = shown and colours_wanted()
+                text = audit_text(made, coloured=coloured, every=every)
         case AuditFormat.JSON:
             text = audit_json(made)
         case AuditFormat.JUNIT:

@@ -51,7 +51,7 @@ from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
 from sonnx_ort.reporting.overview import overviews, statistics
-from sonnx_ort.reporting.terminal import colours_wanted
+from sonnx_ort.reporting.terminal import colours_wanted, lines_for_standard_output
 from sonnx_ort.reporting.text_report import text_reports
 from sonnx_ort.reporting.viewers import annotated
 
@@ -259,8 +259,10 @@ def _write(
 ) -> None:
     check = check_in_commands(check)
     if report_format is ReportFormat.TEXT:
-        coloured = output == STANDARD and colours_wanted()
-        written = text(check, coloured=coloured)
+        shown = output == STANDARD
+        coloured = shown and colours_wanted()
+        with lines_for_standard_output(shown=shown):
+            written = text(check, coloured=coloured)
     else:
         coloured, written = False, WRITERS[report_format](check)
     if output == STANDARD:

@@ -1,7 +1,8 @@
 """`sonnx-ort conform`: brings a model into the profile."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,9 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, refuse_inputs
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Broadcasting, Edition
+
+if TYPE_CHECKING:
+    from sonnx_ort.obligations.obligation import Obligation
 
 app = subcommand()
 
@@ -92,6 +96,7 @@ def conform(
     from sonnx_ort.conformity import ConformOptions, conform_file
     from sonnx_ort.conformity import conform as conform_model
     from sonnx_ort.reporting.conformity_report import conformity_report
+    from sonnx_ort.reporting.terminal import fitted
 
     with errors_as_sentences(), working_on(str(model), quiet=quiet):
         if (output is None) is not diff:
@@ -117,6 +122,12 @@ def conform(
     if not quiet:
         say(conformity_report(conformed, every=diff), output)
         if output is not None:
-            say(f"{output}: written", output)
+            say(fitted(f"{output}: written{_but(conformed.remaining)}"), output)
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _but(remaining: "Sequence[tuple[Obligation, str]]") -> str:
+    """What a written model still violates, as the end of a sentence."""
+    rules = sorted({obligation.rule.id for obligation, _ in remaining})
+    return f"; it still violates {', '.join(rules)}" if rules else ""

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sonnx_ort import models
-from sonnx_ort.cli.options import BackendOption, ExitStatus, examples, subcommand
+from sonnx_ort.cli.options import BackendOption, ExitStatus, examples, say, subcommand
 from sonnx_ort.cli.scenes import Played, play
 from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.demonstration import Row, demonstrate
@@ -51,17 +51,17 @@ def demo(
     if backend is Backend.COMPILED:
         kernels_library()
     for number, played in enumerate(play(backend), start=1):
-        typer.echo("\n".join([*_scene(number, played), ""]))
+        say("\n".join([*_scene(number, played), ""]))
     rows = list(demonstrate(backend))
     if every:
         console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_TABLE)
         console.print(_table(rows))
     for line in _groups(rows):
-        typer.echo(line)
+        say(line)
     failed = [row for row in rows if not row.kept]
     for row in failed:
-        typer.echo(f"not as expected: {row.model}, {row.case}: {row.got}; expected {row.expected}")
-    typer.echo(f"{len(rows)} cases: {len(rows) - len(failed)} as expected, {len(failed)} not")
+        say(f"not as expected: {row.model}, {row.case}: {row.got}; expected {row.expected}")
+    say(f"{len(rows)} cases: {len(rows) - len(failed)} as expected, {len(failed)} not")
     typer.echo(f"\nnext: sonnx-ort check {models.path('normalization_broadcast')}")
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)

@@ -38,7 +38,7 @@ def explain(
     say(text)
     installed = version_of("onnxruntime")
     if "ONNX Runtime " in text and f"ONNX Runtime {installed}" not in text:
-        typer.echo(
+        say(
             "\nThe behavior of ONNX Runtime was measured with the versions named above; "
             f"{installed} is installed here."
         )

@@ -1,6 +1,7 @@
 """Options and exit statuses of all commands."""
 
 import enum
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from sonnx_ort.options import Backend
 from sonnx_ort.printable import printable_lines
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.remedies import in_commands
+from sonnx_ort.reporting.terminal import fitted
 
 
 class ExitStatus(enum.IntEnum):
@@ -80,7 +82,11 @@ def say(text: str, *written: Path | None, err: bool = False) -> None:
         *written: The files that were written; if one is standard output, the lines do not go there.
         err: Whether they go to standard error in any case.
     """
-    typer.echo(printable_lines(in_commands(text)), err=err or any(map(is_standard_output, written)))
+    err = err or any(map(is_standard_output, written))
+    lines = printable_lines(in_commands(text))
+    # What another program reads keeps its lines.
+    shown = (sys.stderr if err else sys.stdout).isatty()
+    typer.echo(fitted(lines) if shown else lines, err=err)
 
 
 def subcommand() -> typer.Typer:

@@ -18,7 +18,7 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.files import check_place, write_text
 from sonnx_ort.installation import Outcome, SelfCheck
 from sonnx_ort.installation import self_check as check_installation
-from sonnx_ort.reporting.terminal import in_columns
+from sonnx_ort.reporting.terminal import fitted, in_columns, lines_for_standard_output
 
 _STANDARD = "-"
 
@@ -56,7 +56,8 @@ def self_check(
             check_place(Path(output))
         result = check_installation()
         as_json = report_format is SelfCheckFormat.JSON
-        text = result.to_json() if as_json else "\n".join(_lines(result))
+        with lines_for_standard_output(shown=output == _STANDARD):
+            text = result.to_json() if as_json else fitted("\n".join(_lines(result)))
         if output != _STANDARD:
             write_text(Path(output), text + "\n")
         elif not quiet:

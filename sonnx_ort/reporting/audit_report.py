@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from sonnx_ort.auditing.audit import Audit
 from sonnx_ort.auditing.verdicts import Element, NodeAudit, Verdict, by_operator, worst_first
 from sonnx_ort.printable import printable_lines, to_json
-from sonnx_ort.reporting.terminal import Colour, Paint, in_columns, paint_of, wrapped
+from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
 from sonnx_ort.reporting.verdict import counted
 
 FORMAT = "sonnx_ort.audit/1"
@@ -62,7 +62,7 @@ def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> 
     """
     paint = paint_of(coloured=coloured)
     verdict, sentence = verdict_of(audit)
-    lines = [paint(sentence, _COLOURS[verdict])]
+    lines = [paint(line, _COLOURS[verdict]) for line in wrapped(sentence, "")]
     shown = audit.nodes if every else worst_first(audit.outside)
     for node in shown if every else shown[:_SHOWN]:
         lines += ["", *_node(node, paint)]
@@ -71,7 +71,7 @@ def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> 
     for part in (_table(audit), _not_known(audit), _rules(audit), _outputs(audit)):
         found = list(part)
         if found:
-            lines += ["", *found]
+            lines += ["", *map(fitted, found)]
     facts = (wrapped(f"{name}: {fact}", "") for name, fact in facts_of(audit).items())
     return "\n".join([*lines, "", *(line for fact in facts for line in fact)])
 
@@ -118,7 +118,7 @@ def _table(audit: Audit) -> Iterator[str]:
         for each in by_operator(audit.nodes)
     ]
     if rows:
-        yield from in_columns([("operator", *map(str, Verdict), "units"), *rows])
+        yield from table_of_numbers(("operator", *map(str, Verdict), "units"), rows)
 
 
 def _not_known(audit: Audit) -> Iterator[str]:

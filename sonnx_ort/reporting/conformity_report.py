@@ -7,6 +7,7 @@ from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 from sonnx_ort.printable import printable
+from sonnx_ort.reporting.terminal import fitted
 
 _SHOWN = 5
 """How many nodes are named for one reason."""
@@ -23,7 +24,7 @@ def conformity_report(conformed: Conformed, *, every: bool = False) -> str:
     if every and conformed.changes:
         lines += ["", "changes", *(f"  {change}" for change in conformed.changes)]
     lines += [*_left_out(conformed), *_remaining(conformed, every=every), "", _summary(conformed)]
-    return "\n".join(map(printable, lines)).strip("\n")
+    return fitted("\n".join(map(printable, lines)).strip("\n"))
 
 
 def _mended(changes: tuple[Made, ...]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import numpy as np
 from sonnx_ort.comparing.difference import Comparison, Mismatch
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.printable import printable
+from sonnx_ort.reporting.terminal import fitted
 from sonnx_ort.reporting.values import describe_tensor
 
 _LETTERS = ("A", "B")
@@ -34,7 +35,7 @@ def difference_report(
     if every:
         lines += [*_values(comparison), ""]
     lines += _compared(comparison)
-    return "\n".join(map(printable, lines))
+    return fitted("\n".join(map(printable, lines)))
 
 
 def _verdict(comparison: Comparison) -> Iterator[str]:

@@ -14,7 +14,16 @@ from sonnx_ort.printable import printable
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.remedies import in_commands, next_command
-from sonnx_ort.reporting.terminal import Colour, Paint, in_columns, paint_of, wrapped
+from sonnx_ort.reporting.terminal import (
+    Colour,
+    Paint,
+    fitted,
+    in_columns,
+    paint_of,
+    table_of_numbers,
+    width,
+    wrapped,
+)
 from sonnx_ort.reporting.verdict import REFUSED, NodeState, bound, counted, verdict
 
 MENDABLE = "[*]"
@@ -65,7 +74,10 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
     found = verdict(report)
     operators = name_operators(report.demands.operators)
     return [
-        paint(f"{name}: {found.word.lower()}", _COLOURS[found.state]),
+        *(
+            paint(line, _COLOURS[found.state])
+            for line in wrapped(f"{name}: {found.word.lower()}", "")
+        ),
         *wrapped(found.detail, "  "),
         *wrapped(
             f"edition {report.edition}, broadcast {report.broadcasting}, operators {operators}",
@@ -146,8 +158,7 @@ def _rules(counts: Counter[Rule]) -> list[str]:
 
 def _cut(line: str) -> str:
     """The line, or as much of it as fits."""
-    whole = wrapped(line.strip(), "")
-    return line if len(whole) < 2 else f"{line[:96].rsplit(' ', 1)[0]} ..."
+    return line if len(line) <= width() else f"{line[: width() - 4].rsplit(' ', 1)[0]} ..."
 
 
 def _counts(report: Report) -> list[str]:
@@ -176,8 +187,11 @@ def overview_of_models(check: Check, *, coloured: bool = False) -> str:
     paint = paint_of(coloured=coloured)
     rows = [_row(model) for model in check.models]
     colours = [_colour(model) for model in check.models]
-    lines = in_columns(rows)
-    lines = [paint(line, colour) for line, colour in zip(lines, colours, strict=True)]
+    lines = [
+        paint(line, colour)
+        for row, colour in zip(in_columns(rows), colours, strict=True)
+        for line in fitted(row).split("\n")
+    ]
     return "\n\n".join("\n".join(part) for part in (lines, _summary(check)) if part)
 
 
@@ -211,7 +225,7 @@ def _summary(check: Check) -> list[str]:
     counts = Counter(o.rule for report in violated.values() for o in report.violations)
     worst = max(violated, key=lambda name: len(violated[name].violations))
     verb = next_command(violated[worst], worst)
-    return [*lines, "most violated:", *_rules(counts), "", printable(f"next: {verb}")]
+    return [*map(fitted, lines), "most violated:", *_rules(counts), "", printable(f"next: {verb}")]
 
 
 def statistics(check: Check, *, coloured: bool = False) -> str:
@@ -238,7 +252,7 @@ def statistics(check: Check, *, coloured: bool = False) -> str:
         for rule, counts in ordered
     ]
     head = ("rule", *columns, "models")
-    return "\n".join(in_columns([head, *rows]))
+    return "\n".join(table_of_numbers(head, rows))
 
 
 _COLUMNS = {Status.VIOLATED: "violated", Status.RUNTIME: "in runs", Status.PROVED: "proved"}

@@ -1,8 +1,13 @@
 """Lines for a terminal: their width and their colours."""
 
 import enum
+import re
+import shutil
+import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.color import ColorSystem
 from rich.console import Console
@@ -11,6 +16,34 @@ from rich.style import Style
 from sonnx_ort.printable import printable
 
 WIDTH = 100
+"""The most columns that a line has, and what it has where no terminal shows it."""
+
+_NARROWEST = 30
+"""Lines have so many columns in a terminal that has fewer."""
+
+_width = ContextVar("width", default=WIDTH)
+
+
+@contextmanager
+def lines_for_standard_output(*, shown: bool = True) -> Iterator[None]:
+    """Keep lines to the width of the terminal until the block ends.
+
+    Args:
+        shown: Whether they are written to standard output; files have lines of `WIDTH` columns, as
+            has standard output that is no terminal.
+    """
+    terminal = shown and sys.stdout.isatty()
+    columns = shutil.get_terminal_size().columns if terminal else WIDTH
+    token = _width.set(min(max(columns, _NARROWEST), WIDTH))
+    try:
+        yield
+    finally:
+        _width.reset(token)
+
+
+def width() -> int:
+    """The most columns that a line may have now."""
+    return _width.get()
 
 
 class Colour(enum.StrEnum):
@@ -48,14 +81,51 @@ def colours_wanted() -> bool:
 
 
 def wrapped(text: str, indent: str) -> list[str]:
-    """A text in lines of at most `WIDTH` columns, all but the first one indented further."""
+    """A text in lines of at most `width()` columns, all but the first one indented further."""
+    return _wrapped(text, indent, indent + "  ")
+
+
+def fitted(text: str) -> str:
+    """A text whose lines are wrapped where they are too long.
+
+    A line goes on below its last column, or further indented than it begins.
+    """
+    return "\n".join(line for long in text.split("\n") for line in _fitted(printable(long)))
+
+
+_LAST_COLUMN = re.compile(r" *(?:\S+(?: \S+)* {2,})*")
+
+
+def _fitted(line: str) -> list[str]:
+    if len(line) <= width():
+        return [line]
+    start = line[: len(line) - len(line.lstrip())]
+    column = len(_LAST_COLUMN.match(line)[0])  # type: ignore[index] # it matches any line
+    if len(start) < column <= width() // 2:
+        return _wrapped(line[column:], line[:column], " " * column)
+    return wrapped(line.lstrip(), start)
+
+
+def _wrapped(text: str, first: str, further: str) -> list[str]:
     return textwrap.wrap(
         printable(text),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
+        width(),
+        initial_indent=first,
+        subsequent_indent=further,
         break_on_hyphens=False,
     )
+
+
+def table_of_numbers(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """A table of numbers, with a name in front of each row; each row in words if it is too wide."""
+    lines = in_columns([head, *rows])
+    if max(map(len, lines)) <= width():
+        return lines
+    said = (
+        f"{name}: {', '.join(f'{column} {n}' for n, column in zip(cells, head[1:], strict=True))}"
+        for name, *cells in rows
+    )
+    return [line for row in said for line in wrapped(row, "")]
 
 
 def in_columns(rows: Sequence[tuple[str, ...]], indent: str = "") -> list[str]:

@@ -122,7 +122,7 @@ def _operands(known: KnownOperands) -> list[str]:
     if not known.count:
         return []
     ranks = f"the rank is known for {known.known_rank} of {known.count}"
-    return [f"operands: {ranks}, all sizes for {known.known_sizes}"]
+    return wrapped(f"operands: {ranks}, all sizes for {known.known_sizes}", "")
 
 
 def _of_status(report: Report, status: Status) -> list[Obligation]:
@@ -134,7 +134,7 @@ def _obligations(
 ) -> list[str]:
     if not chosen:
         return []
-    lines = [paint(f"{title} ({len(chosen)})", colour)]
+    lines = [paint(line, colour) for line in wrapped(f"{title} ({len(chosen)})", "")]
     shown = Counter[str]()
     for obligation in chosen:
         shown[obligation.rule.id] += 1
@@ -143,7 +143,8 @@ def _obligations(
             lines.extend(_obligation(obligation, lambda line: paint(line, colour)))
         elif shown[obligation.rule.id] == _FINDINGS_SHOWN + 1:
             count = sum(o.rule is obligation.rule for o in chosen) - _FINDINGS_SHOWN
-            lines.append(f"  and {count} more of {obligation.rule.id}; --format json shows all")
+            more = f"and {count} more of {obligation.rule.id}; --format json shows all"
+            lines.extend(wrapped(more, "  "))
     return lines
 
 
@@ -174,7 +175,8 @@ def _findings(findings: Iterable[Finding]) -> list[str]:
         for finding in found[:_FINDINGS_SHOWN]:
             lines.extend(wrapped(f"{finding.place}: {finding.detail}", "      "))
         if len(found) > _FINDINGS_SHOWN:
-            lines.append(f"      and {len(found) - _FINDINGS_SHOWN} more; --format json shows all")
+            more = f"and {len(found) - _FINDINGS_SHOWN} more; --format json shows all"
+            lines.extend(wrapped(more, "      "))
     return lines
 
 
@@ -184,7 +186,7 @@ def _coverage(report: Report) -> list[str]:
         return []
     width = max(len(coverage.operator) for coverage in report.coverage)
     digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
-    lines = ["operators of the model, with their numbers of nodes"]
+    lines = wrapped("operators of the model, with their numbers of nodes", "")
     lines.extend(wrapped(bound(report), "  "))
     for each in reach(report):
         own = each.coverage
@@ -199,4 +201,5 @@ def _mendable(report: Report) -> list[str]:
         return []
     noun = "violation" if violations == 1 else "violations"
     at_least = "" if mendable == violations else "at least "
-    return [f"{MENDABLE} `sonnx-ort conform` can fix {at_least}{mendable} of {violations} {noun}"]
+    said = f"{MENDABLE} `sonnx-ort conform` can fix {at_least}{mendable} of {violations} {noun}"
+    return wrapped(said, "")

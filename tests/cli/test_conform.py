@@ -64,7 +64,7 @@ def test_what_is_violated_still_is_told_with_its_reason() -> None:
         "  Slice.R3  1  its rule is not selected\n"
         "    Slice 'cut'\n"
         "\n3 violations before, 2 now; 1 change, safe, with 0 new nodes\n"
-        "conforming.onnx: written\n"
+        "conforming.onnx: written; it still violates Slice.R1, Slice.R3\n"
     )
 
 
