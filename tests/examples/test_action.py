@@ -1,6 +1,7 @@
 """The action for GitHub: its steps do what they say, with the inputs of a workflow."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from support.graphs import binary_model
 from support.pages import REPOSITORY
 
 BASH = shutil.which("bash") or "bash"
+COMMAND = Path(sys.executable).with_name("sonnx-ort")
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text(encoding="utf-8"))
 WORKFLOW = yaml.safe_load(
     (REPOSITORY / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8")
@@ -30,11 +32,11 @@ def folder(tmp_path: Path) -> Path:
 def check(folder: Path, models: str, arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the last step as the runner does, in a folder with models."""
     step = ACTION["runs"]["steps"][-1]
-    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    given = {"MODELS": models, "ARGUMENTS": arguments, "SONNX_ORT": str(COMMAND)}
     return subprocess.run(
         [BASH, "-e", "-o", "pipefail", "-c", step["run"]],
         cwd=folder,
-        env=os.environ | {"MODELS": models, "ARGUMENTS": arguments, "PATH": programs},
+        env=os.environ | given,
         capture_output=True,
         text=True,
         check=False,
@@ -61,7 +63,41 @@ def test_models_and_arguments_reach_the_command(
 
 def test_every_input_is_handed_to_the_step() -> None:
     handed = ACTION["runs"]["steps"][-1]["env"].values()
-    assert sorted(handed) == sorted(f"${{{{ inputs.{name} }}}}" for name in ACTION["inputs"])
+    inputs = [f"${{{{ inputs.{name} }}}}" for name in ACTION["inputs"]]
+    assert sorted(handed) == sorted([*inputs, "${{ steps.installation.outputs.command }}"])
+
+
+def test_job_keeps_its_python() -> None:
+    setup, installation, _ = ACTION["runs"]["steps"]
+    assert setup["with"]["update-environment"] is False
+    assert installation["env"] == {"PYTHON": f"${{{{ steps.{setup['id']}.outputs.python-path }}}}"}
+    written = re.findall(r"\$GITHUB_\w+", installation["run"])
+    assert written == ["$GITHUB_ACTION_PATH", "$GITHUB_OUTPUT"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
+def test_package_is_installed_beside_the_job_and_its_command_is_handed_on(tmp_path: Path) -> None:
+    """A stand-in for Python makes an environment of stand-ins, which note what they are told."""
+    python = tmp_path / "python"
+    python.write_text(
+        '#!/bin/sh\necho "$0 $*" >> "$NOTES"\n'
+        '[ "$2" != venv ] || { mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; }\n'
+    )
+    python.chmod(0o755)
+    names = {"RUNNER_TEMP": "temp", "GITHUB_OUTPUT": "output", "NOTES": "notes"}
+    variables = {name: str(tmp_path / place) for name, place in names.items()}
+    step = ACTION["runs"]["steps"][1]
+    subprocess.run(
+        [BASH, "-e", "-o", "pipefail", "-c", step["run"]],
+        env={**os.environ, **variables, "PYTHON": str(python), "GITHUB_ACTION_PATH": "/action"},
+        check=True,
+    )
+    own = tmp_path / "temp" / "sonnx_ort"
+    assert (tmp_path / "notes").read_text().splitlines() == [
+        f"{python} -m venv --clear {own}",
+        f"{own}/bin/python -m pip install --quiet /action",
+    ]
+    assert (tmp_path / "output").read_text() == f"command={own}/bin/sonnx-ort\n"
 
 
 def test_own_workflow_checks_models_that_keep_the_profile() -> None:
