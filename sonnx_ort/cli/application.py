@@ -51,7 +51,12 @@ class _Deferred(TyperCommand):
             fault = f"a package is missing or damaged: {error}; install sonnx_ort again"
             typer.echo(f"sonnx-ort: {fault}", err=True)
             raise typer.Exit(2) from None
-        return command.make_context(info_name, args, *given, **more)
+        try:
+            return command.make_context(info_name, args, *given, **more)
+        except typer.BadParameter as error:
+            # typer puts the kind of a Python exception in front.
+            error.message = error.message.removeprefix("Value error, ")
+            raise
 
 
 def load(name: str) -> Any:

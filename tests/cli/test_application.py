@@ -46,3 +46,8 @@ def test_misspelt_command_is_answered_with_a_similar_one() -> None:
     done = command("chek")
     assert done.returncode == 2
     assert "No such command 'chek'. Did you mean 'check'?" in done.stderr
+
+
+def test_unknown_value_of_an_option_is_said_without_the_kind_of_an_exception():
+    error = command("check", "model.onnx", "--edition", "x").stderr
+    assert "Invalid value for '--edition': 'x' is not one of 'typed', 'preliminary'." in error
