@@ -82,7 +82,7 @@ def test_violation_in_both_runs_is_told_once(folder: Path) -> None:
         "input A: int32 (2,) [6, 9]\ninput B: int32 (2,) [3, 0]\n\n"
         "no difference before both runs end\n"
         "both break a rule:\n"
-        "    Div 'the_node' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (2,), B "
-        "(2,). The\n      rule: No element of B is zero.\n\n"
+        "    Div 'the_node' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (2,), "
+        "B (2,). The\n      rule: No element of B is zero.\n\n"
         "values with the same name in both: 2 equal, 0 different; 0 only in A, 0 only in B\n"
     )
