@@ -10,6 +10,7 @@ import itertools
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -36,28 +37,62 @@ class ViolationLog:
         self._capacity = capacity
         self._errors: OrderedDict[int, BaseException] = OrderedDict()
         self._serials = itertools.count(1)
+        self._raising: set[int] = set()
+        self._unlogged: dict[int, BaseException] = {}
         self._lock = threading.Lock()
 
     def record(self, code: int, error: BaseException) -> int:
         """Store an error, log it with the logger `sonnx_ort`, and return its ticket.
 
+        It is not logged while a run may take it.
+
         Returns:
             A number that is unique in this process; its last four digits are the code.
         """
-        ticket = next(self._serials) * CODE_BASE + code
         with self._lock:
-            self._errors[ticket] = error
+            ticket = next(self._serials) * CODE_BASE + code
+            self._errors[ticket] = self._unlogged[ticket] = error
             while len(self._errors) > self._capacity:
                 self._errors.popitem(last=False)
-        # A logging handler of the caller may raise, but no exception may leave a kernel.
-        with contextlib.suppress(Exception):
-            _logger.error("%s", error)
+        self._log_untaken()
         return ticket
 
     def take(self, ticket: int) -> BaseException | None:
         """Remove and return the error of a ticket; None if it is gone."""
         with self._lock:
+            self._unlogged.pop(ticket, None)
             return self._errors.pop(ticket, None)
+
+    @contextlib.contextmanager
+    def errors_raised(self) -> Iterator[None]:
+        """In this block a run takes its errors, and raises them instead of logging.
+
+        Errors do not tell of which run they are: what is recorded meanwhile, and not taken, is
+        logged after the block.
+        """
+        with self._lock:
+            started = next(self._serials) * CODE_BASE
+            self._raising.add(started)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._raising.remove(started)
+            self._log_untaken()
+
+    def _log_untaken(self) -> None:
+        """Log the errors that no run can take: all that are in progress began later."""
+        with self._lock:
+            oldest = min(self._raising, default=None)
+            untaken = [
+                self._unlogged.pop(ticket)
+                for ticket in list(self._unlogged)
+                if oldest is None or ticket < oldest or ticket not in self._errors
+            ]
+        for error in untaken:
+            # A logging handler of the caller may raise, but no exception may leave a kernel.
+            with contextlib.suppress(Exception):
+                _logger.error("%s", error)
 
 
 LOG = ViolationLog()

@@ -1,6 +1,7 @@
 """The store of errors by ticket."""
 
 import concurrent.futures
+import contextlib
 import logging
 from unittest.mock import Mock
 
@@ -56,6 +57,50 @@ def test_error_is_written_to_the_logger(caplog):
     with caplog.at_level(logging.ERROR, "sonnx_ort"):
         ViolationLog().record(21, ValueError("100% wrong: %s"))
     assert caplog.record_tuples == [("sonnx_ort", logging.ERROR, "100% wrong: %s")]
+
+
+def logged(caplog):
+    return [record.message for record in caplog.records]
+
+
+def test_error_that_a_run_raises_is_not_logged(caplog):
+    log = ViolationLog()
+    with log.errors_raised():
+        log.take(log.record(21, ValueError("raised")))
+    assert logged(caplog) == []
+
+
+def test_error_that_a_run_leaves_is_logged_after_it(caplog):
+    log = ViolationLog()
+    with log.errors_raised():
+        log.record(21, ValueError("of another session"))
+        assert logged(caplog) == []
+    assert logged(caplog) == ["of another session"]
+
+
+def test_error_waits_only_for_runs_that_had_begun(caplog):
+    log, later = ViolationLog(), contextlib.ExitStack()
+    with later:
+        with log.errors_raised():
+            log.record(21, ValueError("of another session"))
+            later.enter_context(log.errors_raised())
+        assert logged(caplog) == ["of another session"]
+
+
+def test_error_that_the_log_drops_during_a_run_is_logged_at_once(caplog):
+    log = ViolationLog(capacity=1)
+    with log.errors_raised():
+        for text in ("first", "second"):
+            log.record(21, ValueError(text))
+        assert logged(caplog) == ["first"]
+
+
+def test_error_after_a_run_is_logged_once(caplog):
+    log = ViolationLog()
+    with log.errors_raised():
+        pass
+    log.record(21, ValueError("later"))
+    assert logged(caplog) == ["later"]
 
 
 def test_each_thread_finds_its_own_errors():
