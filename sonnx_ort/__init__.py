@@ -119,5 +119,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, also those that are not imported yet."""
-    return sorted({*globals(), *__all__})
+    """The public names alone, also those that are not imported yet."""
+    return sorted([*__all__, "__version__"])
