@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.options import Broadcasting, Edition
 
 Array = npt.NDArray[Any]
 
@@ -183,7 +183,7 @@ class Case:
 
     name: str
     edition: Edition
-    broadcast: str
+    broadcast: Broadcasting
     operators: str
     inputs: Mapping[str, Array]
     expected: Expectation

@@ -24,7 +24,7 @@ from sonnx_ort.models.example import (
     RunViolation,
     StaticViolation,
 )
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.options import Broadcasting, Edition
 
 
 def names() -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def _case(entry: Entry) -> Case:
     return Case(
         name=entry["name"],
         edition=Edition(entry["edition"]),
-        broadcast=entry["broadcast"],
+        broadcast=Broadcasting(entry["broadcast"]),
         operators=entry["operators"],
         inputs=_tensors(entry["inputs"]),
         expected=_expectation(entry["expected"]),

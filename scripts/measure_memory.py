@@ -108,7 +108,7 @@ def _session(backend: str) -> sonnx_ort.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _FATAL
     options.intra_op_num_threads = 1
-    return sonnx_ort.InferenceSession(_MODEL, options, backend=backend)
+    return sonnx_ort.InferenceSession(_MODEL, options, backend=Backend(backend))
 
 
 def runs(backend: str) -> Callable[[int], object]:

@@ -2,13 +2,13 @@
 
 import datetime as dt
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Unpack, overload
 
 import onnx
 import onnx_ir as ir
 
+from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.certificates.making import Certificate
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.cyclonedx import cyclonedx
@@ -19,6 +19,7 @@ from sonnx_ort.evidence.making import (
 )
 from sonnx_ort.files import (
     Transfer,
+    TransferChoice,
     check_place,
     refuse_inputs,
     refuse_source,
@@ -34,7 +35,9 @@ from sonnx_ort.options import (
     DEFAULT,
     PROFILE,
     Backend,
+    BackendChoice,
     Choices,
+    OperatorsChoice,
     RewriteOptions,
     Waivers,
     choose_demands,
@@ -51,16 +54,17 @@ from sonnx_ort.pipeline import (
     proofs_of,
     require_serializable,
 )
-from sonnx_ort.profile.options import choose
+from sonnx_ort.profile.options import BroadcastChoice, EditionChoice, choose
 
 
+@checked_arguments
 def check(  # noqa: PLR0913 - one for each choice
     model: ModelSource,
     *,
-    edition: str = "typed",
-    broadcast: str = "reject",
-    operators: str | Iterable[str] = PROFILE,
-    backend: str = "python",
+    edition: EditionChoice = "typed",
+    broadcast: BroadcastChoice = "reject",
+    operators: OperatorsChoice = PROFILE,
+    backend: BackendChoice = "python",
     waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
 ) -> Report:
@@ -108,11 +112,12 @@ def check(  # noqa: PLR0913 - one for each choice
     return waived
 
 
+@checked_arguments
 def certify(
     model: str | os.PathLike[str],
     *,
-    edition: str = "typed",
-    operators: str | Iterable[str] = DEFAULT,
+    edition: EditionChoice = "typed",
+    operators: OperatorsChoice = DEFAULT,
 ) -> Certificate:
     """Certify the obligations of a model that are proved.
 
@@ -143,6 +148,7 @@ def rewrite(
 ) -> onnx.ModelProto: ...
 @overload
 def rewrite(model: ir.Model, **options: Unpack[RewriteOptions]) -> ir.Model: ...
+@checked_arguments
 def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.ModelProto | ir.Model:
     """Rewrite a model so that each run enforces the profile.
 
@@ -174,11 +180,12 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
 
 
+@checked_arguments
 def rewrite_file(  # noqa: PLR0913 - one for each choice
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
-    external_data: str = "copy",
+    external_data: TransferChoice = "copy",
     record: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
     force: bool = False,

@@ -6,35 +6,38 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypedDict, Unpack
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 import numpy.typing as npt
 import onnx
 import onnx_ir as ir
 
+from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import Comparison, compare
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer, check_place, refuse_source, write_model
+from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.notebook import report_as_html, table
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
-from sonnx_ort.options import PROFILE, Backend, Choices
+from sonnx_ort.options import PROFILE, Backend, Choices, OperatorsChoice
 from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
-from sonnx_ort.profile.options import choose
+from sonnx_ort.profile.options import BroadcastChoice, EditionChoice, choose
+
+Model = TypeVar("Model", onnx.ModelProto, ir.Model)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Conformed:
+class Conformed(Generic[Model]):
     """The result of `conform`.
 
     Attributes:
-        model: The changed model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything
-            else.
+        model: The changed model: an `onnx_ir.Model` if one was given, otherwise an
+            `onnx.ModelProto`.
         changes: The changes, in the order in which they were made.
         remaining: The remaining violations, each with the reason why no change fixes it.
         before: The report of the original model.
@@ -42,7 +45,7 @@ class Conformed:
         left_out: The changes that were undone because a run gave other results with them.
     """
 
-    model: onnx.ModelProto | ir.Model
+    model: Model
     changes: tuple[Made, ...]
     remaining: tuple[tuple[Obligation, str], ...]
     before: Report
@@ -85,9 +88,9 @@ class ConformOptions(TypedDict, total=False):
         seed: The seed of the random inputs; 0 by default.
     """
 
-    edition: str
-    broadcast: str
-    operators: str | Iterable[str]
+    edition: EditionChoice
+    broadcast: BroadcastChoice
+    operators: OperatorsChoice
     unsafe: bool
     select: str | Iterable[str] | None
     ignore: str | Iterable[str] | None
@@ -96,7 +99,17 @@ class ConformOptions(TypedDict, total=False):
     seed: int
 
 
-def conform(model: ModelSource, **options: Unpack[ConformOptions]) -> Conformed:
+# Its order matters: protocol buffers have an untyped base, so they pass for anything.
+@overload
+def conform(
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto, **options: Unpack[ConformOptions]
+) -> Conformed[onnx.ModelProto]: ...
+@overload
+def conform(model: ir.Model, **options: Unpack[ConformOptions]) -> Conformed[ir.Model]: ...
+@checked_arguments
+def conform(
+    model: ModelSource, **options: Unpack[ConformOptions]
+) -> Conformed[onnx.ModelProto] | Conformed[ir.Model]:
     """Fix violations of the profile without changing any result.
 
     The changes make explicit what the model leaves implicit: types, shapes, attributes, the axes
@@ -116,18 +129,20 @@ def conform(model: ModelSource, **options: Unpack[ConformOptions]) -> Conformed:
     with collector_paused():
         result = _conform(read(model), **options)
         changed = result.changed
-        given = changed.model if isinstance(model, ir.Model) else changed.to_complete_proto()
-    return result.of(given)
+        if isinstance(model, ir.Model):
+            return result.of(changed.model)
+        return result.of(changed.to_complete_proto())
 
 
+@checked_arguments
 def conform_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
-    external_data: str = "copy",
+    external_data: TransferChoice = "copy",
     force: bool = False,
     **options: Unpack[ConformOptions],
-) -> Conformed:
+) -> Conformed[onnx.ModelProto]:
     """Conform a model from file to file.
 
     The target is written completely or not at all. External data stays in its files. If the target
@@ -170,7 +185,7 @@ class _Result:
     before: Report
     left_out: tuple[Made, ...] = ()
 
-    def of(self, model: onnx.ModelProto | ir.Model) -> Conformed:
+    def of(self, model: Model) -> Conformed[Model]:
         """The result as it is given, with the model in its form."""
         graph = self.graph
         report = graph.examination.report
@@ -181,9 +196,9 @@ class _Result:
 def _conform(  # noqa: PLR0913 - one for each option
     source: ReadModel,
     *,
-    edition: str = "typed",
-    broadcast: str = "reject",
-    operators: str | Iterable[str] = PROFILE,
+    edition: EditionChoice = "typed",
+    broadcast: BroadcastChoice = "reject",
+    operators: OperatorsChoice = PROFILE,
     unsafe: bool = False,
     select: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] | None = None,
@@ -202,7 +217,12 @@ def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Resu
     graph = conform_graph(examined, selection)
     loaded = examined.loaded.model
     changed = Enforced(
-        loaded.graph_model, choices.backend, not graph.made, loaded.folder, loaded.proto
+        loaded.graph_model,
+        choices.backend,
+        choices.demands.operators,
+        not graph.made,
+        loaded.folder,
+        loaded.proto,
     )
     return _Result(changed, graph, examined.examination.report)
 

@@ -1,9 +1,7 @@
 """Runs every bundled model, and compares what happens with its manifest."""
 
 import enum
-import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,23 +108,22 @@ def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) ->
 
 def observe(example: Example, case: Case, backend: Backend) -> Observation:
     """Rewrite and run one case of a bundled model, and return the actual result."""
-    with _logging_nothing():
-        try:
-            return _run(example, case, backend)
-        except ModelRejected as error:
-            violations = error.report.violations
-            return Rejection(tuple(StaticViolation(v.rule.id, v.node) for v in violations))
-        except ContractViolation as error:
-            return RunViolation(
-                error.rule,
-                error.operator,
-                error.node,
-                error.shapes or (),
-                error.index,
-                error.values,
-            )
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong is a row of the table
-            return Failure(f"{type(error).__name__}: {error}")
+    try:
+        return _run(example, case, backend)
+    except ModelRejected as error:
+        violations = error.report.violations
+        return Rejection(tuple(StaticViolation(v.rule.id, v.node) for v in violations))
+    except ContractViolation as error:
+        return RunViolation(
+            error.rule,
+            error.operator,
+            error.node,
+            error.shapes or (),
+            error.index,
+            error.values,
+        )
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is a row of the table
+        return Failure(f"{type(error).__name__}: {error}")
 
 
 def agrees(expected: Expectation, observed: Observation) -> bool:
@@ -213,14 +210,3 @@ def _describe_observation(expected: Expectation, observed: Observation) -> str:
             return "; ".join(filter(None, found))
         case _:
             return describe(observed)
-
-
-@contextmanager
-def _logging_nothing() -> Iterator[None]:
-    """Keep expected violations off standard error; handlers of an application still get them."""
-    logger, handler = logging.getLogger("sonnx_ort"), logging.NullHandler()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)

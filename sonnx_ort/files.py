@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import onnx
 
@@ -194,6 +194,10 @@ class Transfer(enum.StrEnum):
     COPY = "copy"
     LINK = "link"
     REFERENCE = "reference"
+
+
+TransferChoice = Transfer | Literal["copy", "link", "reference"]
+"""What to do with external data, as a caller gives it."""
 
 
 def missing_external_data(

@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Final, Literal, TypedDict
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
@@ -16,19 +16,29 @@ from sonnx_ort.profile.catalog import (
 )
 from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition, choose
+from sonnx_ort.profile.options import (
+    BroadcastChoice,
+    Broadcasting,
+    Demands,
+    Edition,
+    EditionChoice,
+    choose,
+)
 
-DEFAULT = "default"
+DEFAULT: Final = "default"
 """The name of the operators that are enforced by default."""
 
-ELEMENTWISE = "elementwise"
+ELEMENTWISE: Final = "elementwise"
 """The name of the element-wise operators of the profile and Broadcast."""
 
-PROFILE = "profile"
+PROFILE: Final = "profile"
 """The name of the whole profile: all operators, and the rules on graphs."""
 
 ALL = "all"
 """Another name of the whole profile."""
+
+OperatorsChoice = Literal["default", "elementwise", "profile"] | str | Iterable[str]
+"""Operators as a caller gives them: a group, or names."""
 
 
 def choose_demands(edition: str, broadcast: str, operators: str | Iterable[str]) -> Demands:
@@ -136,6 +146,10 @@ class Backend(enum.StrEnum):
     """Compiled custom operators, and standard ones as natively where there is none."""
 
 
+BackendChoice = Backend | Literal["python", "native", "compiled"]
+"""A backend as a caller gives it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Enforcement:
     """How a model is enforced.
@@ -180,10 +194,10 @@ class RewriteOptions(TypedDict, total=False):
             are enforced. The model's metadata lists the waivers.
     """
 
-    edition: str
-    broadcast: str
-    operators: str | Iterable[str]
-    backend: str
+    edition: EditionChoice
+    broadcast: BroadcastChoice
+    operators: OperatorsChoice
+    backend: BackendChoice
     make_explicit: bool
     conform: bool
     waivers: Waivers

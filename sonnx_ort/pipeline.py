@@ -119,6 +119,7 @@ class Enforced:
     Attributes:
         model: The graph.
         backend: What enforces it.
+        operators: The operators that it enforces.
         unchanged: Whether nothing had to be changed.
         folder: Where external data lies; None if the model came without a place.
         original: The model as it was given.
@@ -126,6 +127,7 @@ class Enforced:
 
     model: ir.Model
     backend: Backend
+    operators: frozenset[str]
     unchanged: bool
     folder: Path | None
     original: onnx.ModelProto
@@ -348,7 +350,9 @@ def apply(planned: Planned) -> Enforced:
     changed = record_waivers(graph_model, planned.waivers) or changed
     native = loaded.native
     backend = choices.backend if native is None else native.enforcement.backend
-    return Enforced(graph_model, backend, not changed, model.folder, model.proto)
+    before = choices.demands if native is None else native.enforcement.demands
+    operators = before.operators.union(node.operator.name for node in loaded.enforced)
+    return Enforced(graph_model, backend, operators, not changed, model.folder, model.proto)
 
 
 def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:

@@ -1,5 +1,6 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
+import inspect
 import json
 import logging
 import os
@@ -56,13 +57,14 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     chosen = Backend(request.param)
     of_rewriting = Choices.of.__func__
     *others, _ = of_rewriting.__defaults__
-    of_sessions = sonnx_ort.InferenceSession.__init__.__kwdefaults__
+    of_sessions = inspect.unwrap(sonnx_ort.InferenceSession.__init__).__kwdefaults__
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_rewriting, "__defaults__", (*others, chosen.value))
         patch.setitem(of_sessions, "backend", chosen.value)
         patch.setitem(of_sessions, "verify_proofs", True)
         if chosen is Backend.COMPILED:
-            patch.setitem(sonnx_ort.register.__kwdefaults__, "backend", chosen.value)
+            of_options = inspect.unwrap(sonnx_ort.register).__kwdefaults__
+            patch.setitem(of_options, "backend", chosen.value)
         yield chosen
 
 

@@ -12,6 +12,7 @@ BELOW: dict[str, set[str]] = {
     "printable": set(),
     "checker": set(),
     "errors": {"printable"},
+    "arguments": {"errors"},
     "versions": set(),
     "profile": {"checker", "printable"},
     "oracle": {"checker", "profile"},
@@ -64,6 +65,7 @@ BELOW: dict[str, set[str]] = {
         "profile",
     },
     "evidence": {
+        "arguments",
         "certificates",
         "checker",
         "conforming",
@@ -79,6 +81,7 @@ BELOW: dict[str, set[str]] = {
         "versions",
     },
     "api": {
+        "arguments",
         "certificates",
         "conforming",
         "errors",
@@ -88,10 +91,21 @@ BELOW: dict[str, set[str]] = {
         "obligations",
         "options",
         "pipeline",
+        "profile",
     },
-    "runtime": {"custom_ops", "errors", "loading", "options", "pipeline", "printable", "profile"},
+    "runtime": {
+        "arguments",
+        "custom_ops",
+        "errors",
+        "loading",
+        "options",
+        "pipeline",
+        "printable",
+        "profile",
+    },
     "comparing": {"errors", "loading", "models", "options", "pipeline", "profile", "runtime"},
     "auditing": {
+        "arguments",
         "comparing",
         "enforcing",
         "errors",
@@ -119,6 +133,7 @@ BELOW: dict[str, set[str]] = {
         "versions",
     },
     "conformity": {
+        "arguments",
         "comparing",
         "conforming",
         "errors",
@@ -127,6 +142,7 @@ BELOW: dict[str, set[str]] = {
         "obligations",
         "options",
         "pipeline",
+        "profile",
     },
     "reporting": {
         "auditing",

@@ -17,6 +17,7 @@ from sonnx_ort import InferenceSession, register, rewrite
 
 # Imports register the operators of both domains, which has to happen before the first session.
 from sonnx_ort.custom_ops.registration import LIBRARY_PATH
+from sonnx_ort.options import BackendChoice
 
 _PROVIDERS = ["CPUExecutionProvider"]
 _PLAIN_DOMAIN = "plain"
@@ -29,7 +30,7 @@ def start_onnxruntime(setting: Setting, feeds: Feeds) -> Run:
     return _run_of(make_model(setting), _options(setting), feeds)
 
 
-def start_rewritten(setting: Setting, feeds: Feeds, backend: str) -> Run:
+def start_rewritten(setting: Setting, feeds: Feeds, backend: BackendChoice) -> Run:
     """The model rewritten with a backend, in ONNX Runtime."""
     model = rewrite(make_model(setting).SerializeToString(), backend=backend)
     return _run_of(model, register(_options(setting), backend=backend), feeds)

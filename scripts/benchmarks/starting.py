@@ -15,7 +15,7 @@ from model_builders.graphs import parse
 
 from benchmarks import report
 from benchmarks.turns import Run, Turn, apart, ratio_of, seconds_of, take_turns
-from sonnx_ort import InferenceSession, models, register, rewrite
+from sonnx_ort import Backend, InferenceSession, models, register, rewrite
 
 PLAIN = "ONNX Runtime"
 REWRITE = "rewrite"
@@ -142,7 +142,7 @@ def _starts(subject: Subject, backend: str) -> dict[str, Run]:
     source = subject.source()
 
     def rewritten() -> onnx.ModelProto:
-        return rewrite(source, broadcast="explicit", backend=backend)
+        return rewrite(source, broadcast="explicit", backend=Backend(backend))
 
     enforced = rewritten().SerializeToString()
     start = partial(onnxruntime.InferenceSession, providers=_PROVIDERS)
@@ -156,7 +156,7 @@ def _starts(subject: Subject, backend: str) -> dict[str, Run]:
 
 def _start_ours(source: str | bytes, backend: str) -> InferenceSession:
     return InferenceSession(
-        source, _options(), broadcast="explicit", backend=backend, providers=_PROVIDERS
+        source, _options(), broadcast="explicit", backend=Backend(backend), providers=_PROVIDERS
     )
 
 

@@ -17,7 +17,7 @@ from model_builders.outcome import Array, outcome, rejection
 from sonnx_ort.models import Case, Citation, Example, Expectation, Outputs, RunViolation
 from sonnx_ort.oracle import AGAINST_KERNELS
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.options import Broadcasting, Edition
 
 FOLDER = Path(__file__).with_name("models")
 """The folder of the models that are written down, one file for each subject."""
@@ -154,7 +154,8 @@ def _case(model: onnx.ModelProto, use: Use, operators: str, known: _Known) -> Ca
             guarded, expected = expected, ask(unneeded=AGAINST_KERNELS)
     if use.node and isinstance(expected, RunViolation):
         expected = replace(expected, node=use.node)
-    return Case(use.name, use.edition, use.broadcast, operators, inputs, expected, guarded)
+    broadcast = Broadcasting(use.broadcast)
+    return Case(use.name, use.edition, broadcast, operators, inputs, expected, guarded)
 
 
 def _converted(value: onnx.ValueInfoProto, elements: npt.ArrayLike, known: _Known) -> Array:

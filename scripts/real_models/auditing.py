@@ -15,6 +15,7 @@ from real_models.measurement import RunsInNoTrial
 from real_models.table import Measurement
 from sonnx_ort import Audit, SonnxError, audit
 from sonnx_ort.auditing.verdicts import NodeAudit, Verdict
+from sonnx_ort.comparing.isolated_run import Level
 
 _LEVELS = ("none", "all")
 _EXPLANATION = """\
@@ -84,7 +85,7 @@ def _timed(
 ) -> tuple[Audit, float]:
     feeds = make_feeds(model, trial)
     start = time.perf_counter()
-    made = audit(path, feeds, level=level, samples=samples)
+    made = audit(path, feeds, level=Level(level), samples=samples)
     return made, time.perf_counter() - start
 
 

@@ -79,7 +79,7 @@ def start_session(
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if backend or enforcing:
-        register(options, backend=backend or Backend.NATIVE)
+        register(options, backend=Backend(backend or Backend.NATIVE))
     model: Path | bytes = path
     if backend:
         model = rewritten(path, backend, operators).SerializeToString()
@@ -100,7 +100,7 @@ def rewritten(path: Path, backend: str, operators: str) -> onnx.ModelProto:
         for rule, count in Counter(waivable).items()
     ]
     return rewrite(
-        path, broadcast="explicit", operators=operators, backend=backend, waivers=waivers
+        path, broadcast="explicit", operators=operators, backend=Backend(backend), waivers=waivers
     )
 
 

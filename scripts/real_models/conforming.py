@@ -45,7 +45,7 @@ class ConformedModel:
     """What conforming did to a model, whether it gives the same, and the seconds of its turns."""
 
     name: str
-    conformed: Conformed
+    conformed: Conformed[onnx.ModelProto]
     comparisons: Sequence[Comparison]
     turns: Sequence[Turn]
 
@@ -111,7 +111,7 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedMod
         return ConformedModel(name, conformed, comparisons, turns)
 
 
-def enforceable(conformed: Conformed) -> str:
+def enforceable(conformed: Conformed[onnx.ModelProto]) -> str:
     """The operators of the profile of which no rule is violated in the conformed model."""
     violated = {o.operator for o, _ in conformed.remaining} & OPERATORS.keys()
     return ",".join(["profile", "-Graph", *(f"-{operator}" for operator in sorted(violated))])

@@ -12,6 +12,7 @@ import onnx
 import onnxruntime
 from onnx import inliner
 
+from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.auditing.audited_node import Audited
 from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
 from sonnx_ort.auditing.enclosing import EnclosedOutput, enclose
@@ -20,7 +21,7 @@ from sonnx_ort.auditing.judging import judge
 from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.comparing.difference import complete
-from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, Settings
+from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, LevelChoice, Settings
 from sonnx_ort.comparing.random_operators import seed_random_operators, unseeded
 from sonnx_ort.comparing.trace import in_words
 from sonnx_ort.enforcing.native.record import read_enforcement
@@ -29,8 +30,8 @@ from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
-from sonnx_ort.options import PROFILE, choose_demands
-from sonnx_ort.profile.options import Demands, choose
+from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
+from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice, choose
 
 CPU = ("CPUExecutionProvider",)
 
@@ -81,17 +82,18 @@ class Audit:
         return not self.outside
 
 
+@checked_arguments
 def audit(  # noqa: PLR0913 - one for each choice
     model: ModelSource,
     feeds: Mapping[str, Array] | None = None,
     *,
     values: str | os.PathLike[str] | None = None,
     save_values: str | os.PathLike[str] | None = None,
-    level: str = "none",
+    level: LevelChoice = "none",
     providers: Iterable[str] = CPU,
-    edition: str = "typed",
-    broadcast: str = "reject",
-    operators: str | Iterable[str] = PROFILE,
+    edition: EditionChoice = "typed",
+    broadcast: BroadcastChoice = "reject",
+    operators: OperatorsChoice = PROFILE,
     seed: int = 0,
     samples: int | None = 100,
     exhaustive: bool = False,

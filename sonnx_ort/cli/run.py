@@ -24,7 +24,6 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import external_locations, refuse_inputs
-from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -41,20 +40,16 @@ def run_once(
     model: Path,
     feeds: Sequence[str],
     *,
-    waivers: Path | None = None,
     verify_proofs: bool = False,
-    conform: bool = False,
-    **choices: str,
+    **choices: Any,
 ) -> Values:
     """Run a model once on inputs from files.
 
     Args:
         model: The model's file.
         feeds: One `NAME=FILE.npy` for each input; `.npz` for a sequence or a map.
-        waivers: A file of waivers, as for `rewrite`.
         verify_proofs: As for `InferenceSession`.
-        conform: As for `rewrite`.
-        **choices: `edition`, `broadcast` and `backend`, as for `rewrite`.
+        **choices: As for `InferenceSession`.
 
     Returns:
         The outputs by name.
@@ -67,24 +62,16 @@ def run_once(
     options = onnxruntime.SessionOptions()
     # The error has the full message; ONNX Runtime would log it again.
     options.log_severity_level = FATAL
-    with silenced("sonnx_ort"):
-        try:
-            session = InferenceSession(
-                model,
-                options,
-                waivers=waivers or (),
-                verify_proofs=verify_proofs,
-                conform=conform,
-                **choices,
-            )
-            tensors = as_declared(session.graph_inputs, tensors)
-            _require_feeds(session, tensors)
-            names = [output.name for output in session.get_outputs()]
-            return run_on_values(session, names, tensors)
-        except SonnxError:
-            raise
-        except Exception as error:
-            raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
+    try:
+        session = InferenceSession(model, options, verify_proofs=verify_proofs, **choices)
+        tensors = as_declared(session.graph_inputs, tensors)
+        _require_feeds(session, tensors)
+        names = [output.name for output in session.get_outputs()]
+        return run_on_values(session, names, tensors)
+    except SonnxError:
+        raise
+    except Exception as error:
+        raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
 
 
 def read_feeds(feeds: Sequence[str]) -> dict[str, Any]:
@@ -195,7 +182,7 @@ def run(
             operators=operators,
             backend=backend,
             conform=conform,
-            waivers=waivers,
+            waivers=waivers or (),
         )
         lines = [line for name in outputs for line in describe_value(name, outputs[name])]
         if output_dir is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 import numpy.typing as npt
 import onnx
@@ -39,6 +39,10 @@ class Level(enum.StrEnum):
     BASIC = "basic"
     EXTENDED = "extended"
     ALL = "all"
+
+
+LevelChoice = Level | Literal["none", "basic", "extended", "all"]
+"""How far ONNX Runtime optimizes, as a caller gives it."""
 
 
 _Levels = onnxruntime.GraphOptimizationLevel

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.certificates.checker import Rejected
 from sonnx_ort.certificates.checker import check as check_certificate
 from sonnx_ort.errors import InvalidModel, SonnxError
@@ -206,6 +207,7 @@ class Verification:
         yield "no difference" if self.kept else f"{count} difference{'' if count == 1 else 's'}"
 
 
+@checked_arguments
 def verify(
     model: str | os.PathLike[str], record: str | os.PathLike[str], *, original: bool = False
 ) -> Verification:

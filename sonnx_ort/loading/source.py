@@ -42,7 +42,6 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
     Raises:
         InvalidModel: The file does not exist or is not an ONNX model, or what it says about
             external data is wrong.
-        TypeError: The argument has another type.
     """
     if isinstance(model, ReadModel):
         return model
@@ -62,15 +61,9 @@ def _read(model: ModelSource) -> ReadModel:
         case bytes() | bytearray() | memoryview():
             content = bytes(model)
             return ReadModel(_parse(content), None, _digest(content))
-        case str() | os.PathLike():
-            path = Path(model)
-            content = _file(path)
-            return ReadModel(_parse_file(path, content), path.parent, _digest(content))
-        case _:
-            raise TypeError(
-                "a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, "
-                f"not {type(model).__name__}"
-            )
+    path = Path(model)
+    content = _file(path)
+    return ReadModel(_parse_file(path, content), path.parent, _digest(content))
 
 
 def _serialize(model: ir.Model) -> onnx.ModelProto:

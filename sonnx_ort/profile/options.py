@@ -2,7 +2,7 @@
 
 import enum
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from sonnx_ort.errors import SonnxError
 
@@ -32,6 +32,10 @@ class Edition(enum.StrEnum):
     """One section for all types; a zero divisor of floats gives +inf."""
 
 
+EditionChoice = Edition | Literal["typed", "preliminary"]
+"""An edition as a caller gives it."""
+
+
 class Broadcasting(enum.StrEnum):
     """How operands of different shapes are handled."""
 
@@ -40,6 +44,10 @@ class Broadcasting(enum.StrEnum):
 
     EXPLICIT = "explicit"
     """An explicit Broadcast in front of the node makes the shapes equal."""
+
+
+BroadcastChoice = Broadcasting | Literal["reject", "explicit"]
+"""How operands of different shapes are handled, as a caller gives it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conforming.rounds import Made
@@ -13,7 +14,7 @@ _SHOWN = 5
 """How many nodes are named for one reason."""
 
 
-def conformity_report(conformed: Conformed, *, every: bool = False) -> str:
+def conformity_report(conformed: Conformed[Any], *, every: bool = False) -> str:
     """The text of what was changed, rule by rule, and of what is still violated.
 
     Args:
@@ -45,13 +46,13 @@ def _table(counts: Counter[tuple[str, str]]) -> Iterator[str]:
         yield f"  {rule:<{names}}  {count:>{digits},}  {text}"
 
 
-def _left_out(conformed: Conformed) -> Iterator[str]:
+def _left_out(conformed: Conformed[Any]) -> Iterator[str]:
     if conformed.left_out:
         yield from ("", "left out, because a run gave other bits")
         yield from (f"  {change}" for change in conformed.left_out)
 
 
-def _remaining(conformed: Conformed, *, every: bool) -> Iterator[str]:
+def _remaining(conformed: Conformed[Any], *, every: bool) -> Iterator[str]:
     places: dict[tuple[str, str], list[str]] = {}
     for obligation, reason in conformed.remaining:
         places.setdefault((obligation.rule.id, reason), []).append(obligation.place)
@@ -69,7 +70,7 @@ def _remaining(conformed: Conformed, *, every: bool) -> Iterator[str]:
             yield f"    {', '.join(found[:_SHOWN])}{more}"
 
 
-def _summary(conformed: Conformed) -> str:
+def _summary(conformed: Conformed[Any]) -> str:
     before, after = len(conformed.before.violations), len(conformed.remaining)
     if not conformed.changes:
         return f"nothing to change; {_violations(after)}"

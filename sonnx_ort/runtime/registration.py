@@ -8,8 +8,9 @@ import onnx
 import onnx.parser
 import onnxruntime
 
+from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.options import Backend
+from sonnx_ort.options import Backend, BackendChoice
 from sonnx_ort.profile.operator import Optimizer
 from sonnx_ort.profile.options import choose
 from sonnx_ort.runtime.extensions import register_kernels, register_library
@@ -86,8 +87,9 @@ def _named_nodes(model: onnx.ModelProto, operators: Container[str]) -> set[tuple
     return {(node.op_type, node.name) for node in nodes}
 
 
+@checked_arguments
 def register(
-    options: onnxruntime.SessionOptions | None = None, *, backend: str = "python"
+    options: onnxruntime.SessionOptions | None = None, *, backend: BackendChoice = "python"
 ) -> onnxruntime.SessionOptions:
     """Register the custom operators of a backend on session options.
 

@@ -1,18 +1,32 @@
 """`InferenceSession`: the session of ONNX Runtime, with the profile enforced."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any, TypedDict, Unpack
 
 import onnx
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.options import DEFAULT, Backend, Choices, Waivers
+from sonnx_ort.options import (
+    DEFAULT,
+    Backend,
+    BackendChoice,
+    Choices,
+    OperatorsChoice,
+    Waivers,
+    name_operators,
+)
 from sonnx_ort.pipeline import Enforced, enforce, require_serializable
+from sonnx_ort.printable import printable
+from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.runtime.extensions import second_registration_explained
 from sonnx_ort.runtime.feeds import (
     graph_inputs,
@@ -25,7 +39,11 @@ from sonnx_ort.runtime.given_initializers import AddedInitializers, replaceable_
 from sonnx_ort.runtime.optimized_graph import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
-from sonnx_ort.runtime.session_options import disabled_optimizers, require_same_results
+from sonnx_ort.runtime.session_options import (
+    FATAL,
+    disabled_optimizers,
+    require_same_results,
+)
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
 from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
 
@@ -33,6 +51,24 @@ _Plain = onnxruntime.InferenceSession
 
 _BUFFER_REUSED = "Shape mismatch attempting to re-use buffer"
 """ONNX Runtime's error if sizes of one symbol differ in a run; it precedes that of any guard."""
+
+
+_UNSET = -1
+"""The severity of options that say nothing of it."""
+
+
+class RuntimeOptions(TypedDict, total=False):
+    """Further arguments of `onnxruntime.InferenceSession`; it takes them without checking names.
+
+    Attributes:
+        disabled_optimizers: Names of optimizers to skip.
+        enable_fallback: Whether a session that cannot start goes on with other providers.
+        read_config_from_model: Whether the model's metadata may set session options.
+    """
+
+    disabled_optimizers: Iterable[str] | None
+    enable_fallback: bool | int
+    read_config_from_model: bool | int
 
 
 class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
@@ -43,25 +79,32 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     error has ONNX Runtime's own type, and its message names them and says what the model needs.
     """
 
+    @checked_arguments
     def __init__(  # noqa: PLR0913 - options, by name
         self,
-        model: ModelSource,
-        options: onnxruntime.SessionOptions | None = None,
+        path_or_bytes: ModelSource,
+        sess_options: onnxruntime.SessionOptions | None = None,
+        providers: Sequence[str | tuple[str, dict[Any, Any]]] | None = None,
+        provider_options: Sequence[dict[Any, Any]] | None = None,
         *,
-        edition: str = "typed",
-        broadcast: str = "reject",
-        operators: str | Iterable[str] = DEFAULT,
-        backend: str = "python",
+        edition: EditionChoice = "typed",
+        broadcast: BroadcastChoice = "reject",
+        operators: OperatorsChoice = DEFAULT,
+        backend: BackendChoice = "python",
         conform: bool = False,
         waivers: Waivers = (),
         verify_proofs: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[RuntimeOptions],
     ) -> None:
         """Rewrite a model and start a session on it.
 
         Args:
-            model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`.
-            options: Session options; the settings that the backend needs are added.
+            path_or_bytes: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`.
+            sess_options: Session options; the settings that the backend needs are added. ONNX
+                Runtime does not log a run that fails, unless they have a `log_severity_level`:
+                the error says it.
+            providers: As for ONNX Runtime.
+            provider_options: As for ONNX Runtime.
             edition: As for `rewrite`.
             broadcast: As for `rewrite`.
             operators: As for `rewrite`.
@@ -71,7 +114,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             verify_proofs: Whether to repeat every run with the python backend, which also checks
                 proved rules. If the verdicts differ, `SonnxError` is raised. Has no effect if it
                 is that backend that enforces the model.
-            **kwargs: Further arguments of `onnxruntime.InferenceSession`, such as `providers`.
+            **kwargs: See `RuntimeOptions`.
 
         Raises:
             ModelRejected: The model violates the profile in every run.
@@ -90,15 +133,17 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             conform=conform,
         )
         with collector_paused():
-            enforced, weights = _enforce(model, choices, options)
+            enforced, weights = _enforce(path_or_bytes, choices, sess_options)
             proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()
+        self._description = _described(path_or_bytes, enforced)
         self._renamed = NOT_RENAMED
         # Nobody else has options that are made here, as long as no session has started.
-        self._has_given_options = options is not None
-        prepared = onnxruntime.SessionOptions() if options is None else options
+        self._has_given_options = sess_options is not None
+        prepared = onnxruntime.SessionOptions() if sess_options is None else sess_options
+        self._is_quiet = prepared.log_severity_level == _UNSET
         prepare(prepared, enforced.backend)
         self._weights, self._own_options = place(
-            weights, proto, prepared, shared=options is not None
+            weights, proto, prepared, shared=sess_options is not None
         )
         if self._own_options is not prepared:
             prepare(self._own_options, enforced.backend)
@@ -115,7 +160,14 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         kwargs["disabled_optimizers"] = disabled_optimizers(
             self._own_options, kwargs.get("disabled_optimizers") or ()
         )
-        self._start(enforced.model, lambda: start(self._content, self._own_options, **kwargs))
+        self._start(
+            enforced.model,
+            lambda: start(self._content, self._own_options, providers, provider_options, **kwargs),
+        )
+
+    def __repr__(self) -> str:
+        """Say which model it runs, and what of it is enforced, by which backend."""
+        return f"<sonnx_ort.{type(self).__name__}: {self._description}>"
 
     def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
         """Restart the session with other execution providers.
@@ -140,11 +192,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         added = AddedInitializers(self._own_options if self._has_given_options else None)
         added.require_none(self._replaceable)
         if self._reference is None:
-            with second_registration_explained(), violations_raised():
+            with LOG.errors_raised(), second_registration_explained(), violations_raised():
                 start()
             self._weights.require_unchanged()
             return
         with (
+            LOG.errors_raised(),
             second_registration_explained(),
             violations_raised(),
             recorded_optimization(self._own_options) as record,
@@ -160,7 +213,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
-        feeds = in_machine_order(input_feed)
+        feeds, run_options = in_machine_order(input_feed), self._without_log(run_options)
 
         def run(session: onnxruntime.InferenceSession) -> Any:
             return _Plain.run(session, output_names, feeds, run_options)
@@ -176,6 +229,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
+        run_options = self._without_log(run_options)
 
         def run(session: onnxruntime.InferenceSession) -> Any:
             return _Plain.run_with_ort_values(
@@ -202,6 +256,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 "cannot repeat the run; use run or run_with_ort_values"
             )
         require_bound(self.graph_inputs, iobinding)
+        run_options = self._without_log(run_options)
         # A binding belongs to one session, so the reference cannot repeat the run.
         self._translated(
             lambda session: _Plain.run_with_iobinding(session, iobinding, run_options),
@@ -222,6 +277,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
+        run_options = self._without_log(run_options)
         args = (run_options, feed_names, feeds, fetch_names, fetches, fetch_devices)
         given = dict(zip(feed_names, map(onnxruntime.OrtValue, feeds), strict=False))
         self._translated(
@@ -241,27 +297,36 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         On a violation, the callback gets the text of the `ContractViolation` as the error.
         """
-        feeds = in_machine_order(input_feed)
+        feeds, run_options = in_machine_order(input_feed), self._without_log(run_options)
+        raised = ExitStack()
 
         def translated(results: Any, data: Any, message: str) -> None:
-            found = violation_behind(message, self._renamed) if message else None
-            cause = self._compared_with_reference(
-                found, lambda other: other.run(output_names, feeds), message
-            )
+            with raised:
+                found = violation_behind(message, self._renamed) if message else None
+                cause = self._compared_with_reference(
+                    found, lambda other: other.run(output_names, feeds), message
+                )
             if cause is None:
                 wrong = what_is_wrong(self.graph_inputs, input_feed) if message else ""
                 callback(results, data, wrong or message)
             else:
                 callback([], data, str(cause))
 
-        with wrong_feeds_named(self.graph_inputs, input_feed):
+        with ExitStack() as refused, wrong_feeds_named(self.graph_inputs, input_feed):
+            raised.enter_context(LOG.errors_raised())
+            refused.enter_context(raised)
             super().run_async(output_names, feeds, translated, user_data, run_options)
+            refused.pop_all()  # the run has begun, and its callback ends it
 
     def _translated(self, run: Run, *, repeated: Run | None) -> Any:
         """Run in this session; raise the violation that caused ONNX Runtime's error.
 
         `repeated` does the same in another session, if that is possible.
         """
+        with LOG.errors_raised():
+            return self._raising(run, repeated)
+
+    def _raising(self, run: Run, repeated: Run | None) -> Any:
         if self._reference is None:
             with violations_raised():
                 return run(self)
@@ -289,6 +354,15 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             raise cause
         finally:
             del cause
+
+    def _without_log(self, run_options: Any) -> Any:
+        """Run options with which ONNX Runtime does not log what an error says, unless it is to."""
+        if not self._is_quiet:
+            return run_options
+        chosen = onnxruntime.RunOptions() if run_options is None else run_options
+        if chosen.log_severity_level == _UNSET:
+            chosen.log_severity_level = FATAL
+        return chosen
 
     def _compared_with_reference(
         self, found: BaseException | None, run: Run, message: str
@@ -323,6 +397,15 @@ class _Binding(onnxruntime.IOBinding):  # type: ignore[misc]
         """Bind an array in the machine's order, which is kept as long as the binding."""
         self._arrays[name] = in_machine_order(arr_on_cpu)
         super().bind_cpu_input(name, self._arrays[name])
+
+
+def _described(source: ModelSource, enforced: Enforced) -> str:
+    name = f"graph '{enforced.model.graph.name}'"
+    if isinstance(source, str | os.PathLike):
+        name = f"model '{os.fspath(source)}'"
+    return printable(
+        f"{name}, backend '{enforced.backend}', operators '{name_operators(enforced.operators)}'"
+    )
 
 
 def _enforce(

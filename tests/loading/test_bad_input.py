@@ -182,11 +182,3 @@ def test_unknown_element_type_of_an_initializer() -> None:
         "tensor 'w' has the element type 77, which this installation does not know; upgrade onnx "
         "and onnx-ir, or export the model again"
     )
-
-
-def test_argument_of_another_type() -> None:
-    with pytest.raises(TypeError) as caught:
-        sonnx_ort.rewrite(42)  # type: ignore[call-overload]
-    assert str(caught.value) == (
-        "a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, not int"
-    )
