@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import warnings
 from pathlib import Path
 from typing import Unpack, overload
 
@@ -10,6 +11,7 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.certificates.making import Certificate
+from sonnx_ort.custom_ops.compiled.library import KernelsError, kernels_library
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.making import (
@@ -43,6 +45,7 @@ from sonnx_ort.options import (
     choose_demands,
 )
 from sonnx_ort.pipeline import (
+    Enforced,
     apply,
     certified_if_asked_for,
     conformed_if_asked_for,
@@ -162,6 +165,8 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
             modified.
         **options: See `RewriteOptions`.
 
+    Warns of a model that this installation cannot run, for want of the compiled kernels.
+
     Returns:
         The rewritten model: an `onnx_ir.Model` if one was given, otherwise an `onnx.ModelProto`.
         External data of a model given as a path is loaded into it, as `onnx.load` does; that of a
@@ -177,6 +182,7 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
     choices = Choices.of(**options)
     with collector_paused():
         enforced = enforce(model, choices)
+        _warn_unless_runnable(enforced)
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
 
 
@@ -195,7 +201,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
 
     External data is not loaded. If the target is in the source's folder, both refer to the same
     data; otherwise the data is copied or linked beside the target. The target is written completely
-    or not at all; on an error nothing is overwritten.
+    or not at all; on an error nothing is overwritten. Warns as `rewrite` does.
 
     Args:
         source: The file of the model.
@@ -238,7 +244,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         examined = examine(load(model, choices), complete=record is not None)
         conformed = conformed_if_asked_for(examined)
         certified = certified_if_asked_for(conformed)
-        proto = apply(plan(certified)).to_proto()
+        enforced = apply(plan(certified))
+        proto = enforced.to_proto()
         content = require_serializable(proto)
         texts: list[tuple[Path, str]] = []
         made_certificate = None
@@ -267,7 +274,17 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             )
             texts.append((Path(record), cyclonedx(made)))
     write_model(proto, content, source, target, transfer, *texts)
+    _warn_unless_runnable(enforced)
     return made_certificate
+
+
+def _warn_unless_runnable(enforced: Enforced) -> None:
+    """Warn the caller of a public function of a model that others may run, but not this process."""
+    if enforced.backend is Backend.COMPILED:
+        try:
+            kernels_library()
+        except KernelsError as error:
+            warnings.warn(str(error), stacklevel=4)
 
 
 def _files(waivers: Waivers) -> tuple[Path, ...]:

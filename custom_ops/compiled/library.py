@@ -6,7 +6,6 @@ import hashlib
 import sys
 from pathlib import Path
 
-from sonnx_ort.custom_ops.compiled.table import table_digest
 from sonnx_ort.errors import SonnxError
 
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -19,6 +18,24 @@ _DIGEST = ".sha256"
 """How the name of the file ends that holds the digest of the library, beside it."""
 
 
+class KernelsError(SonnxError):
+    """This installation cannot run compiled kernels."""
+
+
+def require_kernels_built() -> None:
+    """Require that there is a library at all, which costs nothing.
+
+    Raises:
+        KernelsError: There is none.
+    """
+    if not LIBRARY.is_file():
+        raise KernelsError(
+            f"the compiled backend cannot run here, because its kernels are not there ('{LIBRARY}')"
+            ": install a C++17 compiler, such as g++ or clang++, and install sonnx_ort again, or "
+            "use another backend for the original model"
+        )
+
+
 def kernels_library() -> Path:
     """Find the library of the compiled kernels.
 
@@ -28,22 +45,21 @@ def kernels_library() -> Path:
     Java, `RegisterCustomOpLibrary` in C#, or `register_custom_ops_library` in Python.
 
     Raises:
-        SonnxError: It was not built, because there was no C++ compiler, or with other rules; or it
-            is not the file that was built.
+        KernelsError: It was not built, because there was no C++ compiler, or with other rules; or
+            it is not the file that was built.
     """
-    if not LIBRARY.is_file():
-        raise SonnxError(
-            f"the compiled kernels are not there ('{LIBRARY}'): install a C++17 compiler, such as "
-            "g++ or clang++, and install sonnx_ort again, or use another backend"
-        )
+    # Imported late: it needs the whole profile.
+    from sonnx_ort.custom_ops.compiled.table import table_digest  # noqa: PLC0415
+
+    require_kernels_built()
     digest = LIBRARY.with_suffix(_DIGEST)
     if not _is_intact(LIBRARY, digest, _state(LIBRARY), _state(digest)):
-        raise SonnxError(
+        raise KernelsError(
             f"the compiled kernels of '{LIBRARY}' are not those that the installation built, by "
             f"the digest in '{digest.name}'; install sonnx_ort again"
         )
     if _table_of(LIBRARY) != table_digest():
-        raise SonnxError(
+        raise KernelsError(
             f"the compiled kernels of '{LIBRARY}' were not made of the rules of this sonnx_ort; "
             "install sonnx_ort again"
         )

@@ -112,12 +112,17 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from sonnx_ort import __version__
+        from sonnx_ort import SonnxError, __version__
         from sonnx_ort.cli.settings_file import nearest
+        from sonnx_ort.custom_ops.compiled.library import require_kernels_built
 
         typer.echo(f"sonnx-ort {__version__}")
         if path := nearest(Path()):
             typer.echo(f"settings: {path}")
+        try:
+            require_kernels_built()
+        except SonnxError as error:
+            typer.echo(error)
         raise typer.Exit
 
 

@@ -12,7 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from sonnx_ort import models
-from sonnx_ort.cli.options import BackendOption, ExitStatus, examples, say, subcommand
+from sonnx_ort.cli.options import (
+    BackendOption,
+    ExitStatus,
+    errors_as_sentences,
+    examples,
+    say,
+    subcommand,
+)
 from sonnx_ort.cli.scenes import Played, play
 from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.demonstration import Row, demonstrate
@@ -49,7 +56,8 @@ def demo(
     ones.
     """
     if backend is Backend.COMPILED:
-        kernels_library()
+        with errors_as_sentences():
+            kernels_library()
     for number, played in enumerate(play(backend), start=1):
         say("\n".join([*_scene(number, played), ""]))
     rows = list(demonstrate(backend))

@@ -1,5 +1,6 @@
 """`sonnx-ort rewrite`: rewrites a model file so that the model enforces the profile."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -80,7 +81,12 @@ def rewrite(
     from sonnx_ort.api import rewrite_file
     from sonnx_ort.cli.batch import working_on
 
-    with errors_as_sentences(model, conformed=conform), working_on(str(model), quiet=quiet):
+    with (
+        errors_as_sentences(model, conformed=conform),
+        working_on(str(model), quiet=quiet),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
         certified = rewrite_file(
             model,
             output,
@@ -96,9 +102,13 @@ def rewrite(
             certificate=certificate,
             force=force,
         )
-    if not quiet:
+    if quiet:
+        for warning in caught:
+            say(f"sonnx-ort: {warning.message}", err=True)
+    else:
         written = (output, record, certificate)
         but = "" if waivers is None else f", except for the violations that '{waivers}' waives"
+        but += "".join(f", but {warning.message}" for warning in caught)
         say(f"{output}: written; it enforces the profile in every run{but}", *written)
         if record is not None:
             compared = f"`sonnx-ort verify {output} {record}` compares it"

@@ -18,6 +18,7 @@ import onnx
 import onnxruntime
 
 from sonnx_ort.comparing.random_operators import has_random_operators
+from sonnx_ort.custom_ops.compiled.library import KernelsError
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
@@ -155,6 +156,9 @@ class IsolatedRuns:
 
         Returns:
             The outputs, or why the run failed, including the death of the process.
+
+        Raises:
+            KernelsError: It needs compiled kernels, and this installation has none.
         """
         found: Outcome = self._done(_Job(model, folder, dict(feeds), settings, names))
         return found
@@ -181,9 +185,12 @@ class IsolatedRuns:
         process = self._started()
         try:
             _send(job, process.stdin)
-            return pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
+            done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
         except (EOFError, ConnectionError):
             return _death(self._end())
+        if isinstance(done, KernelsError):
+            raise done
+        return done
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -272,7 +279,7 @@ class _Session:
     random: bool
 
 
-def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes:
+def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes | KernelsError:
     try:
         with violations_raised():
             if job.feeds is None:
@@ -280,6 +287,8 @@ def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes:
             return _run(job, job.feeds, sessions.of(job))
     except ContractViolation as violation:
         return Failed(str(violation), violated=True)
+    except KernelsError as error:
+        return error
     except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument as error:
         # ONNX Runtime rejects inputs in this way, before any node.
         return Failed(_refused(error), at_a_node=_RUNNING in str(error))

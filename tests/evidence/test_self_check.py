@@ -203,7 +203,7 @@ def record_of(folder: Path) -> Distribution:
 @pytest.mark.parametrize(
     ("library", "outcome", "detail"),
     [
-        (None, Outcome.NOT_CHECKED, "the compiled kernels are not there"),
+        (None, Outcome.NOT_CHECKED, "because its kernels are not there"),
         (b"cut", Outcome.FAILED, "are not those that the installation built"),
     ],
     ids=["no library", "another library"],

@@ -10,6 +10,7 @@ from sonnx_ort.custom_ops.compiled import library
 from sonnx_ort.custom_ops.compiled.table import table, table_digest
 from support.child import run_python
 
+TABLE_DIGEST = "sonnx_ort.custom_ops.compiled.table.table_digest"
 TABLE = Path(__file__).resolve().parents[3] / "custom_ops/compiled/operators.inc"
 
 
@@ -22,8 +23,9 @@ def test_missing_library_is_named_with_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         library.kernels_library()
     assert str(caught.value) == (
-        f"the compiled kernels are not there ('{tmp_path / 'none.so'}'): install a C++17 compiler, "
-        "such as g++ or clang++, and install sonnx_ort again, or use another backend"
+        "the compiled backend cannot run here, because its kernels are not there "
+        f"('{tmp_path / 'none.so'}'): install a C++17 compiler, such as g++ or clang++, and "
+        "install sonnx_ort again, or use another backend for the original model"
     )
 
 
@@ -90,7 +92,7 @@ def test_library_that_is_damaged_later_is_refused(tmp_path, monkeypatch):
 
 
 def test_library_of_other_rules_is_refused(monkeypatch):
-    monkeypatch.setattr(library, "table_digest", lambda: "that of another profile")
+    monkeypatch.setattr(TABLE_DIGEST, lambda: "that of another profile")
     with pytest.raises(sonnx_ort.SonnxError, match="install sonnx_ort again"):
         sonnx_ort.register(backend="compiled")
 
