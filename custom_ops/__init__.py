@@ -3,7 +3,3 @@
 `arithmetic.py` has the computations, `kernel.py` makes kernels that never raise, and
 `registration.py` registers them with onnxruntime-extensions.
 """
-
-from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
-
-__all__ = ["DOMAIN", "DOMAIN_VERSION"]
