@@ -119,7 +119,7 @@ def enclose(
         import flint  # noqa: F401, PLC0415 - an optional dependency
     except ImportError as error:
         raise SonnxError(
-            "exact values need python-flint; install it with: pip install 'sonnx_ort[oracle]'"
+            "outputs cannot be enclosed without python-flint: pip install python-flint"
         ) from error
     values = _Values(model, limit)
     for initializer in model.graph.initializer:

@@ -17,6 +17,7 @@ from sonnx_ort.oracle.ball_node import are_balls, balls, is_float
 from sonnx_ort.oracle.balls import MOVED, followed
 from sonnx_ort.oracle.enclosed import enclosed_meaning, type_of_results
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
+from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
 from sonnx_ort.oracle.results import copied
 from sonnx_ort.profile.options import Edition
@@ -202,10 +203,9 @@ def _array(elements: Sequence[Any]) -> Array:
     """Elements of an element type, or balls if one of them is a ball."""
     if all(isinstance(each, np.generic) for each in elements):
         return np.array(elements, elements[0].dtype if elements else np.float32)
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
+    ball = ball_type()
     made = np.empty(len(elements), object)
-    made[:] = [arb(float(e)) if isinstance(e, np.generic) else e for e in elements]
+    made[:] = [ball(float(e)) if isinstance(e, np.generic) else e for e in elements]
     return made
 
 
@@ -219,8 +219,7 @@ def _is_single(result: Result) -> bool:
 
 def _balls(result: Result) -> Array:
     """A ball around all admitted results of each element."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
+    ball = ball_type()
     admitted = result.admitted
     if not isinstance(admitted, Enclosure):
         raise TypeError("only floats are enclosed")
@@ -228,5 +227,5 @@ def _balls(result: Result) -> Array:
         raise ValueError("every value is admitted")
     ends = zip(admitted.lowest.ravel(), admitted.highest.ravel(), strict=True)
     made = np.empty(admitted.lowest.size, object)
-    made[:] = [arb(float(low)).union(arb(float(high))) for low, high in ends]
+    made[:] = [ball(float(low)).union(ball(float(high))) for low, high in ends]
     return made.reshape(admitted.lowest.shape)

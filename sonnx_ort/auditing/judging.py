@@ -14,6 +14,7 @@ from sonnx_ort.auditing.verdicts import Element, NodeAudit, Sampling, Verdict
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError
+from sonnx_ort.oracle.intervals import WITHOUT_FLINT
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 
@@ -60,7 +61,7 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, ImportError):
-        return "its meaning needs python-flint; install sonnx_ort with the extra 'oracle'"
+        return WITHOUT_FLINT
     return str(error)
 
 

@@ -24,6 +24,7 @@ from sonnx_ort.oracle.ball_node import (
 )
 from sonnx_ort.oracle.elements import TYPES, Exact, encoded_elements
 from sonnx_ort.oracle.functions import exact_end
+from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.numbers import power_of_two
 from sonnx_ort.profile.element_type import ElementType, Family
 
@@ -93,8 +94,7 @@ def integers_or_balls(elements: Exact, dtype: npt.DTypeLike) -> Array:
 
 def _quantize(node: BallNode) -> tuple[Array, ...]:
     """QuantizeLinear: a ball around all integers that are possible."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
+    ball = ball_type()
     zeros = node.optional(2)
     if zeros is not None:
         dtype: np.dtype[Any] = node.known(2).dtype
@@ -114,7 +114,7 @@ def _quantize(node: BallNode) -> tuple[Array, ...]:
             lower, upper = int(limits.min), int(limits.max)
         else:
             lower, upper = (end(each, zero) for each in (quotient.lower(), quotient.upper()))
-        return arb(lower) if lower == upper else arb(lower).union(arb(upper))
+        return ball(lower) if lower == upper else ball(lower).union(ball(upper))
 
     zero = np.zeros((), object) if zeros is None else zeros
     scale, zero = (_along_axis(node, each) for each in (node.operand(1), zero))

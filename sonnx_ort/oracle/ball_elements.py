@@ -26,6 +26,7 @@ from sonnx_ort.oracle.ball_node import (
 )
 from sonnx_ort.oracle.enclosure import UNITS
 from sonnx_ort.oracle.functions import exact_end
+from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.numbers import BinaryFormat, floor_log2
 from sonnx_ort.oracle.recurrent import Kernel
 from sonnx_ort.profile.element_type import ElementType
@@ -119,9 +120,7 @@ def _even_power(x: "arb", exponent: "arb") -> "arb":
 
 
 def _power(node: BallNode, x: "arb", y: "arb | int") -> "arb":
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
-    exponent = arb(y)
+    exponent = ball_type()(y)
     whole = exponent.unique_fmpz() if exponent.is_exact() and exponent.is_integer() else None
     if whole is not None and (whole >= 0 or x != 0):
         even = _even_power(x, exponent - whole % _EVEN)
@@ -129,7 +128,7 @@ def _power(node: BallNode, x: "arb", y: "arb | int") -> "arb":
     elif x > 0:
         made = x**exponent
     elif x == 0 and exponent > 0:
-        made = arb(0)
+        made = exponent * 0
     else:
         raise NotFollowedError("the base of a power may be 0 or negative")
     return node.rounded(made, _roundings("Pow", node.binary))
@@ -178,17 +177,16 @@ def _unbounded(operator: str, compute: "Callable[[arb], arb]") -> Operation:
 
 def _tangent(node: BallNode, x: "arb") -> "arb":
     """Tanh, with the formula of its error evaluated on balls."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
+    ball = ball_type()
     made: arb = Kernel(None).activated("Tanh", x)
     if node.binary is None:
         return made
     distance = abs(x).min(_FAR)
     most = exact_end((2 * distance).upper())
     doublings = max(0, floor_log2(most) + 1) if most > 0 else 0
-    unit = arb(2) ** -node.binary.precision
+    unit = ball(2) ** -node.binary.precision
     bound = bound_of_tangent((-2 * distance).exp(), doublings, abs(made), unit)
-    return node.rounded(made + arb(0, bound.upper()))
+    return node.rounded(made + ball(0, bound.upper()))
 
 
 def _hard_sigmoid(node: BallNode) -> tuple[Array, ...]:
@@ -202,18 +200,17 @@ def _hard_sigmoid(node: BallNode) -> tuple[Array, ...]:
 
 def _gelu(node: BallNode) -> tuple[Array, ...]:
     """Gelu: x / 2 (1 + erf(x / sqrt 2)), or the approximation by a hyperbolic tangent."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
     node.unbounded("Gelu")
-    root = arb(2).sqrt()
+    ball = ball_type()
+    root = ball(2).sqrt()
     if str(node.attributes.get("approximate", "none")) == "tanh":
-        factor, cubic = (2 / arb.pi()).sqrt(), arb("0.044715")
+        factor, cubic = (2 / ball.pi()).sqrt(), ball("0.044715")
 
-        def curve(x: arb) -> arb:
+        def curve(x: "arb") -> "arb":
             return (factor * (x + cubic * x * x * x)).tanh()
     else:
 
-        def curve(x: arb) -> arb:
+        def curve(x: "arb") -> "arb":
             return (x / root).erf()
 
     return (mapped(lambda x: x / 2 * (1 + curve(x)), node.operand(0)),)

@@ -1,10 +1,11 @@
-"""A node whose floats are balls of Arb (python-flint, the extra `oracle`).
+"""A node whose floats are balls: those of Arb, or `intervals` without python-flint.
 
-A ball is a number and a radius: all reals that an element may be. Results of Arb contain the
+A ball is a number and a radius: all reals that an element may be. Results contain the
 results for all reals in the operands' balls. With a format, a ball also contains what roundings to
 it may give.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.elements import Exact
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
+from sonnx_ort.oracle.intervals import ball_of, ball_type, precision
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import BinaryFormat, Kind, power_of_two
 from sonnx_ort.oracle.results import tensor
@@ -34,10 +36,7 @@ class NotFollowedError(ValueError):
 
 def precisely() -> AbstractContextManager[None]:
     """The context in which balls are computed: all that rounds there is far below any format."""
-    import flint  # noqa: PLC0415 - an optional dependency
-
-    context: AbstractContextManager[None] = flint.ctx.workprec(_BITS)
-    return context
+    return precision(_BITS)
 
 
 def is_float(array: Array) -> bool:
@@ -56,14 +55,12 @@ def balls(array: Array) -> Exact:
     Raises:
         NotFollowedError: A float is NaN or infinite.
     """
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
     if are_balls(array):
         return array
     if is_float(array):
         require_finite(array)
         array = array.astype(np.float64)
-    return tensor((arb(each) for each in array.ravel().tolist()), array.shape)
+    return tensor(map(ball_type(), array.ravel().tolist()), array.shape)
 
 
 def require_finite(array: Array) -> None:
@@ -121,12 +118,10 @@ class BallNode(Node):
         Raises:
             NotFollowedError: It is not finite.
         """
-        from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
-
         factor = self.factor(name, default)
         if factor.kind is not Kind.FINITE:
             raise NotFollowedError(f"{name} is NaN or infinite")
-        return arb(fmpq(factor.value.numerator, factor.value.denominator))
+        return ball_of(factor.value)
 
     def rounded(
         self,
@@ -158,15 +153,14 @@ class BallNode(Node):
         self, magnitude: "arb", roundings: int, reach: "arb | int" = 0, amplified: "arb | int" = 1
     ) -> "arb":
         """The ball around zero of what roundings to the format add."""
-        from flint import arb  # noqa: PLC0415 - an optional dependency
-
+        ball = ball_type()
         if self.binary is None:
-            return arb(0)
+            return ball(0)
         relative, underflow, limit = _errors(self.binary, roundings)
         error = relative * magnitude + underflow * amplified
         if not (magnitude + error < limit and reach < limit):
             return anything()
-        return arb(0, error.upper())
+        return ball(0, error.upper())
 
     def unbounded(self, operator: str) -> None:
         """Raise an error with a format, because no bound of an operator's error is known.
@@ -180,22 +174,18 @@ class BallNode(Node):
 
 def anything() -> "arb":
     """The ball of all reals."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
-    return arb(0, arb("inf"))
+    return ball_type()(0, math.inf)
 
 
 @cache
 def _errors(binary: BinaryFormat, roundings: int) -> "tuple[arb, arb, arb]":
     """The relative error of roundings, that of underflows, and the limit of all magnitudes."""
-    from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
-
     bounds = (
         relative_error(roundings, binary),
         2 * roundings * half_a_subnormal(binary),
         power_of_two(binary.largest_exponent),
     )
-    relative, underflow, limit = (arb(fmpq(b.numerator, b.denominator)).upper() for b in bounds)
+    relative, underflow, limit = (ball_of(bound).upper() for bound in bounds)
     return relative, underflow, limit
 
 

@@ -5,7 +5,6 @@ their magnitudes, in any order, as `products` and `tensors` have it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import reduce
 from itertools import accumulate
 from math import prod
@@ -27,6 +26,7 @@ from sonnx_ort.oracle.ball_node import (
     mapped,
 )
 from sonnx_ort.oracle.elements import Exact
+from sonnx_ort.oracle.intervals import Interval, ball_of, ball_type
 from sonnx_ort.oracle.recurrent import lstm
 from sonnx_ort.oracle.results import Enclosed, tensor
 
@@ -39,6 +39,8 @@ _FROM_A_SUM = 4
 
 def product(a: Exact, b: Exact) -> Exact:
     """The product of two matrices of balls."""
+    if ball_type() is Interval:
+        return np.asarray(a @ b + Interval(), object)
     from flint import arb_mat  # noqa: PLC0415 - an optional dependency
 
     left, right = (arb_mat(each.shape[0], each.shape[1], each.ravel().tolist()) for each in (a, b))
@@ -167,9 +169,7 @@ def _larger(a: "arb", b: "arb") -> "arb":
 
 
 def _sum(line: "Iterable[arb]") -> "arb":
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
-    return sum(line, arb(0))
+    return sum(line, ball_type()(0))
 
 
 def _normalize_layers(node: BallNode) -> tuple[Array, ...]:
@@ -204,11 +204,10 @@ def _shares(node: BallNode, line: "Sequence[arb]") -> "list[arb]":
     In a format it is the largest element. Over the reals any number may stand in its place, and
     each exponential is taken apart from the others in its divisor: 1 by 1 plus the others by it.
     """
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
+    ball = ball_type()
     top = reduce(_larger, line)
     if node.binary is None:
-        weights = [(each - arb(top.mid())).exp() for each in line]
+        weights = [(each - ball(top.mid())).exp() for each in line]
         shares = [1 / (1 + others / w) for w, others in zip(weights, _others(weights), strict=True)]
     else:
         depths = [node.rounded((top - each).max(0), 2) for each in line]
@@ -217,14 +216,13 @@ def _shares(node: BallNode, line: "Sequence[arb]") -> "list[arb]":
         divisor = node.rounded(whole, len(line), reach=whole)
         shares = [node.rounded(weight / divisor, 4) for weight in weights]
     # A divisor that may be 0 leaves the share open.
-    return [share if share.is_finite() else arb(0).union(arb(1)) for share in shares]
+    return [share if share.is_finite() else ball(0).union(ball(1)) for share in shares]
 
 
 def _others(weights: "Sequence[arb]") -> "list[arb]":
     """For each element the sum of the others."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
-    before, behind = ([arb(0), *accumulate(ordered)] for ordered in (weights[:-1], weights[:0:-1]))
+    zero = ball_type()(0)
+    before, behind = ([zero, *accumulate(ordered)] for ordered in (weights[:-1], weights[:0:-1]))
     return [_sum(pair) for pair in zip(before, reversed(behind), strict=True)]
 
 
@@ -302,18 +300,14 @@ def _sum_of_squares(node: BallNode, line: Sequence[Any]) -> Any:
 
 def _lstm(node: BallNode) -> tuple[Array, ...]:
     """LSTM: what `recurrent` encloses; what is behind the end of a sequence is anything."""
-    from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
-
-    def ball(number: Fraction) -> "arb":
-        return arb(fmpq(number.numerator, number.denominator))
 
     def around(enclosed: Enclosed) -> "arb":
         if enclosed.ends is None:
             return anything()
         lower, upper = enclosed.ends
-        made = ball(lower - enclosed.error).union(ball(upper + enclosed.error))
+        made = ball_of(lower - enclosed.error).union(ball_of(upper + enclosed.error))
         # Another rounding is that of the bound.
-        return node.rounded(made, reach=ball(enclosed.reach))
+        return node.rounded(made, reach=ball_of(enclosed.reach))
 
     return tuple(
         tensor(map(around, each.elements.ravel()), each.elements.shape) for each in lstm(node)

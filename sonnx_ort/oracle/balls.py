@@ -1,4 +1,4 @@
-"""Operators on tensors of balls, which enclose reals (Arb of python-flint, the extra `oracle`).
+"""Operators on tensors of balls, which enclose reals: those of Arb, or `intervals` without it.
 
 `meaning` speaks of the results of one node, for operands that a run has computed. Balls go from
 node to node instead: they enclose what a whole graph means over the reals, or what implementations

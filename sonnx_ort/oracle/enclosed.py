@@ -1,8 +1,8 @@
 """The meaning of nodes by balls: where `meaning` has no operator, or operands are enclosed only.
 
 For operators without a document of the working group the documents are those of ONNX: exact
-results, and the roundings of a kernel that adds in any order. Requires python-flint, the extra
-`oracle`, for all operators but those that only move elements.
+results, and the roundings of a kernel that adds in any order. Functions that are not rational
+require python-flint, the extra `oracle`.
 """
 
 from collections.abc import Mapping, Sequence

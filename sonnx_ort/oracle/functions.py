@@ -1,6 +1,6 @@
 """Logarithms, powers and angles, enclosed by ball arithmetic.
 
-Requires python-flint, the extra `oracle`; nothing else in the package does.
+Requires python-flint, the extra `oracle`, as `recurrent` does; nothing else in the package does.
 
 A rational result is exact. An irrational one is represented by the midpoint of the two neighbouring
 256-bit numbers around it. Rounding this midpoint to a format gives the same as rounding the result
@@ -16,6 +16,7 @@ from fractions import Fraction
 from math import isqrt, trunc
 from typing import TYPE_CHECKING
 
+from sonnx_ort.oracle.intervals import Interval, ball_of, precision
 from sonnx_ort.oracle.numbers import (
     NAN,
     POSITIVE_INFINITY,
@@ -58,11 +59,9 @@ def closely(function: "Callable[[arb], arb]", x: Fraction) -> Ends:
 
     The value must not be zero.
     """
-    import flint  # noqa: PLC0415 - an optional dependency
-
     bits = _BITS + 64
     while True:
-        with flint.ctx.workprec(bits):
+        with precision(bits):
             found = _computed(function, x)
             # The accuracy is that of the radius, and the ends are two radii apart.
             if found.rel_accuracy_bits() >= _BITS + 2:
@@ -72,17 +71,13 @@ def closely(function: "Callable[[arb], arb]", x: Fraction) -> Ends:
 
 def enclosed(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> Ends:
     """Enclose what is computed of some numbers with this precision in bits."""
-    import flint  # noqa: PLC0415 - an optional dependency
-
-    with flint.ctx.workprec(bits):
+    with precision(bits):
         return _ends(_computed(compute, *numbers))
 
 
 def _computed(compute: "Callable[..., arb]", *numbers: Fraction) -> "arb":
     """The ball computed from the smallest balls around some numbers."""
-    from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
-
-    return compute(*(arb(fmpq(each.numerator, each.denominator)) for each in numbers))
+    return compute(*map(ball_of, numbers))
 
 
 def _ends(ball: "arb") -> Ends:
@@ -90,7 +85,9 @@ def _ends(ball: "arb") -> Ends:
 
 
 def exact_end(end: "arb") -> Fraction:
-    """The end of a ball, which is a dyadic number."""
+    """The end of a ball, which is a dyadic number of Arb, or any rational."""
+    if isinstance(end, Interval):
+        return Fraction(end.low)
     significand, exponent = end.man_exp()
     return Fraction(*scaled(int(significand), 1, int(exponent)))
 
@@ -182,17 +179,19 @@ def _power(x: Fraction, y: Fraction) -> Fraction:
     """A positive number to a nonzero power."""
     if x == 1:
         return x
+    exact = _rational_power(x, y)
+    if exact is not None:
+        return exact
     ends = [end * y for end in logarithm(x, _BITS)]
     if min(ends) > _BEYOND:
         return power_of_two(_BEYOND)
     if max(ends) < -_BEYOND:
         return power_of_two(-_BEYOND)
-    exact = _rational_power(x, y)
-    return between_neighbours(lambda bits: power(x, y, bits)) if exact is None else exact
+    return between_neighbours(lambda bits: power(x, y, bits))
 
 
 def _rational_power(x: Fraction, y: Fraction) -> Fraction | None:
-    """The power of two dyadic numbers if it has at most 256 bits; otherwise None.
+    """The power of two dyadic numbers if it has few bits and is not `_BEYOND`; otherwise None.
 
     A dyadic number to a power n / 2^k, n odd, is rational only if it has a 2^k-th root.
     """
@@ -204,7 +203,7 @@ def _rational_power(x: Fraction, y: Fraction) -> Fraction | None:
     exponent = floor_log2(x) - _odd_part(x).bit_length() + 1
     odd, times = _odd_part(x), y.numerator
     if odd == 1:
-        return power_of_two(exponent * times)
+        return power_of_two(exponent * times) if abs(exponent * times) <= _BEYOND else None
     # A negative power of an odd number greater than 1 is not dyadic.
     if times < 0 or odd.bit_length() * times > 2 * _BITS:
         return None
