@@ -2,8 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
@@ -14,6 +15,7 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import Comparison, compare
+from sonnx_ort.comparing.inputs import Sizes
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
@@ -86,6 +88,8 @@ class ConformOptions(TypedDict, total=False):
             other bits.
         inputs: Inputs of these runs, by name; the others are random, as for `sonnx-ort diff`.
         seed: The seed of the random inputs; 0 by default.
+        sizes: The sizes of their open dimensions, by name; others are chosen.
+        input_shapes: The shapes of random inputs, by name.
     """
 
     edition: EditionChoice
@@ -97,6 +101,8 @@ class ConformOptions(TypedDict, total=False):
     verify: bool
     inputs: Mapping[str, npt.NDArray[Any]]
     seed: int
+    sizes: Mapping[str, int]
+    input_shapes: Mapping[str, Sequence[int]]
 
 
 # Its order matters: protocol buffers have an untyped base, so they pass for anything.
@@ -205,11 +211,16 @@ def _conform(  # noqa: PLR0913 - one for each option
     verify: bool = False,
     inputs: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
     seed: int = 0,
+    sizes: Mapping[str, int] = MappingProxyType({}),
+    input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> _Result:
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
     selection = Selection(selected_rules(select, ignore), unsafe)
     result = _changed(source, choices, selection)
-    return _verified(result, source, choices, selection, inputs, seed) if verify else result
+    if not verify:
+        return result
+    compared = partial(compare, given=inputs, seed=seed, sizes=Sizes(sizes, input_shapes))
+    return _verified(result, source, choices, selection, compared)
 
 
 def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Result:
@@ -227,19 +238,18 @@ def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Resu
     return _Result(changed, graph, examined.examination.report)
 
 
-def _verified(  # noqa: PLR0913, PLR0917 - what was made, how, and what to run it with
+def _verified(
     result: _Result,
     source: ReadModel,
     choices: Choices,
     selection: Selection,
-    inputs: Mapping[str, npt.NDArray[Any]],
-    seed: int,
+    compared: Callable[[ReadModel, ReadModel], Comparison],
 ) -> _Result:
     """Leave out changes until every value has the bits that it has in the original."""
     left_out: list[Made] = []
     while result.graph.made:
         made = replace(source, proto=result.changed.to_proto())
-        comparison = compare(source, made, inputs, seed=seed)
+        comparison = compared(source, made)
         if comparison.stops[0] is not None:
             raise SonnxError(
                 "the changes cannot be verified: the original model fails at "

@@ -3,9 +3,11 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -20,7 +22,7 @@ from sonnx_ort.auditing.given_values import GivenValues, SavedValues
 from sonnx_ort.auditing.judging import judge
 from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
-from sonnx_ort.comparing.difference import complete
+from sonnx_ort.comparing.inputs import Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, LevelChoice, Settings
 from sonnx_ort.comparing.random_operators import seed_random_operators, unseeded
 from sonnx_ort.comparing.trace import in_words
@@ -32,6 +34,7 @@ from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
 from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
 from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice, choose
+from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 
 CPU = ("CPUExecutionProvider",)
 
@@ -48,6 +51,9 @@ class Audit:
         source: What computed the values, as text.
         inputs: The SHA-256 of the elements of each input, in row-major order.
         seed: The seed of the inputs that were not given; None if all were.
+        random: The dtypes and shapes of these inputs.
+        open_sizes: The sizes of theirs that were chosen, by name or axis.
+        note: A sentence on these sizes; empty if there are none.
         not_run: The nodes in bodies that the run did not reach.
         unlike: The outputs for which the observed run gave other bits than the run itself.
         outputs: Where the exact results over the reals lie, if that was asked for.
@@ -60,6 +66,9 @@ class Audit:
     source: str
     inputs: Mapping[str, str]
     seed: int | None = None
+    random: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    open_sizes: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
     not_run: int = 0
     unlike: tuple[str, ...] = ()
     outputs: tuple[EnclosedOutput, ...] = ()
@@ -98,6 +107,8 @@ def audit(  # noqa: PLR0913 - one for each choice
     samples: int | None = 100,
     exhaustive: bool = False,
     enclose_outputs: bool = False,
+    sizes: Mapping[str, int] = MappingProxyType({}),
+    input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> Audit:
     """Run a model once, and hold every node to what its operator means.
 
@@ -126,48 +137,70 @@ def audit(  # noqa: PLR0913 - one for each choice
         exhaustive: Whether all elements are audited, and all steps of loops.
         enclose_outputs: Whether to follow the exact values over the reals from the inputs to the
             outputs, for models of up to ten million operations.
+        sizes: The sizes of open dimensions of random inputs, by their names in the model. Others
+            are chosen so that the model runs.
+        input_shapes: The shapes of random inputs, by name.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
         SonnxError: An option is unknown, the model does not run, an input or a value is missing or
-            has a wrong type or shape, or the model is too large to enclose its outputs.
+            has a wrong type or shape, a size contradicts the model, or the model is too large to
+            enclose its outputs.
     """
     demands = choose_demands(edition, broadcast, operators)
     if samples is not None and samples < 1:
         raise SonnxError(f"samples={samples} is too few; choose 1 or more, or exhaustive=True")
     sampling = Sampling(seed, None if exhaustive else samples)
-    whole = _without_functions(read(model))
+    source = read(model)
+    whole = _without_functions(source)
     seeded = () if values is not None else tuple(map(in_words, unseeded(whole)))
     seed_random_operators(whole)
     with IsolatedRuns() as runs:
-        given = dict(feeds or {})
+        given = as_tensors(graph_inputs(whole), feeds or {})
         graph: Observation
+        made = Inputs({})
         if values is None:
-            inputs = complete(whole, given, seed)
+            made = complete(source, given, runs, seed=seed, sizes=Sizes(sizes, input_shapes))
             chosen = _available(providers)
             settings = Settings(choose(Level, "level", level), chosen, _is_native(whole))
-            graph = ObservedGraph(whole, inputs, settings, runs)
-            source = _source(settings)
+            graph = ObservedGraph(whole, made.arrays, settings, runs)
+            computed_by = _source(settings)
         else:
+            if sizes or input_shapes:
+                raise SonnxError("sizes and input shapes are for random inputs; values has none")
             graph = GivenValues(whole, Path(values), given, runs)
-            source = f"the files in '{values}'"
-        random = values is None and set(graph.feeds) > set(given)
+            computed_by = f"the files in '{values}'"
         saved = None if save_values is None else SavedValues(whole, Path(save_values))
         auditor = _Auditor(demands, sampling, saved)
-        auditor.audit(graph)
+        with _sizes_named(made):
+            auditor.audit(graph)
         enclosed = enclose(whole, graph.feeds, _arrays(graph)) if enclose_outputs else ()
     return Audit(
         tuple(auditor.nodes.values()),
         demands,
         sampling,
-        source,
+        computed_by,
         {name: _digest(array) for name, array in graph.feeds.items()},
-        seed if random else None,
+        seed if made.random else None,
+        {name: _type_and_shape(made.arrays[name]) for name in made.random},
+        made.chosen,
+        made.note,
         len(nodes_within(whole.graph.node)) - len(auditor.nodes),
         graph.unlike,
         enclosed,
         seeded,
     )
+
+
+@contextmanager
+def _sizes_named(made: Inputs) -> Iterator[None]:
+    """Say of a run that fails which sizes were chosen for it."""
+    try:
+        yield
+    except SonnxError as error:
+        if made.able:
+            raise
+        raise SonnxError(f"{error}; {made.note}") from error
 
 
 def _available(providers: Iterable[str]) -> tuple[str, ...]:
@@ -180,6 +213,10 @@ def _available(providers: Iterable[str]) -> tuple[str, ...]:
                 f"{', '.join(known)}"
             )
     return chosen
+
+
+def _type_and_shape(array: Array) -> tuple[str, tuple[int, ...]]:
+    return str(array.dtype), tuple(array.shape)
 
 
 def _digest(array: Array) -> str:

@@ -12,16 +12,18 @@ from sonnx_ort.cli.options import (
     BroadcastOption,
     EditionOption,
     ExitStatus,
+    InputShapesOption,
     ModelArgument,
     OperatorsOption,
     OutputOption,
     QuietOption,
     RecordOption,
+    SizesOption,
     errors_as_sentences,
     examples,
     subcommand,
 )
-from sonnx_ort.cli.run import feed_files, read_feeds
+from sonnx_ort.cli.run import feed_files, read_feeds, read_sizes
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.comparing.isolated_run import Level
 from sonnx_ort.evidence.making import check_place_of_record, record_check
@@ -46,6 +48,7 @@ app = subcommand()
     cls=CommandWithSettings,
     epilog=examples(
         "sonnx-ort audit model.onnx --input x=x.npy",
+        "sonnx-ort audit model.onnx --input-shape x=1,3,48,320",
         "sonnx-ort audit model.onnx --level all --exhaustive",
         "sonnx-ort audit model.onnx --values values/",
         "sonnx-ort audit model.onnx --enclose --format html -o audit.html",
@@ -57,6 +60,8 @@ def audit(
         list[str] | None,
         typer.Option("--input", metavar="NAME=FILE.npy", help="An input; the others are random."),
     ] = None,
+    sizes: SizesOption = None,
+    input_shapes: InputShapesOption = None,
     values: Annotated[
         Path | None,
         typer.Option(
@@ -115,6 +120,7 @@ def audit(
             refuse_inputs(Path(output), [model, *feed_files(feeds or []).values()])
         if record is not None:
             check_place_of_record(record, read(model).proto, model)
+        chosen = read_sizes(sizes or [], input_shapes or [])
         made = audit_model(
             model,
             read_feeds(feeds or []),
@@ -128,6 +134,8 @@ def audit(
             seed=seed,
             samples=samples,
             exhaustive=exhaustive,
+            sizes=chosen.named,
+            input_shapes=chosen.shapes,
             enclose_outputs=enclose,
         )
         if record is not None:

@@ -11,9 +11,12 @@ from sonnx_ort.cli.options import (
     EditionOption,
     ExitStatus,
     ForceOption,
+    InputShapesOption,
     ModelArgument,
     OperatorsOption,
     QuietOption,
+    SeedOption,
+    SizesOption,
     errors_as_sentences,
     examples,
     say,
@@ -63,7 +66,9 @@ def conform(
             help="An input for --verify; the other inputs are random.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the random inputs.")] = 0,
+    sizes: SizesOption = None,
+    input_shapes: InputShapesOption = None,
+    seed: SeedOption = 0,
     select: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +97,7 @@ def conform(
     Exit status 0: no violation remains; 1: some remain; 2: unusable input.
     """
     from sonnx_ort.cli.batch import working_on
-    from sonnx_ort.cli.run import feed_files, read_feeds
+    from sonnx_ort.cli.run import feed_files, read_feeds, read_sizes
     from sonnx_ort.conformity import ConformOptions, conform_file
     from sonnx_ort.conformity import conform as conform_model
     from sonnx_ort.reporting.conformity_report import conformity_report
@@ -101,6 +106,7 @@ def conform(
     with errors_as_sentences(), working_on(str(model), quiet=quiet):
         if (output is None) is not diff:
             raise SonnxError("give either -o FILE or --diff")
+        chosen = read_sizes(sizes or [], input_shapes or [])
         options = ConformOptions(
             edition=edition,
             broadcast=broadcast,
@@ -111,6 +117,8 @@ def conform(
             verify=verify,
             inputs=read_feeds(feeds or []),
             seed=seed,
+            sizes=chosen.named,
+            input_shapes=chosen.shapes,
         )
         if output is None:
             conformed = conform_model(model, **options)

@@ -6,7 +6,10 @@ import typer
 
 from sonnx_ort.cli.options import (
     ExitStatus,
+    InputShapesOption,
     QuietOption,
+    SeedOption,
+    SizesOption,
     errors_as_sentences,
     examples,
     say,
@@ -21,6 +24,7 @@ app = subcommand()
         "sonnx-ort diff model.onnx enforced.onnx",
         "sonnx-ort diff model.onnx enforced.onnx --seed 7 --all",
         "sonnx-ort diff model.onnx enforced.onnx --input x=x.npy --input y=y.npy",
+        "sonnx-ort diff model.onnx enforced.onnx --size n=320",
     )
 )
 def diff(
@@ -32,7 +36,9 @@ def diff(
             "--input", metavar="NAME=FILE.npy", help="An input; the other inputs are random."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the random inputs.")] = 0,
+    sizes: SizesOption = None,
+    input_shapes: InputShapesOption = None,
+    seed: SeedOption = 0,
     every: Annotated[
         bool, typer.Option("--all", help="List every value of A, node by node.")
     ] = False,
@@ -44,15 +50,15 @@ def diff(
 
     Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
     """
-    from sonnx_ort.cli.run import read_feeds
+    from sonnx_ort.cli.run import read_feeds, read_sizes
     from sonnx_ort.comparing.difference import compare
     from sonnx_ort.reporting.difference_report import difference_report
 
     with errors_as_sentences():
         given = read_feeds(feeds or [])
-        comparison = compare(first, second, given, seed=seed)
+        chosen = read_sizes(sizes or [], input_shapes or [])
+        comparison = compare(first, second, given, seed=seed, sizes=chosen)
     if not quiet:
-        names = (first, second)
-        say(difference_report(comparison, names, given=given, seed=seed, every=every))
+        say(difference_report(comparison, (first, second), every=every))
     if not comparison.equal:
         raise typer.Exit(ExitStatus.VIOLATED)

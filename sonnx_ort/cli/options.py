@@ -132,6 +132,23 @@ WaiversOption = Annotated[
         help="A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
     ),
 ]
+SizesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size",
+        metavar="NAME=N",
+        help="The size of an open dimension of random inputs, by its name; repeat for each.",
+    ),
+]
+InputShapesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input-shape",
+        metavar="NAME=N,N,...",
+        help="The shape of a random input, such as x=1,3,48,320; repeat for each.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="The seed of the random inputs.")]
 OutputOption = Annotated[
     str,
     typer.Option(

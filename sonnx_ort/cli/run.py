@@ -1,6 +1,7 @@
 """`sonnx-ort run`: runs a model on inputs from files, enforced."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,12 @@ from sonnx_ort.cli.options import (
     BroadcastOption,
     ConformOption,
     EditionOption,
+    InputShapesOption,
     ModelArgument,
     OperatorsOption,
     QuietOption,
+    SeedOption,
+    SizesOption,
     WaiversOption,
     errors_as_sentences,
     examples,
@@ -22,12 +26,14 @@ from sonnx_ort.cli.options import (
     subcommand,
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
+from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
+from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import external_locations, refuse_inputs
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.runtime.feeds import as_declared, what_is_wrong
+from sonnx_ort.runtime.feeds import as_declared
 from sonnx_ort.runtime.ort_values import run_on_values
 from sonnx_ort.runtime.session import InferenceSession
 from sonnx_ort.runtime.session_options import FATAL
@@ -36,23 +42,37 @@ from sonnx_ort.value_files import Value, file_names, place_of, read_value, write
 Values = dict[str, Value]
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run.
+
+    Attributes:
+        inputs: Its inputs.
+        outputs: Its outputs by name.
+    """
+
+    inputs: Inputs
+    outputs: Values
+
+
 def run_once(
     model: Path,
     feeds: Sequence[str],
     *,
+    seed: int = 0,
+    sizes: Sizes = UNSAID,
     verify_proofs: bool = False,
     **choices: Any,
-) -> Values:
-    """Run a model once on inputs from files.
+) -> Ran:
+    """Run a model once, on inputs from files and random ones.
 
     Args:
         model: The model's file.
-        feeds: One `NAME=FILE.npy` for each input; `.npz` for a sequence or a map.
+        feeds: `NAME=FILE.npy` for inputs; `.npz` for a sequence or a map. The others are random.
+        seed: The seed of the random inputs.
+        sizes: Their sizes, where the model leaves them open.
         verify_proofs: As for `InferenceSession`.
         **choices: As for `InferenceSession`.
-
-    Returns:
-        The outputs by name.
 
     Raises:
         SonnxError: The model or an input cannot be used, or the profile is violated; the subclass
@@ -65,9 +85,10 @@ def run_once(
     try:
         session = InferenceSession(model, options, verify_proofs=verify_proofs, **choices)
         tensors = as_declared(session.graph_inputs, tensors)
-        _require_feeds(session, tensors)
+        with IsolatedRuns() as runs:
+            inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes)
         names = [output.name for output in session.get_outputs()]
-        return run_on_values(session, names, tensors)
+        return Ran(inputs, run_on_values(session, names, inputs.arrays))
     except SonnxError:
         raise
     except Exception as error:
@@ -81,6 +102,37 @@ def read_feeds(feeds: Sequence[str]) -> dict[str, Any]:
         SonnxError: One has another form or is repeated, or its file has no value.
     """
     return {name: read_value(path) for name, path in feed_files(feeds).items()}
+
+
+def read_sizes(sizes: Sequence[str], shapes: Sequence[str]) -> Sizes:
+    """Sizes by name, given as `NAME=N`, and shapes of inputs, given as `NAME=N,N`.
+
+    Raises:
+        SonnxError: One has another form or is repeated.
+    """
+    named = _integers("--size", sizes, "NAME=N")
+    given = _integers("--input-shape", shapes, "NAME=N,N, such as x=1,3,48,320")
+    for name, numbers in named.items():
+        if len(numbers) > 1:
+            said = ",".join(map(str, numbers))
+            raise SonnxError(f"--size {name}={said}: the form is NAME=N")
+    return Sizes({name: numbers[0] for name, numbers in named.items()}, given)
+
+
+def _integers(option: str, given: Sequence[str], form: str) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for each in given:
+        name, _, numbers = each.rpartition("=")
+        try:
+            made = tuple(map(int, numbers.split(",")))
+        except ValueError:
+            made = ()
+        if not (name and made):
+            raise SonnxError(f"{option} {each}: the form is {form}")
+        if name in found:
+            raise SonnxError(f"{option} {each}: '{name}' is given twice")
+        found[name] = made
+    return found
 
 
 def feed_files(feeds: Sequence[str]) -> dict[str, Path]:
@@ -133,6 +185,7 @@ app = subcommand()
     cls=CommandWithSettings,
     epilog=examples(
         "sonnx-ort run model.onnx --input x=x.npy --input y=y.npy",
+        "sonnx-ort run model.onnx --size n=320 --seed 7",
         "sonnx-ort run model.onnx --input x=x.npy --output-dir outputs --quiet",
         "sonnx-ort run model.onnx --input x=x.npy --backend native --verify-proofs",
     ),
@@ -142,9 +195,14 @@ def run(
     feeds: Annotated[
         list[str] | None,
         typer.Option(
-            "--input", metavar="NAME=FILE.npy", help="An input; repeat the option for each."
+            "--input",
+            metavar="NAME=FILE.npy",
+            help="An input; repeat the option for each. The others are random.",
         ),
     ] = None,
+    sizes: SizesOption = None,
+    input_shapes: InputShapesOption = None,
+    seed: SeedOption = 0,
     output_dir: Annotated[
         Path | None,
         typer.Option(
@@ -168,14 +226,19 @@ def run(
     quiet: QuietOption = False,
     _show: ShowSettingsOption = False,
 ) -> None:
-    """Run a model once with the profile enforced, and show its outputs."""
+    """Run a model once with the profile enforced, and show its outputs.
+
+    Inputs that are not given are random.
+    """
     from sonnx_ort.cli.run import run_once, save_outputs
-    from sonnx_ort.reporting.values import describe_value
+    from sonnx_ort.reporting.values import describe_value, described_inputs
 
     with errors_as_sentences(model, conformed=conform):
-        outputs = run_once(
+        ran = run_once(
             model,
             feeds or [],
+            seed=seed,
+            sizes=read_sizes(sizes or [], input_shapes or []),
             verify_proofs=verify_proofs,
             edition=edition,
             broadcast=broadcast,
@@ -184,17 +247,14 @@ def run(
             conform=conform,
             waivers=waivers or (),
         )
-        lines = [line for name in outputs for line in describe_value(name, outputs[name])]
+        lines = [*described_inputs(ran.inputs)] if ran.inputs.random else []
+        for name, value in ran.outputs.items():
+            lines += describe_value(name, value)
         if output_dir is not None:
             inputs = _files_read(model, feeds or [], waivers)
-            lines += [f"written: {path}" for path in save_outputs(outputs, output_dir, inputs)]
+            lines += [f"written: {path}" for path in save_outputs(ran.outputs, output_dir, inputs)]
     if not quiet:
         say("\n".join(lines))
-
-
-def _require_feeds(session: InferenceSession, tensors: Mapping[str, object]) -> None:
-    if wrong := what_is_wrong(session.graph_inputs, tensors):
-        raise SonnxError(*wrong.splitlines())
 
 
 def _files_read(model: Path, feeds: Sequence[str], waivers: Path | None) -> list[Path]:

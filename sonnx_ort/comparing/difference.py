@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
-from onnx import helper
 
+from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns
 from sonnx_ort.comparing.random_operators import unseeded
 from sonnx_ort.comparing.trace import Stop, Trace, count_inner_nodes, in_words, trace
@@ -17,57 +16,6 @@ from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
-
-OPEN_SIZE = 3
-"""The size of every open axis of an input."""
-
-_LARGEST = 9
-"""Random integers have at most this absolute value, so that zeros and ones are likely."""
-
-
-def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> dict[str, Array]:
-    """Find an array for each input of a model.
-
-    Inputs that are not given are random, by the seed.
-
-    Raises:
-        SonnxError: A given array does not fit the model, or none can be generated for an input.
-    """
-    declared = graph_inputs(model)
-    given = as_tensors(declared, given)
-    generator = np.random.default_rng(seed)
-    feeds = {
-        value.name: given[value.name] if value.name in given else _random(value, generator)
-        for value, each in zip(model.graph.input, declared, strict=True)
-        if value.name in given or each.required
-    }
-    if wrong := what_is_wrong(declared, {**given, **feeds}):
-        raise SonnxError(*wrong.splitlines())
-    return {name: array for name, array in feeds.items() if array is not None}
-
-
-def _random(value: onnx.ValueInfoProto, generator: np.random.Generator) -> Array:
-    declared = value.type.tensor_type
-    if not value.type.HasField("tensor_type") or not declared.HasField("shape"):
-        raise SonnxError(f"the input '{value.name}' has no declared shape; give it with inputs=")
-    # A negative size means an unknown one.
-    sizes = (d.dim_value if d.HasField("dim_value") else -1 for d in declared.shape.dim)
-    shape = [size if size >= 0 else OPEN_SIZE for size in sizes]
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(declared.elem_type))
-    if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
-        return np.asarray(generator.uniform(-1, 1, shape)).astype(dtype)
-    match dtype.kind:
-        case "b":
-            return np.asarray(generator.integers(0, 1, shape, endpoint=True)).astype(dtype)
-        case "i" | "u":
-            least = 0 if dtype.kind == "u" else -_LARGEST
-            return np.asarray(generator.integers(least, _LARGEST, shape, endpoint=True)).astype(
-                dtype
-            )
-        case _:
-            raise SonnxError(
-                f"no random tensor can be made for the input '{value.name}'; give it with inputs="
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +51,7 @@ class Comparison:
     """The runs of two models on the same inputs.
 
     Attributes:
-        inputs: The inputs of both.
+        inputs: The inputs of both, and where they come from.
         nodes: The nodes of the first model as text, by the values that they compute, in its order.
         same: The names of the values with the same bits in both, in the order of the first model;
             all NaNs count as equal.
@@ -119,7 +67,7 @@ class Comparison:
             their results have the same name.
     """
 
-    inputs: Mapping[str, Array]
+    inputs: Inputs
     nodes: Mapping[str, str]
     same: tuple[str, ...]
     mismatches: tuple[Mismatch, ...]
@@ -143,6 +91,7 @@ def compare(
     given: Mapping[str, Array],
     *,
     seed: int = 0,
+    sizes: Sizes = UNSAID,
 ) -> Comparison:
     """Run two models on the same inputs, and compare every value with the same name.
 
@@ -155,6 +104,7 @@ def compare(
         second: Another model with the same inputs.
         given: Inputs by name; the others are random.
         seed: The seed of the random inputs.
+        sizes: Their sizes, where the first model leaves them open.
 
     Raises:
         SonnxError: A model cannot be used, or their inputs differ.
@@ -163,15 +113,16 @@ def compare(
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
-    feeds = complete(one.proto, given, seed)
-    if wrong := what_is_wrong(graph_inputs(other.proto), feeds):
-        raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
+    arrays = as_tensors(graph_inputs(one.proto), given)
     with IsolatedRuns() as runs:
-        traces = trace(one, feeds, runs), trace(other, feeds, runs)
+        inputs = complete(one, arrays, runs, seed=seed, sizes=sizes)
+        if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
+            raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
+        traces = trace(one, inputs.arrays, runs), trace(other, inputs.arrays, runs)
     mismatches, same, incomparable = _compared(*traces)
     both = len(mismatches) + len(same) + len(incomparable)
     return Comparison(
-        feeds,
+        inputs,
         traces[0].nodes,
         same,
         mismatches,

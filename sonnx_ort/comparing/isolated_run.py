@@ -24,7 +24,7 @@ from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
-from sonnx_ort.runtime.ort_values import to_array, to_ort_value
+from sonnx_ort.runtime.ort_values import run_on_values, to_array, to_ort_value
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, temporary_folder
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
@@ -308,6 +308,32 @@ def _optimized(job: _Job) -> bytes:
         options.optimized_model_filepath = str(path)
         _start(job, options)
         return path.read_bytes()
+
+
+def profile_of(model: bytes, folder: Path | None, feeds: Mapping[str, Any], place: Path) -> Path:
+    """Run a model here, as `IsolatedRuns` does elsewhere, and write ONNX Runtime's profile of it.
+
+    Args:
+        model: The model.
+        folder: That of its external data; None if it has none.
+        feeds: Its inputs, of any types.
+        place: The folder for the profile.
+
+    Returns:
+        The file of the profile.
+
+    Raises:
+        Exception: The model does not run.
+    """
+    job = _Job(model, folder, None, UNOPTIMIZED)
+    options = _options(job)
+    options.enable_profiling = True
+    options.profile_file_prefix = str(place / "profile")
+    session = _start(job, options).session
+    names = [output.name for output in session.get_outputs()]
+    with violations_raised():
+        run_on_values(session, names, feeds)
+    return Path(session.end_profiling())
 
 
 def _options(job: _Job) -> onnxruntime.SessionOptions:

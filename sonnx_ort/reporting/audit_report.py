@@ -173,11 +173,15 @@ def facts_of(audit: Audit) -> dict[str, str]:
         if sampling.samples is None
         else f"at most {sampling.samples} a result, seed {sampling.seed}; --exhaustive takes all"
     )
-    inputs = "" if audit.seed is None else f"; random inputs, seed {audit.seed}"
     facts = {
         "audited": f"{audited:,} of {elements:,} elements ({choice})",
-        "run": f"{audit.source}{inputs}",
+        "run": audit.source,
     }
+    for name, (dtype, shape) in audit.random.items():
+        facts[f"input {name}"] = f"{dtype} {shape} (random, seed {audit.seed})"
+    if audit.note:
+        head, _, sizes = audit.note.partition(": ")
+        facts[head] = sizes
     if audit.seeded:
         facts["random operators without a seed drew as with one"] = ", ".join(audit.seeded)
     if audit.unlike:
@@ -201,6 +205,11 @@ def audit_document(audit: Audit) -> dict[str, object]:
         "samples": audit.sampling.samples,
         "seed": audit.sampling.seed,
         "random_inputs": audit.seed is not None,
+        "random": {
+            name: {"dtype": dtype, "shape": list(shape)}
+            for name, (dtype, shape) in audit.random.items()
+        },
+        "open_sizes": dict(audit.open_sizes),
         "counts": {str(verdict): count for verdict, count in audit.counts.items()},
         "not_run": audit.not_run,
         "unlike": list(audit.unlike),

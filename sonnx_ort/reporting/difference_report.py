@@ -1,6 +1,6 @@
 """Tensors and differences as text."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from sonnx_ort.comparing.difference import Comparison, Mismatch
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.printable import printable
 from sonnx_ort.reporting.terminal import fitted
-from sonnx_ort.reporting.values import describe_tensor
+from sonnx_ort.reporting.values import described_inputs
 
 _LETTERS = ("A", "B")
 
@@ -18,19 +18,14 @@ def difference_report(
     comparison: Comparison,
     names: tuple[str, str],
     *,
-    given: Collection[str],
-    seed: int,
     every: bool = False,
 ) -> str:
     """The text of a comparison: its inputs, the first difference, and where a run ended early.
 
-    `given` has the names of the inputs that were not random. With `every`, each value of the first
-    model is listed.
+    With `every`, each value of the first model is listed.
     """
     lines = [f"{letter}: {name}" for letter, name in zip(_LETTERS, names, strict=True)]
-    for name, array in comparison.inputs.items():
-        origin = "" if name in given else f" (random, seed {seed})"
-        lines.append(f"input {describe_tensor(name, array)}{origin}")
+    lines += described_inputs(comparison.inputs)
     lines += ["", *_verdict(comparison), ""]
     if every:
         lines += [*_values(comparison), ""]

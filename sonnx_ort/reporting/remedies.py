@@ -16,11 +16,13 @@ OPTIONS = {
     "edition": "--edition",
     "force": "--force",
     "ignore": "--ignore",
+    "input_shapes": "--input-shape",
     "inputs": "--input",
     "make_explicit": "--make-explicit",
     "operators": "--operators",
     "original": "--original",
     "select": "--select",
+    "sizes": "--size",
     "unsafe": "--unsafe",
 }
 """Options of the functions that a remedy can name, and the same ones of the command."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.printable import printable
 
 _SHOWN = 8
@@ -28,6 +29,15 @@ def describe_value(name: str, value: object) -> Iterator[str]:
                 yield f"  and {len(value) - _SHOWN} more"
         case _:
             yield describe_tensor(name, np.asarray(value))
+
+
+def described_inputs(inputs: Inputs) -> Iterator[str]:
+    """The inputs of a run, a line for each, with what was made up of them."""
+    for name, value in inputs.arrays.items():
+        origin = inputs.origin(name)
+        yield from (f"input {line}{origin}" for line in describe_value(name, value))
+    if inputs.note:
+        yield printable(inputs.note)
 
 
 def describe_tensor(name: str, tensor: npt.NDArray[Any]) -> str:

@@ -51,6 +51,11 @@ class GraphInput:
     required: bool
 
 
+def numpy_dtype(declared: GraphInput) -> np.dtype[Any]:
+    """The dtype of arrays for an input that is a tensor."""
+    return _NUMPY[declared.dtype or ""]
+
+
 def graph_inputs(model: onnx.ModelProto) -> tuple[GraphInput, ...]:
     """The inputs of a model, in their order."""
     with_default = {tensor.name for tensor in model.graph.initializer}

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from sonnx_ort.comparing.difference import Comparison, Mismatch
+from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.trace import Stop
 from sonnx_ort.reporting.difference_report import difference_report
 
 NODES = {"a": "Sub 'd'", "s": "SplitToSequence 's'", "z": "Div 'ratio'", "late": "Relu 'r'"}
 X = np.array([1, 2], np.float32)
+INPUTS = Inputs({"x": X, "y": X}, 7, ("y",))
 
 
 def comparison(
@@ -18,13 +20,11 @@ def comparison(
     incomparable: tuple[str, ...] = (),
     inner: tuple[int, int] = (0, 0),
 ) -> Comparison:
-    return Comparison(
-        {"x": X, "y": X}, NODES, ("a",), mismatches, incomparable, 0, 2, unshared, stops, inner
-    )
+    return Comparison(INPUTS, NODES, ("a",), mismatches, incomparable, 0, 2, unshared, stops, inner)
 
 
 def report(compared: Comparison) -> list[str]:
-    return difference_report(compared, ("a.onnx", "b.onnx"), given=["x"], seed=7).splitlines()
+    return difference_report(compared, ("a.onnx", "b.onnx")).splitlines()
 
 
 HEAD = [
@@ -38,9 +38,7 @@ HEAD = [
 
 def test_every_value_is_listed_node_by_node_where_asked_for() -> None:
     found = Mismatch("z", "Div 'ratio'", X, X + 1, (0,), 2)
-    text = difference_report(
-        comparison(found, incomparable=("s",)), ("a", "b"), given=(), seed=0, every=True
-    )
+    text = difference_report(comparison(found, incomparable=("s",)), ("a", "b"), every=True)
     lines = text.splitlines()
     start = lines.index("same         'a' of Sub 'd'")
     assert lines[start - 1] == ""
