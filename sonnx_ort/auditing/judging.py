@@ -10,7 +10,7 @@ import numpy as np
 from sonnx_ort.auditing.audited_node import MEANT, Audited, attributes_of
 from sonnx_ort.auditing.broken_rules import BrokenRule, broken_rules
 from sonnx_ort.auditing.joined import meanings
-from sonnx_ort.auditing.verdicts import Element, NodeAudit, Sampling, Verdict
+from sonnx_ort.auditing.verdicts import Element, NodeAudit, Sampling, Verdict, share
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError
@@ -144,16 +144,28 @@ class _Tally:
         if not wrong.any() or (self._outside and not outside.any()):
             return
         candidates = np.flatnonzero(wrong)
-        units = np.ravel(result.units(found))[candidates].tolist()
-        at = max(range(len(units)), key=lambda place: _size(units[place]))
+        sizes = [
+            [None if each < 0 else int(each) for each in np.ravel(of(found))[candidates].tolist()]
+            for of in (result.units, result.admitted_units)
+        ]
+        errors = [*zip(*sizes, strict=True)]
+        at = max(
+            range(len(errors)), key=lambda place: (share(*errors[place]), errors[place][0] or 0)
+        )
         if outside.any() and not self._outside:
             self._outside, self._worst = True, None
-        if self._worst is None or _size(units[at]) > self._worst.size:
-            place = int(candidates[at])
-            self._worst = self._element(excerpt, position, place, result, units[at])
+        found_there = self._element(excerpt, position, int(candidates[at]), result, *errors[at])
+        if self._worst is None or found_there.size > self._worst.size:
+            self._worst = found_there
 
-    def _element(
-        self, excerpt: Excerpt, position: int, place: int, result: Result, units: int
+    def _element(  # noqa: PLR0913, PLR0917 - what an element has
+        self,
+        excerpt: Excerpt,
+        position: int,
+        place: int,
+        result: Result,
+        units: int | None,
+        admitted_units: int | None,
     ) -> Element:
         audited, found = self._audited, excerpt.found[position]
         places, whole = excerpt.places[position], audited.results[position]
@@ -173,7 +185,8 @@ class _Tally:
             exact,
             "" if admitted == f"{exact} to {exact}" else admitted,
             shown(found.ravel()[place]),
-            None if units < 0 else units,
+            units,
+            admitted_units,
         )
 
     def outside(self, reason: str, broken: tuple[BrokenRule, ...]) -> NodeAudit:
@@ -220,11 +233,6 @@ def _operands_at(excerpt: Excerpt, audited: Audited, place: int, size: int) -> I
             yield f"{name} = {shown(operand.ravel()[0])}"
         else:
             yield f"{name}: {operand.size} elements"
-
-
-def _size(units: int) -> float:
-    """The size of an error; that of no number is the largest."""
-    return float("inf") if units < 0 else units
 
 
 def shown(element: Any) -> str:

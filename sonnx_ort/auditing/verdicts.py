@@ -1,6 +1,7 @@
 """The verdicts of an audit: of every node, and of the whole run."""
 
 import enum
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -38,8 +39,10 @@ class Element:
         exact: The exact result rounded once, as text.
         admitted: The smallest and the largest admitted result, as text; empty if only one is.
         found: The result of the run, as text.
-        units: How many numbers of its type the result is away from the nearest one; None if one of
-            them is no number.
+        units: How many units in the last place the result is away from the nearest one: how many
+            numbers of its type; None if one of them is no number.
+        admitted_units: How many the admitted results reach, on the side of this one; None if any
+            number.
     """
 
     result: str
@@ -49,11 +52,24 @@ class Element:
     admitted: str
     found: str
     units: int | None
+    admitted_units: int | None = 0
 
     @property
-    def size(self) -> float:
-        """The size of the error; that of no number is the largest."""
-        return float("inf") if self.units is None else self.units
+    def share(self) -> float:
+        """The error by the admitted one: above 1 outside, and infinite where none is admitted."""
+        return share(self.units, self.admitted_units)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The size of the error: by its share, then by its units."""
+        return self.share, math.inf if self.units is None else self.units
+
+
+def share(units: int | None, admitted: int | None) -> float:
+    """An error by the admitted one, both in units; None stands for no number, and for any."""
+    if admitted is None or units == 0:
+        return 0.0
+    return math.inf if units is None or admitted == 0 else units / admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +84,8 @@ class NodeAudit:
         elements: How many elements its results have.
         audited: How many of these were audited.
         undefined: How many of the audited elements nothing defines.
-        worst: The element with the largest error; None if all are exact or none was audited.
+        worst: The element with the largest error by the admitted one; None if all are exact or
+            none was audited.
         bound: The admitted error and who states it; empty if nothing was audited.
         reason: Why nothing is known, or what is wrong with type or shape; empty otherwise.
         broken: The rules that the operands break.
@@ -129,12 +146,17 @@ class OperatorSummary:
     Attributes:
         operator: The operator.
         counts: How many nodes have each verdict.
-        units: The largest error of an admitted element, in units in the last place.
+        worst: The element with the largest error by the admitted one; None if all are exact.
     """
 
     operator: str
     counts: Mapping[Verdict, int]
-    units: int
+    worst: Element | None = None
+
+    @property
+    def units(self) -> int:
+        """The error of the worst element in units in the last place; 0 if all are exact."""
+        return 0 if self.worst is None else self.worst.units or 0
 
 
 def by_operator(nodes: Iterable[NodeAudit]) -> tuple[OperatorSummary, ...]:
@@ -146,7 +168,11 @@ def by_operator(nodes: Iterable[NodeAudit]) -> tuple[OperatorSummary, ...]:
         OperatorSummary(
             name,
             Counter(node.verdict for node in group),
-            max((node.worst.units or 0 for node in group if node.worst is not None), default=0),
+            max(
+                (node.worst for node in group if node.worst is not None),
+                key=lambda element: element.size,
+                default=None,
+            ),
         )
         for name, group in sorted(groups.items())
     )

@@ -155,17 +155,45 @@ class Result:
         equal = alike(found, self.nearest)
         if found.dtype.kind in "OUS":
             return np.where(equal, 0, -1)
-        if found.dtype.kind in "biu":
-            places = [_wide(each) for each in (found, self.nearest)]
-            return np.asarray(abs(places[0] - places[1]))
         away = abs(_place(found) - _place(self.nearest))
+        if found.dtype.kind in "biu":
+            return np.asarray(away)
         with np.errstate(invalid="ignore"):
             apart = ~equal & ~(np.isfinite(found) & np.isfinite(self.nearest))
         return np.where(equal, 0, np.where(apart, -1, away))
 
+    def admitted_units(self, found: Array) -> npt.NDArray[Any]:
+        """How many units away from the nearest element the admitted ones reach.
 
-def _place(floats: Array) -> npt.NDArray[Any]:
-    """The place of each float in the order of a format's numbers; 0 for both zeros."""
+        They reach up and down; the side is that of the computed element. -1 stands for any number.
+
+        Raises:
+            ValueError: The results have another type or shape.
+        """
+        assert_alike(found, self.nearest)
+        if isinstance(self.admitted, Choices):
+            pairs = zip(self.nearest.ravel().tolist(), self.admitted.sets, strict=True)
+            reach = [max(abs(each - nearest) for each in chosen) for nearest, chosen in pairs]
+            return np.array(reach, object).reshape(found.shape)
+        if not isinstance(self.admitted, Enclosure) or found.dtype.kind in "OUS":
+            return np.zeros(found.shape, np.int64)
+        with np.errstate(invalid="ignore"):
+            end = np.where(found < self.nearest, self.admitted.lowest, self.admitted.highest)
+        places = [_place(each.astype(found.dtype)) for each in (end, self.nearest)]
+        reach = np.where(
+            alike(end.astype(found.dtype), self.nearest), 0, abs(places[0] - places[1])
+        )
+        return np.where(self.admitted.anything | self.undefined, -1, reach)
+
+
+def _place(elements: Array) -> npt.NDArray[Any]:
+    """The place of each element in the order of a format's numbers; 0 for both zeros."""
+    if elements.dtype.kind in "biu":
+        return _wide(elements)
+    return _place_of_floats(elements)
+
+
+def _place_of_floats(floats: Array) -> npt.NDArray[Any]:
     sign = 1 << (8 * floats.dtype.itemsize - 1)
     bits = _wide(_bits(floats))
     return np.where(bits < sign, bits, sign - bits)

@@ -1,11 +1,19 @@
 """Audits as text, JSON and JUnit test results."""
 
 import enum
+import math
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from sonnx_ort.auditing.audit import Audit
-from sonnx_ort.auditing.verdicts import Element, NodeAudit, Verdict, by_operator, worst_first
+from sonnx_ort.auditing.verdicts import (
+    Element,
+    NodeAudit,
+    OperatorSummary,
+    Verdict,
+    by_operator,
+    worst_first,
+)
 from sonnx_ort.printable import printable_lines, to_json
 from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
 from sonnx_ort.reporting.verdict import counted
@@ -100,25 +108,69 @@ def details_of(node: NodeAudit) -> Iterator[str]:
 
 def _element(element: Element) -> Iterator[str]:
     place = f"{element.result}{list(element.index)}" if element.index else element.result
-    units = "" if element.units is None else f", {counted(element.units, 'unit')} away"
-    yield f"{place} = {element.found}; exact {element.exact}{units}"
+    yield f"{place} = {element.found}; exact {element.exact}"
+    if element.units is not None:
+        yield f"error: {error_in_words(element)}"
     if element.admitted:
         yield f"admitted: {element.admitted}"
     if element.operands:
         yield f"operands: {', '.join(element.operands)}"
 
 
+def error_in_words(element: Element) -> str:
+    """The error of an element, and what it is by the admitted one."""
+    if element.units is None:
+        return "one of both is no number"
+    if element.units == 0:
+        return "other bits of the same number"
+    units = f"{counted(element.units, 'unit')} in the last place"
+    admitted = element.admitted_units
+    if admitted is None:
+        return f"{units}; any result is admitted"
+    if admitted == 0:
+        return f"{units}; none is admitted"
+    return f"{units}, {_part(element.share)} the {admitted:,} admitted"
+
+
+def _part(share: float) -> str:
+    if share > 1:
+        return f"{share:,.1f} times"
+    return "less than 1 % of" if share < 0.01 else f"{share * 100:.0f} % of"
+
+
+def worst_error(summary: OperatorSummary) -> str:
+    """The largest error of an operator by the admitted one, in a few words for a table."""
+    worst = summary.worst
+    if worst is None:
+        return "-"
+    if worst.units is None:
+        return "no number"
+    admitted = "any" if worst.admitted_units is None else f"{worst.admitted_units:,}"
+    return f"{counted(worst.units, 'unit')}, {admitted} admitted"
+
+
+UNITS = (
+    "A unit is one in the last place: the step to the next number of the type. Where a sum nearly "
+    "cancels, many units are admitted."
+)
+"""What units are, where tables have them."""
+
+
 def _table(audit: Audit) -> Iterator[str]:
+    summaries = by_operator(audit.nodes)
     rows = [
         (
             each.operator,
             *(f"{each.counts.get(verdict, 0):,}" for verdict in Verdict),
-            f"{each.units:,}",
+            worst_error(each),
         )
-        for each in by_operator(audit.nodes)
+        for each in summaries
     ]
     if rows:
-        yield from table_of_numbers(("operator", *map(str, Verdict), "units"), rows)
+        head = ("operator", *map(str, Verdict), "largest error")
+        yield from table_of_numbers(head, rows)
+    if any(each.worst is not None for each in summaries):
+        yield from wrapped(UNITS, "")
 
 
 def _not_known(audit: Audit) -> Iterator[str]:
@@ -158,7 +210,7 @@ def _outputs(audit: Audit) -> Iterator[str]:
         place = list(output.index or ())
         yield from wrapped(
             f"{output.name}: the exact results are known to {output.width:.3g}; the run is at most "
-            f"{output.distance:.3g} ({output.units:,.1f} units) away, at {place}",
+            f"{output.distance:.3g} ({output.units:,.1f} units in the last place) away, at {place}",
             "  ",
         )
 
@@ -211,6 +263,7 @@ def audit_document(audit: Audit) -> dict[str, object]:
         },
         "open_sizes": dict(audit.open_sizes),
         "counts": {str(verdict): count for verdict, count in audit.counts.items()},
+        "unit": "unit in the last place: the step to the next number of the type",
         "not_run": audit.not_run,
         "unlike": list(audit.unlike),
         "nodes": [_node_document(node) for node in audit.nodes],
@@ -251,6 +304,8 @@ def _node_document(node: NodeAudit) -> dict[str, object]:
             "exact": worst.exact,
             "admitted": worst.admitted,
             "units": worst.units,
+            "admitted_units": worst.admitted_units,
+            "share": None if math.isinf(worst.share) else worst.share,
         },
         "broken": [
             {

@@ -7,8 +7,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
+from sonnx_ort.reporting.audit_report import UNITS
 from support.command import command
 from support.graphs import parse
 
@@ -35,15 +37,15 @@ def test_exact_run_is_the_exit_status_0() -> None:
     assert done.stdout == (
         "Exact: 2 nodes of 2 gave exact results.\n"
         "\n"
-        "operator  exact  admitted  outside  not known  units\n"
-        "Div           1         0        0          0      0\n"
-        "Mul           1         0        0          0      0\n"
+        "operator  exact  admitted  outside  not known  largest error\n"
+        "Div           1         0        0          0  -\n"
+        "Mul           1         0        0          0  -\n"
         "\n"
         "rules that the operands of this run break\n"
         "  Div.float.R1 at 1 node, such as Div 'invert': rank 0 is not rank 1\n"
         "\n"
         "audited: 4 of 4 elements (at most 100 a result, seed 0; --exhaustive takes all)\n"
-        f"run: onnxruntime {__import__('onnxruntime').__version__}, level none, "
+        f"run: onnxruntime {onnxruntime.__version__}, level none, "
         "CPUExecutionProvider\n"
     )
 
@@ -55,12 +57,46 @@ def test_result_outside_is_the_exit_status_1() -> None:
         "Outside: 1 node of 2 gave results outside the admitted error.\n"
         "\n"
         "Mul 'multiply': outside\n"
-        "  z[1] = 1; exact 0.99999994, 1 unit away\n"
+        "  z[1] = 1; exact 0.99999994\n"
+        "  error: 1 unit in the last place; none is admitted\n"
         "  operands: a = 0.024390243, y = 41\n"
         "  admitted error: exact: no other result is admitted\n"
         "  the optimizer joined the nodes of 'a' with this one; for the audit they were computed "
         "apart\n"
     )
+
+
+def test_units_are_explained_and_set_against_the_admitted_ones() -> None:
+    onnx.save(
+        parse("(float[2, n] x, float[n, 2] y) => (float[2, 2] z) { z = MatMul(x, y) }"), "sum.onnx"
+    )
+    lines = command("audit", "sum.onnx", "--size", "n=50", "-v").stdout.splitlines()
+    (error,) = (line for line in lines if line.startswith("  error: "))
+    assert re.fullmatch(
+        r"  error: [\d,]+ units? in the last place, (less than 1|\d+) % of the [\d,]+ admitted",
+        error,
+    )
+    (row,) = (line for line in lines if line.startswith("MatMul  "))
+    assert re.search(r"  [\d,]+ units?, [\d,]+ admitted$", row)
+    assert lines[lines.index(row) + 1 :][:2] == [
+        UNITS[: UNITS.index(" nearly") + len(" nearly")],
+        "  cancels, many units are admitted.",
+    ]
+
+
+def test_random_inputs_are_told_with_their_sizes() -> None:
+    lines = command("audit", "model.onnx", "--seed", "3").stdout.splitlines()
+    assert lines[-4:] == [
+        f"run: onnxruntime {onnxruntime.__version__}, level none, CPUExecutionProvider",
+        "input x: float32 (3,) (random, seed 3)",
+        "input y: float32 (3,) (random, seed 3)",
+        "open sizes: n = 3 (the model runs with these; --size and --input-shape set others)",
+    ]
+    document = json.loads(
+        command("audit", "model.onnx", "--input-shape", "x=5", "--format", "json").stdout
+    )
+    assert document["random"]["y"] == {"dtype": "float32", "shape": [5]}
+    assert (document["open_sizes"], document["random_inputs"]) == ({}, True)
 
 
 def test_nothing_is_printed_on_request() -> None:
@@ -98,7 +134,7 @@ def test_page_leads_from_a_node_to_its_audit() -> None:
     key = 'data-key="[&quot;multiply&quot;]"'
     assert f"<tr {key} data-status" in page
     assert re.search(rf'<g class="vertex node violated" [^>]*{re.escape(key)}', page)
-    assert "z[1] = 1; exact 0.99999994, 1 unit away" in page
+    assert "error: 1 unit in the last place; none is admitted" in page
 
 
 def test_outputs_over_the_reals_are_shown() -> None:
@@ -146,6 +182,21 @@ def test_record_has_the_audit_and_is_verified() -> None:
         (
             ("--providers", "NoProvider"),
             "sonnx-ort: ONNX Runtime has no execution provider 'NoProvider' here; choose from ",
+        ),
+        (
+            ("--values", ".", "--size", "n=3"),
+            "sonnx-ort: sizes and input shapes are for random inputs; values has none\n",
+        ),
+        (("--size", "n"), "sonnx-ort: --size n: the form is NAME=N\n"),
+        (("--size", "n=2,3"), "sonnx-ort: --size n=2,3: the form is NAME=N\n"),
+        (("--size", "n=2", "--size", "n=3"), "sonnx-ort: --size n=3: 'n' is given twice\n"),
+        (
+            ("--input-shape", "x="),
+            "sonnx-ort: --input-shape x=: the form is NAME=N,N, such as x=1,3,48,320\n",
+        ),
+        (
+            ("--input-shape", "x=2", "--input-shape", "x=2"),
+            "sonnx-ort: --input-shape x=2: 'x' is given twice\n",
         ),
         (
             ("--input", "x=long.npy", "--input", "y=y.npy"),

@@ -86,3 +86,18 @@ def test_violation_in_both_runs_is_told_once(folder: Path) -> None:
         "B (2,). The\n      rule: No element of B is zero.\n\n"
         "values with the same name in both: 2 equal, 0 different; 0 only in A, 0 only in B\n"
     )
+
+
+def test_sizes_are_set_by_name_and_by_input(folder: Path) -> None:
+    onnx.save(binary_model("Sub", "float", ["n"], ["n"]), folder / "open.onnx")
+    same = ("diff", "open.onnx", "open.onnx", "--seed", "5")
+    for sizes in (("--size", "n=2"), ("--input-shape", "A=2")):
+        lines = command(*same, *sizes).stdout.splitlines()
+        assert [line.split(" [")[0] for line in lines[2:4]] == [
+            "input A: float32 (2,)",
+            "input B: float32 (2,)",
+        ]
+        assert all(line.endswith("(random, seed 5)") for line in lines[2:4])
+    assert command(*same).stdout.splitlines()[4] == (
+        "open sizes: n = 3 (the model runs with these; --size and --input-shape set others)"
+    )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Verdict, meaning
-from sonnx_ort.oracle.results import copied, exactly
+from sonnx_ort.oracle.enclosure import Enclosure
+from sonnx_ort.oracle.results import Choices, Result, copied, exactly
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from support.values import bits_dtype, from_bits
 
@@ -86,3 +87,30 @@ def test_results_of_another_shape_or_type_are_an_error(ask):
         getattr(exactly(F([1])), ask)(F([1, 2]))
     with pytest.raises(ValueError, match=r"^results are float64 \(1,\), not float32 \(1,\)$"):
         getattr(exactly(F([1])), ask)(np.array([1.0]))
+
+
+def test_admitted_units_are_those_on_the_side_of_the_element():
+    nearest = np.ones(5, F)
+    lowest, highest = (nearest.view(np.int32) + k for k in (-2, 3))
+    ends = (lowest.view(F), highest.view(F), np.array([False, False, False, False, True]))
+    undefined = np.array([False, False, False, True, False])
+    found = (nearest.view(np.int32) + np.array([-7, 7, 0, 1, 1], np.int32)).view(F)
+    result = Result(nearest, Enclosure(*ends), undefined)
+    assert result.admitted_units(found).tolist() == [2, 3, 3, -1, -1]
+
+
+@pytest.mark.parametrize("make", [exactly, copied])
+@pytest.mark.parametrize(
+    "nearest",
+    [F([1, NAN, INF, 0]), np.int8([-128]), np.uint64([2**64 - 1]), np.array(["a"], object)],
+    ids=str,
+)
+def test_no_units_are_admitted_of_exact_elements(make, nearest):
+    assert set(make(nearest).admitted_units(nearest).tolist()) == {0}
+
+
+def test_choices_reach_to_the_farthest_integer():
+    nearest = np.array([2, 3], np.int8)
+    choices = Choices(nearest, (frozenset({1, 2, 4}), frozenset({3})))
+    result = Result(nearest, choices, np.zeros(2, np.bool_))
+    assert result.admitted_units(nearest).tolist() == [2, 0]
