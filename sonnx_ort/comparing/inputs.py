@@ -16,7 +16,7 @@ from sonnx_ort.comparing.trial import count_defects
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.pipeline import require_serializable
-from sonnx_ort.profile.operand import Shape, format_shape
+from sonnx_ort.profile.operand import format_shape
 from sonnx_ort.runtime.feeds import GraphInput, graph_inputs, numpy_dtype, what_is_wrong
 
 _FIRST_SIZE = 3
@@ -311,7 +311,7 @@ def _require_size(size: object, said: str) -> None:
         raise SonnxError(f"{said}: {size} is no size; give an integer that is not negative")
 
 
-def _random(declared: GraphInput, shape: Shape, generator: np.random.Generator) -> Array:
+def _random(declared: GraphInput, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
     dtype = numpy_dtype(declared)
     if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
         return np.asarray(generator.uniform(-1, 1, shape)).astype(dtype)
