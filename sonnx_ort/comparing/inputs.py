@@ -131,17 +131,15 @@ def complete(
         known = [each.name for each in declared if each.name in merged]
         return {name: merged[name] for name in (*known, *merged)}
 
-    first = dict.fromkeys(shapes.open(), _FIRST_SIZE)
+    first: Choice = dict.fromkeys(shapes.open(), _FIRST_SIZE)
     arrays = with_sizes(first)
     if wrong := what_is_wrong(declared, arrays):
         raise SonnxError(*wrong.splitlines())
-    chosen, able = first, True
-    if first:
-        found = _chosen(model, shapes, with_sizes, runs)
-        chosen, able = (found, True) if found is not None else (first, False)
-        arrays = with_sizes(chosen)
+    suitable = _chosen(model, shapes, with_sizes, runs) if first else first
+    chosen = first if suitable is None else suitable
+    arrays = with_sizes(chosen)
     present = {name: value for name, value in arrays.items() if value is not None}
-    return Inputs(present, seed, tuple(each.name for each in made), chosen, able)
+    return Inputs(present, seed, tuple(each.name for each in made), chosen, suitable is not None)
 
 
 def _chosen(

@@ -41,7 +41,7 @@ def count_defects(model: bytes, folder: Path | None, feeds: Mapping[str, Any]) -
 
 def _name_windows(model: onnx.ModelProto) -> dict[str, Mapping[str, Any]]:
     """Give the nodes that have windows names of their own, and find their attributes."""
-    found = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for number, node in enumerate(all_nodes(model)):
         attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
         if _KERNEL in attributes:

@@ -26,7 +26,7 @@ from sonnx_ort.oracle.ball_node import (
     mapped,
 )
 from sonnx_ort.oracle.elements import Exact
-from sonnx_ort.oracle.intervals import Interval, ball_of, ball_type
+from sonnx_ort.oracle.intervals import Interval, ball_of, ball_type, has_flint
 from sonnx_ort.oracle.recurrent import lstm
 from sonnx_ort.oracle.results import Enclosed, tensor
 
@@ -39,7 +39,7 @@ _FROM_A_SUM = 4
 
 def product(a: Exact, b: Exact) -> Exact:
     """The product of two matrices of balls."""
-    if ball_type() is Interval:
+    if not has_flint():
         return np.asarray(a @ b + Interval(), object)
     from flint import arb_mat  # noqa: PLC0415 - an optional dependency
 

@@ -84,7 +84,7 @@ def _ends(ball: "arb") -> Ends:
     return exact_end(ball.lower()), exact_end(ball.upper())
 
 
-def exact_end(end: "arb") -> Fraction:
+def exact_end(end: "arb | Interval") -> Fraction:
     """The end of a ball, which is a dyadic number of Arb, or any rational."""
     if isinstance(end, Interval):
         return Fraction(end.low)

@@ -20,28 +20,37 @@ Operand = Union["Interval", Fraction, int]
 
 
 @cache
+def has_flint() -> bool:
+    """Whether python-flint is installed."""
+    try:
+        import flint  # noqa: F401, PLC0415 - an optional dependency
+    except ImportError:
+        return False
+    return True
+
+
+@cache
 def ball_type() -> "type[arb]":
     """The type of balls: that of Arb, or `Interval` without it."""
-    try:
-        from flint import arb  # noqa: PLC0415 - an optional dependency
-    except ImportError:
+    if not has_flint():
         return cast("type[arb]", Interval)
+    from flint import arb  # noqa: PLC0415 - an optional dependency
+
     return arb
 
 
 def ball_of(number: Fraction) -> "arb":
     """The smallest ball around a rational number."""
-    made = ball_type()
-    if made is Interval:
-        return made(number)  # type: ignore[arg-type]
-    from flint import fmpq  # noqa: PLC0415 - an optional dependency
+    if not has_flint():
+        return cast("arb", Interval(number))
+    from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
 
-    return made(fmpq(number.numerator, number.denominator))
+    return arb(fmpq(number.numerator, number.denominator))
 
 
 def precision(bits: int) -> AbstractContextManager[None]:
     """The context in which balls are computed with this precision; intervals are exact."""
-    if ball_type() is Interval:
+    if not has_flint():
         return nullcontext()
     import flint  # noqa: PLC0415 - an optional dependency
 
@@ -99,9 +108,10 @@ class Interval:
 
     def unique_fmpz(self) -> int | None:
         """Its only integer; None if it has several, or none."""
-        if not self.is_finite() or math.floor(self.high) != math.ceil(self.low):
+        if not self.is_finite():
             return None
-        return math.floor(self.high)
+        largest: int = math.floor(self.high)
+        return largest if largest == math.ceil(self.low) else None
 
     def lower(self) -> "Interval":
         """The lower end."""

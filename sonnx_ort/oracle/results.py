@@ -173,8 +173,8 @@ class Result:
         assert_alike(found, self.nearest)
         if isinstance(self.admitted, Choices):
             pairs = zip(self.nearest.ravel().tolist(), self.admitted.sets, strict=True)
-            reach = [max(abs(each - nearest) for each in chosen) for nearest, chosen in pairs]
-            return np.array(reach, object).reshape(found.shape)
+            farthest = [max(abs(each - nearest) for each in chosen) for nearest, chosen in pairs]
+            return np.array(farthest, object).reshape(found.shape)
         if not isinstance(self.admitted, Enclosure) or found.dtype.kind in "OUS":
             return np.zeros(found.shape, np.int64)
         with np.errstate(invalid="ignore"):
