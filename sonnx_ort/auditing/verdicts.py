@@ -133,10 +133,10 @@ class NodeAudit:
 def worst_first(nodes: Iterable[NodeAudit]) -> tuple[NodeAudit, ...]:
     """Nodes outside first, then what is not known, and of each the largest error first."""
 
-    def place(node: NodeAudit) -> tuple[int, float]:
-        return -_ORDER.index(node.verdict), -node.worst.size if node.worst is not None else 0.0
+    def badness(node: NodeAudit) -> tuple[int, tuple[float, float]]:
+        return _ORDER.index(node.verdict), (0, 0) if node.worst is None else node.worst.size
 
-    return tuple(sorted(nodes, key=place))
+    return tuple(sorted(nodes, key=badness, reverse=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +152,6 @@ class OperatorSummary:
     operator: str
     counts: Mapping[Verdict, int]
     worst: Element | None = None
-
-    @property
-    def units(self) -> int:
-        """The error of the worst element in units in the last place; 0 if all are exact."""
-        return 0 if self.worst is None else self.worst.units or 0
 
 
 def by_operator(nodes: Iterable[NodeAudit]) -> tuple[OperatorSummary, ...]:

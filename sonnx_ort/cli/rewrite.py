@@ -27,6 +27,8 @@ from sonnx_ort.files import Transfer
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
 
+_OPERATORS_NAMED = 3
+
 app = subcommand()
 
 
@@ -76,7 +78,7 @@ def rewrite(
 ) -> None:
     """Write a model that enforces the profile in every run.
 
-    By default this covers every Div and Sub; --operators selects others.
+    By default this covers every Div and Sub; --operators profile covers the whole profile.
     """
     from sonnx_ort.api import rewrite_file
     from sonnx_ort.cli.batch import working_on
@@ -109,7 +111,7 @@ def rewrite(
         written = (output, record, certificate)
         but = "" if waivers is None else f", except for the violations that '{waivers}' waives"
         but += "".join(f", but {warning.message}" for warning in caught)
-        say(f"{output}: written; it enforces the profile in every run{but}", *written)
+        say(f"{output}: written; it enforces {_demanded(operators)} in every run{but}", *written)
         if record is not None:
             compared = f"`sonnx-ort verify {output} {record}` compares it"
             say(f"{record}: written; {compared}", *written)
@@ -122,3 +124,19 @@ def rewrite(
                 f"{left}",
                 *written,
             )
+
+
+def _demanded(operators: str) -> str:
+    """What a model enforces, in words."""
+    from sonnx_ort.options import choose_operators, name_operators
+    from sonnx_ort.profile.broadcast import BROADCAST
+    from sonnx_ort.profile.catalog import WHOLE_PROFILE
+
+    chosen = choose_operators(operators)
+    if chosen >= WHOLE_PROFILE:
+        return "the profile"
+    names = sorted(chosen - {BROADCAST.name})
+    if not 0 < len(names) <= _OPERATORS_NAMED:
+        return f"the rules of the operators {name_operators(chosen)}"
+    *others, last = names
+    return f"the rules of {', '.join(others)} and {last}" if others else f"the rules of {last}"

@@ -268,9 +268,9 @@ class Report:
         obligations = [o for o in self.enforced if o.rule.id not in chosen]
         findings = [f for f in self.findings if f.rule.id not in chosen]
         statuses = Counter(str(o.status) for o in obligations)
-        rules = {o.rule.id for o in obligations} | {f.rule.id for f in findings}
+        left_out_now = {o.rule.id for o in obligations} | {f.rule.id for f in findings}
         left_out = LeftOut(
-            self.left_out.rules | rules,
+            self.left_out.rules | left_out_now,
             {status: count + statuses[status] for status, count in self.left_out.counts.items()},
             self.left_out.findings + len(findings),
         )

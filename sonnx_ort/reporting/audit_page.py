@@ -8,7 +8,14 @@ from sonnx_ort.auditing.verdicts import NodeAudit, Verdict, by_operator, worst_f
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import read
 from sonnx_ort.printable import to_html
-from sonnx_ort.reporting.audit_report import audit_document, details_of, facts_of, verdict_of
+from sonnx_ort.reporting.audit_report import (
+    UNITS,
+    audit_document,
+    details_of,
+    facts_of,
+    verdict_of,
+    worst_error,
+)
 from sonnx_ort.reporting.checked_models import outline
 from sonnx_ort.reporting.graph_drawing import Words, node_key
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, node_button, sign, table
@@ -99,7 +106,7 @@ def _outputs(audit: Audit) -> str:
             f"<bdi>{to_html(each.name)}</bdi>",
             to_html(each.reason)
             or f"known to {each.width:.3g}; the run is at most {each.distance:.3g} away "
-            f"({each.units:,.1f} units)",
+            f"({each.units:,.1f} units in the last place)",
         )
         for each in audit.outputs
     )
@@ -107,13 +114,13 @@ def _outputs(audit: Audit) -> str:
 
 
 def _operators(audit: Audit) -> str:
-    heads = ("Operator", *map(str, Verdict), "units")
+    heads = ("Operator", *map(str, Verdict), "largest error")
     rows = (
         (
             f"<bdi>{to_html(each.operator)}</bdi>",
             *(f"{each.counts.get(verdict, 0):,}" for verdict in Verdict),
-            f"{each.units:,}",
+            worst_error(each),
         )
         for each in by_operator(audit.nodes)
     )
-    return table(heads, rows, numbers=range(1, len(heads)))
+    return f"{table(heads, rows, numbers=range(1, len(heads)))}<p>{UNITS}</p>"

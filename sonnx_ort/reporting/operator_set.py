@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import onnx
 
@@ -120,7 +121,7 @@ def _definition(domain: str, name: str) -> Iterator[str]:
     yield f"ONNX defines it by {', '.join(used)}{but}. Export these, or accept it with a waiver."
 
 
-def _operators_of_body(schema: onnx.defs.OpSchema) -> list[str]:
+def _operators_of_body(schema: Any) -> list[str]:
     """The operators of the function that defines another one, given no optional inputs."""
     body = schema.function_body if schema.has_function else onnx.FunctionProto()
     if schema.has_context_dependent_function:
@@ -135,6 +136,6 @@ def _operators_of_body(schema: onnx.defs.OpSchema) -> list[str]:
     return sorted({node.op_type for node in body.node})
 
 
-def _first_sentence(text: str) -> str:
-    words = " ".join(text.split())
+def _first_sentence(text: str | None) -> str:
+    words = " ".join((text or "").split())
     return f"{words.partition('. ')[0].rstrip('.')}." if words else ""

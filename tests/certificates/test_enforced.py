@@ -253,7 +253,7 @@ def test_command_writes_and_checks_a_certificate() -> None:
     written = command(*REWRITE, "--backend", "native")
     assert written.returncode == 0
     assert written.stdout == (
-        "enforced.onnx: written; it enforces the profile in every run\n"
+        "enforced.onnx: written; it enforces the rules of Div and Sub in every run\n"
         "certificate.json: written; 2 obligations by proof, 3 by guards\n"
     )
     accepted = command(*CHECK)

@@ -35,7 +35,7 @@ def test_rewrite_writes_the_enforced_model(good: Path, tmp_path: Path) -> None:
     target = tmp_path / "enforced.onnx"
     done = command("rewrite", good, "-o", target)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{target}: written; it enforces the profile in every run\n"
+    assert done.stdout == f"{target}: written; it enforces the rules of Div and Sub in every run\n"
     assert [node.domain for node in onnx.load(target).graph.node] == ["sonnx", ""]
 
 

@@ -28,7 +28,7 @@ def test_rewrite_says_that_it_wrote_a_record(model: Path) -> None:
     done = command("rewrite", model, "-o", target, "--record", record)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"{target}: written; it enforces the profile in every run\n"
+        f"{target}: written; it enforces the rules of Div and Sub in every run\n"
         f"{record}: written; `sonnx-ort verify {target} {record}` compares it\n"
     )
 

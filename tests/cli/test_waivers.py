@@ -32,7 +32,8 @@ def test_rewrite_says_what_it_does_not_enforce(model: Path, waivers: Path, backe
     done = command("rewrite", model, "-o", target, "--waivers", waivers, "--backend", backend)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"{target}: written; it enforces the profile in every run, except for the violations that "
+        f"{target}: written; it enforces the rules of Div and Sub in every run, except for the "
+        "violations that "
         f"'{waivers}' waives\n"
     )
 

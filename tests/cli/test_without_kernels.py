@@ -71,7 +71,7 @@ def test_command_that_cannot_run_a_model_says_why(
 )
 def test_model_is_rewritten_for_others(installed: PackageCopy, arguments: tuple[str, ...]) -> None:
     said = command(installed, "rewrite", *arguments, "-o", "made.onnx")
-    written = "made.onnx: written; it enforces the profile in every run"
+    written = "made.onnx: written; it enforces the rules of Div and Sub in every run"
     assert said == (0, f"{written}, but {reason(installed)}\n", "")
     said = command(installed, "rewrite", *arguments, "-o", "made.onnx", "--quiet")
     assert said == (0, "", f"sonnx-ort: {reason(installed)}\n")
@@ -140,4 +140,8 @@ def test_function_that_rewrites_warns_its_caller(installed: PackageCopy, functio
 
 def test_other_backends_are_rewritten_without_a_word(installed: PackageCopy) -> None:
     said = command(installed, "rewrite", "model.onnx", "-o", "made.onnx", "--backend", "native")
-    assert said == (0, "made.onnx: written; it enforces the profile in every run\n", "")
+    assert said == (
+        0,
+        "made.onnx: written; it enforces the rules of Div and Sub in every run\n",
+        "",
+    )
