@@ -39,6 +39,7 @@ OUTPUTS = {
         "enforced: [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]",
         f"refused: {ROW_TOO_FEW}",
     ],
+    "pytorch_cnn": [],
     "pytorch_transformer": [
         "the layer of PyTorch: 4 violations left",
         "  Graph.operator_set at LayerNormalization",
@@ -65,7 +66,7 @@ OUTPUTS = {
         "the bits of ONNX Runtime: True",
     ],
     "onnxscript_broadcast": [
-        "the profile is kept: True",
+        "the shapes fit: True",
         *(
             line
             for backend in ("python", "native", "compiled")
@@ -78,6 +79,7 @@ OUTPUTS = {
 }
 FRAMEWORKS = {
     "pytorch_export": ["torch", "onnxscript"],
+    "pytorch_cnn": ["torch", "onnxscript"],
     "pytorch_transformer": ["torch", "onnxscript"],
     "ocr_model": [],
     "scikit_learn_pipeline": ["sklearn", "skl2onnx"],
@@ -125,6 +127,17 @@ def test_refused_run_is_told_once(tmp_path):
         timeout=300,
     )
     assert not done.stderr, done
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_stored_network_is_what_the_example_exports(tmp_path):
+    done = run_program(
+        [sys.executable, str(EXAMPLES / "pytorch_cnn.py")], folder=str(tmp_path), timeout=300
+    )
+    assert done.exit_status == 0, done
+    exported, stored = onnx.load(tmp_path / "cnn.onnx"), onnx.load(EXAMPLES / "data" / "cnn.onnx")
+    kinds = [[node.op_type for node in model.graph.node] for model in (exported, stored)]
+    assert kinds[0] == kinds[1]
 
 
 def arguments_of(example: str) -> list[str]:
