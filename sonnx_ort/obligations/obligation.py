@@ -46,9 +46,9 @@ class Obligation:
 
     @property
     def refused(self) -> bool:
-        """Whether `rewrite` rejects the model for it, with the operators that it has by default."""
+        """Whether `rewrite` rejects the model for it by default, and without waivers."""
         by_default = self.rule.id.partition(".")[0] in DEFAULT_OPERATORS
-        return by_default and self.status is Status.VIOLATED and not self.waived
+        return by_default and self.status is Status.VIOLATED
 
     @property
     def waived(self) -> bool:

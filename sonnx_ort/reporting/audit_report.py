@@ -15,6 +15,7 @@ from sonnx_ort.auditing.verdicts import (
     worst_first,
 )
 from sonnx_ort.printable import printable_lines, to_json
+from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
 from sonnx_ort.reporting.verdict import counted
 
@@ -233,7 +234,7 @@ def facts_of(audit: Audit) -> dict[str, str]:
         facts[f"input {name}"] = f"{dtype} {shape} (random, seed {audit.seed})"
     if audit.note:
         head, _, sizes = audit.note.partition(": ")
-        facts[head] = sizes
+        facts[head] = in_commands(sizes)
     if audit.seeded:
         facts["random operators without a seed drew as with one"] = ", ".join(audit.seeded)
     if audit.unlike:

@@ -38,7 +38,7 @@ STATUS_WORDS: Words = {
     NodeState.VIOLATED: "violated in every run",
     NodeState.RUNTIME: "checked in each run",
     NodeState.PROVED: "proved",
-    NodeState.NOT_ASKED_FOR: "in the profile, not enforced",
+    NodeState.NOT_ASKED_FOR: "not looked at",
     None: "no rules",
 }
 

@@ -90,7 +90,7 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
 
 def _paragraph(alike: Sequence[Obligation], colour: Colour, paint: Paint) -> list[str]:
     first, rule = alike[0], alike[0].rule
-    mark = f"{REFUSED} " if first.refused else ""
+    mark = f"{REFUSED} " if first.refused and not first.waived else ""
     places = counted(len(alike), "place")
     lines = wrapped(f"{mark}{rule.id} at {places} ({rule.basis}): {rule.sentence}", "")
     lines = [paint(line, colour) for line in lines]

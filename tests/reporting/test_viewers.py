@@ -29,7 +29,7 @@ LOOP = """
     }"""
 
 RELU = {
-    "sonnx.standing": "in the profile without a draft: general restrictions only",
+    "sonnx.standing": "bound by general restrictions alone",
     "sonnx.state": "no rules",
 }
 
@@ -56,7 +56,7 @@ def test_each_node_has_its_standing_state_and_what_is_not_proved() -> None:
     found = notes(parse(MADE), operators="default")
     assert found["relu"] == RELU
     assert found["ratio"] == {
-        "sonnx.standing": "in the profile, enforced",
+        "sonnx.standing": "bound by a draft",
         "sonnx.state": "violated in every run",
         "sonnx.violated": "Div.float.R1: rank 2 is not rank 1",
     }
@@ -156,7 +156,7 @@ def test_overlay_has_the_state_of_each_node_by_name(tmp_path: Path) -> None:
         "ratio": "violated: Div.float.R1",
         "quotient": "checked in each run",
         "difference": "proved",
-        "sum": "in the profile, not enforced",
+        "sum": "not looked at",
     }
     assert len({data["bgColor"] for data in results.values()}) == 5
 
