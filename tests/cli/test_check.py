@@ -82,6 +82,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
         "path": [],
         "status": "violated",
         "enforced": True,
+        "refused": True,
         "evidence": "axis 0 has size 3 in A and 1 in B",
         "hint": in_commands(HINT),
         "operands": [
@@ -111,7 +112,8 @@ def test_json_on_standard_output_is_that_of_the_report(models: dict[str, Path], 
 
 @pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
 def test_html_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
-    done = command("check", models[name], "--format", "html", "--edition", "preliminary")
+    options = ("--operators", "default", "--edition", "preliminary")
+    done = command("check", models[name], "--format", "html", *options)
     report, graph = check_with_outline(models[name], edition="preliminary")
     expected = html_report(report_in_commands(report), graph, str(models[name]))
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
@@ -312,8 +314,8 @@ def test_explain_an_unknown_rule() -> None:
         2,
         "",
         (
-            "sonnx-ort: there is no rule 'Div.R9' (did you mean 'Div.R5'?); `sonnx-ort explain` "
-            "lists all rules\n"
+            "sonnx-ort: there is no rule and no operator 'Div.R9' (did you mean 'Div.R5'?); "
+            "`sonnx-ort explain` lists all rules, `sonnx-ort operators` all operators\n"
         ),
     )
 

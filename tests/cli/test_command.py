@@ -110,7 +110,7 @@ def test_run_refuses_a_size_that_the_model_has_not(good: Path) -> None:
     done = command("run", good, "--size", "m=5")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "sonnx-ort: --size m=5: the model has no open size 'm'; those that it names are n; "
+        "sonnx-ort: size m=5: the model has no open size 'm'; those that it names are n; "
         "--input-shape sets all of an input\n"
     )
 
