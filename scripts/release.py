@@ -22,7 +22,7 @@ from typing import Any
 from distributions import Distributions, build_distributions
 from environment import ROOT, Environment, captured, exit_status
 
-FORMATS = ("text", "json", "sarif", "junit", "html", "github")
+FORMATS = ("text", "json", "sarif", "junit", "html", "github", "overlay")
 """The forms of a report, each of which may need files of the package."""
 
 _INSTALLATION = re.compile(r"^(?: {4})?(pip install \.)(?= |$)", re.MULTILINE)

@@ -1,6 +1,7 @@
 """An audit as one HTML page, with the graph of the model."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from sonnx_ort.auditing.audit import Audit
@@ -78,7 +79,7 @@ def _worst(nodes: tuple[NodeAudit, ...]) -> Worst | None:
     """The node with the largest error; None if all are exact or not known."""
     for node in nodes:
         if node.worst is not None or node.verdict is Verdict.OUTSIDE:
-            return Worst(node.label, (node.node, node.path), next(_lines(node), ""))
+            return Worst(node.label, (node.node, node.path), "; ".join(islice(_lines(node), 2)))
     return None
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
 
 def test_documented_examples_can_be_read(file: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/waivers.md").read_text(encoding="utf-8")
-    examples = [part.partition("```")[0] for part in page.split("```toml\n")[1:]]
+    examples = re.findall(r"```toml.*?\n(.*?)```", page, re.DOTALL)
     file.write_text("\n".join(examples), encoding="utf-8")
     one, many = read_waivers(file)
     assert (one.rule, one.node, one.until) == ("Div.float.R1", "divide", dt.date(2027, 1, 31))

@@ -84,7 +84,8 @@ def test_the_worst_of_a_kept_run_is_the_largest_admitted_error(
     browser.open(other)
     assert names(browser) == ["unknown", "largest", "small", "middle", "least", LONG, "exact"]
     (worst,) = browser.texts(".worst")
-    assert worst == "Worst: Exp 'largest' largest[0] = 2; exact 1, 19,694 units away"
+    said = "largest[0] = 2; exact 1; error: 19,694 units in the last place; none is admitted"
+    assert worst == f"Worst: Exp 'largest' {said}"
 
 
 def test_text_has_the_worst_first_as_well() -> None:
