@@ -9,7 +9,7 @@ from typing import Unpack, overload
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.certificates.making import Certificate
 from sonnx_ort.custom_ops.compiled.library import KernelsError, kernels_library
 from sonnx_ort.errors import SonnxError
@@ -57,7 +57,7 @@ from sonnx_ort.pipeline import (
     proofs_of,
     require_serializable,
 )
-from sonnx_ort.profile.options import BroadcastChoice, EditionChoice, choose
+from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 
 
 @checked_arguments

@@ -3,6 +3,7 @@
 Options often pass on to other functions, whose names would mean nothing to a caller.
 """
 
+import enum
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +11,7 @@ from numbers import Integral
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from sonnx_ort.errors import did_you_mean
+from sonnx_ort.errors import SonnxError, did_you_mean
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -98,3 +99,19 @@ def _shown(annotation: Any) -> str:
     package = found.__module__.partition(".")[0]
     hidden = package in {"builtins", "collections", "sonnx_ort"}
     return found.__name__ if hidden else f"{package}.{found.__name__}"
+
+
+Choice = TypeVar("Choice", bound=enum.StrEnum)
+
+
+def choose(kind: type[Choice], name: str, value: str) -> Choice:
+    """Convert the value of a parameter to a choice.
+
+    Raises:
+        SonnxError: There is no such choice; the message lists the choices.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        known = " or ".join(f"'{choice}'" for choice in kind)
+        raise SonnxError(f"{name}={value!r} is unknown; choose {known}") from None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.comparing.difference import Comparison, compare
 from sonnx_ort.comparing.inputs import Sizes
 from sonnx_ort.conforming.fixpoint import ConformedGraph
@@ -28,7 +28,7 @@ from sonnx_ort.obligations.report import Report, selected_rules
 from sonnx_ort.options import PROFILE, Backend, Choices, OperatorsChoice
 from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
-from sonnx_ort.profile.options import BroadcastChoice, EditionChoice, choose
+from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 
 Model = TypeVar("Model", onnx.ModelProto, ir.Model)
 

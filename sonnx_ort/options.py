@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypedDict
 
+from sonnx_ort.arguments import choose
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.profile.broadcast import BROADCAST
@@ -16,14 +17,7 @@ from sonnx_ort.profile.catalog import (
 )
 from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
-from sonnx_ort.profile.options import (
-    BroadcastChoice,
-    Broadcasting,
-    Demands,
-    Edition,
-    EditionChoice,
-    choose,
-)
+from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Demands, Edition, EditionChoice
 
 DEFAULT: Final = "default"
 """The name of the operators that are enforced by default."""

@@ -24,6 +24,7 @@ BELOW: dict[str, set[str]] = {
     "value_files": {"errors", "files"},
     "knowledge": {"checker", "custom_ops", "errors", "loading", "profile"},
     "obligations": {
+        "arguments",
         "errors",
         "knowledge",
         "loading",
@@ -41,7 +42,7 @@ BELOW: dict[str, set[str]] = {
         "printable",
         "profile",
     },
-    "options": {"errors", "obligations", "profile"},
+    "options": {"arguments", "errors", "obligations", "profile"},
     "certificates": {"checker", "errors", "loading", "obligations", "printable", "profile"},
     "enforcing": {
         "certificates",
@@ -115,6 +116,7 @@ BELOW: dict[str, set[str]] = {
         "runtime",
     },
     "auditing": {
+        "custom_ops",
         "arguments",
         "comparing",
         "enforcing",

@@ -14,7 +14,7 @@ import onnx
 import onnxruntime
 from onnx import inliner
 
-from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.auditing.audited_node import Audited
 from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
 from sonnx_ort.auditing.enclosing import EnclosedOutput, enclose
@@ -34,7 +34,7 @@ from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
 from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
-from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice, choose
+from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 
 CPU = ("CPUExecutionProvider",)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from sonnx_ort.arguments import choose
 from sonnx_ort.cli.options import errors_as_sentences
 from sonnx_ort.cli.settings_file import (
     PROJECT_FILE,
@@ -34,7 +35,7 @@ def _readers() -> Mapping[str, Callable[[str, object, Path], object]]:
     """The settings, and what reads each."""
     # The choices need the analysis, and `--version` does not.
     from sonnx_ort.options import Backend
-    from sonnx_ort.profile.options import Broadcasting, Edition, choose
+    from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.reporting.checked_models import FailOn
 
     def choice(kind: Any, name: str, value: object, folder: Path) -> object:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from sonnx_ort.arguments import choose
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.notebook import causes_as_text, report_as_html
@@ -15,7 +16,7 @@ from sonnx_ort.printable import to_json
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.operand import Operand, has_known_sizes
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition, choose
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Basis, Status
 
 

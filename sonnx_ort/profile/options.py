@@ -2,24 +2,7 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Literal, TypeVar
-
-from sonnx_ort.errors import SonnxError
-
-Choice = TypeVar("Choice", bound=enum.StrEnum)
-
-
-def choose(kind: type[Choice], name: str, value: str) -> Choice:
-    """Convert the value of a parameter to a choice.
-
-    Raises:
-        SonnxError: There is no such choice; the message lists the choices.
-    """
-    try:
-        return kind(value)
-    except ValueError:
-        known = " or ".join(f"'{choice}'" for choice in kind)
-        raise SonnxError(f"{name}={value!r} is unknown; choose {known}") from None
+from typing import Literal
 
 
 class Edition(enum.StrEnum):

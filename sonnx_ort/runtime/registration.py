@@ -8,11 +8,10 @@ import onnx
 import onnx.parser
 import onnxruntime
 
-from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Backend, BackendChoice
 from sonnx_ort.profile.operator import Optimizer
-from sonnx_ort.profile.options import choose
 from sonnx_ort.runtime.extensions import register_kernels, register_library
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,

@@ -27,6 +27,7 @@ def test_row_has_all_figures() -> None:
         "model": "package/model",
         "nodes": "3",
         "a draft": "1",
+        "rules of sonnx_ort": "0",
         "general restrictions only": "1",
         "outside the profile": "1",
         "default": "3 / 0 / 0",
@@ -40,8 +41,8 @@ def test_row_has_all_figures() -> None:
 def test_summary_gives_shares_and_broken_rules() -> None:
     lines = summary([covered(), covered()]).splitlines()
     assert lines[0] == (
-        "2 models with 6 nodes: 2 a draft (33.3%); 2 general restrictions only (33.3%); 2 outside "
-        "the profile (33.3%)."
+        "2 models with 6 nodes: 2 a draft (33.3%); 0 rules of sonnx_ort (0.0%); 2 general "
+        "restrictions only (33.3%); 2 outside the profile (33.3%)."
     )
     assert lines[3] == (
         "Broken rules on the graph: GR2 4, Graph.implicit_shape 4, Graph.operator_set 2."
