@@ -86,7 +86,9 @@ def test_version_says_what_is_missing(installed: PackageCopy) -> None:
 def test_self_check_says_what_is_missing(installed: PackageCopy) -> None:
     status, out, _ = command(installed, "self-check")
     assert status == 0
-    assert f"not checked  compiled backend: {reason(installed)}" in out
+    # A long path is broken at the width.
+    said = f"not checked compiled backend: {reason(installed)}"
+    assert "".join(said.split()) in "".join(out.split())
 
 
 CALLS = """
