@@ -33,7 +33,7 @@ _run = partial(captured, check=True)
 _VERSION_AND_MODEL = """
 import sonnx_ort
 print(sonnx_ort.__version__)
-print(sonnx_ort.models.path("digits"))
+print(sonnx_ort.models.path("digits_convolutional"))
 """
 
 
