@@ -406,6 +406,8 @@ def test_what_keeps_the_rules_runs_with_the_same_bits(table: Table, kind, backen
 
 @pytest.mark.satisfies(
     "ArgMax.float.C1",
+    "Clip.float.max.C2",
+    "Clip.float.min.C2",
     "ConvInteger.C1",
     "LSTM.batch",
     "LSTM.sequences",
