@@ -27,8 +27,6 @@ from sonnx_ort.files import Transfer
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
 
-_OPERATORS_NAMED = 3
-
 app = subcommand()
 
 
@@ -131,12 +129,12 @@ def _demanded(operators: str) -> str:
     from sonnx_ort.options import choose_operators, name_operators
     from sonnx_ort.profile.broadcast import BROADCAST
     from sonnx_ort.profile.catalog import WHOLE_PROFILE
+    from sonnx_ort.reporting.verdict import OPERATORS_NAMED, listed
 
     chosen = choose_operators(operators)
     if chosen >= WHOLE_PROFILE:
         return "the profile"
     names = sorted(chosen - {BROADCAST.name})
-    if not 0 < len(names) <= _OPERATORS_NAMED:
+    if not 0 < len(names) <= OPERATORS_NAMED:
         return f"the rules of the operators {name_operators(chosen)}"
-    *others, last = names
-    return f"the rules of {', '.join(others)} and {last}" if others else f"the rules of {last}"
+    return f"the rules of {listed(names, 'and')}"

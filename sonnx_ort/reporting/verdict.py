@@ -14,7 +14,8 @@ from sonnx_ort.profile.rule import Status
 REFUSED = "[!]"
 """The mark of a violation for which `rewrite` rejects the model by default."""
 
-_OPERATORS_NAMED = 3
+OPERATORS_NAMED = 3
+"""So many operators are named at most in a sentence."""
 
 NodeKey = tuple[str, tuple[str, ...]]
 """A node's name and path, as in its obligations."""
@@ -76,14 +77,22 @@ class Verdict:
 def verdict(report: Report) -> Verdict:
     """The verdict of a report."""
     total, runtime = len(report.enforced), report.counts["runtime"]
-    violated = [f"{_share(len(report.violations), total)} whatever the inputs are."]
     if not report.ok:
-        sentences = [*violated, *_refused(report), *_mendable(report), *_passed_over(report)]
+        failing = _share(len(report.violations), total)
+        sentences = [
+            f"{failing} whatever the inputs are.",
+            *_refused(report),
+            *_mendable(report),
+            *_passed_over(report),
+        ]
         return Verdict(NodeState.VIOLATED, "Violated", " ".join(sentences))
     if report.waived:
-        waived = f"{_share(len(report.waived), total)} whatever the inputs are, and waivers accept"
-        enforced = "that. With these waivers, sonnx-ort rewrite enforces the others."
-        sentences = [waived, enforced, *_passed_over(report)]
+        failing = _share(len(report.waived), total)
+        sentences = [
+            f"{failing} whatever the inputs are, and waivers accept that.",
+            "With these waivers, sonnx-ort rewrite enforces the others.",
+            *_passed_over(report),
+        ]
         return Verdict(NodeState.VIOLATED, "Violated, and waived", " ".join(sentences))
     if total == 0:
         return Verdict(NodeState.NOT_ASKED_FOR, "Not checked", _absent(report))
@@ -134,16 +143,16 @@ def _keeping(report: Report) -> str:
     looked_at = [c.operator for c in report.coverage if c.extent is Extent.ENFORCED]
     if report.whole or not looked_at:
         return ""
-    if len(looked_at) > _OPERATORS_NAMED:
+    if len(looked_at) > OPERATORS_NAMED:
         return "The operators named keep their rules: "
     keep = "keeps its" if len(looked_at) == 1 else "keep their"
-    return f"{_listed(looked_at, 'and')} {keep} rules: "
+    return f"{listed(looked_at, 'and')} {keep} rules: "
 
 
 def _absent(report: Report) -> str:
     """Why nothing was checked: operators that the model does not have."""
     names = sorted(report.demands.operators - {BROADCAST.name}) or [BROADCAST.name]
-    kinds = _listed(names, "or") if len(names) <= _OPERATORS_NAMED else "operator of those named"
+    kinds = listed(names, "or") if len(names) <= OPERATORS_NAMED else "operator of those named"
     return f"There is no {kinds} here; {_nodes_passed_over(report)}."
 
 
@@ -172,12 +181,13 @@ def _bound(standing: OperatorStanding, coverage: Sequence[Coverage]) -> str:
     if standing is OperatorStanding.DRAFT:
         return words
     names = [each.operator for each in coverage]
-    more = len(names) - _OPERATORS_NAMED
-    shown = ", ".join(names[:_OPERATORS_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - OPERATORS_NAMED
+    shown = ", ".join(names[:OPERATORS_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"{words} ({shown})"
 
 
-def _listed(names: Sequence[str], word: str) -> str:
+def listed(names: Sequence[str], word: str) -> str:
+    """Names in a sentence, with a word in front of the last one."""
     *others, last = names
     return f"{', '.join(others)} {word} {last}" if others else last
 
