@@ -11,7 +11,8 @@ from typing import Any
 from environment import ROOT
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.rule import Rule, Standing
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.source import Standing
 
 FOLDER = Path(__file__).with_name("documents")
 """The folder of the entries, one file for each document."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from environment import ROOT
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.rule import Rule, Standing
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.source import Standing
 from traceability.entries import Document, Entry, all_entries, own_rules
 
 PAGE = ROOT / "docs" / "traceability.md"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.operand import broadcast_shape
-from sonnx_ort.profile.rule import Basis, Rule, Subject
+from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.source import Basis
 
 if TYPE_CHECKING:
     from sonnx_ort.obligations.report import Report

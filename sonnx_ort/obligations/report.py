@@ -17,7 +17,8 @@ from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
-from sonnx_ort.profile.rule import Basis, Status
+from sonnx_ort.profile.rule import Status
+from sonnx_ort.profile.source import Basis
 
 
 def choose_rules(names: str | Iterable[str]) -> frozenset[str]:

@@ -15,7 +15,8 @@ from sonnx_ort.profile.requirements.lines import (
     LinesAboveNegativeInfinity,
     ShortBehindAxis,
 )
-from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Source
+from sonnx_ort.profile.rule import Illustration, Requirement, Rule
+from sonnx_ort.profile.source import Source
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)

@@ -10,7 +10,8 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.rule import Illustration, Rule, Source
+from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.source import Source
 
 _FIRST_CODE = 661
 _OPERANDS = ("X", "scale", "B", "input_mean", "input_var")

@@ -4,7 +4,8 @@ from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, OwnType
-from sonnx_ort.profile.rule import Rule, Source, Words
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.source import Source, Words
 
 _DOCUMENT = "SONNX Broadcast"
 

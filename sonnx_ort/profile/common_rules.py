@@ -14,7 +14,8 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
-from sonnx_ort.profile.rule import Requirement, Rule, Source, Standing, Words
+from sonnx_ort.profile.rule import Requirement, Rule
+from sonnx_ort.profile.source import Source, Standing, Words
 
 _CODES_PER_FAMILY = 3
 _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)

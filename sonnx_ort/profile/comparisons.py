@@ -3,7 +3,7 @@
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.rule import Source
+from sonnx_ort.profile.source import Source
 
 _OF_LESS_ALONE = "The draft of the working group covers only Less."
 _NUMBERS = (Family.FLOAT, Family.INTEGER)

@@ -10,7 +10,8 @@ from sonnx_ort.profile.requirements.elements import WithinInterval, WithinInterv
 from sonnx_ort.profile.requirements.same_type import NotBoth, SameNumericType
 from sonnx_ort.profile.requirements.shapes import OwnRank
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf
-from sonnx_ort.profile.rule import Illustration, Standing
+from sonnx_ort.profile.rule import Illustration
+from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import DraftRules, Window
 
 _CONV = DraftRules("Conv", 741, "E_CONV_REAL_CONSTR_")

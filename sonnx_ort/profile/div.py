@@ -11,7 +11,8 @@ from sonnx_ort.profile.requirements.division import (
 )
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
-from sonnx_ort.profile.rule import Rule, Source, Standing, Words
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.source import Source, Standing, Words
 
 _TYPED = "SONNX Div, typed edition"
 _PRELIMINARY = "SONNX Div, preliminary edition"

@@ -12,7 +12,8 @@ import numpy as np
 
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.elements import WithinInterval
-from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Words
+from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.source import Source, Standing, Words
 
 FINITE_OUTPUTS = "Graph.finite"
 """The name by which a caller asks for it at the float outputs of the main graph."""

@@ -15,12 +15,10 @@ from sonnx_ort.profile.rule import (
     Illustration,
     Judgement,
     Rule,
-    Source,
-    Standing,
     Subject,
-    Words,
     at_run_time,
 )
+from sonnx_ort.profile.source import Source, Standing, Words
 
 GRAPH = "Graph"
 """The name by which a caller asks for these rules, beside the names of operators."""

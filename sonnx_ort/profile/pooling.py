@@ -21,7 +21,8 @@ from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OwnRank
 from sonnx_ort.profile.requirements.sizes import SizesWithin, at_least
-from sonnx_ort.profile.rule import Illustration, Judgement, Rule, Standing, proved, violated
+from sonnx_ort.profile.rule import Illustration, Judgement, Rule, proved, violated
+from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import SPATIAL, Attributes, DraftRules, Window, kernel_of
 
 _RULES = DraftRules("MaxPool", 781)

@@ -17,15 +17,8 @@ from sonnx_ort.profile.requirements.attributes import (
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OwnRank
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf, SizesWithin, at_least
-from sonnx_ort.profile.rule import (
-    Illustration,
-    Judgement,
-    Rule,
-    Standing,
-    at_run_time,
-    proved,
-    violated,
-)
+from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
+from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import Attributes, DraftRules, known_size
 
 _RULES = DraftRules("LSTM", 821)

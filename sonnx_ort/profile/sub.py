@@ -6,7 +6,8 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
-from sonnx_ort.profile.rule import Rule, Source, Standing, Words
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.source import Source, Standing, Words
 
 _TYPED = "SONNX Sub, typed edition"
 _PRELIMINARY = "SONNX Sub, preliminary edition"

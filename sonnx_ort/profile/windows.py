@@ -11,7 +11,8 @@ from sonnx_ort.certificates.checker.arithmetic import reach
 from sonnx_ort.profile.common_rules import own, working_group
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
-from sonnx_ort.profile.rule import AttributeValue, Illustration, Requirement, Rule, Standing
+from sonnx_ort.profile.rule import AttributeValue, Illustration, Requirement, Rule
+from sonnx_ort.profile.source import Standing
 
 SPATIAL = (2, 3)
 """The spatial axes; the others are batch and channels."""

@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.rule import Basis, Illustration, Rule, Standing, Subject, Words
+from sonnx_ort.profile.rule import Illustration, Rule, Subject
+from sonnx_ort.profile.source import Basis, Standing, Words
 
 _RESULTS = "Results"
 """The start of the paragraph on results."""

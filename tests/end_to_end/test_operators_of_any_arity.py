@@ -15,7 +15,8 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.rule import Illustration, Rule, Source, Subject
+from sonnx_ort.profile.rule import Illustration, Rule, Subject
+from sonnx_ort.profile.source import Source
 
 class Finite:
     """No element is infinite."""

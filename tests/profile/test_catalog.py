@@ -11,7 +11,8 @@ from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Judgement, Standing, Status, Words
+from sonnx_ort.profile.rule import Judgement, Status
+from sonnx_ort.profile.source import Standing, Words
 
 DECIDED = {
     (Edition.TYPED, "Div", Family.FLOAT): {"Div.float.R1", "Div.float.R2", "Div.float.RG1"},

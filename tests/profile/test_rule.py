@@ -3,7 +3,8 @@
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.rule import Source, Standing, Subject
+from sonnx_ort.profile.rule import Subject
+from sonnx_ort.profile.source import Source, Standing
 
 
 @pytest.mark.parametrize(

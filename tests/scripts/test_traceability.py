@@ -16,7 +16,7 @@ from traceability.page import PAGE, Mark, by_entry, find_marks, marks_of, page
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.attributes import Dense
-from sonnx_ort.profile.rule import Standing
+from sonnx_ort.profile.source import Standing
 
 DOCUMENTS = read_documents()
 MARKS = by_entry(find_marks())
