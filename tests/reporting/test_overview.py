@@ -137,3 +137,18 @@ def test_model_without_a_node_of_the_operators_is_told_so() -> None:
     text = overview(check.models[0].report, "m.onnx")
     assert text.startswith("m.onnx: not checked\n")
     assert text.endswith("\n\nnext: sonnx-ort check m.onnx --operators profile")
+
+
+def test_values_of_unknown_rank_have_one_cause_in_front() -> None:
+    graph = "{ a = Add(x, y) z = Mul(w, y) }"
+    made = parse(f"(float[n] x, float[n] w, float[n] y) => (float[n] a, float[n] z) {graph}")
+    for unknown in made.graph.input[:2]:
+        unknown.type.tensor_type.ClearField("shape")
+    lines = overview(sonnx_ort.check(made), "m.onnx").splitlines()
+    start = lines.index("the rank of 2 values is not known:")
+    said = " ".join(line.strip() for line in lines[start + 1 : lines.index("", start)])
+    assert said == (
+        "'x' [input] is the first; declare its shape, or export the model with fixed sizes, and "
+        "more is decided before a run"
+    )
+    assert lines.index("checked in each run, at 2 places:") > start
