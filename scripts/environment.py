@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that are supported."""
 
 THIS_PYTHON = "{}.{}".format(*sys.version_info)
@@ -22,7 +22,7 @@ THIS_PYTHON = "{}.{}".format(*sys.version_info)
 
 # An older Python reads this file and what imports it up to here, so that it can say what is wrong.
 if THIS_PYTHON not in PYTHONS:
-    sys.stderr.write(f"sonnx_ort needs Python 3.11 to 3.13, this is {THIS_PYTHON}.\n")
+    sys.stderr.write(f"sonnx_ort needs Python 3.11 to 3.14, this is {THIS_PYTHON}.\n")
     sys.exit(2)
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -29,7 +29,7 @@ from model_builders.graphs import binary
 from records import RECORDS, counting, today, versions_of, write_record
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition

@@ -37,7 +37,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from records import RECORDS, counting, digest_of, known_record, today, versions_of, write_record
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 
 RECORD = RECORDS / "fuzzing.json"
 _FOUND = ROOT / "build" / "fuzzing"

@@ -28,7 +28,7 @@ from records import RECORDS, known_record, today, versions_of, write_record
 from rich.progress import Progress
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 
 RECORD = RECORDS / "memory.json"
 _PARTS = 5

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sonnx_ort import models
     from sonnx_ort.api import certify, check, rewrite, rewrite_file
     from sonnx_ort.auditing.audit import Audit, audit
+    from sonnx_ort.backends import Backend
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.custom_ops.compiled.library import kernels_library
     from sonnx_ort.evidence.verification import Verification, verify
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from sonnx_ort.obligations.obligation import Obligation
     from sonnx_ort.obligations.report import ModelRejected, Report
     from sonnx_ort.obligations.waivers import Waiver
-    from sonnx_ort.options import Backend
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.profile.rule import Status
     from sonnx_ort.runtime.registration import register
@@ -80,7 +80,7 @@ if not _has_outer_files(_HERE) and _has_outer_files(_HERE.parent):
 
 _MODULES = {
     "Audit": "auditing.audit",
-    "Backend": "options",
+    "Backend": "backends",
     "Broadcasting": "profile.options",
     "Conformed": "conformity",
     "Edition": "profile.options",

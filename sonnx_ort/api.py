@@ -10,9 +10,9 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments, choose
+from sonnx_ort.backends import Backend, BackendChoice, require_runnable
 from sonnx_ort.certificates.making import Certificate
-from sonnx_ort.custom_ops.compiled.library import KernelsError, kernels_library
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.making import (
     check_place_of_record,
@@ -36,8 +36,6 @@ from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import (
     DEFAULT,
     PROFILE,
-    Backend,
-    BackendChoice,
     Choices,
     OperatorsChoice,
     RewriteOptions,
@@ -67,7 +65,7 @@ def check(  # noqa: PLR0913 - one for each choice
     edition: EditionChoice = "typed",
     broadcast: BroadcastChoice = "reject",
     operators: OperatorsChoice = PROFILE,
-    backend: BackendChoice = "python",
+    backend: BackendChoice = None,
     waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
 ) -> Report:
@@ -104,14 +102,12 @@ def check(  # noqa: PLR0913 - one for each choice
     given = read_waivers(waivers)
     if record is not None:
         refuse_inputs(Path(record), _files(waivers))
-    choices = Choices(
-        choose_demands(edition, broadcast, operators), choose(Backend, "backend", backend)
-    )
+    choices = Choices.of(edition, broadcast, operators, backend)
     with collector_paused():
         report = preview(examine(load(model, choices, to_examine=True), complete=True))
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):
-        record_check(Path(model), waived, Path(record), choices.backend)
+        record_check(Path(model), waived, Path(record))
     return waived
 
 
@@ -280,11 +276,10 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
 
 def _warn_unless_runnable(enforced: Enforced) -> None:
     """Warn the caller of a public function of a model that others may run, but not this process."""
-    if enforced.backend is Backend.COMPILED:
-        try:
-            kernels_library()
-        except KernelsError as error:
-            warnings.warn(str(error), stacklevel=4)
+    try:
+        require_runnable(enforced.backend)
+    except BackendUnavailable as error:
+        warnings.warn(str(error), stacklevel=4)
 
 
 def _files(waivers: Waivers) -> tuple[Path, ...]:

@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments, choose
+from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.difference import Comparison, compare
 from sonnx_ort.comparing.inputs import Sizes
 from sonnx_ort.conforming.fixpoint import ConformedGraph
@@ -25,7 +26,7 @@ from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.notebook import report_as_html, table
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
-from sonnx_ort.options import PROFILE, Backend, Choices, OperatorsChoice
+from sonnx_ort.options import PROFILE, Choices, OperatorsChoice
 from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice

@@ -2,13 +2,14 @@
 
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
 import onnxruntime
 
 from sonnx_ort import models
+from sonnx_ort.backends import Backend, installed_backend
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.models import (
     Approximation,
@@ -25,7 +26,6 @@ from sonnx_ort.models import (
     same_elements,
 )
 from sonnx_ort.obligations.report import ModelRejected
-from sonnx_ort.options import Backend
 from sonnx_ort.runtime.session import InferenceSession
 from sonnx_ort.runtime.session_options import FATAL
 
@@ -50,6 +50,8 @@ class Row:
         expected: The result in the manifest.
         got: The actual result.
         verdict: Whether the two are equal.
+        short: Whether the error has neither shapes nor values, because the backend gives none and
+            the python backend, which adds them, is not installed.
     """
 
     model: str
@@ -58,6 +60,7 @@ class Row:
     expected: str
     got: str
     verdict: Verdict
+    short: bool = False
 
     @property
     def kept(self) -> bool:
@@ -80,7 +83,7 @@ Observation = Expectation | Failure
 """The actual result of a case, in the terms of the manifest."""
 
 
-def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
+def demonstrate(backend: Backend) -> Iterator[Row]:
     """Rewrite and run every bundled model, case by case, in the order of the manifest.
 
     Yields:
@@ -91,11 +94,14 @@ def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
             yield run_case(example, case, backend)
 
 
-def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) -> Row:
+def run_case(example: Example, case: Case, backend: Backend) -> Row:
     """Rewrite and run one case of a bundled model."""
     case = case.with_runtime(onnxruntime.__version__ if backend is Backend.PYTHON else None)
-    observed = observe(example, case, backend)
-    kept = agrees(case.expected, observed)
+    observed, expected = observe(example, case, backend), case.expected
+    short = isinstance(observed, RunViolation) and not observed.shapes
+    if short and isinstance(expected, RunViolation) and installed_backend() is not Backend.PYTHON:
+        expected = replace(expected, shapes=(), index=None, values=None)
+    kept = agrees(expected, observed)
     return Row(
         example.name,
         case.name,
@@ -103,6 +109,7 @@ def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) ->
         describe(case.expected),
         _describe_observation(case.expected, observed),
         Verdict.KEPT if kept else Verdict.FAILED,
+        short and expected != case.expected,
     )
 
 

@@ -51,6 +51,10 @@ class InvalidModel(SonnxError):  # noqa: N818 - a public name of the interface
     """The input is not a readable, valid ONNX model, or declares something false."""
 
 
+class BackendUnavailable(SonnxError):  # noqa: N818 - reads as what happened
+    """This installation cannot run the models of a backend."""
+
+
 class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interface
     """A rule of the profile was violated in a run.
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import onnxruntime
 
 from sonnx_ort import models, versions
+from sonnx_ort.backends import Backend, require_runnable
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
-from sonnx_ort.custom_ops.compiled.library import LIBRARY, kernels_library
+from sonnx_ort.custom_ops.compiled.library import LIBRARY
 from sonnx_ort.demonstration import run_case
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.evidence.record import PACKAGES
-from sonnx_ort.options import Backend
 from sonnx_ort.printable import to_json
 from sonnx_ort.profile.rule import release_numbers
 from sonnx_ort.runtime.registration import prepare
@@ -102,12 +102,12 @@ def self_check() -> SelfCheck:
     their manifest, with each backend. Requires that ONNX Runtime respects the options that switch
     optimizers off. Uses no network, and changes no file.
     """
-    found = {package: _version_of(package) for package in PACKAGES}
+    found = {package: versions.version_of(package) for package in PACKAGES}
     found["Python"] = platform.python_version()
     checks = [_version(package, found[package]) for package in versions.TRIED]
     with IsolatedRuns() as runs:
         for backend in Backend:
-            if backend is Backend.COMPILED and (missing := _missing_kernels()) is not None:
+            if (missing := _missing_kernels(backend)) is not None:
                 checks.append(missing)
                 continue
             checks.append(_optimizers(f"optimizers, {backend} backend", runs, backend))
@@ -117,18 +117,13 @@ def self_check() -> SelfCheck:
     return SelfCheck(found, platform.platform(), platform.machine(), flags, tuple(checks))
 
 
-def _version_of(package: str) -> str:
-    try:
-        return versions.version_of(package)
-    except PackageNotFoundError:
-        return ""
-
-
 def _version(package: str, version: str) -> Check:
     name = f"version of {package}"
     oldest, newest = versions.TRIED[package]
     numbers = release_numbers(version)
     lowest, highest = release_numbers(oldest), release_numbers(newest)
+    if not version and package in versions.OPTIONAL:
+        return Check(name, Outcome.NOT_CHECKED, f"{package} is not installed, and not needed")
     if not version:
         return Check(name, Outcome.FAILED, f"{package} is not installed")
     if numbers is None or lowest is None or highest is None:
@@ -148,13 +143,14 @@ def _processor_flags() -> Iterator[str]:
         yield from (flag for flag in _FLAGS if flag in words)
 
 
-def _missing_kernels() -> Check | None:
-    """That the compiled kernels are not there, or not usable; None if they are."""
+def _missing_kernels(backend: Backend) -> Check | None:
+    """That the kernels of a backend are not there, or not usable; None if they are."""
     try:
-        kernels_library()
-    except SonnxError as error:
-        outcome = Outcome.FAILED if LIBRARY.is_file() else Outcome.NOT_CHECKED
-        return Check(f"{Backend.COMPILED} backend", outcome, str(error))
+        require_runnable(backend)
+    except BackendUnavailable as error:
+        damaged = backend is Backend.COMPILED and LIBRARY.is_file()
+        outcome = Outcome.FAILED if damaged else Outcome.NOT_CHECKED
+        return Check(f"{backend} backend", outcome, str(error))
     return None
 
 
@@ -170,7 +166,7 @@ def prepare_session(backend: Backend) -> None:
 
 
 def _cases(name: str, runs: IsolatedRuns, backend: Backend) -> Check:
-    number, faults = 0, []
+    number, short, faults = 0, 0, []
     try:
         examples = models.examples()
     except Exception as error:  # noqa: BLE001 - a damaged file can fail in any way
@@ -184,9 +180,13 @@ def _cases(name: str, runs: IsolatedRuns, backend: Backend) -> Check:
             if isinstance(row, Failed):
                 expected = models.describe(case.expected)
                 faults.append(f"{example.name}, {case.name}: {row.reason}; expected {expected}")
-            elif not row.kept:
+                continue
+            short += row.short
+            if not row.kept:
                 faults.append(f"{row.model}, {row.case}: {row.got}; expected {row.expected}")
     detail = f"{number - len(faults)} of {number} cases give what is expected"
+    if short:
+        detail += f", {short} without the shapes and values that the python backend adds"
     failed = faults or not number
     return Check(name, Outcome.FAILED if failed else Outcome.PASSED, detail, tuple(faults))
 

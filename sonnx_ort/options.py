@@ -1,11 +1,11 @@
 """The choices of a caller, and the enforcement of a model."""
 
-import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypedDict
 
 from sonnx_ort.arguments import choose
+from sonnx_ort.backends import Backend, BackendChoice, choose_backend
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.profile.broadcast import BROADCAST
@@ -127,23 +127,6 @@ Waivers = WaiverSource
 """Waivers, or a TOML file with waivers."""
 
 
-class Backend(enum.StrEnum):
-    """The backends that enforce the rules in a run."""
-
-    PYTHON = "python"
-    """Custom operators defined in Python: the reference."""
-
-    NATIVE = "native"
-    """Standard operators only, which every ONNX Runtime runs without a plugin."""
-
-    COMPILED = "compiled"
-    """Compiled custom operators, and standard ones as natively where there is none."""
-
-
-BackendChoice = Backend | Literal["python", "native", "compiled"]
-"""A backend as a caller gives it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Enforcement:
     """How a model is enforced.
@@ -174,11 +157,12 @@ class RewriteOptions(TypedDict, total=False):
             separated by commas or in any iterable; a hyphen leaves a name out. `check` reports on
             all operators. "Graph.finite" demands that no output is NaN or infinite,
             "Graph.finite_values" the same of every value that a node computes.
-        backend: "python", the default: custom operators, which need `sonnx_ort.register`.
-            "native": guards of standard operators in front of the nodes, which every ONNX Runtime
-            runs. "compiled": custom operators in a library that any language registers, and guards
-            where it has none. A model that one of these two rewrote stays as it is, whichever
-            backend is given here.
+        backend: "python": custom operators, which need `sonnx_ort.register`. "native": guards of
+            standard operators in front of the nodes, which every ONNX Runtime runs. "compiled":
+            custom operators in a library that any language registers, and guards where it has
+            none. A model that one of these two rewrote stays as it is, whichever backend is given
+            here. None, the default: "python" where onnxruntime-extensions is installed, or else
+            "compiled" where its kernels are, or else "native".
         make_explicit: Whether to write also the types, shapes and default attributes that the file
             omits (`GR2`, `GR4`); not by default.
         conform: Whether to make the safe changes of `sonnx_ort.conform` first, which fix violations
@@ -208,14 +192,16 @@ class Choices:
         waivers: The waived violations, which are not enforced.
         conform: Whether to change the model first so that it violates less.
         certified: Whether only what is certified counts as proved.
+        by_default: Whether the backend is that of the installation, because none was chosen.
     """
 
     demands: Demands
-    backend: Backend = Backend.PYTHON
+    backend: Backend
     make_explicit: bool = False
     waivers: tuple[Waiver, ...] = ()
     conform: bool = False
     certified: bool = False
+    by_default: bool = False
 
     @classmethod
     def of(  # noqa: PLR0913 - one for each choice
@@ -223,7 +209,7 @@ class Choices:
         edition: str = "typed",
         broadcast: str = "reject",
         operators: str | Iterable[str] = DEFAULT,
-        backend: str = "python",
+        backend: BackendChoice = None,
         *,
         make_explicit: bool = False,
         waivers: Waivers = (),
@@ -237,11 +223,12 @@ class Choices:
         """
         return cls(
             choose_demands(edition, broadcast, operators),
-            choose(Backend, "backend", backend),
+            choose_backend(backend),
             make_explicit,
             read_waivers(waivers),
             conform,
             certified,
+            by_default=backend is None,
         )
 
     def with_certificate(self) -> "Choices":

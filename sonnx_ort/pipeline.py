@@ -20,6 +20,7 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.certificates.making import Proofs, only_certified
 from sonnx_ort.conforming.declarations import make_graph_explicit, meet_graph_rules
 from sonnx_ort.conforming.fixpoint import ConformedGraph, conform_graph
@@ -52,7 +53,7 @@ from sonnx_ort.obligations.waiving import (
     waivers_in_effect,
     with_recorded_waivers,
 )
-from sonnx_ort.options import Backend, Choices
+from sonnx_ort.options import Choices
 from sonnx_ort.profile.catalog import RULES
 
 
@@ -183,6 +184,8 @@ def load(model: ModelSource | ReadModel, choices: Choices, *, to_examine: bool =
         forget(loaded.graph_model)
     require_no_compiled_nodes(loaded.graph_model)
     enforced = recognize_enforced_nodes(loaded.graph_model, demands.edition)
+    if enforced and choices.by_default:
+        choices = replace(choices, backend=Backend.PYTHON)
     return Loaded(choices, loaded, enforced, None)
 
 
@@ -219,6 +222,7 @@ def examine(
     )
     recorded = recorded_waivers(model.graph_model.metadata_props)
     report = with_recorded_waivers(examination.report, recorded)
+    report = replace(report, backend=choices.backend.value)
     return Examined(loaded, replace(examination, report=report))
 
 

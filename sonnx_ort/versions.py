@@ -9,7 +9,7 @@ VERSION = "0.1.0"
 
 TRIED: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "Python": ("3.11", "3.13"),
+        "Python": ("3.11", "3.14"),
         "ml_dtypes": ("0.5.0", "0.6.0"),
         "numpy": ("2.1.3", "2.4.6"),
         "onnx": ("1.20.0", "1.23.2"),
@@ -21,15 +21,22 @@ TRIED: Mapping[str, tuple[str, str]] = MappingProxyType(
 """The oldest and the newest versions that the tests run with; older ones are not supported."""
 
 
+OPTIONAL = frozenset({"onnxruntime-extensions"})
+"""Those of them that only one backend needs, and that are not there for every platform."""
+
+
 @functools.cache
 def version_of(package: str) -> str:
-    """The version of an installed package; of this one, that of the code that runs.
+    """The version of a package, or "" without it; of this one, that of the code that runs.
 
     A clone runs without being installed, and may hide an installation of another version.
     """
     if package == "sonnx_ort":
         return VERSION
     # Imported late: it takes as long as all that `import sonnx_ort` needs.
-    from importlib.metadata import version  # noqa: PLC0415
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
-    return version(package)
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

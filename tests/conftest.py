@@ -1,5 +1,6 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
+import importlib.util
 import inspect
 import json
 import logging
@@ -10,15 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-import onnxruntime_extensions  # noqa: F401 - see below
 import pytest
 from _pytest.junitxml import xml_key  # pytest-xdist lets no fixture add to the file
 from hypothesis import HealthCheck, settings
 
 import sonnx_ort
-from sonnx_ort.options import Backend, Choices
+from sonnx_ort import backends
+from sonnx_ort.backends import Backend
+from sonnx_ort.errors import BackendUnavailable
+from sonnx_ort.options import Choices
 
-# onnxruntime_extensions has all child processes take protobuf's slow implementation in Python.
+RUNS_PYTHON = importlib.util.find_spec("onnxruntime_extensions") is not None
+"""Whether the python backend is installed; where it is not, tests that run its kernels are skipped.
+
+They mean that backend where they choose none.
+"""
+
+if RUNS_PYTHON:
+    import onnxruntime_extensions  # noqa: F401 - it has child processes take a slow protobuf
+else:
+    backends.installed_backend = lambda: Backend.PYTHON
 os.environ.pop("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", None)
 
 settings.register_profile(
@@ -38,21 +50,28 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
     hypothesis wraps the settings of a function once more for each of its cases, and without a
     database it looks one up in all of them: about 1,000 cases exceed the depth of recursion.
+    A test is skipped where it needs a backend that is not installed.
     """
     function = getattr(item, "function", None)
     kept = getattr(function, "_hypothesis_internal_use_settings", None)
     try:
         return (yield)
+    except BackendUnavailable as error:
+        if RUNS_PYTHON:
+            raise
+        pytest.skip(str(error))
     finally:
         if kept is not None:
             function._hypothesis_internal_use_settings = kept
 
 
-@pytest.fixture(params=list(Backend), ids=str, scope="module")
+@pytest.fixture(
+    params=[b for b in Backend if RUNS_PYTHON or b is not Backend.PYTHON], ids=str, scope="module"
+)
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     """Each backend in turn; what rewrites takes it where a test chooses none.
 
-    Sessions verify their proofs, unless a test chooses otherwise.
+    Sessions verify their proofs by the python backend, unless a test chooses otherwise.
     """
     chosen = Backend(request.param)
     of_rewriting = Choices.of.__func__
@@ -61,7 +80,7 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_rewriting, "__defaults__", (*others, chosen.value))
         patch.setitem(of_sessions, "backend", chosen.value)
-        patch.setitem(of_sessions, "verify_proofs", True)
+        patch.setitem(of_sessions, "verify_proofs", RUNS_PYTHON)
         if chosen is Backend.COMPILED:
             of_options = inspect.unwrap(sonnx_ort.register).__kwdefaults__
             patch.setitem(of_options, "backend", chosen.value)

@@ -6,7 +6,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import BackendUnavailable
 
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
@@ -18,18 +18,14 @@ _DIGEST = ".sha256"
 """How the name of the file ends that holds the digest of the library, beside it."""
 
 
-class KernelsError(SonnxError):
-    """This installation cannot run compiled kernels."""
-
-
 def require_kernels_built() -> None:
     """Require that there is a library at all, which costs nothing.
 
     Raises:
-        KernelsError: There is none.
+        BackendUnavailable: There is none.
     """
     if not LIBRARY.is_file():
-        raise KernelsError(
+        raise BackendUnavailable(
             f"the compiled backend cannot run here, because its kernels are not there ('{LIBRARY}')"
             ": install a C++17 compiler, such as g++ or clang++, and install sonnx_ort again, or "
             "use another backend for the original model"
@@ -45,8 +41,8 @@ def kernels_library() -> Path:
     Java, `RegisterCustomOpLibrary` in C#, or `register_custom_ops_library` in Python.
 
     Raises:
-        KernelsError: It was not built, because there was no C++ compiler, or with other rules; or
-            it is not the file that was built.
+        BackendUnavailable: It was not built, because there was no C++ compiler, or with other
+            rules; or it is not the file that was built.
     """
     # Imported late: it needs the whole profile.
     from sonnx_ort.custom_ops.compiled.table import table_digest  # noqa: PLC0415
@@ -54,12 +50,12 @@ def kernels_library() -> Path:
     require_kernels_built()
     digest = LIBRARY.with_suffix(_DIGEST)
     if not _is_intact(LIBRARY, digest, _state(LIBRARY), _state(digest)):
-        raise KernelsError(
+        raise BackendUnavailable(
             f"the compiled kernels of '{LIBRARY}' are not those that the installation built, by "
             f"the digest in '{digest.name}'; install sonnx_ort again"
         )
     if _table_of(LIBRARY) != table_digest():
-        raise KernelsError(
+        raise BackendUnavailable(
             f"the compiled kernels of '{LIBRARY}' were not made of the rules of this sonnx_ort; "
             "install sonnx_ort again"
         )

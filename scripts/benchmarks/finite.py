@@ -14,7 +14,7 @@ from model_builders.graphs import parse
 import sonnx_ort
 from benchmarks import report
 from benchmarks.turns import Run, Turn, apart, ratio_of, seconds_of, take_turns
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 
 Feeds = Mapping[str, npt.NDArray[Any]]

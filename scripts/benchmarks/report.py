@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.turns import Spread
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 
 BACKENDS = tuple(map(str, Backend))
 """What `--backend` may be."""

@@ -14,10 +14,10 @@ from onnxruntime_extensions import PyOp, onnx_op
 from benchmarks.turns import Run
 from benchmarks.workload import Feeds, Setting, make_model
 from sonnx_ort import InferenceSession, register, rewrite
+from sonnx_ort.backends import BackendChoice
 
 # Imports register the operators of both domains, which has to happen before the first session.
 from sonnx_ort.custom_ops.registration import LIBRARY_PATH
-from sonnx_ort.options import BackendChoice
 
 _PROVIDERS = ["CPUExecutionProvider"]
 _PLAIN_DOMAIN = "plain"

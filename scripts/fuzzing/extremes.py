@@ -22,7 +22,7 @@ from onnx import (
 from fuzzing.attempt import analyze
 from fuzzing.child import End, Ended, Say, call_in_child
 from fuzzing.models import EXTREME, FLOATS, TEXTS
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 
 _LONG_TEXTS = [*TEXTS, "x" * 5000, "...", "i..j"]
 _LONG_RANK = (1,) * 100

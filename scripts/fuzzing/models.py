@@ -17,8 +17,8 @@ from model_builders.graphs import parse
 from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
 
 from sonnx_ort import models
+from sonnx_ort.backends import Backend
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.options import Backend
 
 _LARGE = 1 << 16
 """Bundled models of more bytes are left out: a mutation would mostly meet weights."""

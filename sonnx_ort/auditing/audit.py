@@ -26,9 +26,8 @@ from sonnx_ort.comparing.inputs import Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, LevelChoice, Settings
 from sonnx_ort.comparing.random_operators import seed_random_operators, unseeded
 from sonnx_ort.comparing.trace import in_words
-from sonnx_ort.custom_ops.compiled.library import KernelsError
 from sonnx_ort.enforcing.native.record import read_enforcement
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -199,7 +198,7 @@ def _sizes_named(made: Inputs) -> Iterator[None]:
     try:
         yield
     except SonnxError as error:
-        if made.able or isinstance(error, KernelsError):
+        if made.able or isinstance(error, BackendUnavailable):
             raise
         raise SonnxError(f"{error}; {made.note}") from error
 

@@ -113,16 +113,18 @@ app = typer.Typer(
 def _show_version(wanted: bool) -> None:
     if wanted:
         from sonnx_ort import SonnxError, __version__
+        from sonnx_ort.backends import Backend, installed_backend, require_installed
         from sonnx_ort.cli.settings_file import nearest
-        from sonnx_ort.custom_ops.compiled.library import require_kernels_built
 
         typer.echo(f"sonnx-ort {__version__}")
         if path := nearest(Path()):
             typer.echo(f"settings: {path}")
-        try:
-            require_kernels_built()
-        except SonnxError as error:
-            typer.echo(error)
+        typer.echo(f"backend: {installed_backend()}")
+        for backend in Backend:
+            try:
+                require_installed(backend)
+            except SonnxError as error:
+                typer.echo(error)
         raise typer.Exit
 
 

@@ -46,7 +46,7 @@ from sonnx_ort.files import (
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.report import Report, RulesOf, selected_rules
 from sonnx_ort.obligations.waivers import read_waivers
-from sonnx_ort.options import PROFILE, Backend, Choices, choose_demands
+from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
@@ -86,7 +86,7 @@ def check(
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     operators: OperatorsOption = PROFILE,
-    backend: BackendOption = Backend.PYTHON,
+    backend: BackendOption = None,
     report_format: Annotated[
         ReportFormat, typer.Option("--format", help="The format of the report.")
     ] = ReportFormat.TEXT,
@@ -185,7 +185,7 @@ def check(
             from sonnx_ort.evidence.making import record_check
 
             model, found = _only(done, "--record")
-            record_check(model, found, record, wanted[0].choices.backend)
+            record_check(model, found, record)
         if annotate is not None:
             _annotate(*_only(done, "--annotate"), annotate)
         if output != STANDARD or not quiet:
@@ -200,10 +200,9 @@ def check(
 def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToCheck:
     """A model with the options of the command, and with the settings that it has by itself."""
     own = {**options, **{k: v for k, v in given.of(name).items() if k in options}}
-    demands = choose_demands(own["edition"], own["broadcast"], own["operators"])
     return ModelToCheck(
         name,
-        Choices(demands, own["backend"]),
+        Choices.of(own["edition"], own["broadcast"], own["operators"], own["backend"]),
         selected_rules(own["select"], own["ignore"], own["rules"]),
         str(given.settings.path or ""),
     )

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sonnx_ort import models
+from sonnx_ort.backends import choose_backend, require_runnable
 from sonnx_ort.cli.options import (
     BackendOption,
     ExitStatus,
@@ -21,10 +22,8 @@ from sonnx_ort.cli.options import (
     subcommand,
 )
 from sonnx_ort.cli.scenes import Played, play
-from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.demonstration import Row, demonstrate
 from sonnx_ort.models import Approximation, Classification, Outputs, Rejection, RunViolation
-from sonnx_ort.options import Backend
 from sonnx_ort.reporting.terminal import in_columns, wrapped
 
 _WIDTH_OF_TABLE = 140
@@ -45,7 +44,7 @@ app = subcommand()
     epilog=examples("sonnx-ort demo", "sonnx-ort demo --backend native", "sonnx-ort demo -v")
 )
 def demo(
-    backend: BackendOption = Backend.PYTHON,
+    backend: BackendOption = None,
     every: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show a table of all cases as well.")
     ] = False,
@@ -55,12 +54,12 @@ def demo(
     Runs bundled models with and without the profile, and compares the results with the expected
     ones.
     """
-    if backend is Backend.COMPILED:
-        with errors_as_sentences():
-            kernels_library()
-    for number, played in enumerate(play(backend), start=1):
+    chosen = choose_backend(backend)
+    with errors_as_sentences():
+        require_runnable(chosen)
+    for number, played in enumerate(play(chosen), start=1):
         say("\n".join([*_scene(number, played), ""]))
-    rows = list(demonstrate(backend))
+    rows = list(demonstrate(chosen))
     if every:
         console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_TABLE)
         console.print(_table(rows))
@@ -70,6 +69,9 @@ def demo(
     for row in failed:
         say(f"not as expected: {row.model}, {row.case}: {row.got}; expected {row.expected}")
     say(f"{len(rows)} cases: {len(rows) - len(failed)} as expected, {len(failed)} not")
+    say(f"backend: {chosen}")
+    if short := sum(row.short for row in rows):
+        say(f"{short} errors without the shapes and values that the python backend adds")
     typer.echo(f"\nnext: sonnx-ort check {models.path('normalization_broadcast')}")
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)

@@ -9,10 +9,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.files import is_standard_output
 from sonnx_ort.obligations.report import ModelRejected, Report
-from sonnx_ort.options import Backend
 from sonnx_ort.printable import printable_lines
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.remedies import in_commands
@@ -168,8 +168,9 @@ ForceOption = Annotated[
     bool, typer.Option("--force", help="Write the file even if it replaces the model.")
 ]
 BackendOption = Annotated[
-    Backend,
+    Backend | None,
     typer.Option(
-        help="What enforces the rules: custom operators in Python, standard ones, or a library."
+        help="What enforces the rules: custom operators in Python, standard ones, or a library. "
+        "[default: python where onnxruntime-extensions is, or else compiled, or else native]"
     ),
 ]

@@ -24,7 +24,7 @@ from sonnx_ort.cli.options import (
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.files import Transfer
-from sonnx_ort.options import DEFAULT, Backend
+from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.options import Broadcasting, Edition
 
 app = subcommand()
@@ -47,7 +47,7 @@ def rewrite(
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     operators: OperatorsOption = DEFAULT,
-    backend: BackendOption = Backend.PYTHON,
+    backend: BackendOption = None,
     make_explicit: Annotated[
         bool,
         typer.Option(

@@ -31,7 +31,7 @@ from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import external_locations, refuse_inputs
 from sonnx_ort.loading.source import read
-from sonnx_ort.options import DEFAULT, Backend
+from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.runtime.feeds import as_declared
 from sonnx_ort.runtime.ort_values import run_on_values
@@ -212,7 +212,7 @@ def run(
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     operators: OperatorsOption = DEFAULT,
-    backend: BackendOption = Backend.PYTHON,
+    backend: BackendOption = None,
     conform: ConformOption = False,
     waivers: WaiversOption = None,
     verify_proofs: Annotated[

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sonnx_ort import models
+from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Outcome
 from sonnx_ort.models import Outputs, describe
-from sonnx_ort.options import Backend, Choices, choose_demands
+from sonnx_ort.options import Choices, choose_demands
 from sonnx_ort.pipeline import enforce
 
 

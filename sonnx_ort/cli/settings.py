@@ -34,7 +34,7 @@ _FILES = "files"
 def _readers() -> Mapping[str, Callable[[str, object, Path], object]]:
     """The settings, and what reads each."""
     # The choices need the analysis, and `--version` does not.
-    from sonnx_ort.options import Backend
+    from sonnx_ort.backends import Backend
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.reporting.checked_models import FailOn
 

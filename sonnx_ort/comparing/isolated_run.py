@@ -17,12 +17,11 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.random_operators import has_random_operators
-from sonnx_ort.custom_ops.compiled.library import KernelsError
-from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
 from sonnx_ort.runtime.ort_values import run_on_values, to_array, to_ort_value
 from sonnx_ort.runtime.registration import prepare
@@ -158,7 +157,7 @@ class IsolatedRuns:
             The outputs, or why the run failed, including the death of the process.
 
         Raises:
-            KernelsError: It needs compiled kernels, and this installation has none.
+            BackendUnavailable: It needs compiled kernels, and this installation has none.
         """
         found: Outcome = self._done(_Job(model, folder, dict(feeds), settings, names))
         return found
@@ -188,7 +187,7 @@ class IsolatedRuns:
             done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
         except (EOFError, ConnectionError):
             return _death(self._end())
-        if isinstance(done, KernelsError):
+        if isinstance(done, BackendUnavailable):
             raise done
         return done
 
@@ -279,7 +278,7 @@ class _Session:
     random: bool
 
 
-def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes | KernelsError:
+def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes | BackendUnavailable:
     try:
         with violations_raised():
             if job.feeds is None:
@@ -287,7 +286,7 @@ def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes | KernelsError:
             return _run(job, job.feeds, sessions.of(job))
     except ContractViolation as violation:
         return Failed(str(violation), violated=True)
-    except KernelsError as error:
+    except BackendUnavailable as error:
         return error
     except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument as error:
         # ONNX Runtime rejects inputs in this way, before any node.

@@ -6,6 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.certificates.making import Proofs
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import (
@@ -37,7 +38,7 @@ from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.finite import ADDED
-from sonnx_ort.options import Backend, Choices, Enforcement
+from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.finite import FINITE_VALUES
 from sonnx_ort.profile.operator import STANDARD_DOMAIN

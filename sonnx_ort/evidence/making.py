@@ -28,7 +28,7 @@ from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
 from sonnx_ort.obligations.waiving import mark
-from sonnx_ort.options import Backend, Choices
+from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import certified_if_asked_for, examine, load
 from sonnx_ort.profile.options import Demands
 
@@ -47,9 +47,7 @@ def check_place_of_record(
         raise SonnxError(f"'{record}' is a file of the model; give the {name} another file")
 
 
-def record_of_check(
-    path: Path, model: ReadModel, report: Report, backend: Backend = Backend.PYTHON
-) -> Record:
+def record_of_check(path: Path, model: ReadModel, report: Report) -> Record:
     """Make the record of a check.
 
     Raises:
@@ -58,7 +56,7 @@ def record_of_check(
     if report.left_out.rules:
         raise SonnxError("a record covers all rules; remove the options that select rules")
     original = Analysis(model_files(path, model), _document(report))
-    options = _demanded(report.demands) | {"backend": backend.value}
+    options = _demanded(report.demands) | {"backend": report.backend}
     return Record(options, versions(), original)
 
 
@@ -182,7 +180,6 @@ def record_check(
     model: Path,
     report: Report,
     record: Path,
-    backend: Backend = Backend.PYTHON,
     audits: Sequence[Document] = (),
 ) -> None:
     """Write the record of a check, and of audits of the same model.
@@ -196,5 +193,5 @@ def record_check(
     check_place_of_record(record, source.proto, model)
     if source.sha256 != report.identity.sha256:
         raise SonnxError(f"'{model}' was changed while it was checked; check it again")
-    made = record_of_check(model, source, report, backend)
+    made = record_of_check(model, source, report)
     write_text(record, cyclonedx(replace(made, audits=tuple(audits))))

@@ -38,8 +38,8 @@ Document = Mapping[str, object]
 
 @functools.cache
 def versions() -> Mapping[str, str]:
-    """The current versions of Python and of the packages that affect results."""
-    found = {package: version_of(package) for package in PACKAGES}
+    """The current versions of Python and of the installed packages that affect results."""
+    found = {package: version for package in PACKAGES if (version := version_of(package))}
     return MappingProxyType(found | {"Python": platform.python_version()})
 
 

@@ -343,8 +343,9 @@ def _choices(stored: Record) -> Choices:
 
 
 def _other_versions(stored: Record) -> Iterator[str]:
-    for name, version in versions().items():
-        recorded = stored.versions.get(name, "none")
+    today = versions()
+    for name in dict.fromkeys([*today, *stored.versions]):
+        recorded, version = (found.get(name, "none") for found in (stored.versions, today))
         if recorded != version:
             yield f"{name}: {recorded} when it was recorded, {version} today"
 

@@ -175,6 +175,7 @@ class Report:
         identity: The model, and the package versions used.
         left_out: What `selected` excluded.
         settings: The settings file from which options were read; empty if there is none.
+        backend: The backend that is to enforce the rules.
     """
 
     demands: Demands
@@ -184,6 +185,7 @@ class Report:
     identity: Identity
     left_out: LeftOut = field(default_factory=LeftOut)
     settings: str = ""
+    backend: str = "python"
 
     @property
     def edition(self) -> Edition:
@@ -288,7 +290,7 @@ class Report:
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         waived = f", {len(self.waived)} of these waived" if self.waived else ""
         return (
-            f"edition {self.edition}, broadcast {self.broadcasting}: "
+            f"edition {self.edition}, broadcast {self.broadcasting}, backend {self.backend}: "
             f"{_counted(len(self.enforced), 'obligation')}: {shown}{waived}; "
             f"{_counted(len(self.findings), 'finding')}"
             + (f"; {_counted(self.passed_over, 'node')} not looked at" if self.passed_over else "")
@@ -318,6 +320,7 @@ class Report:
             "versions": dict(self.identity.versions),
             "edition": self.edition.value,
             "broadcast": self.broadcasting.value,
+            "backend": self.backend,
             "operators": sorted(self.demands.operators),
             "settings": self.settings or None,
             "ok": self.ok,

@@ -92,6 +92,7 @@ def _properties(report: Report) -> ET.Element:
         "sha256": report.identity.sha256,
         "edition": report.edition.value,
         "broadcast": report.broadcasting.value,
+        "backend": report.backend,
         "operators": ",".join(sorted(report.demands.operators)),
         "settings": report.settings,
         "summary": report.summary(),

@@ -153,6 +153,7 @@ def _facts(report: Report, graph: str) -> dict[str, str]:
         "Edition": report.edition.value,
         "Broadcast": report.broadcasting.value,
         "Operators": name_operators(report.demands.operators),
+        "Backend": report.backend,
         "Settings": report.settings,
         "Graph": graph,
         "Operands": f"the rank is known for {known.known_rank:,} of {known.count:,}, all sizes for "

@@ -80,7 +80,8 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
         ),
         *wrapped(found.detail, "  "),
         *wrapped(
-            f"edition {report.edition}, broadcast {report.broadcasting}, operators {operators}",
+            f"edition {report.edition}, broadcast {report.broadcasting}, operators {operators}, "
+            f"backend {report.backend}",
             "  ",
         ),
         *(wrapped(f"settings from {report.settings}", "  ") if report.settings else []),

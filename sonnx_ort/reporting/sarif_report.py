@@ -101,6 +101,7 @@ def _artifact(model: CheckedModel) -> Json:
         artifact["properties"] = {
             "edition": report.edition.value,
             "broadcast": report.broadcasting.value,
+            "backend": report.backend,
             "operators": sorted(report.demands.operators),
             "settings": report.settings or None,
             "counts": dict(report.counts),

@@ -14,7 +14,7 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.custom_ops.compiled.library import kernels_library
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.runtime.session_options import FATAL, attribute, locked
 
 _TRIAL = onnx.parser.parse_model(
@@ -45,10 +45,17 @@ def register_library(options: onnxruntime.SessionOptions) -> None:
     """Register the library with the custom operators, unless the options have it.
 
     Raises:
+        BackendUnavailable: onnxruntime-extensions cannot be loaded.
         SonnxError: The options have it twice, or from before the operators were added to it.
     """
-    # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
-    from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415
+    try:
+        # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
+        from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"the python backend cannot run here, because onnxruntime-extensions cannot be loaded: "
+            f"{error}; install it again, or use another backend for the original model"
+        ) from error
 
     with _lock:
         if options in _registered:

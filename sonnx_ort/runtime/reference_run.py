@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import onnxruntime
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.options import Backend
 from sonnx_ort.pipeline import reference_of, require_serializable
 from sonnx_ort.runtime.registration import register
 from sonnx_ort.runtime.session_options import FATAL

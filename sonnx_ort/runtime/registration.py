@@ -8,9 +8,9 @@ import onnx
 import onnx.parser
 import onnxruntime
 
-from sonnx_ort.arguments import checked_arguments, choose
+from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.backends import Backend, BackendChoice, choose_backend, require_runnable
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.options import Backend, BackendChoice
 from sonnx_ort.profile.operator import Optimizer
 from sonnx_ort.runtime.extensions import register_kernels, register_library
 from sonnx_ort.runtime.session_options import (
@@ -88,7 +88,7 @@ def _named_nodes(model: onnx.ModelProto, operators: Container[str]) -> set[tuple
 
 @checked_arguments
 def register(
-    options: onnxruntime.SessionOptions | None = None, *, backend: BackendChoice = "python"
+    options: onnxruntime.SessionOptions | None = None, *, backend: BackendChoice = None
 ) -> onnxruntime.SessionOptions:
     """Register the custom operators of a backend on session options.
 
@@ -102,8 +102,8 @@ def register(
 
     Args:
         options: The options to change; new ones by default.
-        backend: "python", "compiled", or "native", which has no operators. A second call with
-            another backend registers its operators too.
+        backend: "python", "compiled", or "native", which has no operators; by default the same
+            as `rewrite` takes. A second call with another backend registers its operators too.
 
     Returns:
         The same options.
@@ -115,7 +115,7 @@ def register(
             although it is switched off.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
-    _register_operators(chosen, choose(Backend, "backend", backend))
+    _register_operators(chosen, choose_backend(backend))
     _switch_off(chosen, UNWANTED_OPTIMIZERS)
     return chosen
 
@@ -152,6 +152,7 @@ def _register_operators(options: onnxruntime.SessionOptions, backend: Backend) -
             that they cannot take it.
     """
     require_same_results(options)
+    require_runnable(backend)
     match backend:
         case Backend.PYTHON:
             register_library(options)

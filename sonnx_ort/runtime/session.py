@@ -10,20 +10,13 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.backends import Backend, BackendChoice, require_runnable
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.options import (
-    DEFAULT,
-    Backend,
-    BackendChoice,
-    Choices,
-    OperatorsChoice,
-    Waivers,
-    name_operators,
-)
+from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, Waivers, name_operators
 from sonnx_ort.pipeline import Enforced, enforce, require_serializable
 from sonnx_ort.printable import printable
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
@@ -90,7 +83,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         edition: EditionChoice = "typed",
         broadcast: BroadcastChoice = "reject",
         operators: OperatorsChoice = DEFAULT,
-        backend: BackendChoice = "python",
+        backend: BackendChoice = None,
         conform: bool = False,
         waivers: Waivers = (),
         verify_proofs: bool = False,
@@ -156,6 +149,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             else ReferenceRun(self._content, enforced.backend, self._own_options, self._weights)
         )
         self._verifies_proofs = verify_proofs
+        if verify_proofs and self._reference is not None:
+            require_runnable(Backend.PYTHON)
         start = super().__init__
         kwargs["disabled_optimizers"] = disabled_optimizers(
             self._own_options, kwargs.get("disabled_optimizers") or ()

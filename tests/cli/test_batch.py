@@ -7,12 +7,13 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.backends import Backend
 from sonnx_ort.cli.batch import ModelToCheck, check_models, find_models, with_waivers
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Choices, choose_demands
 from support.graphs import binary_model
 
-CHOICES = Choices(choose_demands("typed", "reject", "default"))
+CHOICES = Choices(choose_demands("typed", "reject", "default"), Backend.PYTHON)
 
 
 @pytest.fixture

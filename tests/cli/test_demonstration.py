@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort import models
+from sonnx_ort.backends import Backend
 from sonnx_ort.demonstration import Row, Verdict, demonstrate, run_case
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
-from sonnx_ort.options import Backend
 
 
 @pytest.fixture(

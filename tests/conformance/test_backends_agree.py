@@ -23,7 +23,7 @@ def test_random_models_have_the_same_outcome_on_random_feeds(
 ) -> None:
     child = run_python(
         f"""
-        from sonnx_ort.options import Backend
+        from sonnx_ort.backends import Backend
         from support.agreement import compare
         for operator in {operators}:
             compared = compare(operator, Backend("{backend}"), 1, {declarations})

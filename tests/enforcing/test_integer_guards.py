@@ -12,7 +12,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.runtime.registration import prepare
 from support.graphs import binary_model
 from support.sessions import quiet

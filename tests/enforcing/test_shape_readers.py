@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from support.graphs import parse
 
 INPUTS = "(int32[n] x, int32[4] y, bool b)"

@@ -15,11 +15,11 @@ from checks import unpack_wheel
 
 import sonnx_ort
 from sonnx_ort import installation, models, versions
+from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from sonnx_ort.custom_ops.compiled import library as compiled_library
 from sonnx_ort.installation import Check, Outcome, SelfCheck
 from sonnx_ort.models import Example, Outputs
-from sonnx_ort.options import Backend
 from support.child import ChildResult, run_python
 from support.package_copy import REPOSITORY, PackageCopy
 
@@ -109,7 +109,7 @@ def test_versions_tried_are_those_of_the_lock_files(place: int) -> None:
         ),
         ("numpy", "2.4.0rc1", NOT_CHECKED, "2.4.0rc1 is no release"),
         ("onnxruntime", "", FAILED, "onnxruntime is not installed"),
-        ("Python", "3.13.7", PASSED, "3.13.7 is between 3.11 and 3.13"),
+        ("Python", "3.13.7", PASSED, "3.13.7 is between 3.11 and 3.14"),
     ],
 )
 def test_version(package: str, version: str, outcome: Outcome, detail: str) -> None:
@@ -121,7 +121,7 @@ def test_version(package: str, version: str, outcome: Outcome, detail: str) -> N
 def test_version_that_is_too_old_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     with_examples(monkeypatch)
     monkeypatch.setattr(IsolatedRuns, "call", lambda *_: None)
-    monkeypatch.setattr(installation, "_version_of", lambda _: "1.0")
+    monkeypatch.setattr(versions, "version_of", lambda _: "1.0")
     result = sonnx_ort.self_check()
     assert not result.ok
     assert "version of onnxruntime" in {check.name for check in failed(result)}
@@ -220,7 +220,7 @@ def test_compiled_kernels_are_looked_at_first(
         path.write_bytes(library)
     for module in (compiled_library, installation):
         monkeypatch.setattr(module, "LIBRARY", path)
-    found = installation._missing_kernels()
+    found = installation._missing_kernels(Backend.COMPILED)
     assert found is not None
     assert (found.name, found.outcome) == ("compiled backend", outcome)
     assert detail in found.detail

@@ -13,8 +13,8 @@ import pytest
 from fuzz import Record
 from fuzzing.attempt import as_runtime_takes_it
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.options import Backend
 from support.child import SCRIPTS, run_program, run_python
 from support.graphs import parse
 

@@ -10,7 +10,8 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from sonnx_ort.options import Backend, Choices
+from sonnx_ort.backends import Backend
+from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import enforce, require_serializable
 from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, parse

@@ -17,7 +17,8 @@ from real_models.feeds import trials_for
 from real_models.packages import CACHE, RegistryUnreachable, fetch_models
 
 import sonnx_ort
-from sonnx_ort.options import DEFAULT, ELEMENTWISE, Backend
+from sonnx_ort.backends import Backend
+from sonnx_ort.options import DEFAULT, ELEMENTWISE
 from sonnx_ort.profile.catalog import ELEMENTWISE_OPERATORS
 
 pytestmark = pytest.mark.models

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.reporting.checked_models import GraphOutline, VertexKind
 from support.examined import check_with_outline
 from support.graphs import parse

@@ -88,6 +88,7 @@ def test_suite_says_what_the_model_was_held_to() -> None:
         "sha256": report.identity.sha256,
         "edition": "typed",
         "broadcast": "reject",
+        "backend": "python",
         "operators": "Broadcast,Div,Sub",
         "settings": "",
         "summary": report.summary(),

@@ -28,7 +28,7 @@ TEXT = """\
 many.onnx: violated
   4 of 15 obligations fail whatever the inputs are. sonnx-ort rewrite refuses the model. sonnx-ort
     conform fixes 4. 1 node was not looked at.
-  edition typed, broadcast reject, operators default
+  edition typed, broadcast reject, operators default, backend python
 
 [!] Div.float.R1 at 4 places (stated by SONNX): Tensors A, B and C must have the same shape.
   Div 'first': rank 2 is not rank 1

@@ -13,7 +13,7 @@ import pytest
 from measure_memory import ALLOWANCE, LEFT_BEHIND, Growth
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from support.child import SCRIPTS, run_program, run_python
 from support.graphs import binary_model
 from support.sessions import quiet

@@ -8,10 +8,10 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.knowledge.shapes import catalog
 from sonnx_ort.knowledge.shapes.rule import ShapeRule
-from sonnx_ort.options import Backend
 from sonnx_ort.runtime.reference_run import ReferenceRun
 from support.backends import BACKENDS
 from support.graphs import parse

@@ -13,7 +13,7 @@ from benchmarks.measurement import choose_subjects
 from benchmarks.targets import TARGETS
 from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
 
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from support.benchmarks import measurement
 
 TURNS = [{"a": 1.0, "b": 3.0}, {"a": 2.0, "b": 3.0}, {"a": 4.0, "b": 6.0}, {"a": 1.5}]

@@ -144,7 +144,7 @@ def test_what_runs_before_the_refusal_is_readable_by_an_old_python(name):
     ast.parse((SCRIPTS / f"{name}.py").read_text(encoding="utf-8"), feature_version=(3, 7))
 
 
-@pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 14)])
+@pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 15)])
 def test_python_that_is_not_supported_is_refused_in_a_sentence(version):
     code = f"import sys; sys.version_info = {version}; import environment"
     done = subprocess.run(
@@ -153,7 +153,7 @@ def test_python_that_is_not_supported_is_refused_in_a_sentence(version):
     this = "{}.{}".format(*version)
     assert (done.returncode, done.stderr) == (
         2,
-        f"sonnx_ort needs Python 3.11 to 3.13, this is {this}.\n",
+        f"sonnx_ort needs Python 3.11 to 3.14, this is {this}.\n",
     )
 
 

@@ -18,7 +18,7 @@ from exhaustive import (
 )
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
 from support.pages import REPOSITORY

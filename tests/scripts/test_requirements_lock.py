@@ -3,6 +3,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from environment import PYTHONS
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -15,9 +16,15 @@ EXTRAS = PROJECT["optional-dependencies"]
 REQUIRED = [*PROJECT["dependencies"], *EXTRAS["dev"]]
 NEWEST_ALONE = {"requirements.lock": EXTRAS["proofs"], "requirements.lowest.lock": []}
 PLATFORMS = [
-    {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": platform}
-    for python in ("3.11", "3.12", "3.13")
+    {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "sys_platform": platform,
+        "platform_machine": machine,
+    }
+    for python in PYTHONS
     for platform in ("linux", "darwin", "win32")
+    for machine in ("AMD64", "ARM64")
 ]
 ENTRY = re.compile(
     r"^([a-z0-9-]+==[^\\\n]+?) \\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+", re.MULTILINE
@@ -26,7 +33,9 @@ ENTRY = re.compile(
 
 each_lock = pytest.mark.parametrize("lock", TEXTS)
 each_platform = pytest.mark.parametrize(
-    "platform", PLATFORMS, ids=lambda p: f"{p['python_version']}-{p['sys_platform']}"
+    "platform",
+    PLATFORMS,
+    ids=lambda p: f"{p['python_version']}-{p['sys_platform']}-{p['platform_machine']}",
 )
 
 
@@ -36,8 +45,12 @@ def pinned(lock, platform):
     return {
         canonicalize_name(requirement.name): Version(next(iter(requirement.specifier)).version)
         for requirement in requirements
-        if requirement.marker is None or requirement.marker.evaluate(platform)
+        if applies(requirement, platform)
     }
+
+
+def applies(requirement, platform):
+    return requirement.marker is None or requirement.marker.evaluate(platform)
 
 
 @each_lock
@@ -50,6 +63,8 @@ def test_every_line_pins_a_package_with_hashes_or_is_a_comment(lock):
 def test_oldest_supported_versions_are_those_of_the_project(platform):
     versions = pinned("requirements.lowest.lock", platform)
     for requirement in map(Requirement, PROJECT["dependencies"]):
+        if not applies(requirement, platform):
+            continue
         (lowest,) = requirement.specifier
         assert versions[canonicalize_name(requirement.name)] == Version(lowest.version)
 
@@ -62,7 +77,8 @@ def test_what_the_project_requires_is_pinned_on_every_platform(lock, platform):
     assert [
         str(requirement)
         for requirement in required
-        if not requirement.specifier.contains(
+        if applies(requirement, platform)
+        and not requirement.specifier.contains(
             versions.get(canonicalize_name(requirement.name), "0")
         )
     ] == []

@@ -14,7 +14,7 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from support.broadcasting import Outcome, assert_identical, broadcast_model, run
 from support.graphs import Dimensions, binary_model

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.certificates.making import Certificate
-from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
+from sonnx_ort.options import DEFAULT, Choices, choose_demands
 from sonnx_ort.pipeline import (
     apply,
     certified_if_asked_for,

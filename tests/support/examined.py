@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.report import Report
@@ -21,7 +22,7 @@ def examined(
     waivers: Iterable[Waiver] = (),
 ) -> Examination:
     """Load and examine a model."""
-    choices = Choices(demands, waivers=tuple(waivers))
+    choices = Choices(demands, Backend.PYTHON, waivers=tuple(waivers))
     return examine(load(model, choices), complete=complete).examination
 
 
@@ -33,4 +34,4 @@ def check_with_outline(
 ) -> tuple[Report, GraphOutline]:
     """Check a model, and describe its graph."""
     demands = choose_demands(edition, broadcast, operators)
-    return checked_models.check_with_outline(model, Choices(demands))
+    return checked_models.check_with_outline(model, Choices(demands, Backend.PYTHON))

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 import sonnx_ort
+from sonnx_ort.backends import Backend
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
-from sonnx_ort.options import Backend
 from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from support.soundness.isolated import Line, run_attempts
 
 REJECT, EXPLICIT = "reject", "explicit"

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from support.agreement import Declaration, agreeing_runs
 from support.plain_runs.run import Failure, failure_in
 from support.sessions import quiet

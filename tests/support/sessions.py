@@ -6,7 +6,7 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.runtime.registration import prepare
 
 _Level = ort.GraphOptimizationLevel

@@ -114,7 +114,9 @@ def recognize_native_model(
     if _fingerprint(model) != given:
         return None
     report = with_recorded_waivers(examination.report, recorded)
-    enforced = replace(report, obligations=_enforced(report.obligations))
+    enforced = replace(
+        report, obligations=_enforced(report.obligations), backend=enforcement.backend.value
+    )
     return NativelyEnforced(enforcement, replace(examination, report=enforced))
 
 

@@ -14,9 +14,10 @@ import onnx
 import onnx.serialization
 import onnx_ir as ir
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
-from sonnx_ort.options import Backend, Enforcement, choose_demands
+from sonnx_ort.options import Enforcement, choose_demands
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
 ENFORCED = "sonnx_ort.enforced"

@@ -14,7 +14,7 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from sonnx_ort.profile.rule import Status
 from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness.arrays import Array

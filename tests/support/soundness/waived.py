@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.backends import Backend
 from support.sessions import on_one_thread
 from support.soundness.examination import Trial
 from support.soundness.trials import make_trial

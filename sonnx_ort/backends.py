@@ -1,0 +1,76 @@
+"""The backends, and which of them this installation has."""
+
+import enum
+from importlib.util import find_spec
+from typing import Literal
+
+from sonnx_ort.arguments import choose
+from sonnx_ort.custom_ops.compiled.library import kernels_library, require_kernels_built
+from sonnx_ort.errors import BackendUnavailable
+
+
+class Backend(enum.StrEnum):
+    """The backends that enforce the rules in a run."""
+
+    PYTHON = "python"
+    """Custom operators defined in Python: the reference."""
+
+    NATIVE = "native"
+    """Standard operators only, which every ONNX Runtime runs without a plugin."""
+
+    COMPILED = "compiled"
+    """Compiled custom operators, and standard ones as natively where there is none."""
+
+
+BackendChoice = Backend | Literal["python", "native", "compiled"] | None
+"""A backend as a caller gives it; None for the one that this installation takes."""
+
+
+def choose_backend(backend: BackendChoice) -> Backend:
+    """Find the backend that a caller chooses.
+
+    Raises:
+        SonnxError: There is none of this name.
+    """
+    return installed_backend() if backend is None else choose(Backend, "backend", backend)
+
+
+def installed_backend() -> Backend:
+    """The backend where none is chosen: python, compiled or native, the first that is installed.
+
+    Compiled kernels that are damaged count as installed, so that their fault is reported.
+    """
+    for backend in (Backend.PYTHON, Backend.COMPILED):
+        try:
+            require_installed(backend)
+        except BackendUnavailable:
+            continue
+        return backend
+    return Backend.NATIVE
+
+
+def require_installed(backend: Backend) -> None:
+    """Require that the kernels of a backend are there.
+
+    Raises:
+        BackendUnavailable: They are not; the message says how to get them.
+    """
+    if backend is Backend.PYTHON and find_spec("onnxruntime_extensions") is None:
+        raise BackendUnavailable(
+            "the python backend cannot run here, because onnxruntime-extensions is not installed: "
+            "run `pip install onnxruntime-extensions`, which has no package for Python 3.14 and "
+            "later nor for Windows on ARM, or use another backend for the original model"
+        )
+    if backend is Backend.COMPILED:
+        require_kernels_built()
+
+
+def require_runnable(backend: Backend) -> None:
+    """Require that this installation can run the models of a backend.
+
+    Raises:
+        BackendUnavailable: Its kernels are not there, or not those that the installation built.
+    """
+    require_installed(backend)
+    if backend is Backend.COMPILED:
+        kernels_library()

@@ -1,0 +1,225 @@
+"""Which backend an installation takes, and what it says of those that it does not have."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sonnx_ort
+from sonnx_ort.custom_ops.compiled.library import LIBRARY
+from support.child import run_python
+from support.graphs import parse
+from support.package_copy import PackageCopy
+
+MODEL = parse("(int32[n] x, int32[m] y) => (int32[k] z) { [ratio] z = Div(x, y) }")
+
+MISSING = (
+    "the python backend cannot run here, because onnxruntime-extensions is not installed: run `pip "
+    "install onnxruntime-extensions`, which has no package for Python 3.14 and later nor for "
+    "Windows on ARM, or use another backend for the original model"
+)
+
+WITHOUT_EXTENSIONS = """
+import sys
+sys.modules["onnxruntime_extensions"] = None
+from importlib import metadata
+import numpy as np
+import onnx
+import onnxruntime as ort
+import sonnx_ort
+from sonnx_ort.cli import main
+
+def version(package, found=metadata.version):
+    if package == "onnxruntime-extensions":
+        raise metadata.PackageNotFoundError(package)
+    return found(package)
+
+metadata.version = version
+
+def caught(call):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, error, sep=": ")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model, what the python backend makes of it, and an input."""
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "model.onnx").write_bytes(MODEL.SerializeToString())
+    python = sonnx_ort.rewrite(MODEL, backend="python")
+    (folder / "python.onnx").write_bytes(python.SerializeToString())
+    np.save(folder / "x.npy", np.int32([6, 9]))
+    return folder
+
+
+def printed(folder: Path, code: str, before: str = WITHOUT_EXTENSIONS) -> str:
+    child = run_python(f"import os\nos.chdir({str(folder)!r})", before, code)
+    assert child.exit_status == 0, child
+    return child.stdout
+
+
+def command(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    code = f"sys.argv = ['sonnx-ort', *{arguments!r}]\nmain()"
+    child = run_python(f"import os\nos.chdir({str(folder)!r})", WITHOUT_EXTENSIONS, code)
+    return child.exit_status, child.stdout, child.stderr
+
+
+DEFAULTS = """
+model = sonnx_ort.rewrite("model.onnx")
+print(*(f"{node.domain}::{node.op_type}" for node in model.graph.node))
+session = ort.InferenceSession(model.SerializeToString(), sonnx_ort.register())
+x, short = np.int32([6, 9]), np.int32([3])
+print(session.run(None, {"x": x, "y": x})[0])
+session = sonnx_ort.InferenceSession("model.onnx")
+print(session)
+caught(lambda: session.run(None, {"x": x, "y": short}))
+report = sonnx_ort.check("model.onnx")
+print(report.backend, report.to_document()["backend"])
+"""
+
+
+def test_without_the_extensions_the_compiled_backend_is_taken_everywhere(folder: Path) -> None:
+    assert printed(folder, DEFAULTS).splitlines() == [
+        "sonnx.compiled::CheckedDiv",
+        "[1 1]",
+        "<sonnx_ort.InferenceSession: model 'model.onnx', backend 'compiled', operators 'default'>",
+        (
+            "ContractViolation: Div 'ratio' breaks Div.int.R1: the shapes (2,) and (1,) differ; "
+            "shapes A (2,), B (1,). The rule: Tensors A, B and C must have the same shape."
+        ),
+        "compiled compiled",
+    ]
+
+
+NATIVE_DEFAULTS = """
+model = sonnx_ort.rewrite("model.onnx")
+print({node.domain for node in model.graph.node})
+session = ort.InferenceSession(model.SerializeToString(), sonnx_ort.register())
+x, short = np.int32([6, 9]), np.int32([3])
+print(session.run(None, {"x": x, "y": x})[0])
+session = sonnx_ort.InferenceSession("model.onnx")
+print(session)
+caught(lambda: session.run(None, {"x": x, "y": short}))
+"""
+
+
+def test_without_the_kernels_either_the_native_backend_is_taken(tmp_path: Path) -> None:
+    copy = PackageCopy.in_folder(tmp_path)
+    copy.path(f"custom_ops/compiled/{LIBRARY.name}").unlink()
+    (tmp_path / "model.onnx").write_bytes(MODEL.SerializeToString())
+    child = copy.run(f"import os\nos.chdir({str(tmp_path)!r})", WITHOUT_EXTENSIONS, NATIVE_DEFAULTS)
+    assert child.stdout.splitlines() == [
+        "{''}",
+        "[1 1]",
+        "<sonnx_ort.InferenceSession: model 'model.onnx', backend 'native', operators 'default'>",
+        (
+            "ContractViolation: Div 'ratio' breaks Div.int.R1. The rule: Tensors A, B and C must "
+            "have the same shape."
+        ),
+    ], child
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'sonnx_ort.register(backend="python")',
+        'sonnx_ort.InferenceSession("model.onnx", backend="python")',
+        'sonnx_ort.InferenceSession("python.onnx")',
+        'sonnx_ort.InferenceSession("model.onnx", backend="native", verify_proofs=True)',
+    ],
+)
+def test_function_that_needs_the_extensions_says_how_to_get_them(folder: Path, call: str) -> None:
+    said = printed(folder, f"caught(lambda: {call})")
+    assert said == f"BackendUnavailable: {MISSING}\n"
+
+
+def test_model_of_the_python_backend_stays_as_it_is(folder: Path) -> None:
+    code = """
+    model = sonnx_ort.rewrite("python.onnx")
+    print(model == onnx.load("python.onnx"), sonnx_ort.check("python.onnx").backend)
+    """
+    assert printed(folder, code) == "True python\n"
+
+
+def test_function_that_rewrites_for_the_python_backend_warns(folder: Path) -> None:
+    code = """
+    import warnings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sonnx_ort.rewrite("model.onnx", backend="python")
+    print(*(warning.message for warning in caught))
+    """
+    assert printed(folder, code) == f"{MISSING}\n"
+
+
+INPUTS = ("--input", "x=x.npy", "--input", "y=x.npy")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "model.onnx", "--backend", "python", *INPUTS),
+        ("run", "python.onnx", *INPUTS),
+        ("run", "model.onnx", "--verify-proofs", *INPUTS),
+        ("demo", "--backend", "python"),
+    ],
+    ids=" ".join,
+)
+def test_command_that_needs_the_extensions_says_how_to_get_them(
+    folder: Path, arguments: tuple[str, ...]
+) -> None:
+    assert command(folder, *arguments) == (2, "", f"sonnx-ort: {MISSING}\n")
+
+
+def test_version_says_which_backend_is_taken(folder: Path) -> None:
+    version = f"sonnx-ort {sonnx_ort.__version__}\n"
+    assert command(folder, "--version") == (0, f"{version}backend: compiled\n{MISSING}\n", "")
+
+
+def test_demo_counts_errors_without_details(folder: Path) -> None:
+    status, out, _ = command(folder, "demo")
+    *_, cases, backend, short, _, following = out.splitlines()
+    assert status == 0
+    assert cases.endswith(" as expected, 0 not")
+    assert backend == "backend: compiled"
+    number, words = short.split(" ", 1)
+    assert int(number) > 10
+    assert words == "errors without the shapes and values that the python backend adds"
+    assert following.startswith("next: ")
+
+
+@pytest.mark.thorough
+def test_self_check_passes_over_what_is_not_installed(folder: Path) -> None:
+    code = """
+    found = sonnx_ort.self_check()
+    for check in found.checks:
+        print(check.outcome, check.name, check.detail, sep="; ")
+    print(found.ok, "onnxruntime-extensions" in found.versions)
+    """
+    said = printed(folder, code).splitlines()
+    assert f"not checked; python backend; {MISSING}" in said
+    name = "version of onnxruntime-extensions"
+    assert f"not checked; {name}; onnxruntime-extensions is not installed, and not needed" in said
+    assert said[-1] == "True True"
+
+
+def test_record_names_no_package_that_is_not_installed(folder: Path) -> None:
+    said = printed(folder, "from sonnx_ort.evidence.record import versions\nprint(*versions())")
+    assert said == "sonnx_ort ml_dtypes numpy onnx onnx-ir onnxruntime Python\n"
+
+
+def test_extensions_that_cannot_be_loaded_are_said_to_be_so(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "onnxruntime_extensions.py"
+    broken.write_text('raise ImportError("libexample.so.1 is missing")\n', encoding="utf-8")
+    before = WITHOUT_EXTENSIONS.replace(
+        'sys.modules["onnxruntime_extensions"] = None', f"sys.path.insert(0, {str(tmp_path)!r})"
+    )
+    call = 'sonnx_ort.InferenceSession("model.onnx")'
+    assert printed(folder, f"caught(lambda: {call})", before) == (
+        "BackendUnavailable: the python backend cannot run here, because onnxruntime-extensions "
+        "cannot be loaded: libexample.so.1 is missing; install it again, or use another backend "
+        "for the original model\n"
+    )
