@@ -83,7 +83,7 @@ Observation = Expectation | Failure
 """The actual result of a case, in the terms of the manifest."""
 
 
-def demonstrate(backend: Backend) -> Iterator[Row]:
+def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
     """Rewrite and run every bundled model, case by case, in the order of the manifest.
 
     Yields:
@@ -94,7 +94,7 @@ def demonstrate(backend: Backend) -> Iterator[Row]:
             yield run_case(example, case, backend)
 
 
-def run_case(example: Example, case: Case, backend: Backend) -> Row:
+def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) -> Row:
     """Rewrite and run one case of a bundled model."""
     case = case.with_runtime(onnxruntime.__version__ if backend is Backend.PYTHON else None)
     observed, expected = observe(example, case, backend), case.expected
