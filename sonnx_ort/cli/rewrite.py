@@ -102,13 +102,9 @@ def rewrite(
             certificate=certificate,
             force=force,
         )
-    if quiet:
-        for warning in caught:
-            say(f"sonnx-ort: {warning.message}", err=True)
-    else:
+    if not quiet:
         written = (output, record, certificate)
         but = "" if waivers is None else f", except for the violations that '{waivers}' waives"
-        but += "".join(f", but {warning.message}" for warning in caught)
         say(f"{output}: written; it enforces {_demanded(operators)} in every run{but}", *written)
         if record is not None:
             compared = f"`sonnx-ort verify {output} {record}` compares it"
@@ -122,6 +118,8 @@ def rewrite(
                 f"{left}",
                 *written,
             )
+    for warning in caught:
+        say(f"sonnx-ort: {warning.message}", err=True)
 
 
 def _demanded(operators: str) -> str:
