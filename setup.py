@@ -1,6 +1,7 @@
 """What pyproject.toml cannot say of the wheel: its bill of materials, and its compiled kernels."""
 
 import hashlib
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -80,7 +81,10 @@ SOURCES = Path("custom_ops/compiled")
 
 setup(
     cmdclass={"bdist_wheel": Wheel, "build_ext": BuildKernels, "egg_info": MetadataWithBill},
-    ext_modules=[
+    # Who only checks models needs no kernels.
+    ext_modules=[]
+    if os.environ.get("SONNX_ORT_WITHOUT_KERNELS")
+    else [
         Extension(
             "sonnx_ort.custom_ops.compiled.sonnx_ort_kernels",
             [str(SOURCES / "kernels.cc")],

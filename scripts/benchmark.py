@@ -7,7 +7,7 @@ floats are finite), `rewriting` (the rewrite itself) or `sessions` (starting one
 picture of the figures that `operators --json` wrote. `--help` behind it lists the
 arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
 which it makes first if there is none. The comparison with JAX and the picture need
-`pip install '.[benchmark]'`.
+`pip install --group benchmark`.
 """
 
 import importlib

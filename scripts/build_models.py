@@ -30,14 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--check", action="store_true", help="write nothing; exit with 1 if a file differs"
     )
     mode.add_argument(
-        "--train", action="store_true", help="train first (needs scikit-learn: sonnx_ort[training])"
+        "--train", action="store_true", help="train first (needs scikit-learn, the group training)"
     )
     options = parser.parse_args(arguments)
     if options.train:
         try:
             print(train())
         except ImportError:
-            parser.error("training needs scikit-learn: pip install 'sonnx_ort[training]'")
+            parser.error("training needs scikit-learn: pip install --group training")
     files = contents(bundles())
     if options.check:
         return check(files)

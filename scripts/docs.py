@@ -1,7 +1,7 @@
 """Build the site of the documentation: `python3 scripts/docs.py`.
 
 Writes it to build/site, where index.html opens in a browser. Makes the environment `.venv-docs`
-first, of the newest packages of the extra `docs`; with `--fresh`, of those of today. A warning
+first, of the newest packages of the group `docs`; with `--fresh`, of those of today. A warning
 fails the build. Other arguments go to mkdocs: `--site-dir FOLDER`.
 """
 

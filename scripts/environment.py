@@ -25,14 +25,20 @@ if THIS_PYTHON not in PYTHONS:
     sys.stderr.write(f"sonnx_ort needs Python 3.11 to 3.14, this is {THIS_PYTHON}.\n")
     sys.exit(2)
 
+import tomllib
+
 ROOT = Path(__file__).resolve().parent.parent
 """The repository."""
 
-LOCKS = {"locked": "requirements.lock", "lowest": "requirements.lowest.lock"}
+LOCKS = {
+    "locked": "requirements.lock",
+    "runtime": "requirements.runtime.lock",
+    "lowest": "requirements.lowest.lock",
+}
 """The file of the repository that pins packages, by their versions; none pins the newest ones."""
 
-EXTRAS = {"newest": "dev,oracle", "docs": "docs"}
-"""What is installed of the newest packages, by the environments that no file pins."""
+NEWEST = {"newest": ("dev", "[oracle]"), "docs": ("docs", "")}
+"""The group and the extras of the newest packages, by the environments that no file pins."""
 
 # Source packages would need a compiler, and build requirements that no hash pins; compiling
 # everything when it is installed takes as long as installing it.
@@ -49,8 +55,9 @@ class Environment:
 
     Attributes:
         root: The repository's folder.
-        versions: The packages' versions: those of the lock file ("locked"), the oldest supported
-            ones ("lowest"), or the newest there are ("newest"; "docs" has what builds the site).
+        versions: The packages' versions: those of the lock file ("locked"; "runtime" has of these
+            what runs the package, without the kernels), the oldest supported ones ("lowest"), or
+            the newest there are ("newest"; "docs" has what builds the site).
         python: The version of its Python, one of `PYTHONS`; that of this process by default.
     """
 
@@ -90,7 +97,8 @@ class Environment:
         if has_python and not fresh and stamp.is_file() and stamp.read_text("utf-8") == made_from:
             return
         python = find_python(self.python)
-        print(f"Making the environment {self.folder.name}: a minute or two.", flush=True)
+        takes = "half a minute" if self.versions == "runtime" else "a minute or two"
+        print(f"Making the environment {self.folder.name}: {takes}.", flush=True)
         pip = (self.commands / "python", "-I", "-m", "pip", "install", "-q", *_OPTIONS)
         commands: list[Sequence[str | Path]] = [
             (python, "-I", "-m", "venv", "--clear", self.folder)
@@ -99,9 +107,13 @@ class Environment:
             commands.append((*pip, "--require-hashes", "-r", self.lock))
             commands.append((*pip, "--no-deps", "--no-build-isolation", "-e", self.root))
         else:
-            commands.append((*pip, "-e", f"{self.root}[{EXTRAS[self.versions]}]"))
+            group, extras = NEWEST[self.versions]
+            packages = self._group(group)
+            commands.append((*pip, *packages, "-e", f"{self.root}{extras}"))
+        # Compiling the kernels takes longer than all else.
+        variables = {"SONNX_ORT_WITHOUT_KERNELS": "1"} if self.versions == "runtime" else {}
         for command in commands:
-            if self.call(command) != 0:
+            if self.call(command, None, **variables) != 0:
                 raise EnvironmentNotMade(
                     f"The environment {self.folder.name} could not be made; the lines above say "
                     "why. Where the package registry is not reached, check the network, or name "
@@ -124,10 +136,20 @@ class Environment:
         Returns:
             Its exit status, 128 plus the signal's number if a signal ended it.
         """
+        variables |= {**os.environ, "VIRTUAL_ENV": str(self.folder)}
+        variables["PATH"] = os.pathsep.join([str(self.commands), variables.get("PATH", os.defpath)])
+        return self._run(command, folder, variables)
+
+    def call_by_path(self, command: Sequence[str | Path]) -> int:
+        """Run a command as one types it who did not activate the environment; see `call`."""
+        return self._run(command, None, dict(os.environ))
+
+    def _run(
+        self, command: Sequence[str | Path], folder: Path | None, variables: dict[str, str]
+    ) -> int:
         program, *arguments = command
         # A pip that is configured to install for the user refuses to install here.
-        variables |= {**os.environ, "VIRTUAL_ENV": str(self.folder), "PIP_USER": "0"}
-        variables["PATH"] = os.pathsep.join([str(self.commands), variables.get("PATH", os.defpath)])
+        variables["PIP_USER"] = "0"
         variables.pop("PYTHONPATH", None)
         variables.pop("PYTHONHOME", None)
         with subprocess.Popen(
@@ -139,6 +161,14 @@ class Environment:
                 process.wait()  # it is interrupted as well, and ends in its own way
                 raise
         return status if status >= 0 else 128 - status
+
+    def _group(self, name: str) -> list[str]:
+        """The packages of a group of pyproject.toml, which the pip of Python 3.11 cannot read."""
+        project = tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))
+        packages = []
+        for entry in project["dependency-groups"][name]:
+            packages += [entry] if isinstance(entry, str) else self._group(entry["include-group"])
+        return packages
 
     def _made_from(self) -> str:
         """A digest of everything that decides what is in the environment."""

@@ -1,7 +1,8 @@
 """Pin the packages that pyproject.toml allows: `python3 scripts/lock.py`.
 
 Writes requirements.lock, with the newest, and requirements.lowest.lock, with the oldest versions of
-those that pyproject.toml names. Both serve every supported Python and platform. Needs `uv`.
+those that pyproject.toml names; requirements.runtime.lock has those of the first that run
+sonnx_ort, and nothing for developers. All serve every supported Python and platform. Needs `uv`.
 """
 
 import shutil
@@ -22,9 +23,14 @@ onnxruntime-extensions>=0.15.2 ; sys_platform != 'win32'
 """Of onnxruntime-extensions, releases after 0.15.0 have no builds for Windows."""
 
 COMMAND = """\
-uv pip compile pyproject.toml --extra dev --extra oracle --universal --python-version 3.11
---fork-strategy fewest --generate-hashes --no-build --no-config --no-header --no-annotate --quiet
---constraints -"""
+uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest
+--generate-hashes --no-build --no-config --no-header --no-annotate --quiet"""
+
+DEVELOPERS = ["--group", "dev", "--extra", "oracle"]
+"""What the tests need, whichever versions they run on."""
+
+ALL = ["--upgrade", *DEVELOPERS, "--group", "proofs", "--group", "mutation"]
+"""What the tests and the campaigns need, in its newest versions."""
 
 
 def main() -> int:
@@ -33,8 +39,9 @@ def main() -> int:
         print("uv is not installed: https://docs.astral.sh/uv", file=sys.stderr)
         return 2
     for versions, options, constraints in (
-        ("locked", ["--upgrade", "--extra", "proofs", "--extra", "mutation"], NEWEST),
-        ("lowest", ["--resolution", "lowest-direct"], ""),
+        ("locked", [*ALL, "--constraints", "-"], NEWEST),
+        ("runtime", ["--group", "build", "--constraints", Environment().lock.name], ""),
+        ("lowest", [*DEVELOPERS, "--resolution", "lowest-direct"], ""),
     ):
         done = subprocess.run(
             [*COMMAND.split(), *options],

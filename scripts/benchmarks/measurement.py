@@ -92,7 +92,7 @@ def choose_subjects(
         return chosen, ""
     return [name for name in chosen if not SUBJECTS[name].in_jax], (
         "The package jax is not installed, so jit and checkify / jit are left out; to measure "
-        "them: pip install '.[benchmark]'"
+        "them: pip install --group benchmark"
     )
 
 

@@ -60,7 +60,7 @@ def run(arguments: Sequence[str], find: Callable[[str], object | None] = find_sp
         print(error)
         return 2
     if find("matplotlib") is None:
-        print("The package matplotlib is not installed; to plot: pip install '.[benchmark]'")
+        print("The package matplotlib is not installed; to plot: pip install --group benchmark")
         return 2
     _draw(panels, options.picture)
     return 0

@@ -248,7 +248,8 @@ environment. The expected result is always that no test fails.
 def _files() -> Iterator[tuple[str, str]]:
     yield "sonnx_ort.cdx.json", "the bill of materials, in CycloneDX 1.6; it is part of the wheel"
     for kind, file in LOCKS.items():
-        yield file, f"the {kind} packages of the tests, with their hashes"
+        whose = "demo" if kind == "runtime" else "tests"
+        yield file, f"the {kind} packages of the {whose}, with their hashes"
     yield "models/manifest.json", "the bundled models and the expected outcome of each case"
     yield "docs/report.schema.json", "the schema of JSON reports"
 

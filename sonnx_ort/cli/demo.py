@@ -1,8 +1,11 @@
 """`sonnx-ort demo`: shows on bundled models what goes wrong without the profile."""
 
+import shlex
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -72,9 +75,25 @@ def demo(
     say(f"backend: {chosen}")
     if short := sum(row.short for row in rows):
         say(f"{short} errors without the shapes and values that the python backend adds")
-    typer.echo(f"\nnext: sonnx-ort check {models.path('normalization_broadcast')}")
+    typer.echo(f"\nnext: {next_command()}")
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def next_command() -> str:
+    """What to type next, here: this command with its path where the PATH does not lead to it."""
+    called, found = Path(sys.argv[0]), shutil.which("sonnx-ort")
+    command = "sonnx-ort"
+    if called.stem == command and called.is_file():
+        on_path = found is not None and called.samefile(found)
+        command = command if on_path else _from_here(called)
+    return shlex.join([command, "check", _from_here(models.path("normalization_broadcast"))])
+
+
+def _from_here(file: Path) -> str:
+    """The path of a file as it is typed here: a short one if the file lies in or below."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
 def _scene(number: int, played: Played) -> Iterator[str]:

@@ -1,3 +1,5 @@
+import os
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -5,6 +7,7 @@ import pytest
 
 from sonnx_ort import models
 from sonnx_ort.backends import Backend
+from sonnx_ort.cli.demo import next_command
 from sonnx_ort.demonstration import Row, Verdict, demonstrate, run_case
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
 
@@ -145,3 +148,33 @@ def test_violations_are_not_printed(capfd):
     run_case(*bundled("div_int32", "x/0 typed"))
     run_case(*bundled("div_open_sizes", "3 and 1 typed"))
     assert capfd.readouterr() == ("", "")
+
+
+MODEL = models.path("normalization_broadcast")
+
+
+@pytest.mark.parametrize(
+    ("on_path", "here", "typed"),
+    [
+        (True, "", "sonnx-ort"),
+        (False, "", ".venv/bin/sonnx-ort"),
+        (False, ".venv", "bin/sonnx-ort"),
+        (False, "else where", "'{folder}/.venv/bin/sonnx-ort'"),
+    ],
+)
+def test_next_command_can_be_typed_where_the_demo_runs(monkeypatch, tmp_path, on_path, here, typed):
+    folder = tmp_path / "a folder"
+    command = folder / ".venv/bin/sonnx-ort"
+    for new in (command.parent, folder / "else where"):
+        new.mkdir(parents=True)
+    command.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(command.parent) if on_path else os.defpath)
+    monkeypatch.setattr(sys, "argv", [str(command), "demo"])
+    monkeypatch.chdir(folder / here)
+    assert next_command() == f"{typed.format(folder=folder)} check {MODEL}"
+
+
+def test_next_command_has_its_name_where_something_else_shows_the_demo(monkeypatch):
+    monkeypatch.setattr(sys, "argv", [sys.executable, "demo"])
+    monkeypatch.chdir(MODEL.parent)
+    assert next_command() == "sonnx-ort check normalization_broadcast.onnx"

@@ -91,5 +91,5 @@ def test_training_without_scikit_learn_says_what_to_install(monkeypatch, capsys)
         build_models.main(["--train"])
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(
-        "error: training needs scikit-learn: pip install 'sonnx_ort[training]'\n"
+        "error: training needs scikit-learn: pip install --group training\n"
     )

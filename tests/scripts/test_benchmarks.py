@@ -200,7 +200,7 @@ def test_missing_matplotlib_ends_with_status_2_and_a_sentence(results, tmp_path,
     picture = tmp_path / "picture.svg"
     assert plot.run([str(results), str(picture)], find=lambda _: None) == 2
     assert capsys.readouterr().out == (
-        "The package matplotlib is not installed; to plot: pip install '.[benchmark]'\n"
+        "The package matplotlib is not installed; to plot: pip install --group benchmark\n"
     )
 
 

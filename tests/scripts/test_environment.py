@@ -27,7 +27,11 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell
 def environment(tmp_path):
     """An environment that is not made yet."""
     (tmp_path / "requirements.lock").write_text("one==1\n")
-    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    (tmp_path / "requirements.runtime.lock").write_text("one==1\n")
+    (tmp_path / "pyproject.toml").write_text(
+        '[dependency-groups]\nbuild = ["two>=2"]\n'
+        'dev = ["three", { include-group = "build" }]\ndocs = ["four"]\n'
+    )
     return Environment(tmp_path)
 
 
@@ -37,11 +41,13 @@ def commands(monkeypatch):
 
     class Commands(list):
         failing = None
+        variables = None
 
     called = Commands()
 
-    def call(environment, command, folder=None):
+    def call(environment, command, folder=None, **variables):
         del folder
+        called.variables = variables
         called.append([str(part) for part in command])
         put_command(environment.commands, "python", "")
         return int(called.failing is not None and called.failing in called[-1])
@@ -56,6 +62,21 @@ def test_environment_is_made_from_the_lock_file_with_hashes(environment, command
     assert venv == [sys.executable, "-I", "-m", "venv", "--clear", str(environment.folder)]
     assert packages[-4:] == ["--only-binary=:all:", "--require-hashes", "-r", str(environment.lock)]
     assert project[-3:] == ["--no-build-isolation", "-e", str(environment.root)]
+    assert commands.variables == {}
+
+
+def test_environment_of_the_runtime_packages_compiles_nothing(environment, commands, capsys):
+    runtime = Environment(environment.root, versions="runtime")
+    runtime.prepare()
+    _, packages, project = commands
+    assert packages[-3:] == [
+        "--require-hashes",
+        "-r",
+        f"{environment.root}/requirements.runtime.lock",
+    ]
+    assert project[-3:] == ["--no-build-isolation", "-e", str(environment.root)]
+    assert commands.variables == {"SONNX_ORT_WITHOUT_KERNELS": "1"}
+    assert capsys.readouterr().out == "Making the environment .venv-runtime: half a minute.\n"
 
 
 def test_environment_of_the_newest_packages_is_made_from_the_project_alone(environment, commands):
@@ -65,10 +86,17 @@ def test_environment_of_the_newest_packages_is_made_from_the_project_alone(envir
     newest.prepare()
     venv, project = commands
     assert venv[-1] == str(environment.root / ".venv-newest")
-    assert project[-3:] == ["--only-binary=:all:", "-e", f"{environment.root}[dev,oracle]"]
-    (environment.root / "pyproject.toml").write_text("changed")
+    packages = ["three", "two>=2", "-e", f"{environment.root}[oracle]"]
+    assert project[-5:] == ["--only-binary=:all:", *packages]
+    pyproject = environment.root / "pyproject.toml"
+    pyproject.write_text(f"{pyproject.read_text()}# changed\n")
     newest.prepare()
     assert commands[2:] == commands[:2]
+
+
+def test_environment_of_the_site_has_what_builds_it(environment, commands):
+    Environment(environment.root, versions="docs").prepare()
+    assert commands[-1][-4:] == ["--only-binary=:all:", "four", "-e", str(environment.root)]
 
 
 def test_finished_environment_is_left_alone_without_a_word(environment, commands, capsys):
@@ -223,17 +251,21 @@ def put_command(folder, name, body):
 def call(tmp_path, monkeypatch):
     """Calls a script of a copy of the repository, in which every command only says its name."""
     shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "requirements.lock").touch()
     (tmp_path / "pyproject.toml").touch()
-    environment = Environment(tmp_path)
-    put_command(environment.commands, "python", "")
-    with monkeypatch.context() as patch:
-        patch.setattr(Environment, "call", lambda *_: 0)
-        environment.prepare()
+    environments = [Environment(tmp_path), Environment(tmp_path, versions="runtime")]
+    for environment in environments:
+        environment.lock.touch()
+        put_command(environment.commands, "python", "")
+        with monkeypatch.context() as patch:
+            patch.setattr(Environment, "call", lambda *_, **_1: 0)
+            environment.prepare()
 
     def run(script, *arguments, body="", options=()):
-        for name in ("python", "sonnx-ort"):
-            put_command(environment.commands, name, f'{NO_WHEEL}\necho called with "$@"\n{body}')
+        for environment in environments:
+            said = f'{NO_WHEEL}\necho called with "$@"\n{body}'
+            put_command(environment.commands, "python", said)
+            said = f'echo {environment.folder.name} "$@" on "$PATH"\n{body}'
+            put_command(environment.commands, "sonnx-ort", said)
         return subprocess.run(
             [sys.executable, *options, tmp_path / "scripts" / script, *arguments],
             env=os.environ | {"PATH": "/nowhere"},
@@ -245,9 +277,18 @@ def call(tmp_path, monkeypatch):
     return run
 
 
-def test_demo_hands_on_arguments_and_exit_status(call):
-    done = call("demo.py", "--plain", "x", body="exit 3")
-    assert (done.returncode, done.stdout) == (3, "called with demo --plain x\n")
+@pytest.mark.parametrize(
+    ("backend", "folder"), [("native", ".venv-runtime"), ("compiled", ".venv")]
+)
+def test_demo_takes_the_smallest_environment_that_has_all_it_needs(call, backend, folder):
+    done = call("demo.py", "--backend", backend, body="exit 3", options=["-S"])
+    assert (done.returncode, done.stdout) == (3, f"{folder} demo --backend {backend} on /nowhere\n")
+
+
+def test_demo_runs_in_a_python_that_has_all_it_needs(call):
+    done = call("demo.py", "--help")
+    assert done.returncode == 0
+    assert "sonnx-ort demo [OPTIONS]" in done.stdout
 
 
 @pytest.mark.parametrize("script", ["benchmark.py", "exhaustive.py", "trace_documents.py"])
@@ -286,12 +327,13 @@ def test_models_that_cannot_be_got_are_skipped(call):
 
 
 @pytest.mark.usefixtures("call")
-@pytest.mark.parametrize("script", ["demo.py", "test.py"])
-def test_environment_that_cannot_be_made_ends_with_status_2_and_a_sentence(tmp_path, script):
-    shutil.rmtree(tmp_path / ".venv")
-    (tmp_path / ".venv").touch()
-    done = subprocess.run(
-        [sys.executable, tmp_path / "scripts" / script], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(("script", "folder"), [("demo.py", ".venv-runtime"), ("test.py", ".venv")])
+def test_environment_that_cannot_be_made_ends_with_status_2_and_a_sentence(
+    tmp_path, script, folder
+):
+    shutil.rmtree(tmp_path / folder)
+    (tmp_path / folder).touch()
+    command = [sys.executable, "-S", tmp_path / "scripts" / script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "The environment .venv could not be made; the lines above say why." in done.stderr
+    assert f"The environment {folder} could not be made; the lines above say why." in done.stderr

@@ -9,12 +9,19 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("requirements.lock", "requirements.lowest.lock")
+LOCKS = ("requirements.lock", "requirements.runtime.lock", "requirements.lowest.lock")
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in LOCKS}
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = PROJECT["optional-dependencies"]
-REQUIRED = [*PROJECT["dependencies"], *EXTRAS["dev"]]
-NEWEST_ALONE = {"requirements.lock": EXTRAS["proofs"], "requirements.lowest.lock": []}
+DOCUMENT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = DOCUMENT["project"], DOCUMENT["dependency-groups"]
+TESTING = [
+    *PROJECT["optional-dependencies"]["oracle"],
+    *(entry for entry in GROUPS["dev"] if isinstance(entry, str)),
+]
+FURTHER = {
+    "requirements.lock": [*TESTING, *GROUPS["proofs"], *GROUPS["mutation"]],
+    "requirements.runtime.lock": [],
+    "requirements.lowest.lock": TESTING,
+}
 PLATFORMS = [
     {
         "python_version": python,
@@ -73,7 +80,8 @@ def test_oldest_supported_versions_are_those_of_the_project(platform):
 @each_platform
 def test_what_the_project_requires_is_pinned_on_every_platform(lock, platform):
     versions = pinned(lock, platform)
-    required = [Requirement(text) for text in (*REQUIRED, *NEWEST_ALONE[lock])]
+    texts = (*PROJECT["dependencies"], *GROUPS["build"], *FURTHER[lock])
+    required = [Requirement(text) for text in texts]
     assert [
         str(requirement)
         for requirement in required
@@ -82,3 +90,10 @@ def test_what_the_project_requires_is_pinned_on_every_platform(lock, platform):
             versions.get(canonicalize_name(requirement.name), "0")
         )
     ] == []
+
+
+def test_runtime_packages_are_those_of_the_tests_without_what_only_developers_need():
+    tests, runtime = ({entry[0] for entry in re.finditer(ENTRY, TEXTS[name])} for name in LOCKS[:2])
+    assert runtime < tests
+    names = {re.split("[=<>]", entry)[0] for entry in runtime}
+    assert names.isdisjoint(Requirement(text).name for text in FURTHER["requirements.lock"])
