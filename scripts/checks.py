@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -35,6 +36,9 @@ _KERNELS = "tests/custom_ops/compiled"
 
 _RESTING_ON_OTHERS = ("tests/soundness", _KERNELS, "tests/upstream", "tests/end_to_end")
 """The tests that a newer release of another package is most likely to fail."""
+
+_MINUTES = {"static": 1, "quick": 10, "thorough": 30, "lowest": 2, "newest": 3}
+"""How long the checks take on two idle cores, rounded up, by what is checked."""
 
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 """Options of pytest under which the tests of a module stay together, and share what they make."""
@@ -100,6 +104,19 @@ def choose_checks(
     }
 
 
+def announcement(checks: Mapping[str, Check], what: str) -> str:
+    """Say what is going to be checked, and how long that takes if it is known.
+
+    Args:
+        checks: The checks.
+        what: "static", "quick", "thorough", "lowest" or "newest"; of others nothing is known.
+    """
+    number = "1 check" if len(checks) == 1 else f"{len(checks)} checks"
+    if minutes := _MINUTES.get(what):
+        number += f", about {minutes} minute{'s' * (minutes > 1)} on 2 cores"
+    return f"{number}: {', '.join(checks)}"
+
+
 def check_types(environment: Environment) -> int:
     """Run mypy on the package as a wheel installs it, on the scripts and on the examples.
 
@@ -139,13 +156,17 @@ def install_node_packages() -> int:
 
 
 def run_checks(checks: Mapping[str, Check]) -> bool:
-    """Run checks, each under a heading, and say of each in a line how it ended."""
+    """Run checks, each under a heading, and say of each in a line how it ended, and how soon."""
     statuses: dict[str, int] = {}
-    for name, check in checks.items():
-        print(f"\n[{name}]", flush=True)
+    seconds: dict[str, float] = {}
+    for number, (name, check) in enumerate(checks.items(), start=1):
+        print(f"\n[{number} of {len(checks)}: {name}]", flush=True)
+        begun = time.monotonic()
         statuses[name] = check()
+        seconds[name] = time.monotonic() - begun
     width, verdicts = max(map(len, statuses)), {0: "passed", SKIPPED: "skipped, see above"}
     print()
     for name, status in statuses.items():
-        print(f"{name:{width}}  {verdicts.get(status, f'FAILED (exit status {status})')}")
+        verdict = verdicts.get(status, f"FAILED (exit status {status})")
+        print(f"{name:{width}}  {verdict}, {seconds[name]:.0f} s")
     return all(status in {0, SKIPPED} for status in statuses.values())

@@ -17,7 +17,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from checks import choose_checks, run_checks
+from checks import announcement, choose_checks, run_checks
 from environment import PYTHONS, THIS_PYTHON, Environment, exit_status
 
 
@@ -51,10 +51,13 @@ def main() -> int:
         "--junit-xml", type=Path, metavar="FILE", help="write the results of the tests to a file"
     )
     options, pytest_arguments = parser.parse_known_args()
+    what = options.versions or ("thorough" if options.thorough else "quick")
+    for other in ("static", "models"):
+        what = other if getattr(options, other) else what
+    what = "some tests" if pytest_arguments else what
     if options.junit_xml is not None:
         pytest_arguments.append(f"--junit-xml={options.junit_xml.absolute()}")
     environment = Environment(versions=options.versions or "locked", python=options.python)
-    environment.prepare(fresh=options.fresh)
     checks = choose_checks(
         environment,
         pytest_arguments,
@@ -62,6 +65,8 @@ def main() -> int:
         static=options.static,
         thorough=options.thorough,
     )
+    print(announcement(checks, what), flush=True)
+    environment.prepare(fresh=options.fresh)
     return 0 if run_checks(checks) else 1
 
 

@@ -315,15 +315,37 @@ def test_test_chooses_tests_and_hands_unknown_arguments_to_pytest(call, options,
 def test_test_fails_if_one_check_fails_and_runs_the_others(call):
     done = call("test.py", body='case "$*" in "-m ruff check") exit 5; esac')
     assert done.returncode == 1
-    assert "\nruff check   FAILED (exit status 5)\nruff format  passed\n" in done.stdout
-    assert "\nnpm install  skipped, see above\npytest       passed\n" in done.stdout
+    ended = re.sub(r", \d+ s\n", "\n", done.stdout)
+    assert "\nruff check   FAILED (exit status 5)\nruff format  passed\n" in ended
+    assert "\nnpm install  skipped, see above\npytest       passed\n" in ended
+
+
+ALL = "ruff check, ruff format, mypy, npm install, pytest"
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ([], f"5 checks, about 10 minutes on 2 cores: {ALL}"),
+        (["--static"], "3 checks, about 1 minute on 2 cores: ruff check, ruff format, mypy"),
+        (["--models", "--thorough"], "1 check: real models"),
+        (["-k", "division"], f"5 checks: {ALL}"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_test_says_at_its_start_what_it_does_and_how_far_it_is(call, options, line):
+    first, *others = call("test.py", *options).stdout.splitlines()
+    assert first == line
+    number, names = int(first[0]), line.partition(": ")[2].split(", ")
+    headings = [other for other in others if other.startswith("[")]
+    assert headings == [f"[{n} of {number}: {name}]" for n, name in enumerate(names, start=1)]
 
 
 def test_models_that_cannot_be_got_are_skipped(call):
     done = call("test.py", "--models", body="exit 77")
     assert done.returncode == 0
     assert "pytest" not in done.stdout
-    assert done.stdout.endswith("\nreal models  skipped, see above\n")
+    assert "\nreal models  skipped, see above, " in done.stdout
 
 
 @pytest.mark.usefixtures("call")
