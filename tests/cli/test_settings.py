@@ -1,12 +1,24 @@
 """Settings from a file: found upwards from the model, below the command line, and never guessed."""
 
+import json
+import tomllib
 from pathlib import Path
 
 import onnx
 import pytest
+from jsonschema import Draft7Validator
 
-from sonnx_ort.cli.settings import find_settings, read_settings
+from sonnx_ort.cli.settings import (
+    _FOR_ALL_FILES,
+    PER_FILE,
+    _readers,
+    find_settings,
+    read_settings,
+)
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.options import Backend
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.checked_models import FailOn
 from support.command import command
 from support.graphs import binary_model
 
@@ -73,33 +85,33 @@ def test_models_with_several_files_are_refused(folder: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+WRONG = [
+    (
+        'brodcast = "explicit"',
         (
-            'brodcast = "explicit"',
-            (
-                "'brodcast' is not a setting (did you mean 'broadcast'?); choose from edition, "
-                "broadcast, operators, backend, select, ignore, waivers, fail-on"
-            ),
+            "'brodcast' is not a setting (did you mean 'broadcast'?); choose from edition, "
+            "broadcast, operators, backend, select, ignore, waivers, fail-on"
         ),
-        ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
-        (
-            "operators = 3",
-            "operators=3 is not a list of names; write a string or a list of strings",
-        ),
-        ("waivers = 3", "waivers=3 is not a path; write the path of a file as a string"),
-        ("per-file = 3", "'per-file' is not a list of tables; start each with [[per-file]]"),
-        (
-            '[[per-file]]\nedition = "typed"',
-            "a table 'per-file' has no 'files'; add patterns such as 'old/*.onnx'",
-        ),
-        (
-            '[[per-file]]\nfiles = "a.onnx"\nwaivers = "w.toml"',
-            "'waivers' applies to all files; write it above 'per-file'",
-        ),
-    ],
-)
+    ),
+    ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
+    (
+        "operators = 3",
+        "operators=3 is not a list of names; write a string or a list of strings",
+    ),
+    ("waivers = 3", "waivers=3 is not a path; write the path of a file as a string"),
+    ("per-file = 3", "'per-file' is not a list of tables; start each with [[per-file]]"),
+    (
+        '[[per-file]]\nedition = "typed"',
+        "a table 'per-file' has no 'files'; add patterns such as 'old/*.onnx'",
+    ),
+    (
+        '[[per-file]]\nfiles = "a.onnx"\nwaivers = "w.toml"',
+        "'waivers' applies to all files; write it above 'per-file'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
 def test_wrong_settings_are_errors_that_name_the_file(
     tmp_path: Path, text: str, message: str
 ) -> None:
@@ -183,3 +195,31 @@ def test_reports_and_the_version_name_the_file(
     assert command("--version").stdout.splitlines()[1] == f"settings: {path}"
     monkeypatch.chdir(folder)
     assert command("--version").stdout.splitlines()[1] == "settings: sonnx-ort.toml"
+
+
+DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs"
+SCHEMA = json.loads((DOCUMENTATION / "settings.schema.json").read_text(encoding="utf-8"))
+PAGE = (DOCUMENTATION / "how-to/settings.md").read_text(encoding="utf-8")
+
+
+def test_schema_has_each_setting_and_its_values() -> None:
+    properties = SCHEMA["properties"]
+    assert properties.keys() == {*_readers(), PER_FILE}
+    for_some = properties[PER_FILE]["items"]["properties"].keys()
+    assert for_some == {*_readers(), "files"} - _FOR_ALL_FILES
+    kinds = {"edition": Edition, "broadcast": Broadcasting, "backend": Backend, "fail-on": FailOn}
+    defined = {name: SCHEMA["definitions"].get(name, properties[name]) for name in kinds}
+    assert {name: schema["enum"] for name, schema in defined.items()} == {
+        name: list(map(str, kind)) for name, kind in kinds.items()
+    }
+
+
+def test_schema_accepts_the_settings_of_the_page() -> None:
+    text = PAGE.partition("```toml")[2].partition("\n")[2].partition("```")[0]
+    Draft7Validator.check_schema(SCHEMA)
+    Draft7Validator(SCHEMA).validate(tomllib.loads(text))
+
+
+@pytest.mark.parametrize("text", [text for text, _ in WRONG])
+def test_schema_rejects_what_the_command_rejects(text: str) -> None:
+    assert not Draft7Validator(SCHEMA).is_valid(tomllib.loads(text))
