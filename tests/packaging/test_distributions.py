@@ -51,6 +51,13 @@ def test_source_distribution_makes_the_wheel_that_the_repository_makes(built, tm
     assert contents(built.wheel) == contents(of_repository)
 
 
+def test_wheel_without_kernels_is_for_every_platform(monkeypatch, tmp_path):
+    monkeypatch.setenv("SONNX_ORT_WITHOUT_KERNELS", "1")
+    wheel = build_wheel(Path(sys.executable), ROOT, tmp_path)
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not [name for name in contents(wheel) if name.endswith(LIBRARY.suffix)]
+
+
 def test_source_distribution_holds_what_makes_the_wheel_and_no_test(built):
     with tarfile.open(built.source) as archive:
         names = [Path(*Path(file.name).parts[1:]) for file in archive if file.isfile()]
