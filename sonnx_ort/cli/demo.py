@@ -1,7 +1,9 @@
 """`sonnx-ort demo`: shows on bundled models what goes wrong without the profile."""
 
+import os
 import shlex
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -82,12 +84,12 @@ def demo(
 
 def next_command() -> str:
     """What to type next, here: this command with its path where the PATH does not lead to it."""
-    called, found = Path(sys.argv[0]), shutil.which("sonnx-ort")
     command = "sonnx-ort"
-    if called.stem == command and called.is_file():
-        on_path = found is not None and called.samefile(found)
-        command = command if on_path else _from_here(called)
-    return shlex.join([command, "check", _from_here(models.path("normalization_broadcast"))])
+    called, found = shutil.which(sys.argv[0]), shutil.which(command)
+    if called and Path(called).stem == command and not (found and Path(called).samefile(found)):
+        command = _from_here(Path(called))
+    join = subprocess.list2cmdline if os.name == "nt" else shlex.join
+    return join([command, "check", _from_here(models.path("normalization_broadcast"))])
 
 
 def _from_here(file: Path) -> str:
