@@ -112,7 +112,8 @@ def announcement(checks: Mapping[str, Check], what: str) -> str:
         what: "static", "quick", "thorough", "lowest" or "newest"; of others nothing is known.
     """
     number = "1 check" if len(checks) == 1 else f"{len(checks)} checks"
-    if minutes := _MINUTES.get(what):
+    minutes = _MINUTES.get(what, 0)
+    if minutes:
         number += f", about {minutes} minute{'s' * (minutes > 1)} on 2 cores"
     return f"{number}: {', '.join(checks)}"
 
