@@ -166,7 +166,10 @@ def test_no_arguments_show_the_help() -> None:
 
 def test_version() -> None:
     done = command("--version")
-    assert (done.returncode, done.stdout) == (0, f"sonnx-ort {sonnx_ort.__version__}\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"sonnx-ort {sonnx_ort.__version__}\nbackend: python\n",
+    )
 
 
 @pytest.mark.parametrize(

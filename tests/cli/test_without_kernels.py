@@ -79,7 +79,7 @@ def test_model_is_rewritten_for_others(installed: PackageCopy, arguments: tuple[
 
 
 def test_version_says_what_is_missing(installed: PackageCopy) -> None:
-    version = f"sonnx-ort {sonnx_ort.__version__}\n"
+    version = f"sonnx-ort {sonnx_ort.__version__}\nbackend: python\n"
     assert command(installed, "--version") == (0, f"{version}{reason(installed)}\n", "")
 
 
