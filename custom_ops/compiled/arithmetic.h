@@ -1,6 +1,7 @@
 // What operators compute of one element, and the rules about elements.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -111,18 +112,12 @@ SONNX_INLINE T quotient(T a, T b) {
 template <class T>
 SONNX_INLINE T magnitude(T x) {
   if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(__builtin_fabs(x));
+    return std::fabs(x);
   } else if constexpr (std::is_signed_v<T>) {
     return x < 0 ? static_cast<T>(0 - wrapping(x)) : x;
   } else {
     return x;
   }
-}
-
-template <class T>
-SONNX_INLINE T square_root(T x) {
-  return sizeof(T) == 4 ? static_cast<T>(__builtin_sqrtf(static_cast<float>(x)))
-                        : static_cast<T>(__builtin_sqrt(x));
 }
 
 // What an operator computes of its first operand `a` and its second one `b`, both of type T.
@@ -149,7 +144,7 @@ SONNX_FUNCTION(Mul, static_cast<T>(wrapping(a) * wrapping(b)))
 SONNX_FUNCTION(Neg, static_cast<T>(-wrapping(a)))
 SONNX_FUNCTION(Or, a || b)
 SONNX_FUNCTION(Reciprocal, static_cast<T>(1 / a))
-SONNX_FUNCTION(Sqrt, square_root(a))
+SONNX_FUNCTION(Sqrt, std::sqrt(a))
 SONNX_FUNCTION(Sub, static_cast<T>(wrapping(a) - wrapping(b)))
 SONNX_FUNCTION(Xor, a != b)
 // Div of 64-bit integers below 2^51, which doubles divide exactly, for the same reason.

@@ -213,11 +213,15 @@ extern "C" SONNX_EXPORT const char* sonnx_ort_table() { return table_digest; }
 /// What `SessionOptions.register_custom_ops_library` calls.
 extern "C" SONNX_EXPORT OrtStatus* SONNX_CALL RegisterCustomOps(OrtSessionOptions* options,
                                                                 const OrtApiBase* base) {
-  // The interface has the number of the release: 17 is the first with ParallelFor, 18 with
-  // GetMayInplace, 24 with shapes that are not copied.
-  const int minor = std::atoi(base->GetVersionString() + 2);
-  api_version = static_cast<uint32_t>(std::min(minor, 24));
-  api = base->GetApi(api_version);
+  // Taken once: a thread may start a session while those of others run. The interface has the number
+  // of the release: 17 is the first with ParallelFor, 18 with GetMayInplace, 24 with shapes that are
+  // not copied.
+  static const int minor = [&] {
+    const int number = std::atoi(base->GetVersionString() + 2);
+    api_version = static_cast<uint32_t>(std::min(number, 24));
+    api = base->GetApi(api_version);
+    return number;
+  }();
   if (minor < 17) return status("the operators of sonnx_ort need ONNX Runtime 1.17 or newer");
   return without_exceptions([&]() -> OrtStatus* {
     static OrtCustomOpDomain* const domain = made_domain();

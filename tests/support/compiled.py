@@ -68,15 +68,30 @@ def broadcasting(compiled: CompiledOperator) -> dict[str, str]:
     return {"expanded": " ".join(names)} | {f"operand_{i}": n for i, n in enumerate(names)}
 
 
+RUNS = Path(__file__).with_name("kernel_runs.cc")
+"""The program that runs kernels without ONNX Runtime."""
+
+ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+"""What the installation compiles with, beside what optimizes."""
+
+
 def compile_kernels(library: Path, *options: str, compiler: str = "g++") -> None:
     """Compile the kernels, with all warnings as errors.
 
     Raises:
         CalledProcessError: The compiler refuses; its messages are the output.
     """
-    command = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
-    command += ["-fvisibility=hidden", "-shared", "-fPIC", *options]
-    command += [str(SOURCES / "kernels.cc"), "-o", str(library)]
+    compile_cpp([compiler], SOURCES / "kernels.cc", library, "-shared", "-fPIC", *options)
+
+
+def compile_cpp(compiler: Sequence[str], source: Path, made: Path, *options: str) -> None:
+    """Compile C++ as the installation does, with all warnings as errors.
+
+    Raises:
+        CalledProcessError: The compiler refuses; its messages are the output.
+    """
+    command = [*compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
+    command += [*ARITHMETIC, *options, str(source), "-o", str(made)]
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
