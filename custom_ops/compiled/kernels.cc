@@ -23,7 +23,8 @@ namespace baseline {
 #include "loops.h"
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+// Not with GCC on Windows, which does not align its stack for AVX (GCC bug 54412).
+#if defined(__x86_64__) && defined(__GNUC__) && (defined(__clang__) || !defined(_WIN32))
 #define SONNX_AVX2
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
