@@ -1,6 +1,5 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
-import importlib.util
 import inspect
 import json
 import logging
@@ -20,16 +19,12 @@ from sonnx_ort import backends
 from sonnx_ort.backends import Backend
 from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.options import Choices
-
-RUNS_PYTHON = importlib.util.find_spec("onnxruntime_extensions") is not None
-"""Whether the python backend is installed; where it is not, tests that run its kernels are skipped.
-
-They mean that backend where they choose none.
-"""
+from support.backends import INSTALLED, RUNS_PYTHON
 
 if RUNS_PYTHON:
     import onnxruntime_extensions  # noqa: F401 - it has child processes take a slow protobuf
 else:
+    # Tests mean the python backend where they choose none, and are skipped where they run it.
     backends.installed_backend = lambda: Backend.PYTHON
 os.environ.pop("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", None)
 
@@ -65,9 +60,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             function._hypothesis_internal_use_settings = kept
 
 
-@pytest.fixture(
-    params=[b for b in Backend if RUNS_PYTHON or b is not Backend.PYTHON], ids=str, scope="module"
-)
+@pytest.fixture(params=list(INSTALLED), ids=str, scope="module")
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     """Each backend in turn; what rewrites takes it where a test chooses none.
 

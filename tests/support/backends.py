@@ -2,6 +2,24 @@
 
 import pytest
 
+from sonnx_ort.backends import Backend, require_installed
+from sonnx_ort.errors import BackendUnavailable
+
+
+def _is_installed(backend: Backend) -> bool:
+    try:
+        require_installed(backend)
+    except BackendUnavailable:
+        return False
+    return True
+
+
+INSTALLED = tuple(filter(_is_installed, Backend))
+"""The backends that can run here."""
+
+RUNS_PYTHON = Backend.PYTHON in INSTALLED
+"""Whether the python backend can, which verifies proofs and completes violations."""
+
 BACKENDS = pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 """Gives a test the name of each backend in turn, where the test chooses by itself."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.backends import Backend
+from support.backends import INSTALLED
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.examination import Trial
@@ -24,7 +24,7 @@ def attempt(number: int) -> dict[str, int]:
     """Run a graph with each backend, with and without checks; give what was looked at."""
     logging.getLogger("sonnx_ort").disabled = True
     trial, counts = make_trial(number), Counter[str]()
-    for backend in Backend:
+    for backend in INSTALLED:
         plain = _session(trial, backend, trial.operators)
         for extent in EXTENTS:
             operators = trial.operators | {"Graph.finite", extent}

@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.backends import Backend
+from support.backends import INSTALLED
 from support.sessions import on_one_thread
 from support.soundness.examination import Trial
 from support.soundness.trials import make_trial
@@ -39,13 +39,13 @@ def attempt(number: int) -> dict[str, int]:
     waivers = _of_many(report) if number % 2 else _of_one_each(report)
     sessions = [
         session
-        for backend in Backend
+        for backend in INSTALLED
         if (session := _started(trial, {**choices, "backend": backend, "waivers": waivers}))
     ]
     tally["sessions"] += len(sessions)
     content = trial.model.SerializeToString()
     unenforced = _session(lambda: ort.InferenceSession(content, on_one_thread("none")))
-    for feeds in trial.runs if len(sessions) == len(Backend) else ():
+    for feeds in trial.runs if len(sessions) == len(INSTALLED) else ():
         outcomes = [_outcome(session, feeds) for session in sessions]
         _assert_equal(outcomes[0], outcomes[1])
         tally["runs that fail"] += isinstance(outcomes[0], str)
