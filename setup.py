@@ -1,9 +1,13 @@
-"""What pyproject.toml cannot say of the wheel: its bill of materials, and its compiled kernels."""
+"""What pyproject.toml cannot say of the wheel: its bill of materials, and its compiled kernels.
+
+Without a compiler the wheel has no kernels. With the variable SONNX_ORT_WITHOUT_KERNELS it has none
+either, and serves every platform. scripts/wheels.py compiles for other platforms than this one.
+"""
 
 import hashlib
 import os
 import shutil
-import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -11,51 +15,58 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.egg_info import egg_info
 
-SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+SOURCES = Path("custom_ops/compiled")
+
+SUFFIX = {"win": ".dll", "mac": ".dylib"}.get(sysconfig.get_platform()[:3], ".so")
 """That of a library; it is no module of Python, so that one serves every version of it."""
 
-DIGEST = ".sha256"
-"""That of the file with the digest of a library."""
+GNU = [
+    *("-std=c++17", "-O3", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"),
+    # Results are those of IEEE 754: no product is joined with a sum.
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
+]
 
-OPTIONS = (
-    ["/std:c++17", "/O2", "/fp:precise"]
-    if sys.platform == "win32"
-    else [
-        *("-std=c++17", "-O3", "-g0", "-fvisibility=hidden", "-Wall", "-Wextra"),
-        # Results are those of IEEE 754: no product is joined with a sum.
-        *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
-    ]
-)
-"""How the kernels are compiled."""
+# On Windows the kernels hold all that they need of the library of C++: no other file is needed.
+COMPILING = {"msvc": ["/std:c++17", "/O2", "/fp:precise", "/MT"]}
+LINKING = {"mingw32": ["-static"]}
+"""The options of some kinds of compilers; `GNU` are those of the others."""
+
+
+def write_digest(library: Path) -> None:
+    """Write the digest of a library beside it: it is compared before the library is loaded."""
+    digest = hashlib.sha256(library.read_bytes()).hexdigest()
+    library.with_suffix(".sha256").write_text(f"{digest}\n", "ascii")
 
 
 class BuildKernels(build_ext):
-    """Compiles the kernels, with a warning instead of an error where there is no compiler."""
+    """Compiles the kernels, which need nothing of Python."""
 
     def get_ext_filename(self, fullname: str) -> str:
         """The file of the library."""
         return str(Path(*fullname.split("."))) + SUFFIX
 
+    def get_export_symbols(self, ext: Extension) -> list[str]:  # noqa: ARG002
+        """Nothing: the sources say what they export."""
+        return []
+
+    def get_libraries(self, ext: Extension) -> list[str]:  # noqa: ARG002
+        """Nothing: no library of Python."""
+        return []
+
     def build_extension(self, ext: Extension) -> None:
-        """Compile the library, and write its digest beside it: it is compared before loading."""
+        """Compile the library."""
+        print("Compiling the kernels; where that fails, the backend 'compiled' cannot run.")
+        kind = self.compiler.compiler_type
+        ext.extra_compile_args = COMPILING.get(kind, GNU)
+        ext.extra_link_args = LINKING.get(kind, [])
         super().build_extension(ext)
-        library = Path(self.get_ext_fullpath(ext.name))
-        digest = hashlib.sha256(library.read_bytes()).hexdigest()
-        library.with_suffix(DIGEST).write_text(f"{digest}\n", "ascii")
+        write_digest(Path(self.get_ext_fullpath(ext.name)))
 
     def copy_extensions_to_source(self) -> None:
-        """Copy the library and its digest to where an editable installation finds them."""
+        """Copy the library to where an editable installation finds it."""
         super().copy_extensions_to_source()
-        package = self.get_finalized_command("build_py")
-        for ext in self.extensions:
-            folder = package.get_package_dir(ext.name.rpartition(".")[0])
-            built = Path(self.build_lib, self.get_ext_filename(ext.name)).with_suffix(DIGEST)
-            if built.is_file():
-                shutil.copy(built, Path(folder, built.name))
-
-    def get_export_symbols(self, ext: Extension) -> list[str]:
-        """What ONNX Runtime calls."""
-        return list(ext.export_symbols)
+        for library in SOURCES.glob(f"*{SUFFIX}"):
+            write_digest(library)
 
 
 class Wheel(bdist_wheel):
@@ -77,22 +88,16 @@ class MetadataWithBill(egg_info):
         shutil.copy("sonnx_ort.cdx.json", folder)
 
 
-SOURCES = Path("custom_ops/compiled")
+kernels = Extension(
+    "sonnx_ort.custom_ops.compiled.sonnx_ort_kernels",
+    [str(SOURCES / "kernels.cc")],
+    depends=[str(path) for pattern in ("*.h", "*.inc") for path in SOURCES.glob(pattern)],
+    language="c++",
+    optional=True,
+)
 
 setup(
     cmdclass={"bdist_wheel": Wheel, "build_ext": BuildKernels, "egg_info": MetadataWithBill},
     # Who only checks models needs no kernels.
-    ext_modules=[]
-    if os.environ.get("SONNX_ORT_WITHOUT_KERNELS")
-    else [
-        Extension(
-            "sonnx_ort.custom_ops.compiled.sonnx_ort_kernels",
-            [str(SOURCES / "kernels.cc")],
-            depends=[str(path) for pattern in ("*.h", "*.inc") for path in SOURCES.glob(pattern)],
-            extra_compile_args=OPTIONS,
-            export_symbols=["RegisterCustomOps", "sonnx_ort_table"],
-            language="c++",
-            optional=True,
-        )
-    ],
+    ext_modules=[] if os.environ.get("SONNX_ORT_WITHOUT_KERNELS") else [kernels],
 )

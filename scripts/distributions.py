@@ -29,12 +29,17 @@ def build_distributions(python: Path, root: Path, folder: Path) -> Distributions
         CalledProcessError: The sources make no distribution.
     """
     source = build_source_distribution(python, root, folder)
+    return Distributions(source, build_wheel(python, unpack(source, folder), folder))
+
+
+def unpack(source: Path, folder: Path) -> Path:
+    """Unpack a source distribution into a folder; give where its sources are."""
     with tarfile.open(source) as archive:
         # Python knows the filter from 3.11.4 on; what was just built needs none.
         archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
         archive.extractall(folder / "unpacked")  # noqa: S202 (our own archive)
     (unpacked,) = (folder / "unpacked").iterdir()
-    return Distributions(source, build_wheel(python, unpacked, folder))
+    return unpacked
 
 
 def build_source_distribution(python: Path, root: Path, folder: Path) -> Path:
@@ -44,14 +49,17 @@ def build_source_distribution(python: Path, root: Path, folder: Path) -> Path:
     return source
 
 
-def build_wheel(python: Path, root: Path, folder: Path) -> Path:
-    """Build the wheel of the sources as they are; arguments and errors as `build_distributions`."""
-    _build("build_wheel", python, root, folder)
+def build_wheel(python: Path, root: Path, folder: Path, **variables: str) -> Path:
+    """Build the wheel of the sources as they are, with these variables of the environment.
+
+    Other arguments and errors are as of `build_distributions`.
+    """
+    _build("build_wheel", python, root, folder, **variables)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
-def _build(kind: str, python: Path, root: Path, folder: Path) -> None:
+def _build(kind: str, python: Path, root: Path, folder: Path, **variables: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     # setuptools puts all that it finds in an old build folder into the wheel, deleted files too.
     configuration = folder / "setuptools.cfg"
@@ -60,4 +68,4 @@ def _build(kind: str, python: Path, root: Path, folder: Path) -> None:
         encoding="utf-8",
     )
     command: list[str | Path] = [python, "-I", "-c", _BUILD, kind, folder]
-    captured(command, root, check=True, DIST_EXTRA_CONFIG=str(configuration))
+    captured(command, root, check=True, DIST_EXTRA_CONFIG=str(configuration), **variables)

@@ -37,8 +37,11 @@ LOCKS = {
 }
 """The file of the repository that pins packages, by their versions; none pins the newest ones."""
 
-NEWEST = {"newest": ("dev", "[oracle]"), "docs": ("docs", "")}
-"""The group and the extras of the newest packages, by the environments that no file pins."""
+NEWEST = {"newest": ("dev", "[oracle]"), "docs": ("docs", ""), "wheels": ("wheels", None)}
+"""The group and the extras of the newest packages, by the environments that no file pins.
+
+Without extras, None, the project itself is not installed.
+"""
 
 # Source packages would need a compiler, and build requirements that no hash pins; compiling
 # everything when it is installed takes as long as installing it.
@@ -57,7 +60,7 @@ class Environment:
         root: The repository's folder.
         versions: The packages' versions: those of the lock file ("locked"; "runtime" has of these
             what runs the package, without the kernels), the oldest supported ones ("lowest"), or
-            the newest there are ("newest"; "docs" has what builds the site).
+            the newest there are ("newest"; "docs" has what builds the site, "wheels" the wheels).
         python: The version of its Python, one of `PYTHONS`; that of this process by default.
     """
 
@@ -108,8 +111,8 @@ class Environment:
             commands.append((*pip, "--no-deps", "--no-build-isolation", "-e", self.root))
         else:
             group, extras = NEWEST[self.versions]
-            packages = self._group(group)
-            commands.append((*pip, *packages, "-e", f"{self.root}{extras}"))
+            project = () if extras is None else ("-e", f"{self.root}{extras}")
+            commands.append((*pip, *self._group(group), *project))
         # Compiling the kernels takes longer than all else.
         variables = {"SONNX_ORT_WITHOUT_KERNELS": "1"} if self.versions == "runtime" else {}
         for command in commands:

@@ -1,14 +1,16 @@
 """Build the release in dist/, and try it as its users get it: `python3 scripts/release.py`.
 
-Makes the environment `.venv` first if there is none. The wheel is made from the source
-distribution, and installed with what it asks for, and nothing else, in an environment of its own:
-what the project needs and does not ask for is missing there. At last the sources are installed
-there by the very line of the README. `--tag v1.2.3` refuses a tag that is not that of the version.
+Makes the environment `.venv` first if there is none. The wheels are those of scripts/wheels.py for
+Linux, and the one without kernels. That of this machine is installed with what it asks for, and
+nothing else, in an environment of its own: what the project needs and does not ask for is missing
+there. Then the one without kernels takes its place, and at last the sources do, by the very line of
+the README. `--tag v1.2.3` refuses a tag that is not that of the version.
 """
 
 import argparse
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -19,8 +21,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from distributions import Distributions, build_distributions
+from distributions import unpack
 from environment import ROOT, Environment, captured, exit_status
+from wheels import ANY, TARGETS
 
 FORMATS = ("text", "json", "sarif", "junit", "html", "github", "overlay")
 """The forms of a report, each of which may need files of the package."""
@@ -42,25 +45,34 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tag", help="the tag of the release, which has to be that of the version")
     tag = parser.parse_args().tag
-    environment = Environment()
+    version = runpy.run_path(str(ROOT / "sonnx_ort" / "versions.py"))["VERSION"]
+    if tag not in {None, f"v{version}"}:
+        print(f"The tag {tag} is not that of version {version}.", file=sys.stderr)
+        return 2
+    environment = Environment(versions="wheels")
     environment.prepare()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        built = folder / "built"
+        building = ("python", ROOT / "scripts" / "wheels.py", "--into", built)
+        status = environment.call([*building, *platforms(sys.platform), ANY])
+        if status != 0:
+            return status
         try:
-            built = build_distributions(environment.commands / "python", ROOT, folder / "built")
-            if tag not in {None, f"v{built.version}"}:
-                print(f"The tag {tag} is not that of version {built.version}.", file=sys.stderr)
-                return 2
-            for line in _try(built, environment.lock, folder):
+            for line in _try(built, Environment().lock, folder):
                 print(line, flush=True)
         except subprocess.CalledProcessError as error:
             print(error.output or "", error, sep="\n", file=sys.stderr)
             return 1
         shutil.rmtree(ROOT / "dist", ignore_errors=True)
-        (ROOT / "dist").mkdir()
-        for file in (built.source, built.wheel):
-            shutil.copy(file, ROOT / "dist")
+        shutil.copytree(built, ROOT / "dist")
     return 0
+
+
+def platforms(system: str) -> list[str]:
+    """The platforms of a system, by its name in Python, for which there are wheels."""
+    prefix = {"linux": "manylinux", "darwin": "macosx", "win32": "win"}.get(system, system)
+    return [platform for platform in TARGETS if platform.startswith(prefix)]
 
 
 def constraints(lock: str) -> str:
@@ -77,8 +89,11 @@ def installations(page: str) -> list[str]:
     return _INSTALLATION.findall(page)
 
 
-def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
-    """Install the wheel and run its commands elsewhere; say of each that it ended as it has to."""
+def _try(built: Path, lock: Path, folder: Path) -> Iterator[str]:
+    """Install the wheels and run their commands elsewhere; say of each that it did what it has to.
+
+    pip chooses the first wheel, so that it takes the name of that for the name of this machine.
+    """
     environment, elsewhere = folder / "environment", folder / "elsewhere"
     elsewhere.mkdir()
     versions = folder / "constraints.txt"
@@ -87,9 +102,12 @@ def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
     commands = environment / ("Scripts" if os.name == "nt" else "bin")
     python = (commands / "python", "-I")
     pip = (*python, "-m", "pip", "--disable-pip-version-check")
-    _run([*pip, "install", "-q", "--only-binary=:all:", "-c", versions, built.wheel], elsewhere)
+    only = ("--no-index", "--no-deps", "--only-binary=:all:", "--find-links", built)
+    _run([*pip, "download", *only, "-d", folder / "chosen", "sonnx_ort"], elsewhere)
+    (wheel,) = (folder / "chosen").iterdir()
+    _run([*pip, "install", "-q", "--only-binary=:all:", "-c", versions, wheel], elsewhere)
     _run([*pip, "check"], elsewhere)
-    yield f"{built.wheel.name} is installed with what it asks for."
+    yield f"{wheel.name} is installed with what it asks for."
     version, model = _imported(python, environment, elsewhere)
     yield f"sonnx_ort {version} is imported from the environment."
     command = commands / "sonnx-ort"
@@ -100,7 +118,13 @@ def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
         report = elsewhere / f"report.{form}"
         _run([command, "check", model, "--format", form, "-o", report], elsewhere)
         yield f"sonnx-ort check --format {form} writes {report.stat().st_size} bytes."
-    (sources,) = (folder / "built" / "unpacked").iterdir()
+    (wheel,) = built.glob(f"*-{ANY}.whl")
+    _run([*pip, "install", "-q", "--no-deps", "--force-reinstall", wheel], elsewhere)
+    _run([command, "demo", "--backend", "native"], elsewhere)
+    yield f"{wheel.name} shows what it has to, and says:"
+    yield _run([command, "--version"], elsewhere).stdout.splitlines()[-1]
+    (source,) = built.glob("*.tar.gz")
+    sources = unpack(source, folder)
     for line in installations((ROOT / "README.md").read_text("utf-8")):
         _run([*pip, "uninstall", "-q", "-y", "sonnx_ort"], elsewhere)
         program, *arguments = shlex.split(line)

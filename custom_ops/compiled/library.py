@@ -27,8 +27,8 @@ def require_kernels_built() -> None:
     if not LIBRARY.is_file():
         raise BackendUnavailable(
             f"the compiled backend cannot run here, because its kernels are not there ('{LIBRARY}')"
-            ": install a C++17 compiler, such as g++ or clang++, and install sonnx_ort again, or "
-            "use another backend for the original model"
+            ": install a C++17 compiler, such as g++ or clang++, and install sonnx_ort again with "
+            "pip's option --no-binary=sonnx_ort, or use another backend for the original model"
         )
 
 

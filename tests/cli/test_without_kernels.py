@@ -38,8 +38,8 @@ def reason(installed: PackageCopy) -> str:
     library = installed.path(f"custom_ops/compiled/{LIBRARY.name}")
     return (
         f"the compiled backend cannot run here, because its kernels are not there ('{library}'): "
-        "install a C++17 compiler, such as g++ or clang++, and install sonnx_ort again, or use "
-        "another backend for the original model"
+        "install a C++17 compiler, such as g++ or clang++, and install sonnx_ort again with pip's "
+        "option --no-binary=sonnx_ort, or use another backend for the original model"
     )
 
 

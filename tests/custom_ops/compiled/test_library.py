@@ -25,7 +25,8 @@ def test_missing_library_is_named_with_what_to_do(tmp_path, monkeypatch):
     assert str(caught.value) == (
         "the compiled backend cannot run here, because its kernels are not there "
         f"('{tmp_path / 'none.so'}'): install a C++17 compiler, such as g++ or clang++, and "
-        "install sonnx_ort again, or use another backend for the original model"
+        "install sonnx_ort again with pip's option --no-binary=sonnx_ort, or use another backend "
+        "for the original model"
     )
 
 
