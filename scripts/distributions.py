@@ -1,35 +1,11 @@
-"""The files of a release: the source distribution, and the wheel that it makes."""
+"""The files of a release: the source distribution, and the wheels that it makes."""
 
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from environment import captured
 
 _BUILD = "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
-
-
-@dataclass(frozen=True, slots=True)
-class Distributions:
-    """The two files that a release consists of: the source distribution, and the wheel."""
-
-    source: Path
-    wheel: Path
-
-    @property
-    def version(self) -> str:
-        """The version that their names have."""
-        return self.wheel.name.split("-")[1]
-
-
-def build_distributions(python: Path, root: Path, folder: Path) -> Distributions:
-    """Build the source distribution, and the wheel from nothing but that.
-
-    Raises:
-        CalledProcessError: The sources make no distribution.
-    """
-    source = build_source_distribution(python, root, folder)
-    return Distributions(source, build_wheel(python, unpack(source, folder), folder))
 
 
 def unpack(source: Path, folder: Path) -> Path:
@@ -43,7 +19,16 @@ def unpack(source: Path, folder: Path) -> Path:
 
 
 def build_source_distribution(python: Path, root: Path, folder: Path) -> Path:
-    """Build the source distribution; arguments and errors as of `build_distributions`."""
+    """Build the source distribution.
+
+    Args:
+        python: A Python that has setuptools.
+        root: The sources.
+        folder: Where it is written, and what building leaves behind.
+
+    Raises:
+        CalledProcessError: The sources make no distribution.
+    """
     _build("build_sdist", python, root, folder)
     (source,) = folder.glob("*.tar.gz")
     return source
@@ -52,7 +37,7 @@ def build_source_distribution(python: Path, root: Path, folder: Path) -> Path:
 def build_wheel(python: Path, root: Path, folder: Path, **variables: str) -> Path:
     """Build the wheel of the sources as they are, with these variables of the environment.
 
-    Other arguments and errors are as of `build_distributions`.
+    Other arguments and errors are as of `build_source_distribution`.
     """
     _build("build_wheel", python, root, folder, **variables)
     (wheel,) = folder.glob("*.whl")

@@ -28,6 +28,9 @@ from wheels import ANY, TARGETS
 FORMATS = ("text", "json", "sarif", "junit", "html", "github", "overlay")
 """The forms of a report, each of which may need files of the package."""
 
+BACKENDS = ("python", "native", "compiled")
+"""What enforces the rules; without kernels the last does not run."""
+
 _INSTALLATION = re.compile(r"^(?: {4})?(pip install \.)(?= |$)", re.MULTILINE)
 """A line by which a page has its reader install a copy of the repository."""
 
@@ -71,7 +74,7 @@ def main() -> int:
 
 def platforms(system: str) -> list[str]:
     """The platforms of a system, by its name in Python, for which there are wheels."""
-    prefix = {"linux": "manylinux", "darwin": "macosx", "win32": "win"}.get(system, system)
+    prefix = {"linux": "manylinux", "win32": "win"}.get(system, system)
     return [platform for platform in TARGETS if platform.startswith(prefix)]
 
 
@@ -111,7 +114,7 @@ def _try(built: Path, lock: Path, folder: Path) -> Iterator[str]:
     version, model = _imported(python, environment, elsewhere)
     yield f"sonnx_ort {version} is imported from the environment."
     command = commands / "sonnx-ort"
-    for backend in ("python", "native", "compiled"):
+    for backend in ("python", "native") if wheel.match(f"*-{ANY}.whl") else BACKENDS:
         _run([command, "demo", "--backend", backend], elsewhere)
         yield f"sonnx-ort demo --backend {backend} shows what it has to."
     for form in FORMATS:

@@ -25,12 +25,13 @@ from environment import ROOT, Environment, captured, exit_status
 TARGETS = {
     "manylinux_2_28_x86_64": "x86_64-linux-gnu.2.28",
     "manylinux_2_28_aarch64": "aarch64-linux-gnu.2.28",
-    "macosx-11.0-x86_64": "x86_64-macos.11.0",
-    "macosx-11.0-arm64": "aarch64-macos.11.0",
     "win-amd64": "x86_64-windows-gnu",
-    "win-arm64": "aarch64-windows-gnu",
 }
-"""What zig calls each platform."""
+"""What zig calls each platform.
+
+For macOS it compiles too, but exports the memory management of its library of C++, in place of the
+program's. The wheels of a release for that and for all other systems are built there.
+"""
 
 ANY = "any"
 """The platform of the wheel without kernels."""
@@ -40,7 +41,6 @@ EXPORTED = ("RegisterCustomOps", "sonnx_ort_table")
 
 _OF_THE_SYSTEM = re.compile(
     r"lib(c|m|dl|pthread)\.so\.\d|ld-linux-[-\w]+\.so\.\d"
-    r"|/usr/lib/libSystem\.B\.dylib"
     r"|(kernel32|ntdll|api-ms-win-crt-[-\w]+)\.dll",
     re.IGNORECASE,
 )
@@ -102,7 +102,7 @@ def build(python: Path, sources: Path, platform: str, folder: Path) -> Path:
     # zig compiles its library of C++ for these; -s leaves its debugging information out.
     linking = "-O3 -s"
     if "linux" in platform:
-        # zig would export the memory management of its library of C++, in place of the program's.
+        # zig would export the memory management here too.
         folder.mkdir(parents=True)
         script = folder / "exported"
         script.write_text(f"{{ global: {'; '.join(EXPORTED)}; local: *; }};\n", "utf-8")
@@ -130,7 +130,7 @@ def faults(wheel: Path, platform: str) -> list[str]:
     for library in libraries:
         found += faults_of_interface(*interface(library))
     if platform.startswith("manylinux"):
-        command = [sys.executable, "-m", "auditwheel", "show", "--json", wheel]
+        command = (sys.executable, "-m", "auditwheel", "show", "--json", str(wheel))
         policy = json.loads(captured(command, check=True).stdout)["overall_tag"]
         if not serves(policy, platform):
             found.append(f"auditwheel finds it to be {policy}")
@@ -149,7 +149,7 @@ def interface(library: bytes) -> tuple[list[str], list[str]]:
     import lief  # noqa: PLC0415
 
     parsed = lief.parse(list(library))
-    exported = {function.name.removeprefix("_") for function in parsed.exported_functions}
+    exported = {function.name for function in parsed.exported_functions}
     return sorted(exported), [getattr(need, "name", need) for need in parsed.libraries]
 
 

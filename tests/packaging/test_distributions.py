@@ -8,13 +8,14 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import release
 import sbom
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from distributions import build_distributions, build_wheel
+from distributions import build_source_distribution, build_wheel, unpack
 from environment import PYTHONS
 from packaging.metadata import Metadata
 from packaging.requirements import Requirement
@@ -28,9 +29,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
+class Built(NamedTuple):
+    """The source distribution, and the wheel that is made from nothing but that."""
+
+    source: Path
+    wheel: Path
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    return build_distributions(Path(sys.executable), ROOT, tmp_path_factory.mktemp("release"))
+    python, folder = Path(sys.executable), tmp_path_factory.mktemp("release")
+    source = build_source_distribution(python, ROOT, folder)
+    return Built(source, build_wheel(python, unpack(source, folder), folder))
 
 
 @pytest.fixture(scope="module")

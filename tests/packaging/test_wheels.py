@@ -41,7 +41,6 @@ def test_library_in_the_wheel_for_every_platform_is_a_fault(tmp_path):
         (EXPORTED, [], []),
         (EXPORTED, ["libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"], []),
         (EXPORTED, ["libc.so.6", "libdl.so.2", "ld-linux-aarch64.so.1"], []),
-        (EXPORTED, ["/usr/lib/libSystem.B.dylib"], []),
         (EXPORTED, ["KERNEL32.dll", "api-ms-win-crt-heap-l1-1-0.dll"], []),
         (EXPORTED[:1], [], ["its library does not export sonnx_ort_table"]),
         ([*EXPORTED, "Znwm"], [], ["its library exports Znwm"]),
@@ -50,7 +49,6 @@ def test_library_in_the_wheel_for_every_platform_is_a_fault(tmp_path):
             for name in (
                 "libstdc++.so.6",
                 "libgcc_s.so.1",
-                "/usr/lib/libc++.1.dylib",
                 "libstdc++-6.dll",
                 "MSVCP140.dll",
                 "python311.dll",
@@ -82,7 +80,7 @@ def test_unknown_platform_is_refused_with_those_there_are(monkeypatch, capsys):
         wheels.main()
     assert capsys.readouterr().err.endswith(
         "error: no wheels are built for linux, but for manylinux_2_28_x86_64, "
-        "manylinux_2_28_aarch64, macosx-11.0-x86_64, macosx-11.0-arm64, win-amd64, win-arm64, any\n"
+        "manylinux_2_28_aarch64, win-amd64, any\n"
     )
 
 
@@ -90,9 +88,8 @@ def test_unknown_platform_is_refused_with_those_there_are(monkeypatch, capsys):
     ("system", "platforms"),
     [
         ("linux", ["manylinux_2_28_x86_64", "manylinux_2_28_aarch64"]),
-        ("darwin", ["macosx-11.0-x86_64", "macosx-11.0-arm64"]),
-        ("win32", ["win-amd64", "win-arm64"]),
-        ("freebsd14", []),
+        ("win32", ["win-amd64"]),
+        ("darwin", []),
     ],
 )
 def test_release_is_tried_with_the_wheels_of_its_system(system, platforms):
