@@ -40,6 +40,12 @@ _RESTING_ON_OTHERS = ("tests/soundness", _KERNELS, "tests/upstream", "tests/end_
 _MINUTES = {"static": 1, "quick": 10, "thorough": 30, "lowest": 2, "newest": 3}
 """How long the checks take on two idle cores, rounded up, by what is checked."""
 
+_WITHOUT_EXTENSIONS = ("3.14",)
+"""The versions of Python that onnxruntime-extensions has no build for."""
+
+_OF_OTHER_BACKENDS = ("tests/soundness", _KERNELS, "tests/test_backends.py")
+"""The tests that say something without it; others expect what only the python backend does."""
+
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 """Options of pytest under which the tests of a module stay together, and share what they make."""
 
@@ -98,6 +104,8 @@ def choose_checks(
     }
     if static:
         return reading
+    if environment.python in _WITHOUT_EXTENSIONS and not naming:
+        return {"other backends": lambda: pytest(marked, *_OF_OTHER_BACKENDS, *cases)}
     return reading | {
         "npm install": install_node_packages,
         "pytest": lambda: pytest(marked, *cases),

@@ -9,7 +9,8 @@ registry instead, and with `--lowest` the tests of soundness and of the compiled
 oldest supported packages, in an environment `.venv-lowest`. With `--newest` those run that rest on
 other packages' behaviour, on the newest there are, in an environment `.venv-newest`; with `--fresh`
 those of today. With `--python 3.13` all this runs with another Python, in an environment of its
-own. With `--junit-xml FILE` the results of the tests are written to a file, from which
+own; with 3.14, for which onnxruntime-extensions has no build, the tests of the other backends. With
+`--junit-xml FILE` the results of the tests are written to a file, from which
 scripts/qualification.py makes a page. Other arguments go to pytest, which then runs all cases.
 """
 

@@ -26,7 +26,7 @@ BackendChoice = Backend | Literal["python", "native", "compiled"] | None
 """A backend as a caller gives it; None for the one that this installation takes."""
 
 
-def choose_backend(backend: BackendChoice) -> Backend:
+def choose_backend(backend: str | None) -> Backend:
     """Find the backend that a caller chooses.
 
     Raises:

@@ -209,7 +209,7 @@ class Choices:
         edition: str = "typed",
         broadcast: str = "reject",
         operators: str | Iterable[str] = DEFAULT,
-        backend: BackendChoice = None,
+        backend: str | None = None,
         *,
         make_explicit: bool = False,
         waivers: Waivers = (),

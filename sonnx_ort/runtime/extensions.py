@@ -51,11 +51,11 @@ def register_library(options: onnxruntime.SessionOptions) -> None:
     try:
         # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
         from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415
-    except ImportError as error:
+    except ImportError as cause:
         raise BackendUnavailable(
-            f"the python backend cannot run here, because onnxruntime-extensions cannot be loaded: "
-            f"{error}; install it again, or use another backend for the original model"
-        ) from error
+            "the python backend cannot run here, because onnxruntime-extensions cannot be loaded: "
+            f"{cause}; install it again, or use another backend for the original model"
+        ) from cause
 
     with _lock:
         if options in _registered:
