@@ -8,7 +8,7 @@ DEFAULTS = {
     "edition": "typed",
     "broadcast": "reject",
     "operators": "default",
-    "backend": "python",
+    "backend": None,
     "make_explicit": False,
     "waivers": (),
     "conform": False,

@@ -108,8 +108,8 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
     report = sonnx_ort.check(made, operators="default")
     assert text_report(report) == (
         "edition typed, broadcast reject, backend python: "
-        "3 obligations: 3 proved, 0 runtime, 0 violated; "
-        "0 findings\n"
+        "3 obligations: 3 proved, 0 runtime, 0 violated; 0\n"
+        "  findings\n"
         f"model {report.identity.sha256}\n"
         "operands: the rank is known for 2 of 2, all sizes for 0\n"
         "\n"
