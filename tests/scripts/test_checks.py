@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from checks import check_types, choose_checks, unpack_wheel
+from checks import announcement, check_types, choose_checks, unpack_wheel
 from environment import Environment
 
 from sonnx_ort.custom_ops.compiled.library import LIBRARY
@@ -199,3 +199,10 @@ def test_cases_are_the_same_in_each_run_and_of_all_tests(tmp_path):
         "test_numbers.py::test_one",
     ]
     assert [line for line in second.splitlines() if "::" in line] == names
+
+
+def test_python_without_the_extensions_tries_the_other_backends():
+    checks = choose_checks(Environment(python="3.14"), [])
+    said = announcement(checks, "quick")
+    assert said == "1 check, about 3 minutes on 2 cores: other backends"
+    assert "pytest" in choose_checks(Environment(python="3.14"), ["tests/files"])
