@@ -32,12 +32,6 @@ LINKING = {"mingw32": ["-static"]}
 """The options of some kinds of compilers; `GNU` are those of the others."""
 
 
-def write_digest(library: Path) -> None:
-    """Write the digest of a library beside it: it is compared before the library is loaded."""
-    digest = hashlib.sha256(library.read_bytes()).hexdigest()
-    library.with_suffix(".sha256").write_text(f"{digest}\n", "ascii")
-
-
 class BuildKernels(build_ext):
     """Compiles the kernels, which need nothing of Python."""
 
@@ -54,19 +48,24 @@ class BuildKernels(build_ext):
         return []
 
     def build_extension(self, ext: Extension) -> None:
-        """Compile the library."""
+        """Compile the library, and write its digest beside it: it is compared before loading."""
         print("Compiling the kernels; where that fails, the backend 'compiled' cannot run.")
         kind = self.compiler.compiler_type
         ext.extra_compile_args = COMPILING.get(kind, GNU)
         ext.extra_link_args = LINKING.get(kind, [])
         super().build_extension(ext)
-        write_digest(Path(self.get_ext_fullpath(ext.name)))
+        library = Path(self.get_ext_fullpath(ext.name))
+        digest = hashlib.sha256(library.read_bytes()).hexdigest()
+        library.with_suffix(".sha256").write_text(f"{digest}\n", "ascii")
 
     def copy_extensions_to_source(self) -> None:
-        """Copy the library to where an editable installation finds it."""
+        """Copy the library and its digest to where an editable installation finds them."""
         super().copy_extensions_to_source()
-        for library in SOURCES.glob(f"*{SUFFIX}"):
-            write_digest(library)
+        for ext in self.extensions:
+            built = Path(self.build_lib, self.get_ext_filename(ext.name)).with_suffix(".sha256")
+            # A library that was there before keeps the digest that it was built with.
+            if built.is_file():
+                shutil.copy(built, SOURCES)
 
 
 class Wheel(bdist_wheel):

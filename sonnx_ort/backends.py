@@ -40,13 +40,16 @@ def installed_backend() -> Backend:
 
     Compiled kernels that are damaged count as installed, so that their fault is reported.
     """
-    for backend in (Backend.PYTHON, Backend.COMPILED):
-        try:
-            require_installed(backend)
-        except BackendUnavailable:
-            continue
-        return backend
-    return Backend.NATIVE
+    return next(filter(is_installed, (Backend.PYTHON, Backend.COMPILED, Backend.NATIVE)))
+
+
+def is_installed(backend: Backend) -> bool:
+    """Whether the kernels of a backend are there."""
+    try:
+        require_installed(backend)
+    except BackendUnavailable:
+        return False
+    return True
 
 
 def require_installed(backend: Backend) -> None:
@@ -71,6 +74,7 @@ def require_runnable(backend: Backend) -> None:
     Raises:
         BackendUnavailable: Its kernels are not there, or not those that the installation built.
     """
-    require_installed(backend)
     if backend is Backend.COMPILED:
         kernels_library()
+    else:
+        require_installed(backend)

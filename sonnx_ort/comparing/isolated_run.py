@@ -157,7 +157,7 @@ class IsolatedRuns:
             The outputs, or why the run failed, including the death of the process.
 
         Raises:
-            BackendUnavailable: It needs compiled kernels, and this installation has none.
+            BackendUnavailable: It needs a backend that this installation has not.
         """
         found: Outcome = self._done(_Job(model, folder, dict(feeds), settings, names))
         return found

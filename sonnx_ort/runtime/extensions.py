@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import onnx.parser
 import onnxruntime
 
+from sonnx_ort.backends import Backend, require_installed
 from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.runtime.session_options import FATAL, attribute, locked
@@ -45,9 +46,10 @@ def register_library(options: onnxruntime.SessionOptions) -> None:
     """Register the library with the custom operators, unless the options have it.
 
     Raises:
-        BackendUnavailable: onnxruntime-extensions cannot be loaded.
+        BackendUnavailable: onnxruntime-extensions is not installed, or cannot be loaded.
         SonnxError: The options have it twice, or from before the operators were added to it.
     """
+    require_installed(Backend.PYTHON)
     try:
         # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
         from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415

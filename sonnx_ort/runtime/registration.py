@@ -9,7 +9,7 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.arguments import checked_arguments
-from sonnx_ort.backends import Backend, BackendChoice, choose_backend, require_runnable
+from sonnx_ort.backends import Backend, BackendChoice, choose_backend
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.operator import Optimizer
 from sonnx_ort.runtime.extensions import register_kernels, register_library
@@ -152,7 +152,6 @@ def _register_operators(options: onnxruntime.SessionOptions, backend: Backend) -
             that they cannot take it.
     """
     require_same_results(options)
-    require_runnable(backend)
     match backend:
         case Backend.PYTHON:
             register_library(options)

@@ -2,19 +2,9 @@
 
 import pytest
 
-from sonnx_ort.backends import Backend, require_installed
-from sonnx_ort.errors import BackendUnavailable
+from sonnx_ort.backends import Backend, is_installed
 
-
-def _is_installed(backend: Backend) -> bool:
-    try:
-        require_installed(backend)
-    except BackendUnavailable:
-        return False
-    return True
-
-
-INSTALLED = tuple(filter(_is_installed, Backend))
+INSTALLED = tuple(filter(is_installed, Backend))
 """The backends that can run here."""
 
 RUNS_PYTHON = Backend.PYTHON in INSTALLED
