@@ -10,20 +10,20 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 BELOW: dict[str, set[str]] = {
     "printable": set(),
-    "checker": set(),
+    "kernel": set(),
     "errors": {"printable"},
     "arguments": {"errors"},
     "versions": set(),
-    "profile": {"checker", "printable"},
-    "oracle": {"checker", "profile"},
+    "profile": {"kernel", "printable"},
+    "oracle": {"kernel", "profile"},
     "reading": {"errors"},
     "custom_ops": {"errors", "printable", "profile"},
     "backends": {"arguments", "custom_ops", "errors"},
-    "loading": {"errors", "profile", "reading"},
+    "loading": {"errors", "kernel", "profile", "reading"},
     "models": {"errors", "profile"},
     "files": {"errors", "loading"},
     "value_files": {"errors", "files"},
-    "knowledge": {"checker", "custom_ops", "errors", "loading", "profile"},
+    "knowledge": {"kernel", "custom_ops", "errors", "loading", "profile"},
     "obligations": {
         "arguments",
         "errors",
@@ -35,7 +35,7 @@ BELOW: dict[str, set[str]] = {
         "versions",
     },
     "conforming": {
-        "checker",
+        "kernel",
         "errors",
         "knowledge",
         "loading",
@@ -44,7 +44,7 @@ BELOW: dict[str, set[str]] = {
         "profile",
     },
     "options": {"arguments", "backends", "errors", "obligations", "profile"},
-    "certificates": {"checker", "errors", "loading", "obligations", "printable", "profile"},
+    "certificates": {"kernel", "errors", "loading", "obligations", "printable", "profile"},
     "enforcing": {
         "backends",
         "certificates",
@@ -71,7 +71,7 @@ BELOW: dict[str, set[str]] = {
     "evidence": {
         "arguments",
         "certificates",
-        "checker",
+        "kernel",
         "conforming",
         "errors",
         "files",
@@ -178,11 +178,7 @@ BELOW: dict[str, set[str]] = {
     },
 }
 
-CHECKER = "sonnx_ort.certificates.checker"
-"""A room of its own, the lowest: it also runs alone."""
-
 FOLDERS = {
-    "checker": REPOSITORY.joinpath(*CHECKER.split(".")),
     "custom_ops": REPOSITORY / "custom_ops",
     "models": REPOSITORY / "models",
 }
@@ -201,8 +197,6 @@ def imported_rooms(path: Path) -> Iterator[str]:
         match node:
             case ast.ImportFrom(module="sonnx_ort", names=names):
                 yield from (alias.name for alias in names)
-            case ast.ImportFrom(module=str() as module) if module.startswith(CHECKER):
-                yield "checker"
             case ast.ImportFrom(module=str() as module) if module.startswith("sonnx_ort."):
                 yield module.split(".")[1]
             case ast.Import(names=names):

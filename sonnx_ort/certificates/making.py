@@ -12,12 +12,12 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.certificates.checker import FORMAT, Model, Rejected, check
-from sonnx_ort.certificates.checker.enforced import Enforced
-from sonnx_ort.certificates.checker.guards import require_guarded
-from sonnx_ort.certificates.checker.rules import rules_of
 from sonnx_ort.certificates.tracing import Step, Traced, names_of_values
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.kernel.checker import FORMAT, Model, Rejected, check
+from sonnx_ort.kernel.checker.enforced import Enforced
+from sonnx_ort.kernel.checker.guards import require_guarded
+from sonnx_ort.kernel.checker.rules import rules_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.printable import to_json

@@ -100,8 +100,8 @@ def _write(
 
 
 def _check(model: Path, certificate: Path, enforced: Path | None, *, quiet: bool) -> None:
-    from sonnx_ort.certificates.checker import Malformed, Rejected, read_certificate
-    from sonnx_ort.certificates.checker import check as check_certificate
+    from sonnx_ort.kernel.checker import Malformed, Rejected, read_certificate
+    from sonnx_ort.kernel.checker import check as check_certificate
 
     try:
         read = read_certificate(certificate.read_bytes())

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, selected
 from sonnx_ort.conforming.change import Change, NoChangeError, Site
+from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 from sonnx_ort.profile.operand import Dimension
 
 Array = npt.NDArray[Any]

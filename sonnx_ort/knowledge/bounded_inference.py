@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import onnx
 
-from sonnx_ort.certificates.checker.arithmetic import is_within, reach
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.kernel.sizes import is_within, reach
 from sonnx_ort.knowledge.inferred_axes import MOST_AXES, OF_ELEMENTS, open_axes
 from sonnx_ort.knowledge.propagated_elements import propagation_is_bounded
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, bodies_of

@@ -14,7 +14,7 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.knowledge.shapes.catalog import rule_for
+from sonnx_ort.knowledge.graph_node import rule_for
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operand import Shape, has_known_sizes

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.bounds.propagation import integer_bounds
+from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.constant_folding import ComputedConstants
 from sonnx_ort.knowledge.declarations import (
     Declarations,
@@ -18,7 +19,6 @@ from sonnx_ort.knowledge.declarations import (
 from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.minus_zeros import Gaps
 from sonnx_ort.knowledge.provenance import Provenance, has_scalars, shared_symbols
-from sonnx_ort.knowledge.shapes.propagation import certain_shapes
 from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

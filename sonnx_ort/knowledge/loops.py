@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from sonnx_ort.loading.opset import operator_version
+from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

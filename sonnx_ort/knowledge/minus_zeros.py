@@ -19,7 +19,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.knowledge.shapes.catalog import rule_for
+from sonnx_ort.knowledge.graph_node import rule_for
 from sonnx_ort.profile.element_type import ElementType, Family
 
 

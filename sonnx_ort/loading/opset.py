@@ -1,13 +1,12 @@
 """The opset versions that a model imports."""
 
-import functools
 from collections.abc import Iterable
 
 import onnx
-import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.loading.traversal import all_nodes, every_node
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -55,16 +54,6 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
             "differently; export both with one version"
         )
     function.opset_imports[STANDARD_DOMAIN] = ours
-
-
-@functools.cache
-def operator_version(name: str, version: int) -> int:
-    """The version of a standard operator in an opset version; 0 if it does not exist there."""
-    try:
-        since: int = onnx.defs.get_schema(name, version, STANDARD_DOMAIN).since_version
-    except onnx.defs.SchemaError:
-        return 0
-    return since
 
 
 _ALIAS = "ai.onnx"

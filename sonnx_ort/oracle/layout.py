@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.certificates.checker.arithmetic import selected
+from sonnx_ort.kernel.sizes import selected
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.results import NotDefinedError, Result, copied, exactly
 

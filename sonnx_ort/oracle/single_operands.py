@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.certificates.checker.arithmetic import reach
+from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle.domains import Violation
 from sonnx_ort.oracle.elements import Attributes, Operands
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.certificates.checker.arithmetic import reach
+from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import Kind, Number, largest, less

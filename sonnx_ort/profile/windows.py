@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sonnx_ort.certificates.checker.arithmetic import reach
+from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.profile.common_rules import own, working_group
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense

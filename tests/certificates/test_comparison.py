@@ -8,9 +8,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from sonnx_ort.certificates.checker import Rejected
-from sonnx_ort.certificates.checker.enforced import Enforced
-from sonnx_ort.certificates.checker.facts import Facts, Tree
+from sonnx_ort.kernel.checker import Rejected
+from sonnx_ort.kernel.checker.enforced import Enforced
+from sonnx_ort.kernel.checker.facts import Facts, Tree
+from sonnx_ort.kernel.sizes import Symbolic
 from support.graphs import parse
 from support.steps import after_all_steps
 
@@ -145,8 +146,8 @@ DIFFERENT: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto, str]] = {
         "the file says that 'z' has the shape []",
     ),
     "a new claim of a value of no known shape": (
-        division("a = NonZero(x)", "Div(x, a)"),
-        changed(declaring("a", 1), before="a = NonZero(x)", node="Div(x, a)"),
+        division("a = Unique(x)", "Div(x, a)"),
+        changed(declaring("a", 1), before="a = Unique(x)", node="Div(x, a)"),
         "'a' is newly declared as [1]",
     ),
 }
@@ -197,8 +198,8 @@ SAME: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto]] = {
     "a claim of a size less": (changed(declaring("a", 3), before="a = Abs(x)"),
                                changed(declaring("a", -1), before="a = Abs(x)")),
     "the same claim of a value of no known shape": (
-        changed(declaring("a", 1), before="a = NonZero(x)"),
-        changed(declaring("a", 1), before="a = NonZero(x)"),
+        changed(declaring("a", 1), before="a = Unique(x)"),
+        changed(declaring("a", 1), before="a = Unique(x)"),
     ),
     "a claim that follows": (
         division("a = Abs(y)", inputs="float[n] x, float[3] y"),
@@ -217,7 +218,7 @@ def test_model_without_guards_in_use_holds_nothing(name: str) -> None:
     assert compared(original, enforced) == [Facts()]
 
 
-UNKNOWN = "a = NonZero(x) b = NonZero(y)"
+UNKNOWN = "a = Unique(x) b = Unique(y)"
 FLAG_OF_IF = (
     "e = If(b) <then_branch = u () => (bool[] p) { p = Constant<value = bool {1}>() }, "
     "else_branch = v () => (bool[] q) { q = Constant<value = bool {1}>() }>"
@@ -479,7 +480,7 @@ def test_decision_about_another_rank_is_none() -> None:
 OF_OPEN = ("value", "a")
 SHAPES = """(float[n, 3] x, float[m, k] y, float[3] v, float[1] u, int64[p] i, float[0] w,
     float[1, 1, 1] r) => (float[q] z) {
-    a = NonZero(x) o = ReduceSum<keepdims = 0>(v) z = Div(x, y) }"""
+    a = Unique(x) o = ReduceSum<keepdims = 0>(v) z = Div(x, y) }"""
 SCALAR, U, V, W, OPEN, R = (("value", name) for name in "ouvwir")
 
 
@@ -509,7 +510,7 @@ LENGTHS: Mapping[str, tuple[Tree, object]] = {
     "a shape of no known rank": (shape(OF_OPEN), shape(OF_OPEN)),
     "a rank": (shape(S), 1),
     "a vector": (V, 3),
-    "a vector of an open size": (OPEN, "p"),
+    "a vector of an open size": (OPEN, Symbolic.named("p")),
     "a matrix": (X, None),
     "a scalar": (SCALAR, "scalar"),
     "a value of no known shape": (OF_OPEN, None),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sonnx_ort import models
-from sonnx_ort.certificates.checker import FORMAT, Malformed, check, read_certificate
+from sonnx_ort.kernel.checker import FORMAT, Malformed, check, read_certificate
 from support.command import command
 
 HEAD: dict[str, Any] = {"format": FORMAT, "model": "", "steps": [], "obligations": []}
@@ -40,7 +40,7 @@ TEXTS: Mapping[str, tuple[bytes, str]] = {
     "no number": (b'{"steps": [NaN]}', "NaN is no number of JSON"),
     "an infinite number": (b'{"steps": [-Infinity]}', "-Infinity is no number of JSON"),
     "a list": (b"[]", "it is no object of JSON"),
-    "another format": (b'{"format": 1}', f"the format is not {FORMAT}"),
+    "another format": (b'{"format": 1}', f"the format is not {FORMAT}; certify the model again"),
 }
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from sonnx_ort.certificates.checker import Rejected
-from sonnx_ort.certificates.checker.enforced import Enforced
-from sonnx_ort.certificates.checker.facts import Facts, Tree
-from sonnx_ort.certificates.checker.guards import GUARDS, Guarded, require_guarded
+from sonnx_ort.kernel.checker import Rejected
+from sonnx_ort.kernel.checker.enforced import Enforced
+from sonnx_ort.kernel.checker.facts import Facts, Tree
+from sonnx_ort.kernel.checker.guards import GUARDS, Guarded, require_guarded
 from support.steps import after_all_steps, alone
 
 X, Z, W = (("value", name) for name in "xzw")

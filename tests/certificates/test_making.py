@@ -9,8 +9,8 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import models
-from sonnx_ort.certificates.checker import check
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.kernel.checker import check
 from sonnx_ort.profile.options import Edition
 from support.command import command
 from support.graphs import binary_model, parse

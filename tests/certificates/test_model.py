@@ -12,10 +12,10 @@ import onnx
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from sonnx_ort.certificates.checker import Model, Rejected, check, rules, with_unique_names
-from sonnx_ort.certificates.checker.__main__ import main
-from sonnx_ort.certificates.checker.names import defined_in
-from sonnx_ort.certificates.checker.node import Node, on_the_way
+from sonnx_ort.kernel.__main__ import main
+from sonnx_ort.kernel.checker import Model, Rejected, check, rules, with_unique_names
+from sonnx_ort.kernel.checker.names import defined_in
+from sonnx_ort.kernel.checker.node import Node, on_the_way
 from support.graphs import parse
 from support.steps import Found, after_all_steps, alone, concluded, followed
 
@@ -209,7 +209,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     ),
     "an element step of another kind of node": (
         parse("(int64[2] x) => (int64[2] y) { y = Neg(x) }"),
-        *("y", "elements", "there is no rule for the elements of a Neg"),
+        *("y", "elements", "the elements of a Neg have no rule"),
     ),
 }
 
@@ -334,7 +334,7 @@ def certificate(proto: onnx.ModelProto, **said: Any) -> tuple[bytes, dict[str, A
     content = proto.SerializeToString()
     digest = hashlib.sha256(content).hexdigest()
     lists = ("steps", "obligations", "guarded", "waived", "unknown", "operators")
-    head = {"format": "sonnx_ort.certificate/1", "model": digest, "enforced": digest}
+    head = {"format": "sonnx_ort.certificate/2", "model": digest, "enforced": digest}
     return content, {**head, **{name: [] for name in lists}, "edition": "typed", **said}
 
 
@@ -419,7 +419,8 @@ def test_certificate_of_a_model_alone_is_none_of_an_enforced_one() -> None:
 
 
 def test_steps_of_bodies_are_taken() -> None:
-    assert after_all_steps(parse(BRANCHED)).known("shape", "a") == ("n",)
+    (size,) = after_all_steps(parse(BRANCHED)).known("shape", "a")
+    assert str(size) == "n"
 
 
 @pytest.mark.parametrize("enforced", [False, True])

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from sonnx_ort.certificates.checker import Model, Rejected, check
-from sonnx_ort.certificates.checker.enforced import Enforced
-from sonnx_ort.certificates.checker.fields import FIELDS
+from sonnx_ort.kernel.checker import Model, Rejected, check
+from sonnx_ort.kernel.checker.enforced import Enforced
+from sonnx_ort.kernel.checker.fields import FIELDS
 from support.graphs import parse
 
 DIVISION = """(int32[2] x, bool b) => (int32[2] z) <int32[2] w = {5, 7}> {
@@ -409,7 +409,7 @@ def test_field_that_is_written_twice_is_rejected() -> None:
     content = parse(DIVISION).SerializeToString()
     content += onnx.ModelProto(ir_version=10).SerializeToString()
     digest = hashlib.sha256(content).hexdigest()
-    head = {"format": "sonnx_ort.certificate/1", "model": digest, "steps": [], "obligations": []}
+    head = {"format": "sonnx_ort.certificate/2", "model": digest, "steps": [], "obligations": []}
     with pytest.raises(Rejected) as caught:
         check(content, head)
     assert str(caught.value) == (

@@ -7,9 +7,9 @@ import onnx
 import onnx_ir as ir
 import pytest
 
+from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.inference import Inference
-from sonnx_ort.knowledge.shapes.propagation import certain_shapes
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.operand import format_shape
 from support.graphs import parse

@@ -8,9 +8,9 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
+from sonnx_ort.kernel.catalog import SHAPE_RULES
 from sonnx_ort.knowledge import loops as iteration
 from sonnx_ort.knowledge.bounds import propagation as bounds
-from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from sonnx_ort.obligations import targets
 from sonnx_ort.obligations.targets import Target, is_of_known_version
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
@@ -42,12 +42,14 @@ NOT_KNOWN: Mapping[str, Mapping[tuple[str, int], str]] = {
         ("Celu", 28): "takes further floats, of which no kernel was tried",
         ("DepthToSpace", 28): "means the same, but no kernel of it was tried",
         ("DequantizeLinear", 28): _FLOAT6,
+        ("Einsum", 28): _BFLOAT16,
         ("GlobalLpPool", 22): _BFLOAT16,
         ("OneHot", 28): _BFLOAT16,
         ("QuantizeLinear", 28): _FLOAT6,
         ("Range", 27): "has the attribute `stash_type`, and takes floats of 16 bits",
         ("ReduceLogSum", 28): _NO_INTEGERS,
         ("ReduceLogSumExp", 28): _NO_INTEGERS,
+        ("ReverseSequence", 28): _BFLOAT16,
         ("SpaceToDepth", 28): "has the attribute `mode`",
         ("Upsample", 10): "is deprecated",
     },

@@ -10,8 +10,8 @@ import pytest
 import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.knowledge.shapes import catalog
-from sonnx_ort.knowledge.shapes.rule import ShapeRule
+from sonnx_ort.kernel import catalog
+from sonnx_ort.kernel.node import ShapeRule
 from sonnx_ort.runtime.reference_run import ReferenceRun
 from support.backends import BACKENDS
 from support.graphs import parse
@@ -42,7 +42,7 @@ def false_proof(backend: str, monkeypatch: pytest.MonkeyPatch) -> onnx.ModelProt
 
     Its Max has no compiled kernel: such kernels check what is proved as well.
     """
-    wrong = ShapeRule((1, 25), lambda inputs: (inputs.shape(0),))
+    wrong = ShapeRule((1, 25), lambda node: (node.shape(),))
     monkeypatch.setitem(catalog.SHAPE_RULES, "Squeeze", wrong)  # type: ignore[arg-type]
     return sonnx_ort.rewrite(squeezed("Max"), operators="Max", backend=backend)
 

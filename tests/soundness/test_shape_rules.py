@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
+from sonnx_ort.kernel.catalog import SHAPE_RULES
 from support.changes import INSTALLED
 from support.soundness.isolated import run_often_enough
 from support.soundness.nodes import believed_versions

@@ -26,7 +26,7 @@ from sonnx_ort.custom_ops.compiled.catalog import (
     CompiledOperator,
     compiled_name,
 )
-from sonnx_ort.loading.opset import operator_version
+from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, Operator

@@ -9,16 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
-from sonnx_ort.knowledge.shapes.rule import (
-    KnownInputs,
-    PartialSizes,
-    Size,
-    Sizes,
-    Symbolic,
-    Unknown,
-)
-from sonnx_ort.knowledge.shapes.sizes import CONTENTS, constant_sizes
+from sonnx_ort.kernel.catalog import SHAPE_RULES
+from sonnx_ort.kernel.elements import ELEMENT_RULES
+from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, Symbolic
+from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
 
 Declared = tuple[int | str, ...]
 """A shape: numbers, and the names of open sizes."""
@@ -54,7 +48,7 @@ def known_inputs(
     outputs: int = 1,
     shared: Sequence[str] = (),
     **attributes: object,
-) -> KnownInputs:
+) -> GraphNode:
     """A node and what is certain of its inputs.
 
     Args:
@@ -79,7 +73,7 @@ def known_inputs(
                 shapes[value] = operand.shape
                 contents[value] = constant_sizes(value)
     results = [ir.val(None) for _ in range(outputs)]
-    return KnownInputs(
+    return GraphNode(
         ir.node(operator, inputs, attributes, outputs=results),
         SHAPE_RULES[operator].since[1] if version is None else version,
         shapes,
@@ -92,7 +86,7 @@ def shapes_of(operator: str, *operands: Operand, **rest: Any) -> list[Dimensions
     """What is certain of the outputs' shapes; None if the rule says nothing."""
     try:
         shapes = SHAPE_RULES[operator].shapes(known_inputs(operator, *operands, **rest))
-    except Unknown:
+    except Rejected:
         return None
     return [None if sizes is None else _dimensions(sizes) for sizes in shapes]
 
@@ -100,8 +94,8 @@ def shapes_of(operator: str, *operands: Operand, **rest: Any) -> list[Dimensions
 def contents_of(operator: str, *operands: Operand, **rest: Any) -> Dimensions | None:
     """What is certain of the output's elements; None if that is nothing."""
     try:
-        return _dimensions(CONTENTS[operator](known_inputs(operator, *operands, **rest)))
-    except Unknown:
+        return _dimensions(ELEMENT_RULES[operator](known_inputs(operator, *operands, **rest)))
+    except Rejected:
         return None
 
 

@@ -24,7 +24,7 @@ from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.native.record import Original
 from sonnx_ort.enforcing.nodes import record_rules
 from sonnx_ort.enforcing.value_info import element_type_of
-from sonnx_ort.loading.opset import operator_version
+from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Enforcement

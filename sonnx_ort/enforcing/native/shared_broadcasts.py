@@ -18,8 +18,8 @@ from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
 from sonnx_ort.enforcing.native.record import GroupRecorder, Original
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.value_info import element_type_of
-from sonnx_ort.knowledge.shapes.catalog import reads_elements_of, rule_for
-from sonnx_ort.knowledge.shapes.elementwise import like_first
+from sonnx_ort.kernel.elementwise import like_first
+from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes

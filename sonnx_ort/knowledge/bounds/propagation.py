@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.bounds.operators import ARITHMETIC, COUNTS, ELEMENTS
 from sonnx_ort.knowledge.bounds.rule import (
     BOOLEAN,
@@ -19,8 +20,7 @@ from sonnx_ort.knowledge.bounds.rule import (
     constant_bounds,
     limits_of,
 )
-from sonnx_ort.knowledge.shapes.catalog import rule_for
-from sonnx_ort.loading.opset import operator_version
+from sonnx_ort.knowledge.graph_node import rule_for
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operand import Bounds
 from sonnx_ort.profile.operator import STANDARD_DOMAIN

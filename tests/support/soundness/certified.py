@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import onnx
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.certificates.checker import Rejected
-from sonnx_ort.certificates.checker.rules import HELD
 from sonnx_ort.certificates.tracing import Traced, names_of_values
+from sonnx_ort.kernel.checker import Rejected
+from sonnx_ort.kernel.checker.rules import HELD
 from sonnx_ort.options import Choices, choose_demands
 from sonnx_ort.pipeline import examine, load
 

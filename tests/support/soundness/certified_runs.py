@@ -13,17 +13,16 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.certificates.checker import Model, Rejected
-from sonnx_ort.certificates.checker.shapes import SHAPES
 from sonnx_ort.certificates.tracing import candidates
-from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
+from sonnx_ort.kernel.catalog import SHAPE_RULES
+from sonnx_ort.kernel.checker import Model, Rejected
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.models import random_feeds, random_model
 from support.soundness.nodes import random_case
 from support.soundness.operator_runs import model_of
 
-OPERATORS = sorted(SHAPES.keys() & SHAPE_RULES.keys())
+OPERATORS = sorted(SHAPE_RULES)
 ATTEMPTS = 1000
 """How many attempts there can be for each operator."""
 

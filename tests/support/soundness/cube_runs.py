@@ -19,10 +19,10 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.certificates.checker import Model, Rejected
-from sonnx_ort.certificates.checker.arithmetic import is_within
+from sonnx_ort.kernel.checker import Model, Rejected
+from sonnx_ort.kernel.sizes import is_within
+from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.inference import Inference
-from sonnx_ort.knowledge.shapes.propagation import certain_shapes
 from sonnx_ort.models.example import differing_elements
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array

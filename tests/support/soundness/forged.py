@@ -19,12 +19,12 @@ import onnx
 import onnxruntime as ort
 
 from sonnx_ort import SonnxError
-from sonnx_ort.certificates.checker import FORMAT, Model, Rejected, check
-from sonnx_ort.certificates.checker.enforced import Enforced
-from sonnx_ort.certificates.checker.guards import require_guarded
-from sonnx_ort.certificates.checker.node import graphs_of
-from sonnx_ort.certificates.checker.rules import HELD, rules_of
 from sonnx_ort.certificates.tracing import Traced
+from sonnx_ort.kernel.checker import FORMAT, Model, Rejected, check
+from sonnx_ort.kernel.checker.enforced import Enforced
+from sonnx_ort.kernel.checker.guards import require_guarded
+from sonnx_ort.kernel.checker.node import graphs_of
+from sonnx_ort.kernel.checker.rules import HELD, rules_of
 from support.certified import enforced_with_certificate
 from support.graphs import parse
 from support.sessions import on_one_thread

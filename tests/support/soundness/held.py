@@ -8,9 +8,9 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.certificates.checker import Rejected
-from sonnx_ort.certificates.checker.rules import HELD, RULES
 from sonnx_ort.certificates.tracing import Traced
+from sonnx_ort.kernel.checker import Rejected
+from sonnx_ort.kernel.checker.rules import HELD, RULES
 from sonnx_ort.profile.catalog import OPERATORS
 from support.sessions import on_one_thread
 from support.soundness import rules

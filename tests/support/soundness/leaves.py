@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.certificates.checker.arithmetic import selected
+from sonnx_ort.kernel.sizes import selected
 from support.soundness.arrays import Array
 
 LARGEST = 2_000

@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, selected
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.operand import Dimension, Shape

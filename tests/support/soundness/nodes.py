@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
+from sonnx_ort.kernel.catalog import SHAPE_RULES
 from support.soundness.arrays import Array
 
 Inputs = Sequence[Array | None]
@@ -513,6 +513,30 @@ def shape_of(make: Maker) -> Made:
     return [make.array(make.shape())], attributes, 1
 
 
+def reversed_sequences(make: Maker) -> Made:
+    shape = make.shape(least=2)
+    attributes: Attributes = {}
+    for name, axis in (("batch_axis", 1), ("time_axis", 0)):
+        if make.maybe():
+            attributes[name] = make.rng.choice([axis, 1 - axis])
+    batch = shape[attributes.get("batch_axis", 1)]
+    steps = shape[attributes.get("time_axis", 0)]
+    lengths = [make.rng.randint(0, steps) for _ in range(batch)]
+    return [make.array(shape), make.ints(lengths)], attributes, 1
+
+
+def summed_products(make: Maker) -> Made:
+    sizes = {letter: make.rng.choice([0, 1, 2, 3]) for letter in "ijkl"}
+    terms = [make.rng.sample("ijkl", make.rng.randint(1, 3)) for _ in range(make.rng.randint(1, 3))]
+    letters = sorted({letter for term in terms for letter in term})
+    result = make.rng.sample(letters, make.rng.randint(0, len(letters)))
+    shapes = [[1 if make.maybe(0.1) else sizes[letter] for letter in term] for term in terms]
+    arrow = " -> " if make.maybe(0.9) else ""
+    equation = ", ".join(map("".join, terms)) + arrow + "".join(result if arrow else ())
+    dtype = make.dtype()
+    return [make.array(shape, dtype) for shape in shapes], {"equation": equation}, 1
+
+
 _MAKERS: Mapping[str, Callable[[Maker], Made]] = {
     **dict.fromkeys(
         (
@@ -546,7 +570,9 @@ _MAKERS: Mapping[str, Callable[[Maker], Made]] = {
     **dict.fromkeys(("GRU", "LSTM", "RNN"), recurrent),
     **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), matrices),
     **dict.fromkeys(("DFT", "STFT"), spectrum),
+    "Einsum": summed_products,
     "Gemm": general_product,
+    "ReverseSequence": reversed_sequences,
     **dict.fromkeys(("Resize", "Upsample"), resized),
     "Constant": constant,
     "ConstantOfShape": filled,

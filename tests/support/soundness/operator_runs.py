@@ -11,10 +11,9 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from sonnx_ort.loading.canonical import load_canonical as load
-from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.operand import Shape
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array

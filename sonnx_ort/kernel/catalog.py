@@ -1,0 +1,66 @@
+"""The operators with verified rules; of the results of all others nothing is known.
+
+Each rule is tested against the kernels of ONNX Runtime: `tests/soundness/test_shape_rules.py`, and
+those that read numbers for all small ones: `tests/soundness/test_size_cubes.py`.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from onnx import defs
+
+from .elementwise import ELEMENTWISE
+from .layout import LAYOUT
+from .node import Node, ShapeRule
+from .products import PRODUCTS, REDUCTIONS
+from .shaping import SHAPING
+from .sizes import Rejected
+
+_COMPUTED = (ELEMENTWISE.keys() | PRODUCTS.keys() | REDUCTIONS.keys()) - {"Dropout"}
+
+SHAPE_RULES: Mapping[str, ShapeRule] = {
+    **ELEMENTWISE,
+    **LAYOUT,
+    **PRODUCTS,
+    **REDUCTIONS,
+    **SHAPING,
+}
+"""The rules by standard operator."""
+
+
+@functools.cache
+def operator_version(name: str, version: int) -> int:
+    """The version of a standard operator in a version of the opset; 0 if it does not exist."""
+    try:
+        since: int = defs.get_schema(name, version, "").since_version
+    except defs.SchemaError:
+        return 0
+    return since
+
+
+def rule_of(node: Node) -> ShapeRule:
+    """The verified rule for a node of a standard operator.
+
+    Raises:
+        Rejected: There is none, or not for its version or attributes.
+    """
+    rule = SHAPE_RULES.get(node.op_type)
+    if rule is None:
+        raise Rejected(f"a {node.op_type} has no rule")
+    rule.require_verified(node)
+    return rule
+
+
+def positions_read(op_type: str, count: int) -> Sequence[int]:
+    """The positions of the operands whose elements every result of a node depends on.
+
+    ONNX Runtime cannot remove these dependencies. Excluded are a Shape's operand, whose shape may
+    be known before a run, the ratio of a Dropout, and operands that only give a type.
+
+    Args:
+        op_type: The standard operator.
+        count: How many operands the node has.
+    """
+    if op_type not in _COMPUTED:
+        return ()
+    return range(count) if op_type in ELEMENTWISE else (0,)

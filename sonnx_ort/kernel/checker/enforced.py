@@ -1,0 +1,393 @@
+"""Checks that an enforced model is its original plus guards, and what the guards hold.
+
+A guard passes an operand on, or fails:
+
+    flag -> Where(flag, Shape(A), [-code]) -> Reshape(A, .) -> A
+
+A shape with a negative number other than -1 fails in ONNX Runtime, so whoever reads the copy of A
+knows what the flag says. Flags are compared as expressions of the values of the original.
+"""
+
+from collections.abc import Sequence
+
+import onnx
+from onnx import AttributeProto, GraphProto, NodeProto
+
+from ..sizes import Rejected, Size, require
+from .facts import NOTHING, Facts, Tree, Worlds, any_true, together
+from .model import Model, claimed_shapes, require_claim
+from .names import with_unique_names
+from .node import graphs_of, needed, on_the_way
+from .reading import defined_in, strict
+from .tensors import elements_of
+
+_SCALAR = "scalar"
+_ELEMENTWISE = frozenset(
+    {"Add", "And", "Equal", "Greater", "Less", "Neg", "Not", "Or", "Sub", "Where"}
+)
+
+_PURE = frozenset(
+    {
+        *("Add", "And", "Cast", "Concat", "Constant", "Equal", "Gather", "Greater", "Identity"),
+        *("If", "IsNaN", "Less", "Loop", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax"),
+        *("ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice", "Sub", "Tile", "Where"),
+    }
+)
+"""What guards are made of; each gives the same results for the same operands."""
+
+
+class Enforced:
+    """An enforced model beside its original."""
+
+    def __init__(self, original: Model, enforced: onnx.ModelProto) -> None:
+        """Compare the models.
+
+        Raises:
+            Rejected: They differ in something else than guards.
+        """
+        self._original = original
+        self._proto, _ = with_unique_names(strict(enforced))
+        self._values = {n for g in graphs_of(original.proto.graph) for n in defined_in(g)}
+        self._added: dict[str, NodeProto] = {}
+        self._evaluated: dict[str, tuple[Tree, Worlds]] = {}
+        self._twins: dict[str, NodeProto] = {}
+        one, other = original.proto, self._proto
+        require(not one.functions and not other.functions, "functions are not compared")
+        require(one.ir_version == other.ir_version, "the versions of the format differ")
+        require(_opset(one) == _opset(other), "the versions of the opset differ")
+        for graph in graphs_of(other.graph):
+            for node in graph.node:
+                if not self._values.intersection(node.output):
+                    self._add(node)
+        self._claims = claimed_shapes(other)
+        self._producers = {n: node for g in graphs_of(other.graph) for node in g.node
+                           for n in node.output}  # fmt: skip
+        loops = {name for name, node in self._added.items() if node.op_type == "Loop"}
+        self._needed = needed(other.graph, loops)
+        self._trusted: set[str] = set()
+        self._open: set[str] = set()
+        self._reasons: dict[str, str] = {}
+        # ONNX Runtime holds what is declared of inputs, and steps rest on it.
+        declared = [[value.type for value in model.graph.input] for model in (one, other)]
+        require(declared[0] == declared[1], "the inputs are declared differently")
+        self._compare_claims()
+        self._compare_graphs(one.graph, other.graph)
+
+    def facts_of(self, output: str) -> Worlds:
+        """What holds if the node of this output of the original runs.
+
+        Raises:
+            Rejected: It may not run, because nothing reads an element of it.
+        """
+        node = self._twins[output]
+        require(output in self._needed, f"nothing but Shapes reads '{output}': it may not run")
+        return together(self._evaluate(name)[1] for name in node.input)
+
+    def _add(self, node: NodeProto) -> None:
+        known = not node.domain and node.op_type in _PURE
+        require(known, f"a {'.'.join(filter(None, (node.domain, node.op_type)))} was added")
+        # What nothing can read is no guard, and an omitted operand is no copy.
+        require(all(node.output), f"a {node.op_type} without a result was added")
+        self._added.update(dict.fromkeys(node.output, node))
+
+    def _compare_graphs(self, one: GraphProto, other: GraphProto) -> None:
+        inputs = [[value.name for value in graph.input] for graph in (one, other)]
+        require(inputs[0] == inputs[1], f"the inputs {inputs[0]} became {inputs[1]}")
+        self._compare_outputs(one, other)
+        types = [[_typed(value) for value in (*g.input, *g.output)] for g in (one, other)]
+        require(types[0] == types[1], "the types of inputs or outputs differ")
+        stored = [
+            {each.name: each.SerializeToString(deterministic=True) for each in g.initializer}
+            for g in (one, other)
+        ]
+        require(stored[0] == stored[1], "the initializers differ")
+        require(not one.sparse_initializer and not other.sparse_initializer, "a tensor is sparse")
+        twins = {tuple(node.output): node for node in other.node}
+        for node in one.node:
+            outputs = tuple(node.output)
+            require(outputs in twins, f"the {node.op_type} of {[*outputs]} is gone")
+            self._compare_nodes(node, twins.pop(outputs))
+        left = [node for node in twins.values() if not set(node.output) <= self._added.keys()]
+        require(not left, f"nodes with outputs {[list(node.output) for node in left]} were added")
+
+    def _compare_outputs(self, one: GraphProto, other: GraphProto) -> None:
+        """A body may return copies: its outputs are read by their places."""
+        names = [[value.name for value in graph.output] for graph in (one, other)]
+        text = f"the outputs {names[0]} became {names[1]}"
+        inside = one is not self._original.proto.graph and len(names[0]) == len(names[1])
+        require(names[0] == names[1] or inside, text)
+        for wanted, given in zip(*names, strict=True):
+            self._require_copy(given, wanted, text)
+
+    def _compare_nodes(self, one: NodeProto, other: NodeProto) -> None:
+        name = f"the {one.op_type} of {list(one.output)}"
+        require((one.domain, one.op_type) == (other.domain, other.op_type), f"{name} is another")
+        require(_attributes(one) == _attributes(other), f"{name} has other attributes")
+        bodies, others = (
+            {each.name: each.g for each in node.attribute if each.HasField("g")}
+            for node in (one, other)
+        )
+        for key, body in bodies.items():
+            self._compare_graphs(body, others[key])
+        self._twins.update(dict.fromkeys(one.output, other))
+        require(len(one.input) == len(other.input), f"{name} has other operands")
+        for wanted, given in zip(one.input, other.input, strict=True):
+            self._require_copy(given, wanted, f"{name} reads '{given}', not '{wanted}'")
+
+    def _require_copy(self, given: str, wanted: str, text: str) -> None:
+        try:
+            tree, _ = self._evaluate(given)
+        except Rejected as error:
+            raise Rejected(f"{text}: {error}") from error
+        reason = self._reasons.get(given, "they are different values")
+        require(tree == ("value", wanted), f"{text}: {reason}")
+
+    def _compare_claims(self) -> None:
+        """Reject claims of shapes that the original does not make and that are not established."""
+        before = claimed_shapes(self._original.proto)
+        for name, claims in self._claims.items():
+            require(name not in self._added, f"'{name}' is declared")
+            for sizes in claims if name in self._values else ():
+                if not any(_is_weaker(sizes, claim) for claim in before.get(name, ())):
+                    known = self._original.knows("shape", name)
+                    require(known, f"'{name}' is newly declared as {sizes}")
+                    require_claim(name, sizes, self._shape(name))
+
+    def _trust(self, value: str) -> None:
+        """Reject a value on whose way the file claims a shape that is not established.
+
+        ONNX Runtime believes such claims where it computes a Shape.
+        """
+        found = on_the_way(value, self._producers, self._trusted)
+        for name in found:
+            for sizes in self._claims.get(name, ()):
+                require_claim(name, sizes, self._shape(name))
+        self._trusted.update(found)
+
+    def _evaluate(self, name: str) -> tuple[Tree, Worlds]:
+        """A value as an expression, and what holds if it is read."""
+        if name not in self._evaluated:
+            require(name not in self._open, f"'{name}' is computed from itself")
+            self._open.add(name)
+            try:
+                self._evaluated[name] = self._found(name)
+            finally:
+                self._open.remove(name)
+        return self._evaluated[name]
+
+    def _found(self, name: str) -> tuple[Tree, Worlds]:
+        node = self._added.get(name)
+        if node is None:
+            return ("value", name), [NOTHING]
+        copy = self._copied(node, name)
+        if copy is not None:
+            return copy
+        try:
+            return self._calculated(node)
+        except Rejected as error:
+            raise Rejected(self._reasons.get(name, str(error))) from error
+
+    def _calculated(self, node: NodeProto) -> tuple[Tree, Worlds]:
+        if node.op_type == "Constant":
+            (attribute,) = node.attribute
+            require(attribute.name == "value", "a constant is no tensor")
+            array = elements_of(attribute.t)
+            elements = tuple(array.ravel().tolist())
+            return ("constant", str(array.dtype), array.shape, elements), [NOTHING]
+        require(node.op_type != "If", "an If is no decision")
+        if node.op_type == "Shape":
+            self._trust(node.input[0])
+        operands = [self._evaluate(name) for name in node.input]
+        tree = (node.op_type, _attributes(node), *(tree for tree, _ in operands))
+        return tree, together(worlds for _, worlds in operands)
+
+    def _copied(self, node: NodeProto, output: str) -> tuple[Tree, Worlds] | None:
+        """The operand that a node copies: it hides its shape, or gives it that of a decision."""
+        if node.op_type == "Loop":
+            count, _ = self._evaluate(node.input[0])
+            require(count[0] == "constant" and count[3] == (0,), "a Loop is no copy")
+            return self._evaluate(node.input[2 + list(node.output).index(output)])
+        if node.op_type != "Reshape":
+            return None
+        tree, worlds = self._evaluate(node.input[0])
+        try:
+            cases = self._decided(node.input[1])
+        except Rejected as reason:
+            self._reasons[output] = str(reason)
+            return None
+        own = ("Shape", (), tree)
+        for base, facts in cases:
+            equal = {("Equal", (), base, own), ("Equal", (), own, base)}
+            compared = equal & facts.kept and self.equal_ranks(base, own, facts)
+            if base != own and not compared and not self._is_known_equal(base, own):
+                self._reasons[output] = "its shape may differ from that of the decision"
+                return None
+        return tree, together([worlds, [facts for _, facts in cases]])
+
+    def _is_known_equal(self, one: Tree, other: Tree) -> bool:
+        match (one, other):
+            case (("Shape", (), ("value", a)), ("Shape", (), ("value", b))):
+                known = all(self._original.knows("shape", name) for name in (a, b))
+                return known and self._shape(a) == self._shape(b)
+        return False
+
+    def _decided(self, name: str) -> list[tuple[Tree, Facts]]:
+        """The shape that a decision gives where it passes, and what holds then, in each case."""
+        node = self._added.get(name, NodeProto())
+        match node.op_type:
+            case "Shape":
+                tree, worlds = self._evaluate(name)
+                return [(tree, facts) for facts in worlds]
+            case "Identity":
+                return self._decided(node.input[0])
+            case "Where":
+                return self._chosen(node)
+            case "If":
+                return self._branched(node)
+            case "Reshape":
+                return self._held_by_rank(node)
+        raise Rejected("it is no decision")
+
+    def _chosen(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
+        flag, worlds = self._evaluate(node.input[0])
+        kept = self._is_code(node.input[2])
+        require(kept or self._is_code(node.input[1]), "it is no decision")
+        flags = frozenset({flag})
+        passed = Facts(kept=flags) if kept else Facts(broken=flags)
+        found = []
+        for base, facts in self._decided(node.input[1 if kept else 2]):
+            for world in worlds:
+                length = self._length(flag, facts | world)
+                # With a flag of no elements, nothing is left of a shape.
+                fits = length in (_SCALAR, 1, self._length(base, facts | world))
+                require(length is not None and fits, "the flag may have another length")
+                held = passed
+                if not self._has_elements(base):
+                    # It has no place for a code. Then another shape of equal rank has none, too.
+                    equal = (flag for flag in passed.kept if flag[:3] == ("Equal", (), base))
+                    both = facts | world
+                    held = Facts(frozenset(f for f in equal if self.equal_ranks(base, f[3], both)))
+                found.append((base, facts | held | world))
+        return found
+
+    def _branched(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
+        flag, worlds = self._evaluate(node.input[0])
+        cases = []
+        for attribute in node.attribute:
+            outputs = attribute.g.output
+            require(len(outputs) == 1, "it is no decision")
+            passed = Facts(frozenset({flag})) if attribute.name == "then_branch" else NOTHING
+            for base, facts in self._decided(outputs[0].name):
+                cases += [(base, facts | passed | world) for world in worlds]
+        return cases
+
+    def _held_by_rank(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
+        """A shape that is read behind a decision about its own shape."""
+        found = []
+        for base, facts in self._decided(node.input[0]):
+            for rank, held in self._decided(node.input[1]):
+                require(rank == ("Shape", (), base), "it is no decision")
+                found.append((base, facts | held))
+        return found
+
+    def _is_code(self, name: str) -> bool:
+        tree, _ = self._evaluate(name) if self._is_constant(name) else ((), [])
+        match tree:
+            case ("constant", "int64", (1,), (int(code),)):
+                return code < -1
+        return False
+
+    def _is_constant(self, name: str) -> bool:
+        return name in self._added and self._added[name].op_type == "Constant"
+
+    def _has_elements(self, shape: Tree) -> bool:
+        """Whether the shape of a value is a vector with elements, so that it can hold a code."""
+        match shape:
+            case ("Shape", (), ("Shape", *_)):
+                return True
+            case ("Shape", (), ("value", name)):
+                return self._original.knows("shape", name) and bool(self._rank(name))
+        return False
+
+    def _length(self, tree: Tree, facts: Facts) -> object:
+        """The number of elements of a vector; a shape of which it is the rank; None if unknown."""
+        shape: Sequence[Size] | None = None
+        match tree:
+            case ("Shape", (), ("Shape", *_)):
+                shape = [1]
+            case ("Shape", (), ("value", name)):
+                return self._rank(name) if self._original.knows("shape", name) else tree
+            case ("value", name) if self._original.knows("shape", name):
+                shape = self._shape(name)
+            case ("constant", _, dims, _):
+                shape = dims
+            case ("Gather", (("axis", 0),), _, indices):
+                return self._length(indices, facts)
+            case _ if tree[0] in _ELEMENTWISE:
+                return self._length_of_each(tree, facts)
+        if shape is None or len(shape) > 1:
+            return None if any_true(tree) is None else _SCALAR
+        return shape[0] if shape else _SCALAR
+
+    def _length_of_each(self, tree: Tree, facts: Facts) -> object:
+        if any_true(tree) is not None:
+            return _SCALAR
+        found = dict.fromkeys(self._length(operand, facts) for operand in tree[2:])
+        lengths = [length for length in found if length != _SCALAR]
+        equal = len(tree) == 4 and self.equal_ranks(tree[2], tree[3], facts)
+        if equal:
+            return self._length(tree[2], facts)
+        if len(lengths) < 2:
+            return next(iter(lengths), _SCALAR)
+        longer = [length for length in lengths if length != 1]
+        return longer[0] if len(longer) == 1 else None
+
+    def _shape(self, name: str) -> tuple[Size, ...]:
+        shape: tuple[Size, ...] = self._original.known("shape", name)
+        return shape
+
+    def _rank(self, name: str) -> int:
+        return len(self._shape(name))
+
+    def equal_ranks(self, one: Tree, other: Tree, facts: Facts) -> bool:
+        """Whether two shapes are known to have as many sizes, so that Equal compares each."""
+        match (one, other):
+            case (("Shape", (), ("Shape", *_)), ("Shape", (), ("Shape", *_))):
+                return True
+            case (("Shape", (), ("value", a)), ("Shape", (), ("value", b))):
+                known = all(self._original.knows("shape", name) for name in (a, b))
+                if known and self._rank(a) == self._rank(b):
+                    return True
+        ranks = [("Shape", (), one), ("Shape", (), other)]
+        return bool({("Equal", (), *ranks), ("Equal", (), *ranks[::-1])} & facts.kept)
+
+
+def _opset(model: onnx.ModelProto) -> list[tuple[str, int]]:
+    return sorted((entry.domain, entry.version) for entry in model.opset_import)
+
+
+def _is_weaker(sizes: Sequence[int | None], claim: Sequence[int | None]) -> bool:
+    """Whether one claim says nothing that another does not say."""
+    pairs = zip(sizes, claim, strict=False)
+    return len(sizes) == len(claim) and all(size in (None, own) for size, own in pairs)
+
+
+def _typed(value: onnx.ValueInfoProto) -> bytes:
+    """The type of a value without its shape."""
+    kind = onnx.TypeProto()
+    kind.CopyFrom(value.type)
+    kind.tensor_type.ClearField("shape")
+    return bytes(kind.SerializeToString(deterministic=True))
+
+
+def _attributes(node: NodeProto) -> Tree:
+    """The attributes of a node without its bodies, in the order of their names."""
+    found = []
+    for each in sorted(node.attribute, key=lambda attribute: attribute.name):
+        if each.type == AttributeProto.INT:
+            found.append((each.name, each.i))
+        elif each.type == AttributeProto.GRAPH:
+            found.append((each.name, "a body"))
+        else:
+            found.append((each.name, each.SerializeToString(deterministic=True)))
+    return tuple(found)

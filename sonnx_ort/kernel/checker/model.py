@@ -1,0 +1,284 @@
+"""What follows from a model: steps that establish the types, shapes and elements of values."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import onnx
+from onnx import GraphProto, NodeProto, TensorProto
+
+from ..catalog import rule_of
+from ..elements import elements_of
+from ..node import MAX_ELEMENTS
+from ..sizes import (
+    PartialSizes,
+    Rejected,
+    Size,
+    Sizes,
+    Symbolic,
+    both,
+    common_shape,
+    is_negative,
+    kept,
+    require,
+)
+from .names import with_unique_names
+from .node import Node, bodies_of, graphs_of, on_the_way, type_name
+from .reading import OWN_DOMAIN, strict
+from .rules import conclude
+from .tensors import elements_of as stored_elements
+from .types import type_of
+
+
+class Model:
+    """A model, and what steps have established of it."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.proto, self.names = with_unique_names(strict(model))
+        versions = {entry.domain: entry.version for entry in self.proto.opset_import}
+        self.version, self._open = versions[""], 0
+        self._known: dict[str, dict[str, Any]] = {"type": {}, "shape": {}, "elements": {}}
+        self._constants: dict[str, TensorProto] = {}
+        self._producers: dict[str, NodeProto] = {}
+        self._states: dict[str, tuple[NodeProto, int]] = {}
+        self._sparse: set[str] = set()
+        self._true: set[str] = set()
+        for graph in graphs_of(self.proto.graph):
+            self._take(graph)
+        self._claims = claimed_shapes(self.proto)
+        self._inputs = {value.name: value for value in self.proto.graph.input}
+        self._symbols: dict[str, tuple[str, int]] = {}
+        for given in self.proto.graph.input:
+            for axis, size in enumerate(given.type.tensor_type.shape.dim):
+                self._symbols.setdefault(size.dim_param, (given.name, axis))
+
+    def _take(self, graph: GraphProto) -> None:
+        """Take in what a graph defines and claims."""
+        inputs = {value.name: value.type for value in graph.input}
+        tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
+        results = {name: node for node in graph.node for name in node.output if name}
+        self._sparse |= {
+            name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
+        }
+        self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
+        for node in graph.node:
+            for body in bodies_of(node):
+                self._states |= {value.name: (node, k) for k, value in enumerate(body.input)}
+            is_constant = (node.domain, node.op_type) == ("", "Constant")
+            for each in node.attribute if is_constant else ():
+                if each.name == "value":
+                    tensors[node.output[0]] = each.t
+                elif each.name == "sparse_value":
+                    self._sparse.add(node.output[0])
+        self._constants |= tensors
+        self._producers |= results
+
+    def knows(self, kind: str, value: str) -> bool:
+        """Whether an earlier step has established this of a value."""
+        return value in self._known[kind]
+
+    def known(self, kind: str, value: str) -> Any:
+        """What an earlier step has established."""
+        require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
+        return self._known[kind][value]
+
+    def follow(self, value: str, kind: str) -> Any:
+        """What is established of a value by one more step."""
+        try:
+            rules = {"type": self._type, "shape": self._shape, "elements": self._elements}
+            require(kind in rules, "there are no such steps")
+            found = rules[kind](value)
+        except Rejected as reason:
+            raise Rejected(f"the {kind} of '{value}' does not follow: {reason}") from reason
+        except Exception as error:
+            raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
+        self._known[kind][value] = found
+        if isinstance(found, str):
+            return found
+        return [size if isinstance(size, int) else str(size) for size in found]
+
+    def _node(self, value: str) -> tuple[Node, int]:
+        require(value in self._producers, "no node computes it")
+        proto = self._producers[value]
+        own = (proto.domain, proto.op_type) == (OWN_DOMAIN, "Broadcast")
+        require(own or not proto.domain, f"the domain {proto.domain} is not known")
+        return Node(proto, self), list(proto.output).index(value)
+
+    def _type(self, value: str) -> str:
+        if value in self._inputs:
+            return type_name(self._inputs[value].type.tensor_type.elem_type)
+        if value in self._constants:
+            return type_name(self._constants[value].data_type)
+        if value in self._states:
+            return self._type_of_state(*self._states[value])
+        node, place = self._node(value)
+        bodies = bodies_of(node.proto)
+        if not bodies:
+            return type_of(node, place)
+        # A Loop's body gives its condition first. ONNX Runtime holds types to be the same.
+        place += node.proto.op_type == "Loop"
+        types = {self.known("type", body.output[place].name) for body in bodies}
+        require(len(types) == 1, "its branches differ")
+        return str(types.pop())
+
+    def _type_of_state(self, node: NodeProto, place: int) -> str:
+        """The type of an input of a body, which has that of the operand in every step."""
+        if node.op_type == "Loop" and place < 2:
+            return ("int64", "bool")[place]
+        # The operands of a Scan of version 8 begin with the lengths of sequences.
+        alike = node.op_type == "Loop" or (node.op_type == "Scan" and self.version > 8)
+        known = alike and not node.domain and place < len(node.input)
+        require(known, f"the inputs of the body of a {node.op_type} are open")
+        return str(self.known("type", node.input[place]))
+
+    def _shape(self, value: str) -> Sizes:
+        sizes: PartialSizes | None
+        if value in self._inputs:
+            declared = self._inputs[value].type.tensor_type
+            # ONNX Runtime accepts every shape for an input that is declared as a scalar.
+            require(declared.shape.dim, "its rank is not declared, or it is declared as a scalar")
+            dimensions = enumerate(declared.shape.dim)
+            sizes = tuple(self._declared(value, axis, size) for axis, size in dimensions)
+        elif value in self._constants:
+            sizes = tuple(self._constants[value].dims)
+        else:
+            node, place = self._node(value)
+            found = self._shapes_of(node)
+            require(place < len(found), f"result {place} has no rule")
+            sizes = found[place]
+        if sizes is None:
+            raise Rejected("its rank is not known")
+        require(not is_negative(sizes), "a size is negative")
+        return tuple(self._opened() if size is None else size for size in kept(sizes))
+
+    def _shapes_of(self, node: Node) -> Sequence[PartialSizes | None]:
+        if node.proto.domain == OWN_DOMAIN:
+            return [common_shape(node.operand_shapes())] * node.results
+        if node.op_type == "If":
+            branches = [[each.name for each in body.output] for body in bodies_of(node.proto)]
+            names = zip(*branches, strict=True)
+            return [both(*(self.known("shape", name) for name in pair)) for pair in names]
+        return rule_of(node).shapes(node)
+
+    def _declared(self, value: str, axis: int, dimension: Any) -> Size | None:
+        """A declared size. ONNX Runtime does not hold axes to be alike that share a name."""
+        if dimension.HasField("dim_value"):
+            return int(dimension.dim_value) if dimension.dim_value >= 0 else None
+        name = str(dimension.dim_param)
+        own = name.isidentifier() and self._symbols[name] == (value, axis)
+        return Symbolic.named(name) if own else None
+
+    def _opened(self) -> Size:
+        """A new open size, with a name that no file can declare."""
+        self._open += 1
+        return Symbolic.named(f"?{self._open}")
+
+    def _require_true_claims(self, value: str) -> None:
+        """Reject a value on whose way the file claims a size that no step establishes.
+
+        ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
+        """
+        found = on_the_way(value, self._producers, self._true)
+        for name in found:
+            if name in self._claims:
+                self.require_claimed(name, self.known("shape", name))
+        self._true.update(found)
+
+    def require_claimed(self, value: str, shape: Sizes) -> None:
+        """Reject what the file claims of the shape of a value, if that is not established."""
+        for sizes in self._claims.get(value, ()):
+            require_claim(value, sizes, shape)
+
+    def true_shape(self, value: str) -> Sizes:
+        """The shape of a value on whose way the file claims nothing else."""
+        self._require_true_claims(value)
+        shape: Sizes = self.known("shape", value)
+        return shape
+
+    def _elements(self, value: str) -> Sizes:
+        """The elements of a vector or a scalar of sizes."""
+        require(len(self.known("shape", value)) < 2, "it is no vector and no scalar")
+        if value in self._constants:
+            array = self.array(value)
+            # No other integers become sizes as they are.
+            require(array.dtype.name in ("int32", "int64"), f"'{value}' has no sizes")
+            return tuple(array.ravel().tolist())
+        node, place = self._node(value)
+        require(place == 0 and not node.proto.domain, "there is no rule for its elements")
+        if node.op_type in ("Shape", "Size"):
+            self._require_true_claims(node.name(0))
+        elements = elements_of(node, self.known("type", value), self.known("shape", value))
+        certain = tuple(each for each in elements if each is not None)
+        require(len(certain) == len(elements), "an element is not known")
+        return certain
+
+    def array(self, value: str) -> Any:
+        """The elements of a constant that lies in the file."""
+        require(value in self._constants, f"'{value}' is no constant")
+        return stored_elements(self._constants[value])
+
+    def small_array(self, value: str) -> Any:
+        """The elements of a small constant that lies in the file; None for another value."""
+        tensor = self._constants.get(value)
+        if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+            return None
+        return stored_elements(tensor) if prod(tensor.dims) <= MAX_ELEMENTS else None
+
+    def is_input(self, value: str) -> bool:
+        """Whether a value is an input of the model."""
+        return value in self._inputs
+
+    def is_constant(self, value: str) -> bool:
+        """Whether a value is an initializer or the result of a Constant."""
+        node = self._producers.get(value, NodeProto())
+        return value in self._constants or (node.domain, node.op_type) == ("", "Constant")
+
+    def is_dense(self, value: str) -> bool:
+        """Whether a value is no sparse tensor."""
+        return value not in self._sparse
+
+    def node(self, output: str) -> Node:
+        """The node that has this output."""
+        return self._node(output)[0]
+
+    def conclude(self, output: str, rule: str) -> None:
+        """Conclude an obligation of the node that has this output, or reject it."""
+        try:
+            node, _ = self._node(output)
+            conclude(node, rule)
+        except Rejected as reason:
+            raise Rejected(
+                f"{rule} of the node of '{output}' does not follow: {reason}"
+            ) from reason
+        except Exception as error:
+            raise Rejected(
+                f"{rule} of the node of '{output}' cannot be followed: {error!r}"
+            ) from error
+
+
+def claimed_shapes(model: onnx.ModelProto) -> dict[str, list[list[int | None]]]:
+    """The shapes that a file claims of values, by name; None for a size that it leaves open."""
+    claims: dict[str, list[list[int | None]]] = {}
+    for graph in graphs_of(model.graph):
+        for value in (*graph.value_info, *graph.output, *graph.input):
+            if value.type.tensor_type.HasField("shape"):
+                dimensions = value.type.tensor_type.shape.dim
+                # ONNX Runtime takes a negative size for an open one.
+                known = [d.HasField("dim_value") and d.dim_value >= 0 for d in dimensions]
+                sizes = zip(dimensions, known, strict=True)
+                claim = [d.dim_value if is_known else None for d, is_known in sizes]
+                claims.setdefault(value.name, []).append(claim)
+    return claims
+
+
+def require_claim(value: str, claim: Sequence[int | None], shape: Sizes) -> None:
+    """Reject a claim that is not established.
+
+    Args:
+        value: The name of the value.
+        claim: The sizes that a file claims of it.
+        shape: What is known of its shape.
+    """
+    pairs = zip(claim, shape, strict=False)
+    true = len(claim) == len(shape) and all(size in (None, own) for size, own in pairs)
+    require(true, f"the file says that '{value}' has the shape {[*claim]}")

@@ -1,0 +1,254 @@
+"""A node, what is known of its operands, and how ONNX names things."""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+
+from .. import node as kernel
+from ..catalog import operator_version
+from ..sizes import Sizes, is_within, require
+
+FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
+INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
+
+class Known(Protocol):
+    """What earlier steps have established of a model."""
+
+    version: int
+
+    def knows(self, kind: str, value: str) -> bool:
+        """Whether an earlier step has established this of a value."""
+        ...
+
+    def known(self, kind: str, value: str) -> Any:
+        """What an earlier step has established."""
+        ...
+
+    def true_shape(self, value: str) -> Sizes:
+        """The shape of a value on whose way the file claims nothing else."""
+        ...
+
+    def require_claimed(self, value: str, shape: Sizes) -> None:
+        """Reject what the file claims of the shape of a value, if that is not established."""
+        ...
+
+    def array(self, value: str) -> Any:
+        """The elements of a constant that lies in the file."""
+        ...
+
+    def small_array(self, value: str) -> Any:
+        """The elements of a small constant that lies in the file; None for another value."""
+        ...
+
+    def is_input(self, value: str) -> bool:
+        """Whether a value is an input of the model."""
+        ...
+
+    def is_constant(self, value: str) -> bool:
+        """Whether a value is an initializer or the result of a Constant."""
+        ...
+
+    def is_dense(self, value: str) -> bool:
+        """Whether a value is no sparse tensor."""
+        ...
+
+
+@dataclass(frozen=True)
+class Node(kernel.Node):
+    """A node, and what is known of its operands."""
+
+    proto: NodeProto
+    model: Known
+    shared: frozenset[str] = frozenset()
+
+    @property
+    def op_type(self) -> str:
+        """The operator."""
+        return str(self.proto.op_type)
+
+    @property
+    def version(self) -> int:
+        """The version of the operator."""
+        return operator_version(self.proto.op_type, self.model.version)
+
+    @property
+    def operands(self) -> int:
+        """How many operands it has."""
+        return len(self.proto.input)
+
+    @property
+    def results(self) -> int:
+        """How many results it has."""
+        return len(self.proto.output)
+
+    def attributes(self) -> Iterator[tuple[str, Any]]:
+        """The names and values of its attributes."""
+        for each in self.proto.attribute:
+            yield each.name, kernel.REFERENCE if each.ref_attr_name else _value(each)
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute, or its default."""
+        found = [each for each in self.proto.attribute if each.name == name]
+        return _value(found[0]) if found else default
+
+    def name(self, index: int) -> str:
+        """The name of an operand; empty for one that is omitted."""
+        return self.proto.input[index] if index < len(self.proto.input) else ""
+
+    def names(self, places: Sequence[int] = ()) -> list[str]:
+        """The operands at places that are not omitted; of all places if none is named."""
+        return [name for k in places or range(len(self.proto.input)) if (name := self.name(k))]
+
+    def given(self, index: int) -> bool:
+        """Whether an operand is there and not left out."""
+        return bool(self.name(index))
+
+    def type(self, index: int = 0) -> str:
+        """The type of an operand."""
+        return str(self.model.known("type", self.name(index)))
+
+    def known_shape(self, index: int) -> Sizes | None:
+        """The shape of an operand; None if no step gives it."""
+        return self._known("shape", index)
+
+    def shape(self, index: int = 0) -> Sizes:
+        """The shape of an operand."""
+        shape: Sizes = self.model.known("shape", self.name(index))
+        return shape
+
+    def true_shape(self, index: int = 0) -> Sizes:
+        """The shape of an operand on whose way the file claims nothing else."""
+        return self.model.true_shape(self.name(index))
+
+    def known_elements(self, index: int) -> Sizes | None:
+        """The elements of an operand of sizes; None if no step gives them."""
+        return self._known("elements", index)
+
+    def certain_elements(self, index: int) -> Sizes:
+        """The elements of an operand of sizes, which a step gives."""
+        elements: Sizes = self.model.known("elements", self.name(index))
+        return elements
+
+    def _known(self, kind: str, index: int) -> Sizes | None:
+        name = self.name(index)
+        if not self.model.knows(kind, name):
+            return None
+        found: Sizes = self.model.known(kind, name)
+        return found
+
+    def constant(self, index: int) -> Any:
+        """The elements of an operand that is a small constant."""
+        return self.model.small_array(self.name(index))
+
+    def is_free(self, index: int) -> bool:
+        """Whether an operand is an input of the model or a small constant."""
+        return self.model.is_input(self.name(index)) or self.constant(index) is not None
+
+    def held_shape(self) -> Sizes | None:
+        """The shape of the tensor that a Constant holds; such tensors are known before."""
+        return None
+
+    def every_integer(self, index: int) -> list[int]:
+        """The elements of an operand, which a step gives as numbers."""
+        elements = self.certain_elements(index)
+        found = [each for each in elements if isinstance(each, int)]
+        require(len(found) == len(elements), f"'{self.name(index)}' is open")
+        return found
+
+    def listed(self, name: str, index: int, default: Sequence[int] = ()) -> list[int]:
+        """Integers that are an attribute in some versions and an operand in others."""
+        given = self.attribute(name)
+        if given is not None or not self.name(index):
+            found = list(default if given is None else given)
+            require(is_within(found), "a number is beyond int32")
+            return found
+        return self.integers(index)
+
+
+def _value(attribute: AttributeProto) -> Any:
+    value = helper.get_attribute_value(attribute)
+    if attribute.type == AttributeProto.STRINGS:
+        return [each.decode() for each in value]
+    return value.decode() if attribute.type == AttributeProto.STRING else value
+
+
+def type_name(data_type: int) -> str:
+    """The name of a type of elements."""
+    return str(TensorProto.DataType.Name(data_type)).lower()
+
+
+def bodies_of(node: NodeProto) -> list[GraphProto]:
+    """The bodies of a node."""
+    return [each.g for each in node.attribute if each.type == AttributeProto.GRAPH]
+
+
+def on_the_way(
+    value: str, producers: Mapping[str, NodeProto], known: Set[str] = frozenset()
+) -> list[str]:
+    """A value and all on which it depends, but for those that are known and what is behind them.
+
+    Args:
+        value: The value.
+        producers: The node that computes each value; inputs and constants have none.
+        known: The values that are left out.
+    """
+    waiting, seen = [value], dict[str, None]()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen and name not in known:
+            seen[name] = None
+            node = producers.get(name)
+            if node is not None:
+                waiting += [each.name for body in bodies_of(node) for each in body.output]
+                waiting += filter(None, node.input)
+    return list(seen)
+
+
+def needed(graph: GraphProto, hidden: Set[str]) -> set[str]:
+    """The results of nodes that run because their elements are needed, or nothing reads them.
+
+    ONNX Runtime may know the shape of another result, and then does not run its node.
+
+    Args:
+        graph: The main graph.
+        hidden: The values whose shapes are known only in a run.
+    """
+    graphs = list(graphs_of(graph))
+    nodes = {name: node for each in graphs for node in each.node for name in node.output}
+    owners = {
+        name: node.output[0]
+        for node in nodes.values()
+        for body in bodies_of(node)
+        for inner in body.node
+        for name in inner.output
+    }
+    read = {name for node in nodes.values() for name in node.input}
+    read.update(value.name for each in graphs for value in each.output)
+    waiting = [value.name for value in graph.output]
+    waiting += [
+        name
+        for name, node in nodes.items()
+        if node.op_type != "Shape" and read.isdisjoint(node.output)
+    ]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in found:
+            node = nodes[name]
+            found.update(node.output)
+            known = node.op_type == "Shape" and hidden.isdisjoint(node.input)
+            waiting += [] if known else node.input
+            waiting += [value.name for body in bodies_of(node) for value in body.output]
+            waiting += [owners[name]] if name in owners else []
+    return found
+
+
+def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and all bodies in it."""
+    yield graph
+    for node in graph.node:
+        for body in bodies_of(node):
+            yield from graphs_of(body)

@@ -1,0 +1,169 @@
+"""The elements of vectors and scalars of integers that may be sizes, axes or counts."""
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import trunc
+
+from onnx import TensorProto
+
+from .catalog import rule_of
+from .layout import axes_of, slices_of
+from .node import Node
+from .shaping import asked_for
+from .sizes import (
+    END_OF_ALL,
+    PartialSizes,
+    Size,
+    Sizes,
+    Symbolic,
+    from_the_front,
+    is_within,
+    require,
+    selected,
+)
+
+RANGES: Mapping[str, range] = {
+    "int32": range(-(1 << 31), 1 << 31),
+    "int64": range(-(1 << 63), 1 << 63),
+}
+"""The types of tensors that can hold sizes, and their ranges."""
+
+
+def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
+    """The elements of a node's first result; None for those that are not known.
+
+    Args:
+        node: The node, of a standard operator.
+        element_type: The type of the result.
+        shape: The shape of the result.
+
+    Raises:
+        Rejected: Nothing is known of them.
+    """
+    require(element_type in RANGES and len(shape) <= 1, "it holds no sizes")
+    rule_of(node)
+    require(node.op_type in ELEMENT_RULES, f"the elements of a {node.op_type} have no rule")
+    found = ELEMENT_RULES[node.op_type](node)
+    if element_type != "int64" and node.op_type in _CALCULATED:
+        require(not any(isinstance(each, Symbolic) for each in found), "a size may be beyond int32")
+    require(math.prod(shape) == len(found), "their number is not known")
+    return tuple(_kept(each, RANGES[element_type]) for each in found)
+
+
+def _kept(element: Size | None, admitted: range) -> Size | None:
+    """An element, or None if it is beyond its type or too long."""
+    if isinstance(element, Symbolic):
+        return element if element.is_short else None
+    return element if element is not None and element in admitted else None
+
+
+def _sizes(node: Node) -> PartialSizes:
+    return node.shape()[asked_for(node)]
+
+
+def _number_of_elements(node: Node) -> PartialSizes:
+    return (math.prod(node.shape()),)
+
+
+def _same(node: Node) -> PartialSizes:
+    return node.elements(0)
+
+
+def _cast(node: Node) -> PartialSizes:
+    """Sizes in int64, or truncated to int32, which an axis can exceed."""
+    elements = node.elements(0)
+    if node.attribute("to") == TensorProto.INT64:
+        return elements
+    return tuple(
+        Symbolic.named(f"int32({element})") if isinstance(element, Symbolic) else element
+        for element in elements
+    )
+
+
+def _picked(node: Node) -> PartialSizes:
+    elements = node.elements(0)
+    return tuple(elements[from_the_front(index, len(elements))] for index in node.integers(1))
+
+
+def _part(node: Node) -> PartialSizes:
+    found = node.elements(0)
+    starts, ends, _, steps = slices_of(node, 1)
+    for start, end, step in zip(starts, ends, steps, strict=True):
+        require(step > 0 or end not in END_OF_ALL, "kernels differ from the document")
+        found = tuple(found[index] for index in selected(len(found), start, end, step))
+    return found
+
+
+def _joined(node: Node) -> PartialSizes:
+    return tuple(each for index in range(node.operands) for each in node.elements(index))
+
+
+def _product(node: Node) -> PartialSizes:
+    require((axes_of(node) or [0]) == [0], "its axes are not known")
+    product: Size = 1
+    for each in node.elements(0):
+        require(isinstance(each, int), "a factor is open")
+        product = product * (each or 0)
+    return (product,)
+
+
+def _pairwise(node: Node) -> PartialSizes:
+    require(node.operands == _PAIR, "there are no two operands")
+    one, other = node.elements(0), node.elements(1)
+    fits = len(one) == len(other) or 1 in (len(one), len(other))
+    require(fits, "their lengths do not fit")
+    count = max(len(one), len(other)) if one and other else 0
+    calculate = _CALCULATED[node.op_type]
+    pairs = ((one[k % len(one)], other[k % len(other)]) for k in range(count))
+    return tuple(None if None in pair else calculate(*pair) for pair in pairs)
+
+
+_PAIR = 2
+
+
+def _difference(one: Size, other: Size) -> Size | None:
+    return one - other if isinstance(other, int) else None
+
+
+def _quotient(one: Size, other: Size) -> Size | None:
+    if other == 1:
+        return one
+    if not isinstance(one, int) or not isinstance(other, int) or not other:
+        return None
+    return trunc(Fraction(one, other))
+
+
+def _chosen(choose: Callable[[int, int], int]) -> Callable[[Size, Size], Size | None]:
+    def chosen(one: Size, other: Size) -> Size | None:
+        # Kernels until 1.31.1 compare numbers of int64 wrongly that are beyond int32.
+        if not isinstance(one, int) or not isinstance(other, int) or not is_within([one, other]):
+            return None
+        return choose(one, other)
+
+    return chosen
+
+
+_CALCULATED: Mapping[str, Callable[..., Size | None]] = {
+    "Add": operator.add,
+    "Div": _quotient,
+    "Max": _chosen(max),
+    "Min": _chosen(min),
+    "Mul": operator.mul,
+    "Sub": _difference,
+}
+"""Operators that calculate with sizes, of which sums and products wrap in int64 alone."""
+
+ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
+    **dict.fromkeys(_CALCULATED, _pairwise),
+    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), _same),
+    "Cast": _cast,
+    "Concat": _joined,
+    "Gather": _picked,
+    "ReduceProd": _product,
+    "Shape": _sizes,
+    "Size": _number_of_elements,
+    "Slice": _part,
+}
+"""The rules by standard operator."""

@@ -1,0 +1,148 @@
+"""Operators whose results have the shape of an operand or the common shape of all operands."""
+
+from collections.abc import Container, Mapping
+
+from .node import ANY, FLAG, Node, ShapeRule, Shapes
+from .sizes import common_shape, require
+
+
+def like_first(node: Node) -> Shapes:
+    """The first result has the shape of the first operand."""
+    return (node.shape(),)
+
+
+def _dropped_out(node: Node) -> Shapes:
+    """ONNX Runtime's optimizer replaces the result by a computed ratio."""
+    others = filter(node.given, range(1, node.operands))
+    require(all(map(node.is_free, others)), "its ratio is computed")
+    return (node.shape(), node.shape())
+
+
+def _with_scale_and_zero_point(node: Node) -> Shapes:
+    return (node.shape(), (), ())
+
+
+def _common(node: Node) -> Shapes:
+    return (common_shape(node.operand_shapes()),)
+
+
+_LIKE_FIRST = {
+    "Abs": (6, 13),
+    "Acos": (7, 22),
+    "Acosh": (9, 22),
+    "Asin": (7, 22),
+    "Asinh": (9, 22),
+    "Atan": (7, 22),
+    "Atanh": (9, 22),
+    "BitwiseNot": (18, 18),
+    "Ceil": (6, 13),
+    "Cos": (7, 22),
+    "Cosh": (9, 22),
+    "Erf": (9, 13),
+    "Exp": (6, 13),
+    "Floor": (6, 13),
+    "HardSwish": (14, 22),
+    "IsNaN": (9, 20),
+    "Log": (6, 13),
+    "Mish": (18, 22),
+    "Neg": (6, 13),
+    "Not": (1, 1),
+    "Reciprocal": (6, 13),
+    "Relu": (6, 14),
+    "Round": (11, 22),
+    "Sigmoid": (6, 13),
+    "Sign": (9, 13),
+    "Sin": (7, 22),
+    "Sinh": (9, 22),
+    "Softplus": (1, 22),
+    "Softsign": (1, 22),
+    "Sqrt": (6, 13),
+    "Tan": (7, 22),
+    "Tanh": (6, 13),
+}
+"""Operators without attributes, and the verified versions of each."""
+
+_BROADCASTING = {
+    "Add": (7, 14),
+    "And": (7, 7),
+    "BitwiseAnd": (18, 18),
+    "BitwiseOr": (18, 18),
+    "BitwiseXor": (18, 18),
+    "Div": (7, 14),
+    "Equal": (7, 19),
+    "Greater": (7, 13),
+    "GreaterOrEqual": (12, 16),
+    "Less": (7, 13),
+    "LessOrEqual": (12, 16),
+    "Max": (8, 13),
+    "Mean": (8, 13),
+    "Min": (8, 13),
+    "Mul": (7, 14),
+    "Or": (7, 7),
+    # ONNX Runtime broadcasts both inputs, although the document says one.
+    "PRelu": (7, 16),
+    "Pow": (7, 15),
+    "Sub": (7, 14),
+    "Sum": (8, 13),
+    "Where": (9, 16),
+    "Xor": (7, 7),
+}
+"""Operators that broadcast all inputs and have no attributes."""
+
+_ALPHA: Mapping[str, Container[object]] = {"alpha": ANY}
+_AXIS: Mapping[str, Container[object]] = {"axis": ANY}
+_SCALES: Mapping[str, Container[object]] = {"axis": ANY, "block_size": (0,), "saturate": FLAG}
+
+ELEMENTWISE = {
+    **{name: ShapeRule(since, like_first) for name, since in _LIKE_FIRST.items()},
+    **{name: ShapeRule(since, _common) for name, since in _BROADCASTING.items()},
+    "BatchNormalization": ShapeRule(
+        (7, 15),
+        like_first,
+        {"epsilon": ANY, "momentum": ANY, "spatial": (1,), "training_mode": (0,)},
+    ),
+    "BitShift": ShapeRule((11, 28), _common, {"direction": ("LEFT", "RIGHT")}),
+    "Cast": ShapeRule((6, 28), like_first, {"to": ANY, "saturate": FLAG}),
+    "Celu": ShapeRule((12, 12), like_first, _ALPHA),
+    "Clip": ShapeRule((6, 13), like_first, {"min": ANY, "max": ANY}),
+    "CumSum": ShapeRule((11, 14), like_first, {"exclusive": FLAG, "reverse": FLAG}),
+    "DequantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
+    "Dropout": ShapeRule((7, 22), _dropped_out, {"ratio": ANY, "seed": ANY}),
+    "DynamicQuantizeLinear": ShapeRule((11, 11), _with_scale_and_zero_point),
+    "Elu": ShapeRule((6, 22), like_first, _ALPHA),
+    "Gelu": ShapeRule((20, 20), like_first, {"approximate": ("none", "tanh")}),
+    "HardSigmoid": ShapeRule((6, 22), like_first, {"alpha": ANY, "beta": ANY}),
+    "Hardmax": ShapeRule((1, 13), like_first, _AXIS),
+    "Identity": ShapeRule((1, 25), like_first),
+    "InstanceNormalization": ShapeRule((6, 22), like_first, {"epsilon": ANY}),
+    "IsInf": ShapeRule((10, 20), like_first, {"detect_negative": FLAG, "detect_positive": FLAG}),
+    "LRN": ShapeRule((1, 13), like_first, {"alpha": ANY, "beta": ANY, "bias": ANY, "size": ANY}),
+    "LayerNormalization": ShapeRule(
+        (17, 17), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
+    ),
+    "LeakyRelu": ShapeRule((6, 16), like_first, _ALPHA),
+    "LogSoftmax": ShapeRule((1, 13), like_first, _AXIS),
+    "LpNormalization": ShapeRule((1, 22), like_first, {"axis": ANY, "p": (1, 2)}),
+    "MeanVarianceNormalization": ShapeRule((9, 13), like_first, {"axes": ANY}),
+    "Mod": ShapeRule((10, 28), _common, {"fmod": FLAG}),
+    "QuantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
+    "ReverseSequence": ShapeRule((10, 10), like_first, {"batch_axis": ANY, "time_axis": ANY}),
+    "RMSNormalization": ShapeRule(
+        (23, 23), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
+    ),
+    "ScatterElements": ShapeRule(
+        (11, 18), like_first, {"axis": ANY, "reduction": ("none", "add", "mul", "min", "max")}
+    ),
+    "ScatterND": ShapeRule(
+        (11, 18), like_first, {"reduction": ("none", "add", "mul", "min", "max")}
+    ),
+    "Selu": ShapeRule((6, 22), like_first, {"alpha": ANY, "gamma": ANY}),
+    "Shrink": ShapeRule((9, 9), like_first, {"bias": ANY, "lambd": ANY}),
+    "Softmax": ShapeRule((1, 13), like_first, _AXIS),
+    "ThresholdedRelu": ShapeRule((10, 22), like_first, _ALPHA),
+    "Trilu": ShapeRule((14, 14), like_first, {"upper": FLAG}),
+}
+"""The element-wise operators by name."""
+
+BROADCASTING = frozenset(name for name, rule in ELEMENTWISE.items() if rule.shapes is _common)
+"""The operators that broadcast their operands."""

@@ -1,0 +1,254 @@
+"""Operators that reorder or select the elements of a tensor."""
+
+import math
+from collections.abc import Sequence
+
+from .node import ANY, EVERY, FLAG, POSITIVE, Node, ShapeRule, Shapes
+from .sizes import (
+    END_OF_ALL,
+    Rejected,
+    Size,
+    Symbolic,
+    equal_parts,
+    from_the_front,
+    require,
+    selected,
+)
+
+
+def _transposed(node: Node) -> Shapes:
+    shape = node.shape(0)
+    order = node.attribute("perm") or range(len(shape))[::-1]
+    require(sorted(order) == list(range(len(shape))), "perm is no order of the axes")
+    return (tuple(shape[axis] for axis in order),)
+
+
+def _concatenated(node: Node) -> Shapes:
+    shapes = node.operand_shapes()
+    rank = len(shapes[0])
+    axis = from_the_front(node.attribute("axis"), rank)
+    require(all(len(shape) == rank for shape in shapes), "ranks differ")
+    sizes: list[Size | None] = []
+    for index, (first, *others) in enumerate(zip(*shapes, strict=True)):
+        if index == axis:
+            sizes.append(sum(others, start=first))
+        else:
+            # ONNX Runtime skips empty inputs, whatever their other sizes are.
+            sizes.append(first if all(size == first for size in others) else None)
+    return (tuple(sizes),)
+
+
+def _flattened(node: Node) -> Shapes:
+    shape = node.shape(0)
+    axis = node.attribute("axis", 1)
+    require(-len(shape) <= axis <= len(shape), f"there is no axis {axis}")
+    return ((math.prod(shape[:axis]), math.prod(shape[axis:])),)
+
+
+def _squeezed(node: Node) -> Shapes:
+    shape = node.shape(0)
+    axes = axes_of(node)
+    if not axes:
+        # ONNX Runtime takes an empty list for none.
+        require(all(isinstance(size, int) for size in shape), "its axes are not given")
+        return (tuple(size for size in shape if size != 1),)
+    dropped = {from_the_front(axis, len(shape)) for axis in axes}
+    return (tuple(size for axis, size in enumerate(shape) if axis not in dropped),)
+
+
+def _unsqueezed(node: Node) -> Shapes:
+    shape = node.shape(0)
+    axes = axes_of(node)
+    require(axes is not None, "its axes are not given")
+    rank = len(shape) + len(axes or ())
+    added = {from_the_front(axis, rank) for axis in axes or ()}
+    require(len(shape) + len(added) == rank, "an axis is named twice")
+    kept = iter(shape)
+    return (tuple(1 if axis in added else next(kept) for axis in range(rank)),)
+
+
+def axes_of(node: Node) -> Sequence[int] | None:
+    """The axes from the attribute of older versions or the second input; None if omitted."""
+    if node.given(1):
+        return node.integers(1)
+    axes: Sequence[int] | None = node.attribute("axes")
+    return axes
+
+
+def _sliced(node: Node) -> Shapes:
+    shape = node.shape(0)
+    try:
+        starts, ends, axes, steps = slices_of(node, len(shape))
+    except Rejected:
+        return ((None,) * len(shape),)
+    sizes: list[Size | None] = list(shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        index = from_the_front(axis, len(shape))
+        sizes[index] = sliced_size(shape[index], start, end, step)
+    return (tuple(sizes),)
+
+
+def slices_of(
+    node: Node, rank: int
+) -> tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]]:
+    """The starts, ends, axes and steps of a Slice of a tensor of this rank.
+
+    Raises:
+        Rejected: They are not known, or do not fit.
+    """
+    if node.version < 10:
+        starts, ends = node.attribute("starts"), node.attribute("ends")
+        axes, steps = node.attribute("axes"), None
+    else:
+        starts, ends = node.every_integer(1), node.every_integer(2)
+        axes = node.integers(3) if node.given(3) else None
+        steps = node.every_integer(4) if node.given(4) else None
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    fits = len(starts) == len(ends) == len(axes) == len(steps) and 0 not in steps
+    require(fits, "its parts do not fit")
+    distinct = {from_the_front(axis, rank) for axis in axes}
+    require(len(distinct) == len(axes), "an axis is named twice")
+    return starts, ends, axes, steps
+
+
+def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
+    """The number of elements that a Slice with a nonzero step selects on an axis.
+
+    For negative steps and an end that means all of the axis, ONNX Runtime differs from ONNX.
+    """
+    if step < 0 and end in END_OF_ALL:
+        return None
+    if isinstance(size, int):
+        return len(selected(size, start, end, step))
+    if (start, step) == (0, 1) and end >= 0:
+        return size if end in END_OF_ALL else Symbolic.named(f"min({size}, {end})")
+    return Symbolic.named(f"sliced({size}, {start}, {end}, {step})")
+
+
+def _split(node: Node) -> Shapes:
+    shape = node.shape(0)
+    axis = node.axis(0, len(shape))
+    parts = _parts(node, shape[axis])
+    return [(*shape[:axis], part, *shape[axis + 1 :]) for part in parts]
+
+
+def _parts(node: Node, size: Size) -> Sequence[Size | None]:
+    count = node.results
+    if node.given(1) or node.attribute("split"):
+        try:
+            parts = node.attribute("split") or node.integers(1)
+        except Rejected:
+            return [None] * count
+        require(len(parts) == count, "it has another number of parts")
+        return list(parts)
+    if not isinstance(size, int):
+        return [None] * count
+    require(node.attribute("num_outputs", count) == count, "it has another number of parts")
+    parts = equal_parts(size, count)
+    unequal = node.version < _UNEQUAL_PARTS and size % count
+    require(not unequal and parts[-1] >= 0, "the parts are not equal")
+    return parts
+
+
+_UNEQUAL_PARTS = 18
+"""The first version of Split in which the last part may be smaller."""
+
+
+def _gathered(node: Node) -> Shapes:
+    shape, indices = node.shape(0), node.shape(1)
+    axis = node.axis(0, len(shape))
+    return ((*shape[:axis], *indices, *shape[axis + 1 :]),)
+
+
+def _like_indices(node: Node) -> Shapes:
+    return (node.shape(1),)
+
+
+def _gathered_tuples(node: Node) -> Shapes:
+    shape, indices = node.shape(0), node.shape(1)
+    batch = node.attribute("batch_dims", 0)
+    match indices:
+        case (*front, int() as depth) if batch < len(indices) and batch + depth <= len(shape):
+            return ((*front, *shape[batch + depth :]),)
+    raise Rejected("a size that it reads is open")
+
+
+def _depth_to_space(node: Node) -> Shapes:
+    match node.shape(0):
+        case (batch, int() as depth, height, width):
+            block = node.attribute("blocksize")
+            return ((batch, depth // (block * block), height * block, width * block),)
+    raise Rejected("a size that it reads is open")
+
+
+def _space_to_depth(node: Node) -> Shapes:
+    match node.shape(0):
+        case (batch, depth, int() as height, int() as width):
+            block = node.attribute("blocksize")
+            return ((batch, depth * block * block, height // block, width // block),)
+    raise Rejected("a size that it reads is open")
+
+
+def _padded(node: Node) -> Shapes:
+    shape = node.shape(0)
+    try:
+        axes, pads = _pads(node, len(shape))
+    except Rejected:
+        return ((None,) * len(shape),)
+    sizes: list[Size | None] = list(shape)
+    before, behind = pads[: len(axes)], pads[len(axes) :]
+    for axis, first, last in zip(axes, before, behind, strict=True):
+        index = from_the_front(axis, len(shape))
+        sizes[index] = shape[index] + first + last
+    return (tuple(sizes),)
+
+
+def _pads(node: Node, rank: int) -> tuple[Sequence[int], Sequence[int]]:
+    axes: Sequence[int] = range(rank)
+    if node.version < 11:
+        pads = node.attribute("pads")
+    else:
+        pads = node.integers(1)
+        axes = node.integers(3) if node.given(3) else axes
+    distinct = {from_the_front(axis, rank) for axis in axes}
+    fits = len(pads) == 2 * len(axes) and len(distinct) == len(axes)
+    require(fits, "its pads do not fit")
+    return axes, pads
+
+
+def _best(node: Node) -> Shapes:
+    shape = node.shape(0)
+    axis = node.axis(-1, len(shape))
+    try:
+        (count,) = [node.attribute("k")] if node.version < 10 else node.integers(1)
+    except Rejected:
+        count = None
+    found = (*shape[:axis], count, *shape[axis + 1 :])
+    return (found, found)
+
+
+_AXES = {"axes": ANY}
+_BLOCK = {"blocksize": POSITIVE}
+
+LAYOUT = {
+    "Concat": ShapeRule((4, 13), _concatenated, {"axis": ANY}),
+    "DepthToSpace": ShapeRule((1, 13), _depth_to_space, {**_BLOCK, "mode": ("DCR", "CRD")}),
+    "Flatten": ShapeRule((1, 25), _flattened, {"axis": ANY}),
+    "Gather": ShapeRule((1, 13), _gathered, {"axis": ANY}),
+    "GatherElements": ShapeRule((11, 13), _like_indices, {"axis": ANY}),
+    "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}),
+    "Pad": ShapeRule(
+        (2, 25),
+        _padded,
+        {"mode": ("constant", "reflect", "edge", "wrap"), "pads": ANY, "value": ANY},
+    ),
+    "Slice": ShapeRule((1, 13), _sliced, {"axes": ANY, "starts": EVERY, "ends": EVERY}),
+    "SpaceToDepth": ShapeRule((1, 13), _space_to_depth, _BLOCK),
+    "Split": ShapeRule((2, 18), _split, {"axis": ANY, "split": ANY, "num_outputs": POSITIVE}),
+    "Squeeze": ShapeRule((1, 25), _squeezed, _AXES),
+    "TopK": ShapeRule((1, 24), _best, {"axis": ANY, "k": ANY, "largest": FLAG, "sorted": FLAG}),
+    "Transpose": ShapeRule((1, 25), _transposed, {"perm": ANY}),
+    "Unsqueeze": ShapeRule((1, 25), _unsqueezed, _AXES),
+}
+"""The layout operators by name."""

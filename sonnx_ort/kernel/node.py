@@ -1,0 +1,215 @@
+"""What a rule may read of a node, and the rules of shapes and elements."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from .sizes import PartialSizes, Sizes, from_the_front, is_within, require
+
+MAX_ELEMENTS = 64
+"""Tensors of sizes, axes or counts with more elements are not read."""
+
+
+class Node(ABC):
+    """A node of a standard operator, and the facts about its operands."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def op_type(self) -> str:
+        """The operator."""
+
+    @property
+    @abstractmethod
+    def version(self) -> int:
+        """The version of the operator, not of the opset."""
+
+    @property
+    @abstractmethod
+    def operands(self) -> int:
+        """How many operands it has, with those that are left out."""
+
+    @property
+    @abstractmethod
+    def results(self) -> int:
+        """How many results it has."""
+
+    @property
+    @abstractmethod
+    def shared(self) -> frozenset[str]:
+        """The names of open sizes that may differ in value, as several axes have them."""
+
+    @abstractmethod
+    def attributes(self) -> Iterable[tuple[str, Any]]:
+        """The names and values of its attributes; `REFERENCE` for one that refers to another."""
+
+    @abstractmethod
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute, strings as text, or the default if it is left out."""
+
+    @abstractmethod
+    def given(self, index: int) -> bool:
+        """Whether an operand is there and not left out."""
+
+    @abstractmethod
+    def known_shape(self, index: int) -> Sizes | None:
+        """The shape of an operand; None if its rank is not known or it is left out."""
+
+    @abstractmethod
+    def known_elements(self, index: int) -> PartialSizes | None:
+        """The elements of an operand that is a vector or scalar of sizes; None if not known."""
+
+    @abstractmethod
+    def constant(self, index: int) -> npt.NDArray[Any] | None:
+        """The elements of an operand that is a small constant; None if it is not."""
+
+    @abstractmethod
+    def is_free(self, index: int) -> bool:
+        """Whether an operand is an input of the model or a small constant."""
+
+    @abstractmethod
+    def held_shape(self) -> Sizes | None:
+        """The shape of the tensor that a Constant holds; None if it is not known."""
+
+    def shape(self, index: int = 0) -> Sizes:
+        """The shape of an operand.
+
+        Raises:
+            Rejected: Its rank is not known.
+        """
+        shape = self.known_shape(index)
+        require(shape is not None, f"the shape of operand {index} is not known")
+        return shape or ()
+
+    def operand_shapes(self) -> list[Sizes]:
+        """The shapes of all operands.
+
+        Raises:
+            Rejected: A rank is not known.
+        """
+        return [self.shape(index) for index in range(self.operands)]
+
+    def elements(self, index: int) -> PartialSizes:
+        """The elements of an operand of sizes; None for those that are not known.
+
+        Raises:
+            Rejected: Not even their number is known.
+        """
+        known = self.known_elements(index)
+        if known is not None:
+            return known
+        match self.known_shape(index):
+            case (int() as count,) if count <= MAX_ELEMENTS:
+                return (None,) * count
+        require(condition=False, reason=f"the elements of operand {index} are not known")
+        return ()
+
+    def integers(self, index: int) -> list[int]:
+        """The elements of an operand of constant integers, in the range in which rules hold.
+
+        Raises:
+            Rejected: They are not known, or one is beyond this range.
+        """
+        elements = self.every_integer(index)
+        require(is_within(elements), "a number is beyond int32")
+        return elements
+
+    def every_integer(self, index: int) -> list[int]:
+        """The elements of an operand of constant integers, for rules that hold for all of these.
+
+        Raises:
+            Rejected: They are not known.
+        """
+        elements = self.constant(index)
+        known = elements is not None and elements.dtype.kind in "iu"
+        require(known, f"operand {index} is not constant")
+        return [] if elements is None else [int(element) for element in elements.ravel()]
+
+    def axis(self, default: int, rank: int) -> int:
+        """The attribute axis, or a default, as an index from the front.
+
+        Raises:
+            Rejected: There is no such axis.
+        """
+        return from_the_front(self.attribute("axis", default), rank)
+
+
+REFERENCE = object()
+"""The value of an attribute that refers to a parameter of a function."""
+
+
+class Anything:
+    """Allows all values of an attribute, integers in the range in which rules hold."""
+
+    def __contains__(self, value: object) -> bool:
+        """Whether all integers are in this range."""
+        return is_within(_listed(value))
+
+
+class Everything:
+    """Allows all values of an attribute, for rules that hold for every integer."""
+
+    def __contains__(self, value: object) -> bool:
+        """Return True."""
+        return True
+
+
+class AtLeast:
+    """Allows integers from a minimum to the largest for which rules hold, or lists of such."""
+
+    def __init__(self, smallest: int) -> None:
+        """Store the minimum."""
+        self._smallest = smallest
+
+    def __contains__(self, value: object) -> bool:
+        """Whether all integers are in this range."""
+        numbers = _listed(value)
+        return is_within(numbers) and all(
+            isinstance(number, int) and number >= self._smallest for number in numbers
+        )
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+ANY = Anything()
+EVERY = Everything()
+FLAG: Container[object] = (0, 1)
+POSITIVE = AtLeast(1)
+NOT_NEGATIVE = AtLeast(0)
+
+Shapes = Sequence[PartialSizes | None]
+"""The shape of each result; None for an open size, and for a result of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRule:
+    """The shapes of an operator's results in every run that continues.
+
+    Attributes:
+        since: The first and the last verified version of the operator.
+        shapes: Gives the shapes of a node's results. Raises `Rejected` if nothing is known.
+        attributes: The verified values of each attribute. For other values or attributes nothing is
+            known: inference treats a flag of 2 as set, and kernels as unset.
+    """
+
+    since: tuple[int, int]
+    shapes: Callable[[Node], Shapes]
+    attributes: Mapping[str, Container[object]] = field(default_factory=dict)
+
+    def require_verified(self, node: Node) -> None:
+        """Reject a node whose version or attributes are not among the verified ones.
+
+        Raises:
+            Rejected: They are not.
+        """
+        first, last = self.since
+        require(first <= node.version <= last, f"version {node.version} is not verified")
+        for name, value in node.attributes():
+            known = value is not REFERENCE and name in self.attributes
+            require(known and value in self.attributes[name], f"{name} is not verified")

@@ -1,0 +1,231 @@
+"""Operators whose result has the shape that another tensor gives, and those of sizes."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import starmap
+
+import numpy as np
+
+from .node import ANY, FLAG, Node, ShapeRule, Shapes
+from .sizes import (
+    PartialSizes,
+    Rejected,
+    Size,
+    Sizes,
+    Symbolic,
+    from_the_front,
+    is_within,
+    require,
+)
+
+
+def _shape_of(node: Node) -> Shapes:
+    shape = node.known_shape(0)
+    return ((None if shape is None else len(shape[asked_for(node)]),),)
+
+
+def asked_for(node: Node) -> slice:
+    """The sizes that a Shape gives."""
+    return slice(node.attribute("start"), node.attribute("end"))
+
+
+def _scalar(_: Node) -> Shapes:
+    return ((),)
+
+
+def _constant(node: Node) -> Shapes:
+    held = node.held_shape()
+    require(held is not None, "its tensor is not known")
+    return (held,)
+
+
+def _filled(node: Node) -> Shapes:
+    return (_sizes(node.elements(0)),)
+
+
+def _sizes(elements: PartialSizes) -> PartialSizes:
+    negative = any(isinstance(element, int) and element < 0 for element in elements)
+    require(not negative, "a size is negative")
+    return elements
+
+
+def _expanded(node: Node) -> Shapes:
+    shape, target = node.shape(0), _sizes(node.elements(1))
+    rank = max(len(shape), len(target))
+    own = (1,) * (rank - len(shape)) + shape
+    wanted = (1,) * (rank - len(target)) + target
+    # ONNX Runtime's optimizer removes an Expand to a size of 0.
+    require(0 not in wanted, "the shape that is asked for has a 0")
+    return (tuple(_expanded_size(a, b) for a, b in zip(own, wanted, strict=True)),)
+
+
+def _expanded_size(size: Size, wanted: Size | None) -> Size | None:
+    if wanted in (1, size):
+        return size
+    if isinstance(size, int) and size != 1:
+        return size
+    return wanted if size == 1 or isinstance(wanted, int) else None
+
+
+def _tiled(node: Node) -> Shapes:
+    shape, repeats = node.shape(0), node.elements(1)
+    counts = [times for times in repeats if isinstance(times, int)]
+    fits = len(repeats) == len(shape) and is_within(counts) and min(counts, default=0) >= 0
+    require(fits, "its repeats do not fit")
+    return (
+        tuple(
+            None if times is None else size * times
+            for size, times in zip(shape, repeats, strict=True)
+        ),
+    )
+
+
+def _reshaped(node: Node) -> Shapes:
+    target = node.elements(1)
+    shape = node.known_shape(0)
+    zero_copies = not node.attribute("allowzero")
+    sizes = [
+        _reshaped_size(wanted, _at(shape, axis), zero_copies=zero_copies)
+        for axis, wanted in enumerate(target)
+    ]
+    # With allowzero and a size of 0, ONNX Runtime takes another size for -1 than what remains.
+    if target.count(-1) == 1 and shape is not None and zero_copies:
+        copied = {axis for axis, wanted in enumerate(target) if wanted == 0 and zero_copies}
+        left = [size for axis, size in enumerate(shape) if axis not in copied]
+        index = target.index(-1)
+        others = [s for axis, s in enumerate(sizes) if axis not in copied and axis != index]
+        sizes[index] = _remaining(left, others, node.shared)
+    return (tuple(sizes),)
+
+
+def _at(shape: Sizes | None, axis: int) -> Size | None:
+    return None if shape is None or axis >= len(shape) else shape[axis]
+
+
+def _reshaped_size(wanted: Size | None, own: Size | None, *, zero_copies: bool) -> Size | None:
+    """The size on an axis if the target gives it; None if it is open and may be 0."""
+    if isinstance(wanted, int):
+        if wanted == 0 and zero_copies:
+            return own
+        return wanted if wanted >= 0 else None
+    return wanted if wanted == own or not zero_copies else None
+
+
+def _remaining(
+    sizes: Sequence[Size], others: Sequence[Size | None], shared: frozenset[str]
+) -> Size | None:
+    """The size for -1; symbols that several inputs share do not cancel out."""
+    left, gone = Counter(sizes), Counter(others)
+    for size in list(gone):
+        if isinstance(size, Symbolic) and shared.isdisjoint(size.names):
+            cancelled = min(left[size], gone[size])
+            left[size] -= cancelled
+            gone[size] -= cancelled
+    if any(not isinstance(size, int) for size in gone.elements()):
+        return None
+    divisor = math.prod(size for size in gone.elements() if isinstance(size, int))
+    product = math.prod(left.elements())
+    if divisor == 1:
+        return product
+    if isinstance(product, int) and divisor and product % divisor == 0:
+        return product // divisor
+    return None
+
+
+def _range(node: Node) -> Shapes:
+    try:
+        ((start,), (limit,), (step,)) = [node.integers(index) for index in range(3)]
+        # Kernels subtract in int32.
+        count: Size | None = len(range(start, limit, step)) if is_within([limit - start]) else None
+    except (Rejected, ValueError):
+        count = None
+    return ((count,),)
+
+
+def _positions(node: Node) -> Shapes:
+    """For a scalar, ONNX Runtime returns one row, as for a vector."""
+    return ((len(node.shape(0)) or None, None),)
+
+
+def _like_first_rank(node: Node) -> Shapes:
+    return ((None,) * len(node.shape(0)),)
+
+
+def _resized(node: Node) -> Shapes:
+    """The requested sizes, or each size times its scale, rounded as in the kernel."""
+    shape = node.shape(0)
+    asked: PartialSizes = (None,) * len(shape)
+    names = {name for name, _ in node.attributes()}
+    plain = names.isdisjoint({"axes", "keep_aspect_ratio_policy"})
+    cropped = node.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
+    if not plain or cropped:
+        return (asked,)
+    if node.given(_SIZES_OF_RESIZE):
+        asked = node.elements(_SIZES_OF_RESIZE)
+    else:
+        scales = node.constant(1 if node.version < _RESIZE_WITH_SIZES else _SCALES_OF_RESIZE)
+        if scales is not None and scales.size == len(shape):
+            asked = tuple(starmap(_scaled, zip(shape, scales.ravel(), strict=True)))
+    require(len(asked) == len(shape), "it is asked for other axes")
+    return (asked,)
+
+
+def _scaled(size: Size, scale: np.float32) -> Size | None:
+    if not isinstance(size, int) or not 0 < scale < _LARGEST_SCALE:
+        return None
+    return int(np.float32(size) * scale)
+
+
+_SIZES_OF_RESIZE, _SCALES_OF_RESIZE = 3, 2
+"""The input positions of sizes, and of scales since the version that accepts sizes."""
+
+_RESIZE_WITH_SIZES = 11
+_LARGEST_SCALE = 2**20
+
+
+def _one_hot(node: Node) -> Shapes:
+    shape = node.shape(0)
+    axis = from_the_front(node.attribute("axis", -1), len(shape) + 1)
+    return ((*shape[:axis], None, *shape[axis:]),)
+
+
+def _spectrum(_: Node) -> Shapes:
+    return ((None, None, None, 2),)
+
+
+_RESIZING = {
+    "antialias": FLAG,
+    "axes": ANY,
+    "coordinate_transformation_mode": ANY,
+    "cubic_coeff_a": ANY,
+    "exclude_outside": FLAG,
+    "extrapolation_value": ANY,
+    "keep_aspect_ratio_policy": ANY,
+    "mode": ANY,
+    "nearest_mode": ANY,
+}
+
+SHAPING = {
+    "Constant": ShapeRule(
+        (1, 25),
+        _constant,
+        dict.fromkeys(
+            ("value", "value_int", "value_ints", "value_float", "value_floats", "value_string"), ANY
+        ),
+    ),
+    "ConstantOfShape": ShapeRule((9, 25), _filled, {"value": ANY}),
+    "DFT": ShapeRule((17, 20), _like_first_rank, {"axis": ANY, "inverse": FLAG, "onesided": FLAG}),
+    "Expand": ShapeRule((8, 13), _expanded),
+    "NonZero": ShapeRule((9, 13), _positions),
+    "OneHot": ShapeRule((9, 11), _one_hot, {"axis": ANY}),
+    "Range": ShapeRule((11, 11), _range),
+    "Reshape": ShapeRule((5, 25), _reshaped, {"allowzero": FLAG}),
+    "Resize": ShapeRule((10, 19), _resized, _RESIZING),
+    "STFT": ShapeRule((17, 17), _spectrum, {"onesided": FLAG}),
+    "Shape": ShapeRule((1, 25), _shape_of, {"start": ANY, "end": ANY}),
+    "Size": ShapeRule((1, 25), _scalar),
+    "Tile": ShapeRule((6, 13), _tiled),
+    "Upsample": ShapeRule((7, 9), _like_first_rank, {"mode": ANY, "scales": ANY}),
+}
+"""The operators of this file by name."""

@@ -1,0 +1,232 @@
+"""Sizes of axes: numbers, and polynomials of sizes that only a run decides.
+
+All of this holds for sizes and numbers of nodes up to `LARGEST`, exactly as the kernels of ONNX
+Runtime compute. Beyond it they convert them to int32, divide in double or let products wrap, each
+in its own way, and nothing is said.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import trunc
+
+
+class Rejected(Exception):  # noqa: N818 - names a condition
+    """What does not follow; the message says why."""
+
+
+def require(condition: object, reason: str) -> None:
+    """Reject what does not hold.
+
+    Raises:
+        Rejected: The condition is false.
+    """
+    if not condition:
+        raise Rejected(reason)
+
+
+LARGEST = 2**31 - 1
+"""The largest size, and the largest magnitude of a number of a node, of which anything is said."""
+
+END_OF_ALL = (LARGEST, 2**63 - 1)
+"""The ends that mean all of an axis. Kernels take them for all of it in negative steps, too."""
+
+
+def is_within(numbers: Iterable[object]) -> bool:
+    """Whether no integer is beyond what anything is said of; other objects count as within."""
+    return all(abs(number) <= LARGEST for number in numbers if isinstance(number, int))
+
+
+def selected(size: int, start: int, end: int, step: int) -> range:
+    """The indices that a Slice selects on an axis, by any numbers and a step other than 0.
+
+    A negative start or end counts from behind; beyond the axis it is moved to its ends. In negative
+    steps a start in front of the axis is moved to the first element, where Python selects nothing.
+    Kernels do otherwise in negative steps to `END_OF_ALL`.
+    """
+    lowest, highest = (-1, size - 1) if step < 0 else (0, size)
+    first = min(max(start + size if start < 0 else start, 0), highest)
+    last = min(max(end + size if end < 0 else end, lowest), highest)
+    return range(first, last, step)
+
+
+def reach(kernel: int, dilation: int) -> int:
+    """How many elements a window of a kernel spans."""
+    return dilation * (kernel - 1) + 1
+
+
+def equal_parts(size: int, count: int) -> list[int]:
+    """Parts of one size, of which the last may be smaller; negative, if the others are too many."""
+    part = -(-size // count)
+    return [*[part] * (count - 1), size - part * (count - 1)]
+
+
+_MOST_TERMS = 1024
+_MOST_CHARACTERS = 1 << 14
+_LARGEST_COEFFICIENT = (1 << 63) - 1
+"""A size of more terms, more characters in symbols or a larger coefficient is left open."""
+
+Term = tuple[tuple[str, ...], int]
+"""A product of symbols and its coefficient."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Symbolic:
+    """A polynomial of symbols in canonical form; the empty product is the constant term.
+
+    A symbol is the name of an open size, or a function of sizes as text. Equal polynomials are
+    equal in every run, even if int64 wraps. Two of them cannot be subtracted: symbols of two inputs
+    may have the same name but different values, and the difference would be a number.
+    """
+
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def named(cls, symbol: str) -> "Symbolic":
+        """An open size with a name, or a function of sizes as text."""
+        return cls((((symbol,), 1),))
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is within the limits of what is kept, as each of a chain can double."""
+        characters = sum(len(symbol) for symbols, _ in self.terms for symbol in symbols)
+        largest = max(abs(times) for _, times in self.terms)
+        return (
+            len(self.terms) <= _MOST_TERMS
+            and characters <= _MOST_CHARACTERS
+            and largest <= _LARGEST_COEFFICIENT
+        )
+
+    def __add__(self, other: "Size") -> "Size":
+        """Add a polynomial or a number."""
+        total = Counter(dict(self.terms))
+        total.update(dict(_terms(other)))
+        return _size(total)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> "Size":
+        """Subtract a number."""
+        return self + -other
+
+    def __mul__(self, other: "Size") -> "Size":
+        """Multiply by a polynomial or a number.
+
+        Raises:
+            Rejected: The product can have too many terms.
+        """
+        require(len(self.terms) * len(_terms(other)) <= _MOST_TERMS, "a product is too long")
+        product: Counter[tuple[str, ...]] = Counter()
+        for symbols, times in self.terms:
+            for others, count in _terms(other):
+                product[tuple(sorted((*symbols, *others)))] += times * count
+        return _size(product)
+
+    __rmul__ = __mul__
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the open sizes that it depends on."""
+        return frozenset(name for symbols, _ in self.terms for s in symbols for name in _names(s))
+
+    def __str__(self) -> str:
+        """Format the sum, such as `2*m*n + n + 1`."""
+        parts = [
+            "*".join([*([str(times)] if times != 1 or not symbols else []), *symbols])
+            for symbols, times in sorted(self.terms, key=lambda term: (not term[0], term))
+        ]
+        return " + ".join(parts).replace("+ -", "- ")
+
+    __repr__ = __str__
+
+
+Size = int | Symbolic
+"""The size of an axis, or an element of a tensor of sizes."""
+
+Sizes = tuple[Size, ...]
+"""A shape of numbers and symbols."""
+
+PartialSizes = tuple[Size | None, ...]
+"""A shape or elements of which some are unknown."""
+
+
+def quotient(size: Size, divisor: int) -> Size:
+    """Divide a size by a positive number, rounding towards zero as kernels do."""
+    if divisor == 1:
+        return size
+    if isinstance(size, int):
+        return trunc(Fraction(size, divisor))
+    dividend = str(size) if len(size.terms) == 1 else f"({size})"
+    return Symbolic.named(f"trunc({dividend}/{divisor})")
+
+
+def _terms(size: Size) -> tuple[Term, ...]:
+    return size.terms if isinstance(size, Symbolic) else (((), size),)
+
+
+def _size(terms: Counter[tuple[str, ...]]) -> Size:
+    kept = tuple(sorted((symbols, times) for symbols, times in terms.items() if times))
+    if not any(symbols for symbols, _ in kept):
+        return kept[0][1] if kept else 0
+    return Symbolic(kept)
+
+
+def _names(symbol: str) -> list[str]:
+    """The names in a symbol, which may be a function of sizes as text."""
+    return _NAME.findall(symbol)
+
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def from_the_front(axis: int, rank: int) -> int:
+    """An axis, which may be negative, as an index from the front.
+
+    Raises:
+        Rejected: There is no such axis.
+    """
+    require(-rank <= axis < rank, f"there is no axis {axis} among {rank}")
+    return axis % rank
+
+
+def common_shape(shapes: Sequence[Sizes]) -> PartialSizes:
+    """The shape that ONNX broadcasts these shapes to, if possible; open where sizes may differ."""
+    return tuple(map(_common_size, along_axes(shapes)))
+
+
+def along_axes(shapes: Sequence[Sizes]) -> list[tuple[Size, ...]]:
+    """The sizes of several shapes on each axis of the shape that they are broadcast to."""
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return list(zip(*padded, strict=True))
+
+
+def _common_size(sizes: Iterable[Size]) -> Size | None:
+    others = list(dict.fromkeys(size for size in sizes if size != 1))
+    known = [size for size in others if isinstance(size, int)]
+    if known:
+        return known[0]
+    if not others:
+        return 1
+    return others[0] if len(others) == 1 else None
+
+
+def both(one: PartialSizes | None, other: PartialSizes | None) -> PartialSizes | None:
+    """The sizes in which two shapes agree; None if their ranks differ or one is unknown."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def is_negative(sizes: Iterable[Size | None]) -> bool:
+    """Whether a size is a negative number, so that no run continues with this shape."""
+    return any(isinstance(size, int) and size < 0 for size in sizes)
+
+
+def kept(sizes: Sequence[Size | None]) -> PartialSizes:
+    """What is kept of a shape: its rank alone, if a number is beyond what the rules hold for."""
+    if not is_within(sizes):
+        return (None,) * len(sizes)
+    return tuple(None if isinstance(s, Symbolic) and not s.is_short else s for s in sizes)

@@ -1,0 +1,131 @@
+"""A node of a graph, and what is certain of its operands, as rules of the kernel read it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version, positions_read
+from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
+from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Sizes
+from sonnx_ort.knowledge.declarations import constant_tensor
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode(Node):
+    """A node of a standard operator.
+
+    Attributes:
+        node: The node.
+        opset: The version of the standard operators that its model imports.
+        shapes: The certain shapes of values.
+        contents: The certain elements of vectors and scalars of sizes.
+        shared: The symbols that several axes of the model's inputs are declared with.
+    """
+
+    node: ir.Node
+    opset: int
+    shapes: Mapping[ir.Value, Sizes] = field(default_factory=dict)
+    contents: Mapping[ir.Value, PartialSizes] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
+
+    @property
+    def op_type(self) -> str:
+        """The operator."""
+        return self.node.op_type
+
+    @property
+    def version(self) -> int:
+        """The version of the operator."""
+        return operator_version(self.node.op_type, self.opset)
+
+    @property
+    def operands(self) -> int:
+        """How many operands the node has."""
+        return len(self.node.inputs)
+
+    @property
+    def results(self) -> int:
+        """How many results the node has."""
+        return len(self.node.outputs)
+
+    def attributes(self) -> Iterator[tuple[str, Any]]:
+        """The names and values of its attributes."""
+        for name, attribute in self.node.attributes.items():
+            yield name, REFERENCE if attribute.is_ref() else attribute.value
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute, or the default if it is left out."""
+        attribute = self.node.attributes.get(name)
+        return default if attribute is None else attribute.value
+
+    def given(self, index: int) -> bool:
+        """Whether an operand is there and not left out."""
+        return self._value(index) is not None
+
+    def known_shape(self, index: int) -> Sizes | None:
+        """The certain shape of an operand."""
+        value = self._value(index)
+        return None if value is None else self.shapes.get(value)
+
+    def known_elements(self, index: int) -> PartialSizes | None:
+        """The certain elements of an operand of sizes."""
+        value = self._value(index)
+        return None if value is None else self.contents.get(value)
+
+    def constant(self, index: int) -> npt.NDArray[Any] | None:
+        """The elements of an operand that is a small constant."""
+        value = self._value(index)
+        return None if value is None else small_constant(value)
+
+    def is_free(self, index: int) -> bool:
+        """Whether an operand is an input of the model or a small constant."""
+        value = self._value(index)
+        return value is not None and (value.is_graph_input() or small_constant(value) is not None)
+
+    def held_shape(self) -> Sizes | None:
+        """The shape of the tensor that a Constant holds."""
+        tensor = constant_tensor(self.node.outputs[0])
+        return None if tensor is None else tuple(int(size) for size in tensor.shape.numpy())
+
+    def _value(self, index: int) -> ir.Value | None:
+        return self.node.inputs[index] if index < len(self.node.inputs) else None
+
+
+def rule_for(node: ir.Node, opset: int) -> ShapeRule | None:
+    """The verified rule for the shapes of a node's results; None if there is none.
+
+    Args:
+        node: The node.
+        opset: The version of the standard operators that its model imports.
+    """
+    rule = SHAPE_RULES.get(node.op_type) if node.domain == STANDARD_DOMAIN else None
+    if rule is None:
+        return None
+    try:
+        rule.require_verified(GraphNode(node, opset))
+    except Rejected:
+        return None
+    return rule
+
+
+def reads_elements_of(node: ir.Node) -> Sequence[int]:
+    """The positions of the inputs whose elements every output of a node depends on."""
+    return positions_read(node.op_type, len(node.inputs))
+
+
+def small_constant(value: ir.Value) -> npt.NDArray[Any] | None:
+    """The elements of a constant; None if it is not constant or too large."""
+    tensor = constant_tensor(value)
+    return None if tensor is None or tensor.size > MAX_ELEMENTS else tensor.numpy()
+
+
+def constant_sizes(value: ir.Value) -> PartialSizes | None:
+    """The elements of a constant that may hold sizes."""
+    elements = small_constant(value)
+    if elements is None or elements.dtype not in ("int32", "int64") or elements.ndim > 1:
+        return None
+    return tuple(int(element) for element in elements.ravel())

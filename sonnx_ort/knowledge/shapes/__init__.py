@@ -1,1 +1,0 @@
-"""Certain shapes of values, from a list of verified operators."""
