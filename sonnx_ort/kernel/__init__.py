@@ -10,6 +10,6 @@ and runs alone. Python and onnx are all that the kernel needs.
     elementwise, layout, products, shaping
                  the shapes of results, by operator
     elements     the elements of vectors and scalars that may be sizes
-    types        the types of results, by the operators' schemas
     catalog      the operators with rules
+    checker      derives the facts and the obligations of a certificate again
 """

@@ -2,8 +2,8 @@
 
 A certificate is a list of steps from the inputs and constants of a model to its proved obligations.
 A step claims the type, the shape or the elements of one value, and has to follow from earlier steps
-by the rule of the operator that computes the value. This program trusts neither the analysis of
-sonnx_ort nor any other part of it but the kernel, whose folder also runs alone:
+by the rule of the operator that computes the value. It needs the kernel, and trusts no other part
+of sonnx_ort. The folder of the kernel also runs alone:
 
     python -m kernel model.onnx certificate.json [enforced.onnx]
 
@@ -14,15 +14,14 @@ the schemas of onnx. What it does not know it rejects.
     certificate, form  the certificate: its head, its steps, its obligations
     reading            a model, strictly: what can be read in two ways is rejected
     fields, tensors    the fields of a model of which is known what they say, and its tensors
-    model              what is established of a model, step by step
-    shapes, elements   what follows from a node: shapes, elements and types of its results
+    model              what is established of a model, step by step, by the rules of the kernel
+    types              what follows from a node about the types of its results
     rules              what each rule of the profile demands of a node: what is stated in the file,
                        and what is computed
     enforced, facts    that another model is this one and guards, and what holds behind them
     guards             what the guards of each rule say
     names              a name of its own for each value
-    node, sizes        what these are about
-    arithmetic         what sizes are of numbers, as kernels compute them
+    node               what these are about
 """
 
 from ..sizes import Rejected

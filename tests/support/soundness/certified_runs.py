@@ -4,7 +4,6 @@ Attempts for `support.soundness.isolated`.
 """
 
 import random
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from sonnx_ort.kernel.checker import Model, Rejected
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.models import random_feeds, random_model
+from support.soundness.node_cases import stands_for
 from support.soundness.nodes import random_case
 from support.soundness.operator_runs import model_of
 
@@ -105,33 +105,14 @@ def misfits_of(
                 yield f"the type of {value} is {found}, not {claim}"
             continue
         found = array.shape if kind == "shape" else array.ravel().tolist()
-        if len(found) != len(claim) or not all(map(_fits, claim, found, [sizes] * len(claim))):
+        pairs = zip(claim, found, strict=False)
+        if len(found) != len(claim) or not all(_fits(*pair, sizes) for pair in pairs):
             yield f"the {kind} of {value} is {found}, not {claim} with {sizes}"
 
 
-class _Size(int):
-    """A number that kernels divide: they round towards zero."""
-
-    def __add__(self, other: int) -> "_Size":
-        return _Size(int(self) + int(other))
-
-    def __mul__(self, other: int) -> "_Size":
-        return _Size(int(self) * int(other))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __floordiv__(self, other: int) -> "_Size":
-        return _Size(int(int(self) / int(other)))
-
-
 def _fits(claim: int | str, found: int, sizes: dict[str, int]) -> bool:
-    if isinstance(claim, int):
-        return claim == found
-    text = re.sub(r"\?(\d+)", r"open_\1", claim).replace("/", "//")
-    if text.isidentifier():
-        return sizes.setdefault(text, found) == found
+    """Whether a size can be what a step says; of an input that is not fed no size is known."""
     try:
-        numbers = {name: _Size(size) for name, size in sizes.items()}
-        return bool(eval(text, {}, numbers) == found)  # noqa: S307 - of sums, products, quotients
+        return stands_for(claim, found, sizes)
     except NameError:
         return True

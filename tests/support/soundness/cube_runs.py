@@ -241,7 +241,7 @@ def _sizes(index: int, case: NodeCase) -> dict[str, int]:
 
 
 class _Size(int):
-    """A size in the expressions of the checker, where it is divided and rounded towards zero."""
+    """A size in expressions, in which it is divided exactly."""
 
     def __truediv__(self, other: int) -> "_Size":
         """Divide as kernels do."""

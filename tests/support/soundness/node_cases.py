@@ -119,12 +119,12 @@ def misfit(shapes: Sequence[Shape | None], outputs: Sequence[Any], sizes: Mappin
         if len(shape) != output.ndim:
             return f"{output.shape} is not {shape}"
         for dimension, size in zip(shape, output.shape, strict=True):
-            if not _stands_for(dimension, size, names):
+            if not stands_for(dimension, size, names):
                 return f"{output.shape} is not {shape} with {names}"
     return ""
 
 
-def _stands_for(dimension: Dimension, size: int, names: dict[str, int]) -> bool:
+def stands_for(dimension: Dimension, size: int, names: dict[str, int]) -> bool:
     """Whether a size can be that of a dimension; one that has no other name is taken down."""
     if not isinstance(dimension, str):
         return dimension is None or dimension == size
