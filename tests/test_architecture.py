@@ -27,6 +27,7 @@ BELOW: dict[str, set[str]] = {
     "obligations": {
         "arguments",
         "errors",
+        "kernel",
         "knowledge",
         "loading",
         "printable",
@@ -50,6 +51,7 @@ BELOW: dict[str, set[str]] = {
         "certificates",
         "custom_ops",
         "errors",
+        "kernel",
         "knowledge",
         "loading",
         "obligations",

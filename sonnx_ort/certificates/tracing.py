@@ -8,12 +8,15 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.kernel.checker import Model, Rejected, bodies_of
+from sonnx_ort.kernel.node import INTEGERS
 from sonnx_ort.loading.traversal import every_graph
 
 _MOST_ELEMENTS = 64
 """Longer vectors are no shapes, axes or indices."""
 
-_KINDS = ("type", "shape", "elements")
+_KINDS = ("type", "shape", "elements", "bounds")
+
+_BOUNDED = INTEGERS | {"bool"}
 
 Step = tuple[str, str]
 """A value, and what is claimed of it."""
@@ -49,7 +52,16 @@ def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
 
 def _steps_of(values: Iterable[str], model: Model) -> Iterator[Step]:
     for value in values:
-        yield from ((value, kind) for kind in _KINDS if kind != "elements" or _few(model, value))
+        yield from ((value, kind) for kind in _KINDS if _may_follow(kind, value, model))
+
+
+def _may_follow(kind: str, value: str, model: Model) -> bool:
+    match kind:
+        case "elements":
+            return _few(model, value)
+        case "bounds":
+            return model.knows("type", value) and model.known("type", value) in _BOUNDED
+    return True
 
 
 def _few(model: Model, value: str) -> bool:

@@ -1,15 +1,16 @@
 """What is known of a model before it runs: facts, and the rules that make them.
 
-A fact is the type, the shape or the elements of a value in every run that continues. It is made by
-the rule of the operator that computes the value, from facts about the operands, and in no other
-way. The analysis decides which facts are derived; `checker` derives those of a certificate again,
-and runs alone. Python and onnx are all that the kernel needs.
+A fact is the type, the shape, the elements or the bounds of a value in every run that continues. It
+is made by the rule of the operator that computes the value, from facts about the operands, and in
+no other way. The analysis decides which facts are derived; `checker` derives those of a certificate
+again, and runs alone. Python and onnx are all that the kernel needs.
 
     sizes        numbers, and polynomials of sizes that only a run decides
     node         what a rule may read of a node
     elementwise, layout, products, shaping
                  the shapes of results, by operator
     elements     the elements of vectors and scalars that may be sizes
+    bounds       intervals of integers
     catalog      the operators with rules
     checker      derives the facts and the obligations of a certificate again
 """

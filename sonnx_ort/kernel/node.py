@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .sizes import PartialSizes, Sizes, from_the_front, is_within, require
+from .sizes import Bounds, PartialSizes, Sizes, from_the_front, is_within, require
+
+FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
+INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+NUMBERS = FLOATS | INTEGERS
+"""The names of the numeric types."""
 
 MAX_ELEMENTS = 64
 """Tensors of sizes, axes or counts with more elements are not read."""
@@ -66,6 +71,22 @@ class Node(ABC):
     @abstractmethod
     def constant(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a small constant; None if it is not."""
+
+    @abstractmethod
+    def type(self, index: int = 0) -> str | None:
+        """The type of an operand's elements; None if it is not known or the operand left out."""
+
+    @abstractmethod
+    def result_type(self, index: int) -> str | None:
+        """The type of a result's elements; None if it is not known."""
+
+    @abstractmethod
+    def known_bounds(self, index: int) -> Bounds | None:
+        """The interval of an operand's integers, if it is narrower than their type."""
+
+    @abstractmethod
+    def tensor(self, name: str) -> npt.NDArray[Any] | None:
+        """The elements of an attribute that is a tensor; None if it is none or left out."""
 
     @abstractmethod
     def is_free(self, index: int) -> bool:

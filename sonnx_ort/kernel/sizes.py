@@ -1,4 +1,4 @@
-"""Sizes of axes: numbers, and polynomials of sizes that only a run decides.
+"""Sizes of axes: numbers, and polynomials of sizes that only a run decides; and intervals.
 
 All of this holds for sizes and numbers of nodes up to `LARGEST`, exactly as the kernels of ONNX
 Runtime compute. Beyond it they convert them to int32, divide in double or let products wrap, each
@@ -179,6 +179,22 @@ def _names(symbol: str) -> list[str]:
 
 
 _NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A closed interval of integers."""
+
+    lower: int
+    upper: int
+
+    def __contains__(self, number: int) -> bool:
+        """Whether the interval contains a number."""
+        return self.lower <= number <= self.upper
+
+    def __str__(self) -> str:
+        """Format the interval as `0 to 7`."""
+        return f"{self.lower} to {self.upper}"
 
 
 def from_the_front(axis: int, rank: int) -> int:

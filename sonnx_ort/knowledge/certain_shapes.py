@@ -1,8 +1,8 @@
-"""Propagates certain shapes through a graph, starting at the declarations of its inputs."""
+"""Propagates certain shapes and bounds through a graph, from its inputs and constants."""
 
 import logging
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,9 +12,11 @@ from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS
 from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
+from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
 from sonnx_ort.kernel.sizes import (
+    Bounds,
     PartialSizes,
     Rejected,
     Size,
@@ -25,11 +27,11 @@ from sonnx_ort.kernel.sizes import (
     is_negative,
     kept,
 )
-from sonnx_ort.knowledge.declarations import SYMBOL, type_name
+from sonnx_ort.knowledge.declarations import SYMBOL, constant_tensor, type_name
 from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
 from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.loops import Iteration, State, iteration_of
-from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
+from sonnx_ort.loading.traversal import defined_values, every_graph, every_node, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operand import Shape
@@ -330,3 +332,41 @@ def _declared(size: int | ir.SymbolicDim) -> Size | None:
 def _shared_names(graph: ir.Graph) -> frozenset[str]:
     names = Counter(str(size) for value in graph.inputs for size in value.shape or ())
     return frozenset(name for name, count in names.items() if count > 1)
+
+
+def integer_bounds(
+    model: ir.Model, element_type: Callable[[ir.Value], str | None]
+) -> Mapping[ir.Value, Bounds]:
+    """Compute intervals for the integer values of a canonical model.
+
+    Args:
+        model: The model.
+        element_type: Gives the ONNX name of a value's type if it is certain.
+
+    Returns:
+        The intervals that are narrower than their types, and those of constants.
+    """
+    known: dict[ir.Value, Bounds] = {}
+    for graph in every_graph(model.graph):
+        for value in graph.initializers.values():
+            tensor = constant_tensor(value)
+            if tensor is None or not 0 < tensor.size <= MOST_CONSTANTS:
+                continue
+            constant = bounds_of_elements(tensor.numpy())
+            if constant is not None:
+                known[value] = constant
+    version = model.opset_imports[STANDARD_DOMAIN]
+    for node in every_node(model.graph):
+        if node.domain != STANDARD_DOMAIN:
+            continue
+        try:
+            found = bounds_of(GraphNode(node, version, element_type=element_type, bounds=known))
+        except Rejected:
+            continue
+        except Exception:
+            # A malformed node must not stop the analysis.
+            _logger.debug("the bounds of %s are unknown", node.op_type, exc_info=True)
+            continue
+        pairs = zip(node.outputs, found, strict=False)
+        known.update((output, bounds) for output, bounds in pairs if bounds is not None)
+    return known

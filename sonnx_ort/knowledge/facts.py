@@ -7,8 +7,7 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.knowledge.bounds.propagation import integer_bounds
-from sonnx_ort.knowledge.certain_shapes import certain_shapes
+from sonnx_ort.knowledge.certain_shapes import certain_shapes, integer_bounds
 from sonnx_ort.knowledge.constant_folding import ComputedConstants
 from sonnx_ort.knowledge.declarations import (
     Declarations,

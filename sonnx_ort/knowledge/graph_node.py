@@ -1,6 +1,6 @@
 """A node of a graph, and what is certain of its operands, as rules of the kernel read it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +9,13 @@ import onnx_ir as ir
 
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version, positions_read
 from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
-from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Sizes
+from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+
+def _of_no_known_type(_: ir.Value) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class GraphNode(Node):
         shapes: The certain shapes of values.
         contents: The certain elements of vectors and scalars of sizes.
         shared: The symbols that several axes of the model's inputs are declared with.
+        element_type: Gives the ONNX name of the type of a value if it is certain.
+        bounds: The intervals of integers that are narrower than their type.
     """
 
     node: ir.Node
@@ -31,6 +37,8 @@ class GraphNode(Node):
     shapes: Mapping[ir.Value, Sizes] = field(default_factory=dict)
     contents: Mapping[ir.Value, PartialSizes] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
+    element_type: Callable[[ir.Value], str | None] = _of_no_known_type
+    bounds: Mapping[ir.Value, Bounds] = field(default_factory=dict)
 
     @property
     def op_type(self) -> str:
@@ -80,6 +88,28 @@ class GraphNode(Node):
         """The elements of an operand that is a small constant."""
         value = self._value(index)
         return None if value is None else small_constant(value)
+
+    def type(self, index: int = 0) -> str | None:
+        """The type of an operand's elements."""
+        value = self._value(index)
+        return None if value is None else self.element_type(value)
+
+    def result_type(self, index: int) -> str | None:
+        """The type of a result's elements."""
+        return self.element_type(self.node.outputs[index])
+
+    def known_bounds(self, index: int) -> Bounds | None:
+        """The interval of an operand's integers."""
+        value = self._value(index)
+        return None if value is None else self.bounds.get(value)
+
+    def tensor(self, name: str) -> npt.NDArray[Any] | None:
+        """The elements of an attribute that is a tensor, and of what a Constant holds."""
+        if self.node.op_type == "Constant":
+            tensor: object = constant_tensor(self.node.outputs[0])
+        else:
+            tensor = self.attribute(name)
+        return tensor.numpy() if isinstance(tensor, ir.TensorProtocol) else None
 
     def is_free(self, index: int) -> bool:
         """Whether an operand is an input of the model or a small constant."""

@@ -5,7 +5,8 @@ Source: SONNX Conv and ConvInteger, drafts of the working group, restrictions an
 
 from collections.abc import Sequence
 
-from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, HeldByRuntime
 from sonnx_ort.profile.requirements.shapes import OwnRank
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf, SizesWithin, at_least, exactly

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.printable import printable
 
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -16,22 +17,6 @@ Dimension = int | str | None
 """A size, a symbol such as "batch", or None if unknown."""
 
 Shape = tuple[Dimension, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """A closed interval of integers."""
-
-    lower: int
-    upper: int
-
-    def __contains__(self, number: int) -> bool:
-        """Whether the interval contains a number."""
-        return self.lower <= number <= self.upper
-
-    def __str__(self) -> str:
-        """Format the interval as `0 to 7`."""
-        return f"{self.lower} to {self.upper}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,12 @@ def quantized(of: str = "", scale: str = "1", zero: str = "uint8 z = {0}") -> st
     return f"(float[2] x) => (uint8[2] y) <{stored}> {{ y = QuantizeLinear{of}(x, s, z) }}"
 
 
+def bounded(node: str, lower: int, upper: int) -> str:
+    """A node that reads integers within bounds, c."""
+    stored = f"int32 l = {{{lower}}}, int32 u = {{{upper}}}"
+    return f"(int32[n] x) => (int32[n] y) <{stored}> {{ c = Clip(x, l, u) y = {node} }}"
+
+
 CASES: Mapping[str, tuple[str, str]] = {
     "Div.int.C1": (of_integer("Div", "1, 2"), of_integer("Div", "1, 0")),
     "Div.int.C2": (of_integer("Div", "1, 2"), of_integer("Div", "1, -1")),
@@ -357,6 +363,17 @@ FURTHER = [
     ("Broadcast.E1", alone("sonnx.Broadcast(x, z)", "float[n] x, float[m] z"), False),
     ("Div.float.R1", alone("Div(x, z)", "float[2] x, float[3] z"), False),
     ("Div.float.RG1", alone("Div(x, x)"), True),
+    ("Div.int.C1", bounded("Div(x, c)", 1, 9), True),
+    ("Div.int.C1", bounded("Div(x, c)", 0, 9), False),
+    ("Div.int.C1", bounded("Div(x, c)", -1, 1), False),
+    ("Div.int.C2", bounded("Div(x, c)", -3, -2), True),
+    ("Div.int.C2", bounded("Div(x, c)", -3, -1), False),
+    ("Div.int.C2", bounded("Div(c, x)", 0, 9), True),
+    ("Div.int.C2", bounded("Div(c, x)", -(2**31), 9), False),
+    ("Pow.int.C1", bounded("Pow(x, c)", 0, 9), True),
+    ("Pow.int.C1", bounded("Pow(x, c)", -1, 9), False),
+    ("Abs.int.C1", bounded("Abs(c)", 1 - 2**31, 9), True),
+    ("Abs.int.C1", bounded("Abs(c)", -(2**31), 9), False),
 ]
 
 

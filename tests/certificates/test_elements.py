@@ -130,6 +130,35 @@ def test_elements_are_what_the_operator_gives(name: str) -> None:
     assert followed(text, "elements") == expected
 
 
+BOUNDS: Mapping[str, tuple[str, Found]] = {
+    "a constant": (constant("int32[2] c = {6, -4}"), [-4, 6]),
+    "an input": (of("Identity(z)"), "they are not known"),
+    "no integers": (alone("Identity(x)"), "float is no type of integers"),
+    "sizes": (of("Shape(x)"), [0, 2**63 - 1]),
+    "a number and what is known of a type": (
+        "(uint8[n] x) => (uint8[n] y) <uint8[1] c = {3}> { y = Max(x, c) }",
+        [3, 255],
+    ),
+    "truth": (alone("Equal(x, x)"), [0, 1]),
+    "what may wrap": ("(uint8[n] x) => (uint8[n] y) { y = Add(x, x) }", "they are not known"),
+    "a result of another place": (
+        "(float[4] x) => (int64[k] y) <int64[1] k = {2}> { v, y = TopK(x, k) }",
+        [0, 2**63 - 1],
+    ),
+    "an operator without a rule": (alone("Neg(x)", "float[n] x"), "float is no type of integers"),
+    "another operator": (
+        of("NonMaxSuppression(x, x)"),
+        "the bounds of a NonMaxSuppression have no rule",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_are_those_of_the_rule(name: str) -> None:
+    text, expected = BOUNDS[name]
+    assert followed(text, "bounds") == expected
+
+
 def chosen(result: str, node: str) -> str:
     return (
         "(bool c, double[n] x) => (double[n] y) { y = If(c) <"

@@ -8,8 +8,8 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge.bounds.propagation import integer_bounds
-from sonnx_ort.profile.operand import Bounds
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.knowledge.certain_shapes import integer_bounds
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 

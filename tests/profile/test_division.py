@@ -6,9 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS
 

@@ -5,7 +5,8 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.powers import EXACT_IN_DOUBLE, ExactPower
 from sonnx_ort.profile.rule import Judgement, Status
 

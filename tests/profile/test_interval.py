@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
 from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
 

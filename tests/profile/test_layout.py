@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.operand import Bounds, Operand, Shape
+from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import AttributeValue, Judgement, Status, Violation
 

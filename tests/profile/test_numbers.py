@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
 

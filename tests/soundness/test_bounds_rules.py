@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from sonnx_ort.knowledge.bounds.propagation import BOUNDS_RULES
+from sonnx_ort.kernel.bounds import BOUNDS_RULES
 from support.soundness.bounds_runs import ATTEMPTS, OPERATORS
 from support.soundness.isolated import run_often_enough
 

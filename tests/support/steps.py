@@ -38,7 +38,7 @@ def _take_all_steps(graph: onnx.GraphProto, known: Model) -> None:
 
 def _try(values: Sequence[str], known: Model) -> None:
     for value in values:
-        for kind in ("type", "shape", "elements"):
+        for kind in ("type", "shape", "elements", "bounds"):
             with contextlib.suppress(Rejected):
                 known.follow(value, kind)
 
@@ -48,7 +48,7 @@ def followed(model: str | onnx.ModelProto, kind: str, value: str = "y") -> Found
 
     Args:
         model: The model, or its text.
-        kind: "type", "shape" or "elements".
+        kind: "type", "shape", "elements" or "bounds".
         value: The name of the value.
     """
     try:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..elementwise import BROADCASTING
-from ..sizes import Size, along_axes, from_the_front, reach, require
-from .node import INTEGERS, Node
+from ..node import INTEGERS
+from ..sizes import Rejected, Size, along_axes, from_the_front, reach, require
+from .node import Node
 from .stated import FAMILIES, Demand
 
 Limits = Callable[[Node], Mapping[int, int]]
@@ -32,17 +33,45 @@ def _rank(rank: int, *places: int) -> Demand:
     return demand
 
 
-def _elements(place: int, admits: Callable[[Any, str], Any], *harmless: str) -> Demand:
-    """The elements of a constant are admitted; of harmless types all are."""
+def _elements(
+    place: int, admits: Callable[[Any, str], Any], *harmless: str, missing: Sequence[int] = ()
+) -> Demand:
+    """The elements of a constant, or all integers within bounds, are admitted.
+
+    Args:
+        place: The place of the operand; all operands, if it is negative.
+        admits: Whether a number of a type is admitted.
+        harmless: The types of which all are.
+        missing: The integers that are not, if those that are admitted have gaps.
+    """
 
     def demand(node: Node) -> None:
         for name in node.names() if place < 0 else node.names([place]):
-            if node.model.known("type", name) not in harmless:
-                array = node.model.array(name)
-                bad = [v for v in array.ravel().tolist() if not admits(v, str(array.dtype))]
-                require(not bad, f"an element of '{name}' is {bad[:1]}")
+            element_type = node.model.known("type", name)
+            if element_type in harmless:
+                continue
+            if node.model.knows("bounds", name) and not node.model.is_constant(name):
+                bounds = node.model.known("bounds", name)
+                ends = (bounds.lower, bounds.upper)
+                within = all(admits(end, element_type) for end in ends)
+                if within and not any(number in bounds for number in missing):
+                    continue
+            array = node.model.array(name)
+            bad = [v for v in array.ravel().tolist() if not admits(v, str(array.dtype))]
+            require(not bad, f"an element of '{name}' is {bad[:1]}")
 
     return demand
+
+
+def _representable(node: Node) -> None:
+    """The smallest number is not divided by -1."""
+    try:
+        _elements(1, lambda v, _: v != -1, *_UNSIGNED, missing=(-1,))(node)
+    except Rejected as reason:
+        try:
+            _elements(0, lambda v, kind: not _is_smallest(v, kind))(node)
+        except Rejected:
+            raise reason from None
 
 
 def _is_smallest(value: int, dtype: str) -> bool:
@@ -262,8 +291,8 @@ COMPUTED: Mapping[str, Demand] = {
     **dict.fromkeys(("Conv.R3", "ConvInteger.R3"), _groups),
     **dict.fromkeys(("Conv.channels", "ConvInteger.channels"), _channels),
     **dict.fromkeys(("Div.R1", "Div.R4", "Sub.R1"), _one_shape),
-    **dict.fromkeys(("Div.int.C1", "Mod.int.C1", "Div.R5"), _elements(1, _no_zero)),
-    **dict.fromkeys(("Div.int.C2", "Mod.int.C2"), _elements(1, lambda v, _: v != -1, *_UNSIGNED)),
+    **dict.fromkeys(("Div.int.C1", "Mod.int.C1", "Div.R5"), _elements(1, _no_zero, missing=(0,))),
+    **dict.fromkeys(("Div.int.C2", "Mod.int.C2"), _representable),
     **dict.fromkeys(
         ("Max.int.C1", "Min.int.C1"),
         _elements(-1, lambda v, _: -_INT32 <= v < _INT32, *sorted(INTEGERS - {"int64"})),

@@ -4,7 +4,8 @@ A certificate is JSON:
 
     format       "sonnx_ort.certificate/2"
     model        the SHA-256 of the file of the model
-    steps        [value, "type", "shape" or "elements", what it is], each from those before
+    steps        [value, "type", "shape", "elements" or "bounds", what it is], each from those
+                 before; bounds are the smallest and the largest integer
     obligations  [output of a node, id of a rule] that hold in every run
 
 and if there is an enforced model:
@@ -96,6 +97,8 @@ def _is_step(value: object) -> bool:
             return True
         case [str(), "shape" | "elements", [*claims]]:
             return all(map(_is_size, claims))
+        case [str(), "bounds", [int(), int()]]:
+            return True
     return False
 
 

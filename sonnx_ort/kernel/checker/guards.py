@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from ..node import INTEGERS
 from ..sizes import require
 from .computed import LIMITS, RANKS, Limits
 from .enforced import Enforced
 from .facts import Facts, Tree
-from .node import INTEGERS, Node
+from .node import Node
 from .stated import FAMILIES
 
 

@@ -1,16 +1,18 @@
 """What follows from a model: steps that establish the types, shapes and elements of values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto
 
+from ..bounds import bounds_of, bounds_of_elements
 from ..catalog import rule_of
 from ..elements import elements_of
 from ..node import MAX_ELEMENTS
 from ..sizes import (
+    Bounds,
     PartialSizes,
     Rejected,
     Size,
@@ -37,7 +39,9 @@ class Model:
         self.proto, self.names = with_unique_names(strict(model))
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
         self.version, self._open = versions[""], 0
-        self._known: dict[str, dict[str, Any]] = {"type": {}, "shape": {}, "elements": {}}
+        self._known: dict[str, dict[str, Any]] = {
+            kind: {} for kind in ("type", "shape", "elements", "bounds")
+        }
         self._constants: dict[str, TensorProto] = {}
         self._producers: dict[str, NodeProto] = {}
         self._states: dict[str, tuple[NodeProto, int]] = {}
@@ -85,7 +89,12 @@ class Model:
     def follow(self, value: str, kind: str) -> Any:
         """What is established of a value by one more step."""
         try:
-            rules = {"type": self._type, "shape": self._shape, "elements": self._elements}
+            rules: dict[str, Callable[[str], Any]] = {
+                "type": self._type,
+                "shape": self._shape,
+                "elements": self._elements,
+                "bounds": self._bounds,
+            }
             require(kind in rules, "there are no such steps")
             found = rules[kind](value)
         except Rejected as reason:
@@ -93,6 +102,8 @@ class Model:
         except Exception as error:
             raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
         self._known[kind][value] = found
+        if isinstance(found, Bounds):
+            return [found.lower, found.upper]
         if isinstance(found, str):
             return found
         return [size if isinstance(size, int) else str(size) for size in found]
@@ -211,6 +222,19 @@ class Model:
         certain = tuple(each for each in elements if each is not None)
         require(len(certain) == len(elements), "an element is not known")
         return certain
+
+    def _bounds(self, value: str) -> Bounds:
+        """The interval of integers, or of bools as bytes."""
+        if value in self._constants:
+            found = bounds_of_elements(self.array(value))
+        else:
+            node, place = self._node(value)
+            require(not node.proto.domain, "there is no rule for its bounds")
+            answers = bounds_of(node)
+            found = answers[place] if place < len(answers) else None
+        if found is None:
+            raise Rejected("they are not known")
+        return found
 
     def array(self, value: str) -> Any:
         """The elements of a constant that lies in the file."""

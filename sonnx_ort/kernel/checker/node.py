@@ -8,10 +8,8 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
 from .. import node as kernel
 from ..catalog import operator_version
-from ..sizes import Sizes, is_within, require
-
-FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
-INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+from ..sizes import Bounds, Sizes, is_within, require
+from .tensors import elements_of as stored_elements
 
 
 class Known(Protocol):
@@ -109,6 +107,23 @@ class Node(kernel.Node):
     def type(self, index: int = 0) -> str:
         """The type of an operand."""
         return str(self.model.known("type", self.name(index)))
+
+    def result_type(self, index: int) -> str:
+        """The type of a result."""
+        return str(self.model.known("type", self.proto.output[index]))
+
+    def known_bounds(self, index: int) -> Bounds | None:
+        """The interval of an operand's integers; None if no step gives it."""
+        name = self.name(index)
+        if not self.model.knows("bounds", name):
+            return None
+        bounds: Bounds = self.model.known("bounds", name)
+        return bounds
+
+    def tensor(self, name: str) -> Any:
+        """The elements of an attribute that is a tensor; None if it is none or left out."""
+        value = self.attribute(name)
+        return stored_elements(value) if isinstance(value, TensorProto) else None
 
     def known_shape(self, index: int) -> Sizes | None:
         """The shape of an operand; None if no step gives it."""

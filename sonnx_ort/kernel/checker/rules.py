@@ -6,9 +6,10 @@ it refuses the model, or fails in the run.
 
 from collections.abc import Mapping
 
+from ..node import FLOATS, INTEGERS
 from ..sizes import require
 from .computed import COMPUTED
-from .node import FLOATS, INTEGERS, Node
+from .node import Node
 from .stated import STATED, Demand
 
 _FAMILIES = {"float": FLOATS, "int": INTEGERS, "bool": frozenset({"bool"})}

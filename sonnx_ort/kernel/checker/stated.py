@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..node import FLOATS, INTEGERS
 from ..sizes import require
-from .node import FLOATS, INTEGERS, Node
+from .node import Node
 
 Demand = Callable[[Node], None]
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Bounds, Operand, first_index
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.profile.operand import Operand, first_index
 from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
     HintByExample,

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Bounds, Operand, first_index
+from sonnx_ort.profile.operand import Operand, first_index
 from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
     HintByExample,

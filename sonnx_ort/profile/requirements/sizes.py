@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Bounds, Dimension, Operand, format_shape
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.profile.operand import Dimension, Operand, format_shape
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import (
     AttributeValue,

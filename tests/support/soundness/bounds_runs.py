@@ -14,10 +14,11 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.knowledge.bounds.propagation import BOUNDS_RULES, integer_bounds
+from sonnx_ort.kernel.bounds import BOUNDS_RULES
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.knowledge.certain_shapes import integer_bounds
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
-from sonnx_ort.profile.operand import Bounds
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.nodes import VERSIONS, NodeCase, random_case

@@ -7,9 +7,9 @@ from math import trunc
 import onnx_ir as ir
 import pytest
 
-from sonnx_ort.knowledge.bounds.propagation import BOUNDS_RULES, bounds_rule_for
-from sonnx_ort.knowledge.bounds.rule import BoundedInputs, Unbounded
-from sonnx_ort.profile.operand import Bounds
+from sonnx_ort.kernel.bounds import BOUNDS_RULES, bounds_rule
+from sonnx_ort.kernel.sizes import Bounds, Rejected
+from sonnx_ort.knowledge.graph_node import GraphNode
 
 BIT = Bounds(0, 1)
 COUNTS = Bounds(0, 2**63 - 1)
@@ -33,7 +33,9 @@ def answers(
     known = {value: operand for value, operand in pairs if isinstance(operand, Bounds)}
     names = {value: operand for value, operand in pairs if isinstance(operand, str)}
     types = {value: None if name == UNKNOWN else name for value, name in names.items()}
-    return BOUNDS_RULES[operator](BoundedInputs(node, known, lambda value: types.get(value, dtype)))
+    return BOUNDS_RULES[operator](
+        GraphNode(node, 17, element_type=lambda value: types.get(value, dtype), bounds=known)
+    )
 
 
 def intervals(lower: int, upper: int) -> list[Bounds]:
@@ -57,7 +59,7 @@ def computed(operation: Callable[..., int], operands: Sequence[Bounds]) -> Bound
 def found(operator: str, operands: Sequence[Bounds]) -> Bounds | None:
     try:
         (result,) = answers(operator, *operands)
-    except Unbounded:
+    except Rejected:
         return None
     return result
 
@@ -230,7 +232,7 @@ def test_range_goes_from_its_start_and_not_as_far_as_its_limit(
 def test_range_whose_length_may_not_be_counted_has_no_interval(
     operands: Sequence[Bounds], dtype: str
 ) -> None:
-    with pytest.raises(Unbounded):
+    with pytest.raises(Rejected):
         answers("Range", *operands, dtype=dtype)
 
 
@@ -288,7 +290,7 @@ def test_rule_says_nothing_of_what_it_does_not_know(
     dtype: str,
     attributes: dict[str, object],
 ) -> None:
-    with pytest.raises(Unbounded):
+    with pytest.raises(Rejected):
         answers(operator, *operands, dtype=dtype, **attributes)
 
 
@@ -297,17 +299,17 @@ def test_magnitude_of_unsigned_numbers_is_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "domain", "attributes", "version"),
+    ("operator", "attributes", "version", "reason"),
     [
-        ("Compress", "my", {}, 17),
-        ("Identity", "my", {}, 17),
-        ("Compress", "", {}, 8),
-        ("Identity", "", {"other": 1}, 17),
-        ("Det", "", {}, 17),
+        ("Compress", {}, 8, "version 0 is not verified"),
+        ("Identity", {"other": 1}, 17, "other is not verified"),
+        ("Det", {}, 17, "the bounds of a Det have no rule"),
     ],
     ids=str,
 )
 def test_only_verified_nodes_have_a_rule(
-    operator: str, domain: str, attributes: dict[str, int], version: int
+    operator: str, attributes: dict[str, int], version: int, reason: str
 ) -> None:
-    assert bounds_rule_for(ir.node(operator, [], attributes, domain=domain), version) is None
+    with pytest.raises(Rejected) as caught:
+        bounds_rule(GraphNode(ir.node(operator, [], attributes), version))
+    assert str(caught.value) == reason

@@ -1,1 +1,0 @@
-"""Bounds (intervals) of the integer values of a model."""
