@@ -27,75 +27,45 @@ def _common(node: Node) -> Shapes:
 
 
 _LIKE_FIRST = {
-    "Abs": (6, 13),
-    "Acos": (7, 22),
-    "Acosh": (9, 22),
-    "Asin": (7, 22),
-    "Asinh": (9, 22),
-    "Atan": (7, 22),
-    "Atanh": (9, 22),
-    "BitwiseNot": (18, 18),
-    "Ceil": (6, 13),
-    "Cos": (7, 22),
-    "Cosh": (9, 22),
-    "Erf": (9, 13),
-    "Exp": (6, 13),
-    "Floor": (6, 13),
-    "HardSwish": (14, 22),
-    "IsNaN": (9, 20),
-    "Log": (6, 13),
-    "Mish": (18, 22),
-    "Neg": (6, 13),
-    "Not": (1, 1),
-    "Reciprocal": (6, 13),
-    "Relu": (6, 14),
-    "Round": (11, 22),
-    "Sigmoid": (6, 13),
-    "Sign": (9, 13),
-    "Sin": (7, 22),
-    "Sinh": (9, 22),
-    "Softplus": (1, 22),
-    "Softsign": (1, 22),
-    "Sqrt": (6, 13),
-    "Tan": (7, 22),
-    "Tanh": (6, 13),
+    (1, 1): "Not",
+    (1, 22): "Softplus Softsign",
+    (6, 13): "Abs Ceil Exp Floor Log Neg Reciprocal Sigmoid Sqrt Tanh",
+    (6, 14): "Relu",
+    (7, 22): "Acos Asin Atan Cos Sin Tan",
+    (9, 13): "Erf Sign",
+    (9, 20): "IsNaN",
+    (9, 22): "Acosh Asinh Atanh Cosh Sinh",
+    (11, 22): "Round",
+    (14, 22): "HardSwish",
+    (18, 18): "BitwiseNot",
+    (18, 22): "Mish",
 }
-"""Operators without attributes, and the verified versions of each."""
+"""Operators without attributes, by their verified versions."""
 
 _BROADCASTING = {
-    "Add": (7, 14),
-    "And": (7, 7),
-    "BitwiseAnd": (18, 18),
-    "BitwiseOr": (18, 18),
-    "BitwiseXor": (18, 18),
-    "Div": (7, 14),
-    "Equal": (7, 19),
-    "Greater": (7, 13),
-    "GreaterOrEqual": (12, 16),
-    "Less": (7, 13),
-    "LessOrEqual": (12, 16),
-    "Max": (8, 13),
-    "Mean": (8, 13),
-    "Min": (8, 13),
-    "Mul": (7, 14),
-    "Or": (7, 7),
-    # ONNX Runtime broadcasts both inputs, although the document says one.
-    "PRelu": (7, 16),
-    "Pow": (7, 15),
-    "Sub": (7, 14),
-    "Sum": (8, 13),
-    "Where": (9, 16),
-    "Xor": (7, 7),
+    (7, 7): "And Or Xor",
+    (7, 13): "Greater Less",
+    (7, 14): "Add Div Mul Sub",
+    (7, 15): "Pow",
+    (7, 16): "PRelu",
+    (7, 19): "Equal",
+    (8, 13): "Max Mean Min Sum",
+    (9, 16): "Where",
+    (12, 16): "GreaterOrEqual LessOrEqual",
+    (18, 18): "BitwiseAnd BitwiseOr BitwiseXor",
 }
-"""Operators that broadcast all inputs and have no attributes."""
+"""Operators that broadcast all operands and have no attributes.
+
+ONNX Runtime broadcasts both operands of a PRelu, although its document says one.
+"""
 
 _ALPHA: Mapping[str, Container[object]] = {"alpha": ANY}
 _AXIS: Mapping[str, Container[object]] = {"axis": ANY}
 _SCALES: Mapping[str, Container[object]] = {"axis": ANY, "block_size": (0,), "saturate": FLAG}
 
 ELEMENTWISE = {
-    **{name: ShapeRule(since, like_first) for name, since in _LIKE_FIRST.items()},
-    **{name: ShapeRule(since, _common) for name, since in _BROADCASTING.items()},
+    **{n: ShapeRule(since, like_first) for since, ns in _LIKE_FIRST.items() for n in ns.split()},
+    **{n: ShapeRule(since, _common) for since, ns in _BROADCASTING.items() for n in ns.split()},
     "BatchNormalization": ShapeRule(
         (7, 15),
         like_first,
