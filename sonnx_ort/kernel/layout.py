@@ -59,10 +59,11 @@ def _squeezed(node: Node) -> Shapes:
 def _unsqueezed(node: Node) -> Shapes:
     shape = node.shape(0)
     axes = axes_of(node)
-    require(axes is not None, "its axes are not given")
-    rank = len(shape) + len(axes or ())
-    added = {from_the_front(axis, rank) for axis in axes or ()}
-    require(len(shape) + len(added) == rank, "an axis is named twice")
+    if axes is None:
+        raise Rejected("its axes are not given")
+    rank = len(shape) + len(axes)
+    added = {from_the_front(axis, rank) for axis in axes}
+    require(len(added) == len(axes), "an axis is named twice")
     kept = iter(shape)
     return (tuple(1 if axis in added else next(kept) for axis in range(rank)),)
 

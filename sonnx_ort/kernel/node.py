@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .sizes import Bounds, PartialSizes, Sizes, from_the_front, is_within, require
+from .sizes import Bounds, PartialSizes, Rejected, Sizes, from_the_front, is_within, require
 
 FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -103,8 +103,9 @@ class Node(ABC):
             Rejected: Its rank is not known.
         """
         shape = self.known_shape(index)
-        require(shape is not None, f"the shape of operand {index} is not known")
-        return shape or ()
+        if shape is None:
+            raise Rejected(f"the shape of operand {index} is not known")
+        return shape
 
     def operand_shapes(self) -> list[Sizes]:
         """The shapes of all operands.
@@ -126,8 +127,7 @@ class Node(ABC):
         match self.known_shape(index):
             case (int() as count,) if count <= MAX_ELEMENTS:
                 return (None,) * count
-        require(condition=False, reason=f"the elements of operand {index} are not known")
-        return ()
+        raise Rejected(f"the elements of operand {index} are not known")
 
     def integers(self, index: int) -> list[int]:
         """The elements of an operand of constant integers, in the range in which rules hold.
@@ -146,9 +146,9 @@ class Node(ABC):
             Rejected: They are not known.
         """
         elements = self.constant(index)
-        known = elements is not None and elements.dtype.kind in "iu"
-        require(known, f"operand {index} is not constant")
-        return [] if elements is None else [int(element) for element in elements.ravel()]
+        if elements is None or elements.dtype.kind not in "iu":
+            raise Rejected(f"operand {index} is not constant")
+        return [int(element) for element in elements.ravel()]
 
     def axis(self, default: int, rank: int) -> int:
         """The attribute axis, or a default, as an index from the front.

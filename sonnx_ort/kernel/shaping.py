@@ -36,7 +36,8 @@ def _scalar(_: Node) -> Shapes:
 
 def _constant(node: Node) -> Shapes:
     held = node.held_shape()
-    require(held is not None, "its tensor is not known")
+    if held is None:
+        raise Rejected("its tensor is not known")
     return (held,)
 
 
