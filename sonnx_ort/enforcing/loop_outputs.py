@@ -75,7 +75,6 @@ def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
 def hide_further_knowledge(
     model: ir.Model,
     outputs: Sequence[LoopOutput],
-    facts: Facts,
     start: Callable[[str], StandardNodes],
     *,
     sparing: bool = False,
@@ -93,7 +92,7 @@ def hide_further_knowledge(
     for output in outputs:
         output.value.shape = output.known
     values = [output.value for output in outputs]
-    inferred = inferred_beside_declarations(model, values, facts.type)
+    inferred = inferred_beside_declarations(model, values)
     for output in outputs:
         value, nodes = output.value, start(str(output.value.name))
         further = says_more(inferred.get(value), output.known)

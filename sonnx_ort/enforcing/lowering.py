@@ -131,9 +131,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
             backend.enforce(examined)
     check_finite_values(model, backend, plan.finite)
     sparing = plan.proofs is not None
-    for passed in hide_further_knowledge(
-        model, of_loops, examination.facts, backend.nodes, sparing=sparing
-    ):
+    for passed in hide_further_knowledge(model, of_loops, backend.nodes, sparing=sparing):
         backend.record(passed)
     if plan.proofs is not None:
         # Results that were declared on the way.

@@ -241,7 +241,7 @@ def is_negative(sizes: Iterable[Size | None]) -> bool:
     return any(isinstance(size, int) and size < 0 for size in sizes)
 
 
-def kept(sizes: Sequence[Size | None]) -> PartialSizes:
+def kept_sizes(sizes: Sequence[Size | None]) -> PartialSizes:
     """What is kept of a shape: its rank alone, if a number is beyond what the rules hold for."""
     if not is_within(sizes):
         return (None,) * len(sizes)

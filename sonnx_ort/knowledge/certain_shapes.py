@@ -25,12 +25,14 @@ from sonnx_ort.kernel.sizes import (
     both,
     common_shape,
     is_negative,
-    kept,
+    kept_sizes,
 )
 from sonnx_ort.knowledge.declarations import SYMBOL, constant_tensor, type_name
+from sonnx_ort.knowledge.fatal_shapes import AxisCount, refuse_fatal_shapes
 from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
-from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.loops import Iteration, State, iteration_of
+from sonnx_ort.knowledge.misinference import Misinference
+from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import defined_values, every_graph, every_node, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
@@ -47,25 +49,31 @@ class CertainShapes:
     Attributes:
         shapes: The shapes of values.
         elements: The elements of vectors and scalars that hold sizes.
+        misinference: What ONNX Runtime may infer beside them.
     """
 
     shapes: Mapping[ir.Value, Shape]
     elements: Mapping[ir.Value, Shape]
+    misinference: Misinference
 
 
-def certain_shapes(model: ir.Model, inference: Inference) -> CertainShapes:
+def certain_shapes(model: ir.Model, types: ValueTypes) -> CertainShapes:
     """Compute the certain shapes of a canonical model's values, if their rank is known.
 
     They follow from the declarations of graph inputs, from initializers and from operators with
     verified shapes, never from other declarations or from inference. An open size is a symbol: the
-    name of the input's dimension, or a generated one such as `?7`. `inference` gives the types of
-    values, and which shapes ONNX Runtime infers wrongly.
+    name of the input's dimension, or a generated one such as `?7`. `types` gives the types of
+    values.
+
+    Raises:
+        InvalidModel: A session of such a model ends the process, or takes all memory.
     """
-    propagation = _Propagation(model, inference)
+    propagation = Propagation(model, types)
     propagation.follow(model.graph)
+    refuse_fatal_shapes(model, propagation.shapes, propagation.contents)
     shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
     elements = {value: dimensions(sizes) for value, sizes in propagation.contents.items()}
-    return CertainShapes(shapes, elements)
+    return CertainShapes(shapes, elements, propagation.misinference)
 
 
 def dimensions(sizes: PartialSizes) -> Shape:
@@ -80,18 +88,23 @@ _FINITE = FINITE_ELEMENTS[0].name
 """The custom operator whose result is the shape of its operand."""
 
 
+_MOST_ELEMENTS = 1024
+"""A vector of more elements is no shape; each of a chain of Concats doubles them."""
+
 _MOST_VISITS = 64
 """How often a node is visited on average; once for each time that a loop around it is repeated."""
 
 
-class _Propagation:
+class Propagation:
     """The shapes and contents known so far."""
 
-    def __init__(self, model: ir.Model, inference: Inference) -> None:
+    def __init__(self, model: ir.Model, types: ValueTypes) -> None:
         self.shapes: dict[ir.Value, Sizes] = {}
         self.contents: dict[ir.Value, PartialSizes] = {}
         self._version = model.opset_imports[STANDARD_DOMAIN]
-        self._inference = inference
+        self._types = types
+        self._axes = AxisCount()
+        self.misinference = Misinference(model, self.shapes, self.contents)
         self._open_sizes = 0
         self._visits = _MOST_VISITS * sum(1 for _ in every_node(model.graph))
         self._shared = _shared_names(model.graph)
@@ -111,11 +124,17 @@ class _Propagation:
             else:
                 for body in subgraphs_of(node):
                     self.follow(body)
-            outputs = zip(node.outputs, self._results(node), strict=False)
-            for output, sizes in outputs:
-                if sizes is not None:
-                    self._record(output, sizes)
+            first = self._open_sizes + 1
+            self._take_results(node)
+            generated = [f"?{number}" for number in range(first, self._open_sizes + 1)]
+            self.misinference.follow(node, generated)
+            self._axes.add(node, self.shapes)
             self._propagate_contents(node)
+
+    def _take_results(self, node: ir.Node) -> None:
+        for output, sizes in zip(node.outputs, self._results(node), strict=False):
+            if sizes is not None:
+                self._record(output, sizes)
 
     def _take_initializer(self, value: ir.Value) -> None:
         if value.is_graph_input() or value.const_value is None:
@@ -215,7 +234,7 @@ class _Propagation:
         known = [shape for shape in shapes if shape is not None]
         if len(known) < len(shapes):
             return ()
-        common = self._named(kept(common_shape(known)))
+        common = self._named(kept_sizes(common_shape(known)))
         return [common] * len(node.outputs)
 
     def _enforced(self, node: ir.Node) -> Sequence[PartialSizes | None]:
@@ -260,7 +279,7 @@ class _Propagation:
         if shape is None or len(shape) > 1:
             return
         contents = self._contents_of(node, output, shape)
-        if contents is not None:
+        if contents is not None and len(contents) <= _MOST_ELEMENTS:
             self.contents[output] = contents
 
     def _propagate_kernel_contents(self, node: ir.Node) -> None:
@@ -280,7 +299,7 @@ class _Propagation:
     def _contents_of(self, node: ir.Node, output: ir.Value, shape: Sizes) -> PartialSizes | None:
         if node.op_type == "Constant":
             return constant_sizes(output)
-        dtype = self._inference.element_type(output)
+        dtype = self._types.element_type(output)
         if dtype is None or node.domain != STANDARD_DOMAIN or not self._is_reliable(node):
             return None
         try:
@@ -299,8 +318,7 @@ class _Propagation:
         return not any(map(self._may_be_mistaken, filter(None, node.inputs)))
 
     def _may_be_mistaken(self, value: ir.Value) -> bool:
-        sizes = self.shapes.get(value)
-        return self._inference.misinferred(value, None if sizes is None else dimensions(sizes))
+        return self.misinference.may_be_wrong(value, self.shapes.get(value))
 
     def _known_of(self, node: ir.Node) -> GraphNode:
         return GraphNode(node, self._version, self.shapes, self.contents, self._shared)
@@ -308,7 +326,7 @@ class _Propagation:
     def _record(self, value: ir.Value, sizes: Sequence[Size | None]) -> None:
         """Record a shape, if it is one."""
         if not is_negative(sizes):
-            self.shapes[value] = self._named(kept(sizes))
+            self.shapes[value] = self._named(kept_sizes(sizes))
 
     def _named(self, sizes: Sequence[Size | None]) -> Sizes:
         return tuple(self._new_size() if size is None else size for size in sizes)

@@ -18,6 +18,7 @@ from sonnx_ort.knowledge.declarations import (
 from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.minus_zeros import Gaps
 from sonnx_ort.knowledge.provenance import Provenance, has_scalars, shared_symbols
+from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -33,9 +34,11 @@ class Facts:
 
     def __init__(self, model: ir.Model) -> None:
         """Analyze a canonical model, which is not modified."""
-        self._inference = Inference(model)
-        certain = certain_shapes(model, self._inference)
+        self._types = ValueTypes(model)
+        certain = certain_shapes(model, self._types)
         self._shapes, self._sizes = certain.shapes, certain.elements
+        self._misinference = certain.misinference
+        self._inference = Inference(model, self._types)
         self._provenance = Provenance(model)
         # Many nodes depend on the same inputs.
         self._shared_symbols = functools.cache(shared_symbols)
@@ -47,16 +50,16 @@ class Facts:
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
         """The type of a value, without its shape: a tensor, a sequence; None if unknown."""
-        return self._inference.type(value)
+        return self._types.type(value)
 
     def element_type(self, value: ir.Value) -> str | None:
         """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
-        dtype = self._inference.element_type(value)
+        dtype = self._types.element_type(value)
         return None if dtype is None else type_name(dtype)
 
     def may_be_tensor(self, value: ir.Value) -> bool:
         """Whether the value is not known to be a sequence or an optional."""
-        return self._inference.may_be_tensor(value)
+        return self._types.may_be_tensor(value)
 
     def shape(self, value: ir.Value) -> Shape | None:
         """The certain shape, with symbols for open sizes; None if the rank is unknown."""
@@ -112,7 +115,7 @@ class Facts:
 
     def may_be_misinferred(self, value: ir.Value) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
-        return self._inference.misinferred(value, self.shape(value))
+        return self._misinference.may_be_wrong(value, self.shape(value))
 
     def collected(self) -> Declarations:
         """What ONNX Runtime knows of the scan outputs of Loop bodies; see `Inference.collected`."""

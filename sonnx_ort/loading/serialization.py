@@ -42,6 +42,15 @@ def deserialize(proto: onnx.ModelProto) -> ir.Model:
         raise InvalidModel(f"the model cannot be read: {_innermost(error)}") from error
 
 
+def holds_another_type(optional: ir.OptionalType) -> bool:
+    """Whether an optional stands for a type that the graph library does not know.
+
+    Args:
+        optional: The type.
+    """
+    return (optional.denotation or "").startswith(_HELD)
+
+
 def deserialize_type(proto: onnx.TypeProto) -> ir.TypeAndShape:
     """Convert a type to the graph library.
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnx.shape_inference
 import pytest
 from onnx import helper, numpy_helper
 
@@ -189,31 +188,6 @@ def test_operator_of_an_unknown_domain_proves_nothing() -> None:
     )
     assert {o.status for o in report.obligations if o.rule.in_run} == {Status.RUNTIME}
     assert report.not_covered == {"my::Op": 1}
-
-
-def test_inference_that_fails_proves_nothing_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("no")
-
-    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", fail)
-    made = parsed(
-        "(float[n] x, float[3] y) => (float[3] z) <float[3] a> { a = Relu(x) z = Div(a, y) }"
-    )
-    report = sonnx_ort.check(made, operators="default")
-    (found,) = [o for o in report.obligations if o.rule.id.endswith("float.R1")]
-    assert found.status is Status.RUNTIME
-    sonnx_ort.rewrite(made)
-
-
-def test_inference_that_fails_leaves_what_inputs_declare(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("no")
-
-    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", fail)
-    report = sonnx_ort.check(
-        parsed("(float[3] x, float[1] y) => (float[3] z) { z = Div(x, y) }"), operators="default"
-    )
-    assert [o.evidence for o in report.violations] == ["axis 0 has size 3 in A and 1 in B"]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ..sizes import (
     both,
     common_shape,
     is_negative,
-    kept,
+    kept_sizes,
     require,
 )
 from .names import with_unique_names
@@ -160,7 +160,7 @@ class Model:
         if sizes is None:
             raise Rejected("its rank is not known")
         require(not is_negative(sizes), "a size is negative")
-        return tuple(self._opened() if size is None else size for size in kept(sizes))
+        return tuple(self._opened() if size is None else size for size in kept_sizes(sizes))
 
     def _shapes_of(self, node: Node) -> Sequence[PartialSizes | None]:
         if node.proto.domain == OWN_DOMAIN:

@@ -22,7 +22,7 @@ import sonnx_ort
 from sonnx_ort.kernel.checker import Model, Rejected
 from sonnx_ort.kernel.sizes import is_within
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
-from sonnx_ort.knowledge.inference import Inference
+from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.models.example import differing_elements
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
@@ -289,21 +289,16 @@ def model_of(chunk: Sequence[Outcome], is_open: bool) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opset, ir_version=10)
 
 
-class _OfIntegers(Inference):
-    """Stands for inference, which the extremes of these models would keep busy."""
+class _OfIntegers(ValueTypes):
+    """The types of these models, in which all values are sizes."""
 
     def __init__(self) -> None:
-        """Infer nothing."""
+        """Follow no model."""
 
     def element_type(self, value: ir.Value) -> ir.DataType | None:
         """The types of sizes."""
         del value
         return ir.DataType.INT64
-
-    def misinferred(self, value: ir.Value, certain: object) -> bool:
-        """Nothing is inferred."""
-        del value, certain
-        return False
 
 
 Answers = Callable[[int, int], tuple[Said, Shape | None]]

@@ -1,15 +1,11 @@
-"""Shape inference that neither ends the process nor takes all memory."""
+"""What ends the process of a session, or takes all memory, is refused; nothing ends a check."""
 
 import itertools
 import json
 
-import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge import bounded_inference, propagated_elements
-from sonnx_ort.knowledge.bounded_inference import infer
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from support.child import run_python
 from support.graphs import parse
 
@@ -29,6 +25,11 @@ def refusals(cases):
             except sonnx_ort.InvalidModel as error:
                 said.append(str(error))
         print(json.dumps([name, said]), flush=True)
+
+def check(cases):
+    for text in cases:
+        sonnx_ort.check(parse(text))
+    print("ended")
 """
 
 _SLICED = "<int64[1] s = {0}, int64[1] e = {1}, int64[1] k = {2}, int64[2] p = {-3, 0}>"
@@ -202,52 +203,7 @@ def test_batch_dims_that_a_call_decides_is_refused() -> None:
         sonnx_ort.check(made, operators="default")
 
 
-def shapes(model: onnx.ModelProto) -> dict[str, str]:
-    values = (*model.graph.value_info, *model.graph.output)
-    return {value.name: str(value.type) for value in values}
-
-
-@pytest.mark.parametrize(
-    "graph",
-    [
-        "{ a = Conv(x, w) b = Slice(a, s, e, k) c = Conv(b, w) d = Slice(c, s, e, k) y = Relu(d) }",
-        (
-            "{ a = Slice(x, s, e, k) b = Relu(a) c = Slice(b, s, e, k) d = Shape(c)"
-            " f = Slice(d, s, e) y = Expand(x, f) }"
-        ),
-        "{ a = Slice(x, s, e, k) q = Shape(a) r = Reshape(x, q) y = Slice(r, s, e, k) }",
-    ],
-)
-def test_hidden_nodes_are_inferred_as_if_they_had_not_been(graph: str) -> None:
-    made = parse(
-        f"(float[1,1,9] x) => (y) <float[1,1,3] w = {{1, 1, 1}}, int64[1] s = {{0}},"
-        f" int64[1] e = {{7}}, int64[1] k = {{2}}> {graph}"
-    )
-    expected = shapes(onnx.shape_inference.infer_shapes(made, data_prop=True))
-    before = made.SerializeToString()
-    inferred = infer(made)
-    assert inferred.complete
-    assert shapes(inferred.proto) == expected
-    assert list(inferred.proto.graph.node) == list(made.graph.node)
-    assert made.SerializeToString() == before
-
-
-def test_what_long_vectors_leave_open_is_not_taken_for_all_that_is_known() -> None:
-    made = parse("(float[5000000] x) => (y) { y = Mul(x, x) }")
-    inferred = infer(made)
-    assert inferred.complete is False
-    assert shapes(inferred.proto) == shapes(onnx.shape_inference.infer_shapes(made))
-
-
 _PADS = "<int64[2] p = {-3, 0}, int64[1] from = {0}, int64[1] to = {1}>"
-_TWINS = (
-    "(bool c, float[4] x, int64[1] s, int64[1] e) => (float[?] z) {"
-    " y = If(c) <then_branch = t () => (float[?] b) { a = Relu(x) b = Slice(a, s, e) },"
-    " else_branch = f () => (float[?] d) { d = Relu(x) }>"
-    " z = If(c) <then_branch = g () => (float[?] h) { a = Relu(y) h = Relu(a) },"
-    " else_branch = k () => (float[?] l) { l = Relu(x) }> }"
-)
-"""The first branches of both have an `a`; the Slice of one waits for that of the other."""
 
 
 @pytest.mark.parametrize(
@@ -313,23 +269,8 @@ def test_refusal_names_the_node_and_what_is_wrong_with_it(graph: str, message: s
     """The bounds of each Slice are open and no axis lies before the first: it would be survived."""
     made = parse(graph)
     with pytest.raises(sonnx_ort.InvalidModel) as refused:
-        infer(made)
+        sonnx_ort.check(made)
     assert str(refused.value) == message
-
-
-@pytest.mark.parametrize(
-    ("outputs", "label"),
-    [(["", "m", "v"], "(output m)"), (["", "", "v"], "(output v)"), (["", ""], "(output )")],
-    ids=str,
-)
-def test_refusal_names_an_unnamed_node_by_the_first_output_that_it_has(
-    outputs: list[str], label: str
-) -> None:
-    made = parse(f"{_NORMALIZED} {{ y, m, v = LayerNormalization<axis = 2>(x, w) }}")
-    made.graph.node[0].output[:] = outputs
-    with pytest.raises(sonnx_ort.InvalidModel) as refused:
-        infer(made)
-    assert str(refused.value) == _AXIS.format(2).replace("(output y)", label)
 
 
 @pytest.mark.parametrize(
@@ -363,111 +304,105 @@ def test_refusal_names_an_unnamed_node_by_the_first_output_that_it_has(
         ),
     ],
 )
-def test_what_is_harmless_is_inferred_as_if_it_had_not_been_hidden(graph: str) -> None:
-    made = parse(graph)
-    expected = onnx.shape_inference.infer_shapes(made, data_prop=True)
-    before = made.SerializeToString()
-    inferred = infer(made)
-    assert inferred.complete is True
-    assert shapes(inferred.proto) == shapes(expected)
-    assert list(inferred.proto.graph.node) == list(expected.graph.node)
-    assert made.SerializeToString() == before
+def test_what_is_harmless_is_not_refused(graph: str) -> None:
+    assert sonnx_ort.check(parse(graph)).obligations
 
 
-def test_what_nothing_tells_harmless_stays_unknown() -> None:
-    made = parse(_TWINS)
-    inferred = infer(made)
-    assert inferred.complete is False
-    (sliced,) = (v for v in all_values(inferred.proto) if v.name == "b")
-    assert not sliced.type.tensor_type.shape.dim[0].HasField("dim_value")
-    assert {node.domain for node in all_nodes(inferred.proto)} == {""}
+JOINED = " ".join(f"v{n + 1} = Gather(v{n}, v{n})" for n in range(40))
+ADDED = " ".join(f"v{n + 1} = Unsqueeze(v{n}, a)" for n in range(1500))
+DOUBLED = " ".join(f"v{n + 1} = Concat<axis = 0>(v{n}, v{n})" for n in range(40))
+FILLED = "v = ConstantOfShape<value = int64[1] {1}>(n) y = ConstantOfShape(v)"
+FROM = "(int64[1, 1] v0) => (int64[] y)"
 
-
-@pytest.mark.parametrize(
-    ("graph", "steps"),
-    [
-        ("{ y = Relu(x) }", 1),
-        ("{ y = LayerNormalization(x, w) }", 1),
-        ("{ y = Slice(x, from, to) }", 1),
-        ("{ a = Slice(x, from, to) b = Relu(a) c = Slice(b, from, to) y = Slice(c, from, to) }", 1),
-        ("{ a = Slice(x, from, to) b = Add(a, w) y = Slice(b, from, to) }", 1),
-        ("{ a = Slice(v, from, to) b = MaxPool<kernel_shape = [1]>(a) y = Slice(b, s, s) }", 1),
-        ("{ a = Slice(v, from, to) b = Conv(a, k) y = Slice(b, from, to) }", 2),
-        ("{ a = Conv<pads = [2, 0]>(v, k) y = Slice(a, from, to) }", 2),
-        ("{ a = Pad(x, p) y = Slice(a, from, to) }", 2),
-        ("{ a = Slice(x, from, to) b = Pad(a, p) y = Slice(b, s, s) }", 2),
-        ("{ a = Slice(x, from, to) y, m, q = LayerNormalization(a, w) }", 2),
-    ],
+TOO_MANY = (
+    "{}: up to its result, the results of the model's nodes can have more than 524288 axes in "
+    "all, which shape inference and sessions list one by one; compute with fewer axes\n"
 )
-def test_slices_behind_each_other_take_no_further_steps(
-    monkeypatch: pytest.MonkeyPatch, graph: str, steps: int
-) -> None:
-    made = parse(
-        "(float[4] x, float[n] w, float[1,1,9] v, float[1,1,3] k, int64[1] s) => (y)"
-        f" <int64[1] from = {{0}}, int64[1] to = {{1}}, int64[2] p = {{1, 1}}> {graph}"
+TOO_LONG = (
+    "{} '(output y)': its operand '{}' has {} elements, one for each axis, at which shape "
+    "inference and ONNX Runtime can end the process; correct the node, or the nodes that compute "
+    "its operand\n"
+)
+REFUSED = {
+    "joined": (
+        f"{FROM} {{ {JOINED} y = Identity(v40) }}",
+        TOO_MANY.format("Gather '(output v18)'"),
+    ),
+    "added": (
+        f"{FROM} <int64[2] a = {{0, 1}}> {{ {ADDED} y = Identity(v1500) }}",
+        TOO_MANY.format("Unsqueeze '(output v723)'"),
+    ),
+    "declared": (
+        "(int64[1099511627776] v) => (float[] y) { y = ConstantOfShape(v) }",
+        TOO_LONG.format("ConstantOfShape", "v", 1 << 40),
+    ),
+    "declared for a Reshape": (
+        "(float[2] x, int64[1099511627776] v) => (float[] y) { y = Reshape(x, v) }",
+        TOO_LONG.format("Reshape", "v", 1 << 40),
+    ),
+    "doubled": (
+        f"(float[2] x) => (float[] y) {{ v0 = Shape(x) {DOUBLED} y = ConstantOfShape(v40) }}",
+        TOO_LONG.format("ConstantOfShape", "v40", 1 << 40),
+    ),
+    "filled": (
+        f"() => (float[] y) <int64[1] n = {{1000000000}}> {{ {FILLED} }}",
+        TOO_LONG.format("ConstantOfShape", "v", 10**9),
+    ),
+    "filled by a shape": (
+        f"(float[1000000000] x) => (float[] y) {{ n = Shape(x) {FILLED} }}",
+        TOO_LONG.format("ConstantOfShape", "v", 10**9),
+    ),
+}
+
+
+CHECK_ONE = """
+try:
+    sonnx_ort.check(parse(GRAPH))
+    print("checked")
+except sonnx_ort.InvalidModel as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_too_many_axes_are_refused(name: str) -> None:
+    graph, answer = REFUSED[name]
+    child = run_python(CHECK, f"GRAPH = {graph!r}{CHECK_ONE}", timeout=60)
+    assert (child.exit_status, child.stdout) == (0, answer), child
+
+
+_FAR = (1 << 31, 1 << 32, -(1 << 32), 1 << 62, -(1 << 63), -2305843009213693949)
+_CUT = (
+    "(int64[5] x) => (float[] y)"
+    " <int64[1] s = {4}, int64[1] e = {-9223372036854775808}, int64[1] a = {0}>"
+)
+
+
+def sliced(source: str, steps: str) -> str:
+    return _CUT + f"{{ {source} t = {steps} r = Slice(v, s, e, a, t) y = ConstantOfShape(r) }}"
+
+
+SOURCES = ("v = Constant<value_ints = [3, 4, 5]>()", "v = Shape(x)", "v = Identity(x)")
+STEPS = (
+    *(f"Constant<value_ints = [{step}]>()" for step in (*_FAR, 0)),
+    *(f"Constant<value = int64[1] {{{step}}}>()" for step in _FAR),
+    "Mul(e, e)",
+    "Neg(e)",
+)
+
+
+def test_check_of_far_steps_ends() -> None:
+    cases = [sliced(*case) for case in itertools.product(SOURCES, STEPS)]
+    child = run_python(CHECK, f"check({cases!r})", timeout=240)
+    assert (child.exit_status, child.stdout) == (0, "ended\n"), child
+
+
+def test_check_of_vectors_that_double_ends() -> None:
+    """Nothing but the elements tells the length of the first vector."""
+    doubled = " ".join(f"c{n + 1} = Concat<axis = 0>(c{n}, c{n})" for n in range(40))
+    text = (
+        "(float[2] x) => (float[] y) <int64[4] k = {1, 1, 1, 1}, int64[1] s = {0}>"
+        f" {{ e = Add(s, s) c0 = Slice(k, s, e) {doubled} y = Reshape(x, c40) }}"
     )
-    calls = []
-    infer_shapes = onnx.shape_inference.infer_shapes
-
-    def counted(proto: onnx.ModelProto, *, data_prop: bool = False) -> onnx.ModelProto:
-        calls.append(data_prop)
-        return infer_shapes(proto, data_prop=data_prop)
-
-    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", counted)
-    infer(made)
-    assert calls == [False, True] * steps
-
-
-@pytest.mark.parametrize("operator", ["Conv", "MaxPool", "AveragePool"])
-def test_slice_behind_a_window_waits_where_a_size_can_be_negative(operator: str) -> None:
-    """Sizes 0 to 4, by kernels, steps and dilations of 1 to 3 and pads of -1 to 2."""
-    negative = 0
-    dilations = (1, 3) if operator == "Conv" else (1,)
-    sizes = (range(1, 4), range(1, 4), dilations, range(3), range(-1, 2))
-    for kernel, stride, dilation, before, after in itertools.product(*sizes):
-        given = f"kernel_shape = [{kernel}], strides = [{stride}], pads = [{before}, {after}]"
-        given += f", dilations = [{dilation}]" if operator == "Conv" else ""
-        made = parse(
-            "(float[1,1,n] x, float[1,1,1] w1, float[1,1,2] w2, float[1,1,3] w3) => (y)"
-            f" {{ y = {operator}<{given}>(x{f', w{kernel}' if operator == 'Conv' else ''}) }}"
-        )
-        waits = not bounded_inference._keeps_sizes_positive(made.graph.node[0], None)
-        for size in range(5):
-            made.graph.input[0].type.tensor_type.shape.dim[2].dim_value = size
-            result = onnx.shape_inference.infer_shapes(made).graph.output[0].type.tensor_type
-            smallest = min((dim.dim_value for dim in result.shape.dim), default=0)
-            assert smallest >= 0 or waits, (given, size)
-            negative += smallest < 0
-    assert negative > 0
-
-
-def all_values(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    return [v for g in all_graphs(model) for v in (*g.value_info, *g.output)]
-
-
-class TestElementsOfVectors:
-    """They are followed where they are few, since each takes memory."""
-
-    @pytest.mark.parametrize(
-        ("graph", "opset", "elements"),
-        [
-            ("(float[5] x) => (y) { y = Mul(x, x) }", 17, 10),
-            ("(float[5] x, float[2] w) => (y) { a = Mul(x, x) y = Unsqueeze(w, k) }", 17, 12),
-            ("(float[5] x, float[1] w) => (y) { a = Mul(x, x) y = Mul(w, w) }", 17, 10),
-            ("(float[5] x, float[n] w) => (y) { a = Mul(x, x) y = Mul(w, w) }", 17, 10),
-            ("(float[5] x, float[3,3] w) => (y) { a = Mul(x, x) y = Mul(w, w) }", 17, 10),
-            ("(float[5] x, float w) => (y) { a = Mul(x, w) y = Mul(x, w) }", 17, 10),
-            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = Identity(w) }", 17, 10),
-            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = com.example.Relu(w) }", 17, 10),
-            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = Unheard(w) }", 17, 10),
-            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = PRelu(w, w) }", 15, 10),
-        ],
-    )
-    def test_are_those_that_operators_of_this_version_look_at(
-        self, monkeypatch: pytest.MonkeyPatch, graph: str, opset: int, elements: int
-    ) -> None:
-        made = parse(graph, opset=opset, domains={"com.example": 1})
-        monkeypatch.setattr(propagated_elements, "_MANY", elements)
-        assert infer(made).complete is True
-        monkeypatch.setattr(propagated_elements, "_MANY", elements - 1)
-        assert infer(made).complete is False
+    child = run_python(CHECK, f"check([{text!r}])", timeout=120)
+    assert (child.exit_status, child.stdout) == (0, "ended\n"), child

@@ -1,0 +1,193 @@
+"""Refuses models of which ONNX Runtime cannot infer the shapes without ending the process.
+
+When a session starts, it ends the process at a Slice of a tensor with a negative size, such as the
+result of a Conv whose kernel is larger than its operand, and at a LayerNormalization with several
+results and an axis before the first one. It lists each axis of each result: a Gather of a value by
+itself doubles them, and a ConstantOfShape has as many as its operand has elements.
+"""
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from fractions import Fraction
+from math import trunc
+
+import onnx_ir as ir
+
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.kernel.catalog import rule_of
+from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Sizes, is_within, reach
+from sonnx_ort.knowledge.graph_node import GraphNode
+from sonnx_ort.loading.traversal import every_node
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+MOST_AXES = 1 << 19
+"""Maximum number of axes of all results; large models have some hundred thousand."""
+
+
+class AxisCount:
+    """Counts the axes of the results of a model's nodes, each result once."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._counted: set[ir.Value] = set()
+        self._total = 0
+
+    def add(self, node: ir.Node, shapes: Mapping[ir.Value, Sizes]) -> None:
+        """Count the axes of a node's results.
+
+        Args:
+            node: The node.
+            shapes: The certain shapes.
+
+        Raises:
+            InvalidModel: There are too many.
+        """
+        for value in node.outputs:
+            if value in shapes and value not in self._counted:
+                self._counted.add(value)
+                self._total += len(shapes[value])
+        if self._total > MOST_AXES:
+            raise InvalidModel(
+                f"{_label(node)}: up to its result, the results of the model's nodes can have more "
+                f"than {MOST_AXES} axes in all, which shape inference and sessions list one by "
+                "one; compute with fewer axes"
+            )
+
+
+def refuse_fatal_shapes(
+    model: ir.Model,
+    shapes: MutableMapping[ir.Value, Sizes],
+    contents: Mapping[ir.Value, PartialSizes],
+) -> None:
+    """Check that no node has an operand of a shape at which a session ends the process.
+
+    Args:
+        model: The model.
+        shapes: The certain shapes; not modified.
+        contents: The certain elements of sizes.
+
+    Raises:
+        InvalidModel: A node has.
+    """
+    version = model.opset_imports[STANDARD_DOMAIN]
+    extreme: dict[ir.Value, Sizes] = {
+        value: tuple(size if isinstance(size, int) else 0 for size in value.shape)
+        for value in model.graph.inputs
+        if value.shape is not None and not is_within(value.shape)
+    }
+    for node in every_node(model.graph):
+        if node.domain != STANDARD_DOMAIN or not node.inputs:
+            continue
+        decisive = node.inputs[-1 if node.op_type in _OF_ELEMENTS else 0]
+        danger = _DANGERS.get(node.op_type)
+        sizes = None if decisive is None else extreme.get(decisive, shapes.get(decisive))
+        if danger is not None and sizes is not None and (reason := danger(node, sizes)):
+            raise InvalidModel(
+                f"{_label(node)}: {reason}, at which shape inference and ONNX Runtime can end the "
+                "process; correct the node, or the nodes that compute its operand"
+            )
+        changing = node.op_type in _SHRINKING or node.op_type in _GROWING
+        if changing or not extreme.keys().isdisjoint(node.inputs):
+            known = GraphNode(node, version, ChainMap(extreme, shapes), contents)
+            extreme.update(_extreme_results(known))
+
+
+def _extreme_results(node: GraphNode) -> Iterator[tuple[ir.Value, Sizes]]:
+    """The results of a node with sizes, as they are inferred, of which nothing is certain."""
+    outputs = node.node.outputs
+    if all(
+        value in node.shapes and all(isinstance(size, int) for size in node.shapes[value])
+        for value in outputs
+    ):
+        return
+    try:
+        results = rule_of(node).shapes(node)
+        if node.op_type in _WINDOWS:
+            results = [_windows(node, results[0])]
+    except (Rejected, ArithmeticError, LookupError, TypeError, ValueError):
+        return  # a malformed node
+    for value, sizes in zip(outputs, results, strict=False):
+        if sizes is not None and any(_is_extreme(size) for size in sizes):
+            yield value, tuple(0 if size is None else size for size in sizes)
+
+
+def _is_extreme(size: object) -> bool:
+    return isinstance(size, int) and (size < 0 or not is_within([size]))
+
+
+def _windows(node: GraphNode, result: PartialSizes | None) -> PartialSizes | None:
+    """The result of a node with windows; negative where one does not fit, as is inferred."""
+    shape = node.shape(0)[_FIRST_WINDOW:]
+    if result is None or node.attribute("ceil_mode") or node.attribute("auto_pad"):
+        return None
+    rank = len(shape)
+    kernel = node.attribute("kernel_shape") or node.shape(1)[_FIRST_WINDOW:]
+    strides, dilations = (node.attribute(n, [1] * rank) for n in ("strides", "dilations"))
+    pads = node.attribute("pads", [0] * 2 * rank)
+    axes = zip(shape, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)
+    return (
+        *result[:_FIRST_WINDOW],
+        *(
+            trunc(Fraction(size + before + behind - reach(extent, dilation), stride)) + 1
+            if isinstance(size, int)
+            else None
+            for size, extent, stride, dilation, before, behind in axes
+        ),
+    )
+
+
+def _negative_size(node: ir.Node, sizes: PartialSizes) -> str:
+    found = next((size for size in sizes if isinstance(size, int) and size < 0), None)
+    return "" if found is None else f"its operand '{_operand(node)}' has a size of {found}"
+
+
+def _axis_outside(node: ir.Node, sizes: PartialSizes) -> str:
+    """With one result ONNX Runtime rejects the axis at startup."""
+    axis, rank = node.attributes.get_int("axis", -1), len(sizes)
+    if len(node.outputs) == 1 or -rank <= axis < rank:
+        return ""
+    return f"its axis is {axis}, and its operand has {rank} axes"
+
+
+def _too_few_axes(node: ir.Node, sizes: PartialSizes) -> str:
+    """ONNX Runtime rejects these at startup, unless enforcement hides the shape from it."""
+    return "" if len(sizes) > 1 else f"its operand '{_operand(node)}' has fewer than two axes"
+
+
+def _too_many_axes(node: ir.Node, sizes: PartialSizes) -> str:
+    count = sizes[0] if len(sizes) == 1 else 0
+    if not isinstance(count, int) or count <= MOST_AXES:
+        return ""
+    return f"its operand '{_operand(node)}' has {count} elements, one for each axis"
+
+
+def _operand(node: ir.Node) -> str:
+    value = node.inputs[-1 if node.op_type in _OF_ELEMENTS else 0]
+    return "" if value is None else str(value.name)
+
+
+_OF_ELEMENTS = frozenset(["ConstantOfShape", "Expand", "Reshape", "Unsqueeze"])
+"""Operators whose result has axes for elements of the last operand."""
+
+_DANGERS: Mapping[str, Callable[[ir.Node, PartialSizes], str]] = {
+    "Slice": _negative_size,
+    "LayerNormalization": _axis_outside,
+    "DFT": _too_few_axes,
+    **dict.fromkeys(_OF_ELEMENTS, _too_many_axes),
+}
+"""Operators that can end the process, with a function that gives why, or an empty text."""
+
+_WINDOWS = frozenset(["AveragePool", "Conv", "LpPool", "MaxPool"])
+_SHRINKING = _WINDOWS | {"ConvTranspose", "Pad"}
+"""Operators for which a negative size can be inferred of operands without one."""
+
+_GROWING = frozenset(["Concat", "ConstantOfShape", "Expand", "Tile"])
+"""Operators for which a size beyond those that rules hold for can be inferred."""
+
+_FIRST_WINDOW = 2
+"""The first axis with windows; the ones before are those of batches and channels."""
+
+
+def _label(node: ir.Node) -> str:
+    first = next((value.name for value in node.outputs if value.name), "")
+    return f"{node.op_type} '{node.name or f'(output {first})'}'"

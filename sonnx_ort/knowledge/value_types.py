@@ -1,0 +1,189 @@
+"""The types of all values of a model, which follow from its inputs, initializers and operators."""
+
+import functools
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.knowledge.declarations import type_name
+from sonnx_ort.knowledge.types import Type, element_of, result_types, sequence_of, tensor_of
+from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
+from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+_FIRST_WITHOUT_BATCH = 9
+"""In earlier versions a Scan has the lengths of its sequences in front of its other inputs."""
+
+_COUNTERS = (tensor_of("int64"), tensor_of("bool"))
+"""What a Loop passes to its body first: the iteration number and the condition."""
+
+
+class ValueTypes:
+    """The types of values, without what the file declares of others than the model's inputs."""
+
+    def __init__(self, model: ir.Model) -> None:
+        """Follow the nodes of a canonical model, which is not modified."""
+        self._versions = model.opset_imports
+        self._types: dict[ir.Value, ir.TypeProtocol] = {}
+        self._texts: dict[ir.Value, Type] = {}
+        for value in model.graph.inputs:
+            if value.type is not None:
+                self._types[value], self._texts[value] = value.type, _text(value.type)
+        self._follow(model.graph)
+
+    def type(self, value: ir.Value) -> ir.TypeProtocol | None:
+        """The type of a value, without its shape; None if it is unknown."""
+        return self._types.get(value)
+
+    def element_type(self, value: ir.Value) -> ir.DataType | None:
+        """The element type of a value; None if it is unknown."""
+        known = self._types.get(value)
+        return None if known is None else known.dtype
+
+    def may_be_tensor(self, value: ir.Value) -> bool:
+        """Whether a value is not known to be a sequence or an optional."""
+        known = self._types.get(value, value.type)
+        return not isinstance(known, ir.SequenceType | ir.OptionalType)
+
+    def _record(self, values: Iterable[ir.Value], texts: Iterable[Type]) -> None:
+        for value, text in zip(values, texts, strict=False):
+            # An omitted output has no name.
+            if text and value.name:
+                self._types[value], self._texts[value] = _parsed(text), text
+
+    def _follow(self, graph: ir.Graph) -> None:
+        for value in graph.initializers.values():
+            if value.const_value is not None and not value.is_graph_input():
+                self._record([value], [tensor_of(type_name(value.const_value.dtype))])
+        for node in graph:
+            given = ["" if v is None else self._texts.get(v) for v in node.inputs]
+            bodies = subgraphs_of(node)
+            found = self._through_bodies(node, given, bodies) if bodies else None
+            if found is None:
+                version = self._versions.get(node.domain, 0)
+                found = result_types(_Node(node, version, given))
+            self._record(node.outputs, found)
+
+    def _through_bodies(
+        self, node: ir.Node, given: Sequence[Type], bodies: Sequence[ir.Graph]
+    ) -> Sequence[Type] | None:
+        """The types of results that follow from subgraphs, which are followed; None if none do."""
+        operator = node.op_type if node.domain == STANDARD_DOMAIN else ""
+        taken: Sequence[Type] = ()
+        match operator:
+            case "Loop":
+                taken = (*_COUNTERS, *given[len(_COUNTERS) :])
+            case "Scan":
+                version = operator_version(operator, self._versions.get(STANDARD_DOMAIN, 0))
+                taken = given[1:] if version < _FIRST_WITHOUT_BATCH else given
+            case "SequenceMap":
+                taken = [element_of(kind) or kind for kind in given]
+        for body in bodies:
+            self._record(body.inputs, taken)
+            self._follow(body)
+        results = [[self._texts.get(value) for value in body.outputs] for body in bodies]
+        match operator, results:
+            case "If", [one, other]:
+                return [_agreed(*each) for each in zip(one, other, strict=False)]
+            case "Loop", [(_, *of_body)]:
+                initial = chain(given[len(_COUNTERS) :], [None] * len(of_body))
+                # A state may begin as an optional and go on as its element.
+                return [own or first for own, first in zip(of_body, initial, strict=False)]
+            case "Scan", [of_body]:
+                return of_body
+            case "SequenceMap", [of_body]:
+                return list(map(sequence_of, of_body))
+        return None
+
+
+def _agreed(one: Type, other: Type) -> Type:
+    """The type of two, of which one may be unknown; a session does not start if they differ."""
+    return (one or other) if not one or not other or one == other else None
+
+
+class _Node:
+    """A node of the graph library, and the types of its inputs."""
+
+    def __init__(self, node: ir.Node, version: int, given: Sequence[Type]) -> None:
+        self.operator = (node.domain, node.op_type, version)
+        self.inputs, self.outputs = given, len(node.outputs)
+        self._node = node
+
+    def named_type(self, attribute: str) -> Type:
+        given = self._node.attributes.get(attribute)
+        if given is None or given.is_ref():
+            return None
+        match given.value:
+            case ir.TypeAndShape(type=named):
+                return None if named is None else _text(named)
+            case str() as name:  # in the first version of Cast
+                return tensor_of(name.lower())
+            case int() as number if number in _DATA_TYPES:
+                return tensor_of(_DATA_TYPES[number])
+        return None
+
+    def attribute_type(self, attribute: str) -> Type:
+        given = self._node.attributes.get(attribute)
+        if given is None or given.is_ref():
+            return None
+        if given.type is ir.AttributeType.TENSOR:
+            return tensor_of(type_name(given.value.dtype))
+        several = given.type in (
+            *(ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS),
+        )
+        return None if several and not given.value else _OF_ATTRIBUTES.get(given.type)
+
+
+_DATA_TYPES = {int(dtype): type_name(dtype) for dtype in ir.DataType if dtype.value}
+_OF_ATTRIBUTES = {
+    ir.AttributeType.INT: tensor_of("int64"),
+    ir.AttributeType.INTS: tensor_of("int64"),
+    ir.AttributeType.FLOAT: tensor_of("float"),
+    ir.AttributeType.FLOATS: tensor_of("float"),
+    ir.AttributeType.STRING: tensor_of("string"),
+    ir.AttributeType.STRINGS: tensor_of("string"),
+}
+
+
+def _text(kind: ir.TypeProtocol) -> Type:
+    """A type as ONNX writes it; None for one that the graph library does not know."""
+    match kind:
+        case ir.TensorType():
+            return tensor_of(type_name(kind.dtype))
+        case ir.SparseTensorType():
+            return f"sparse_tensor({type_name(kind.dtype)})"
+        case ir.SequenceType():
+            return sequence_of(_text(kind.elem_type))
+        case ir.OptionalType() if not holds_another_type(kind):
+            inner = _text(kind.elem_type)
+            return inner and f"optional({inner})"
+    return None
+
+
+@functools.cache
+def _parsed(text: str) -> ir.TypeProtocol:
+    kind = deserialize_type(_proto(text)).type
+    if kind is None:
+        raise ValueError(f"{text} is no type")
+    return kind
+
+
+def _proto(text: str) -> onnx.TypeProto:
+    container, _, inner = text[:-1].partition("(")
+    proto = onnx.TypeProto()
+    match container:
+        case "tensor" | "sparse_tensor":
+            declared = getattr(proto, f"{container}_type")
+            declared.elem_type = onnx.TensorProto.DataType.Value(inner.upper())
+        case "seq":
+            proto.sequence_type.elem_type.CopyFrom(_proto(inner))
+        case "optional":
+            proto.optional_type.elem_type.CopyFrom(_proto(inner))
+        case "map":
+            keys, _, values = inner.partition(",")
+            proto.map_type.key_type = onnx.TensorProto.DataType.Value(keys.upper())
+            proto.map_type.value_type.CopyFrom(_proto(values))
+    return proto
