@@ -1,24 +1,20 @@
-"""The public functions: `check`, `certify`, `rewrite` and `rewrite_file`."""
+"""The public functions: `check`, `certify`, `rewrite` and `rewrite_file`.
+
+Records and certificates are annexes: a function imports one where it is asked for.
+"""
 
 import datetime as dt
 import os
 import warnings
 from pathlib import Path
-from typing import Unpack, overload
+from typing import TYPE_CHECKING, Unpack, overload
 
 import onnx
 import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend, BackendChoice, require_runnable
-from sonnx_ort.certificates.making import Certificate
 from sonnx_ort.errors import BackendUnavailable, SonnxError
-from sonnx_ort.evidence.cyclonedx import cyclonedx
-from sonnx_ort.evidence.making import (
-    check_place_of_record,
-    record_check,
-    record_of_rewriting,
-)
 from sonnx_ort.files import (
     Transfer,
     TransferChoice,
@@ -56,6 +52,9 @@ from sonnx_ort.pipeline import (
     require_serializable,
 )
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
+
+if TYPE_CHECKING:
+    from sonnx_ort.certificates.making import Certificate
 
 
 @checked_arguments
@@ -107,6 +106,8 @@ def check(  # noqa: PLR0913 - one for each choice
         report = preview(examine(load(model, choices, to_examine=True), complete=True))
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):
+        from sonnx_ort.evidence.making import record_check
+
         record_check(Path(model), waived, Path(record))
     return waived
 
@@ -117,7 +118,7 @@ def certify(
     *,
     edition: EditionChoice = "typed",
     operators: OperatorsChoice = DEFAULT,
-) -> Certificate:
+) -> "Certificate":
     """Certify the obligations of a model that are proved.
 
     Args:
@@ -192,7 +193,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     certificate: str | os.PathLike[str] | None = None,
     force: bool = False,
     **options: Unpack[RewriteOptions],
-) -> Certificate | None:
+) -> "Certificate | None":
     """Rewrite a model from file to file.
 
     External data is not loaded. If the target is in the source's folder, both refer to the same
@@ -246,6 +247,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         texts: list[tuple[Path, str]] = []
         made_certificate = None
         if certificate is not None:
+            from sonnx_ort.evidence.making import check_place_of_record
+
             if certified.proofs is None:
                 raise SonnxError("the model is already rewritten; certify the original")
             models = source, target
@@ -256,6 +259,9 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             made_certificate.require_accepted(source.read_bytes(), content)
             texts.append((Path(certificate), made_certificate.to_json()))
         if record is not None:
+            from sonnx_ort.evidence.cyclonedx import cyclonedx
+            from sonnx_ort.evidence.making import check_place_of_record, record_of_rewriting
+
             check_place_of_record(Path(record), model.proto, source, target)
             report = (certified if choices.certified else examined).examination.report
             made = record_of_rewriting(

@@ -10,26 +10,23 @@
 `check` stops behind `examine`, and tries what `conform` would mend. A step takes what the one
 before gives, and nothing else. A model that the native or the compiled backend made is recognized
 while it is loaded, by examining what it was made from; that examination is the model's own.
+
+Conforming and certificates are annexes: a function imports one where it needs it.
 """
 
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import onnx
 import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.certificates.making import Proofs, only_certified
-from sonnx_ort.conforming.declarations import make_graph_explicit, meet_graph_rules
-from sonnx_ort.conforming.fixpoint import ConformedGraph, conform_graph
-from sonnx_ort.conforming.preview import with_mendable
-from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
-from sonnx_ort.enforcing.python.backend import check_for_any_version
 from sonnx_ort.enforcing.python.recognition import (
     recognize_enforced_nodes,
     require_no_compiled_nodes,
@@ -55,6 +52,11 @@ from sonnx_ort.obligations.waiving import (
 )
 from sonnx_ort.options import Choices
 from sonnx_ort.profile.catalog import RULES
+
+if TYPE_CHECKING:
+    from sonnx_ort.certificates.making import Proofs
+    from sonnx_ort.conforming.fixpoint import ConformedGraph
+    from sonnx_ort.conforming.rounds import Made, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ class Examined:
 
     loaded: Loaded
     examination: Examination
-    changes: tuple[Made, ...] = ()
-    proofs: Proofs | None = None
+    changes: "tuple[Made, ...]" = ()
+    proofs: "Proofs | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,8 @@ def examine(
         return Examined(loaded, loaded.native.examination)
     model, choices = loaded.model, loaded.choices
     if choices.make_explicit:
+        from sonnx_ort.conforming.declarations import meet_graph_rules
+
         meet_graph_rules(model.graph_model, choices.demands)
     examination = examine_model(
         model.graph_model,
@@ -226,7 +230,7 @@ def examine(
     return Examined(loaded, replace(examination, report=report))
 
 
-def conform(examined: Examined, selection: Selection) -> ConformedGraph:
+def conform(examined: Examined, selection: "Selection") -> "ConformedGraph":
     """Change a model so that it violates less; the loaded graph is changed in place.
 
     Args:
@@ -236,6 +240,8 @@ def conform(examined: Examined, selection: Selection) -> ConformedGraph:
     Raises:
         SonnxError: It enforces the profile already, so that its nodes are not its author's.
     """
+    from sonnx_ort.conforming.fixpoint import conform_graph
+
     loaded = examined.loaded
     if loaded.rewritten:
         raise SonnxError("the model is already rewritten; conform the original, then rewrite it")
@@ -260,16 +266,20 @@ def conformed_if_asked_for(examined: Examined) -> Examined:
     loaded = examined.loaded
     if not loaded.choices.conform or loaded.rewritten:
         return examined
+    from sonnx_ort.conforming.rounds import Selection
+
     graph = conform(examined, Selection(frozenset(RULES)))
     return Examined(loaded, graph.examination, tuple(graph.made))
 
 
-def proofs_of(examined: Examined) -> Proofs:
+def proofs_of(examined: Examined) -> "Proofs":
     """What is proved of a model, and what of it is certified.
 
     Args:
         examined: The model.
     """
+    from sonnx_ort.certificates.making import Proofs
+
     model = examined.loaded.model
     return Proofs(model.proto, model.graph_model.graph, examined.examination)
 
@@ -286,6 +296,8 @@ def certified_if_asked_for(examined: Examined) -> Examined:
     loaded = examined.loaded
     if not loaded.choices.certified or loaded.rewritten:
         return examined
+    from sonnx_ort.certificates.making import only_certified
+
     proofs = proofs_of(examined)
     certified = only_certified(examined.examination, proofs)
     return replace(examined, examination=certified, proofs=proofs)
@@ -301,8 +313,10 @@ def preview(examined: Examined) -> Report:
         examined: The model.
     """
     loaded, examination = examined.loaded, examined.examination
-    if loaded.rewritten:
+    if loaded.rewritten or examination.report.ok:
         return examination.report
+    from sonnx_ort.conforming.preview import with_mendable
+
     return with_mendable(loaded.model.graph_model, examination, partial(_examine_again, loaded))
 
 
@@ -347,6 +361,8 @@ def apply(planned: Planned) -> Enforced:
     graph_model, changed = model.graph_model, False
     if to_do is not None:
         if choices.make_explicit:
+            from sonnx_ort.conforming.declarations import make_graph_explicit
+
             make_graph_explicit(graph_model, planned.examined.examination.facts)
         with serializable():
             apply_plan(graph_model, to_do)
@@ -381,6 +397,8 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     Args:
         model: The serialized model. One in which there was nothing to enforce is its own reference.
     """
+    from sonnx_ort.enforcing.python.backend import check_for_any_version
+
     loaded = load_canonical(model)
     properties = loaded.graph_model.metadata_props
     enforcement = read_enforcement(properties)

@@ -1,10 +1,14 @@
-"""Data flows one way: each room knows only the rooms below it."""
+"""Data flows one way: each room knows only the rooms below it, and the core needs no annex."""
 
 import ast
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from support.backends import BACKENDS
+from support.child import run_python
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -180,6 +184,23 @@ BELOW: dict[str, set[str]] = {
     },
 }
 
+ANNEXES = {
+    "auditing",
+    "certificates",
+    "cli",
+    "comparing",
+    "conforming",
+    "conformity",
+    "demonstration",
+    "evidence",
+    "installation",
+    "models",
+    "oracle",
+    "reporting",
+    "value_files",
+}
+"""The rooms that are imported at their first use: no enforced model needs them."""
+
 FOLDERS = {
     "custom_ops": REPOSITORY / "custom_ops",
     "models": REPOSITORY / "models",
@@ -194,8 +215,26 @@ def sources(room: str) -> list[Path]:
     return sorted(p for p in place.rglob("*.py") if not any(f in p.parents for f in inner))
 
 
-def imported_rooms(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def every_part(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def run_at_import(part: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported: no body of a function, nothing for type checkers."""
+    match part:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            return
+        case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=inner):
+            pass
+        case _:
+            yield part
+            inner = ast.iter_child_nodes(part)
+    for each in inner:
+        yield from run_at_import(each)
+
+
+def imported_rooms(parts: Iterator[ast.AST]) -> Iterator[str]:
+    for node in parts:
         match node:
             case ast.ImportFrom(module="sonnx_ort", names=names):
                 yield from (alias.name for alias in names)
@@ -209,8 +248,46 @@ def imported_rooms(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("room", BELOW)
 def test_room_imports_only_rooms_below(room: str) -> None:
     for path in sources(room):
-        above = set(imported_rooms(path)) - BELOW[room] - {room}
+        above = set(imported_rooms(every_part(path))) - BELOW[room] - {room}
         assert not above, f"{path.relative_to(REPOSITORY)} imports {', '.join(sorted(above))}"
+
+
+@pytest.mark.parametrize("room", ["__init__", *sorted(set(BELOW) - ANNEXES)])
+def test_core_imports_no_annex_before_it_is_used(room: str) -> None:
+    for path in sources(room):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        annexes = ANNEXES.intersection(imported_rooms(run_at_import(module)))
+        assert not annexes, f"{path.relative_to(REPOSITORY)} imports {', '.join(sorted(annexes))}"
+
+
+RUN = f"""
+import json, sys
+import numpy as np
+import onnx.parser
+import sonnx_ort
+
+model = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["": 17]>'
+    "g (float[n] x, float[m] y) => (float[n] z) {{ z = Div(x, y) }}"
+)
+ones = np.ones(2, np.float32)
+for each in (model, sonnx_ort.rewrite(model, backend=BACKEND)):
+    session = sonnx_ort.InferenceSession(each, backend=BACKEND)
+    (result,) = session.run(None, {{"x": ones, "y": ones}})
+    assert (result == ones).all()
+folder = "{CHECKER.rpartition(".")[0]}"
+names = [each for each in sys.modules if each != folder and not each.startswith("{CHECKER}")]
+print(json.dumps([each.split(".")[1] for each in names if each.startswith("sonnx_ort.")]))
+"""
+
+
+@BACKENDS
+def test_enforced_model_is_made_and_run_without_any_annex(backend: str) -> None:
+    child = run_python(f"BACKEND = {backend!r}", RUN)
+    assert child.exit_status == 0, child
+    rooms = json.loads(child.stdout)
+    assert "enforcing" in rooms
+    assert not ANNEXES.intersection(rooms)
 
 
 def test_every_room_has_its_place() -> None:

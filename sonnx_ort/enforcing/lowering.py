@@ -1,30 +1,27 @@
 """Plans how a model is enforced, and applies the plan with a backend."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.certificates.making import Proofs
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import (
     expand_operands,
     lower_broadcast,
     oldest_opset_with_broadcast,
 )
-from sonnx_ort.enforcing.compiled.backend import CompiledBackend
 from sonnx_ort.enforcing.finite import Places, check_finite_values, places_of
 from sonnx_ort.enforcing.loop_outputs import declare_outputs, hide_further_knowledge
-from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import (
     computed,
     drop_legacy_attributes,
     record_rules_of_kept,
     replacements,
 )
-from sonnx_ort.enforcing.python.backend import PythonBackend
 from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
 from sonnx_ort.enforcing.shape_readers import (
     hide_from_shapes,
@@ -43,11 +40,25 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.finite import FINITE_VALUES
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-_BACKENDS: Mapping[Backend, type[EnforcingBackend]] = {
-    Backend.PYTHON: PythonBackend,
-    Backend.NATIVE: NativeBackend,
-    Backend.COMPILED: CompiledBackend,
-}
+if TYPE_CHECKING:
+    from sonnx_ort.certificates.making import Proofs
+
+
+def _class_of(backend: Backend) -> type[EnforcingBackend]:
+    """What enforces with a backend; the others are not imported."""
+    match backend:
+        case Backend.PYTHON:
+            from sonnx_ort.enforcing.python.backend import PythonBackend
+
+            return PythonBackend
+        case Backend.NATIVE:
+            from sonnx_ort.enforcing.native.backend import NativeBackend
+
+            return NativeBackend
+        case Backend.COMPILED:
+            from sonnx_ort.enforcing.compiled.backend import CompiledBackend
+
+            return CompiledBackend
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +81,7 @@ class Plan:
     opset: int
     finite: Places = ()
     for_shapes: tuple[ir.Value, ...] = ()
-    proofs: Proofs | None = None
+    proofs: "Proofs | None" = None
 
     @property
     def changes(self) -> bool:
@@ -79,10 +90,10 @@ class Plan:
 
 
 def plan_enforcement(
-    model: ir.Model, examination: Examination, choices: Choices, proofs: Proofs | None = None
+    model: ir.Model, examination: Examination, choices: Choices, proofs: "Proofs | None" = None
 ) -> Plan:
     """Plan how to enforce a canonical model that has no violations except waived ones."""
-    backend, nodes = _BACKENDS[choices.backend], examination.nodes
+    backend, nodes = _class_of(choices.backend), examination.nodes
     checked = examination.checked_values
     kept = backend.kept(model, examination)
     all_kept = all(n.target.node in kept and n.broadcast is None for n in nodes)
@@ -104,7 +115,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     """
     if not plan.changes:
         return
-    examination, choices, kind = plan.examination, plan.choices, _BACKENDS[plan.choices.backend]
+    examination, choices, kind = plan.examination, plan.choices, _class_of(plan.choices.backend)
     before, original = model.opset_imports[STANDARD_DOMAIN], set(every_node(model.graph))
     raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
     replaced = choices.demands.operators.intersection(kind.replaced())

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.certificates.making import Proofs, only_certified
 from sonnx_ort.enforcing.lowering import apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.record import restore
 from sonnx_ort.errors import SonnxError
@@ -104,6 +103,8 @@ def recognize_native_model(
         )
         proofs = None
         if enforcement.certified:
+            from sonnx_ort.certificates.making import Proofs, only_certified
+
             proofs = Proofs(serialize(model), model.graph, examination)
             examination = only_certified(examination, proofs)
         if not all(_may_be_waived(o, recorded) for o in examination.report.violations):
