@@ -12,6 +12,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sonnx_ort.deferred_sympy import defer_sympy
 from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
 from sonnx_ort.versions import VERSION
 
@@ -64,6 +65,8 @@ __all__ = [
 ]
 
 __version__ = VERSION
+
+defer_sympy()
 
 _HERE = Path(__file__).resolve().parent
 _OUTER_FILES = ("custom_ops/registration.py", "models/manifest.json")

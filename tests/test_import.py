@@ -28,6 +28,52 @@ def test_nothing_is_imported_before_it_is_needed(code: str, never: list[str]) ->
     assert set(json.loads(child.stdout)).isdisjoint(never), child
 
 
+REWRITE = """
+import sys
+import onnx.parser
+import sonnx_ort
+model = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["": 17]> g (float[n] x) => (float[n] y) { y = Div(x, x) }'
+)
+sonnx_ort.rewrite(model)
+assert not {"sympy", "onnx_ir._symbolic_shapes"} & sys.modules.keys()
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "shown"),
+    [
+        ("print(onnx_ir.SymbolicDim('n') + 1)", "n + 1"),
+        ("import sympy\nprint(onnx_ir.SymbolicDim(sympy.Symbol('x')) + 1)", "x + 1"),
+        ("from sympy.core import Symbol\nprint(onnx_ir.SymbolicDim(Symbol('x')).value)", "x"),
+    ],
+)
+def test_sympy_is_not_imported_and_is_there_at_its_first_use(use: str, shown: str) -> None:
+    child = run_python(REWRITE, "import onnx_ir", use)
+    assert (child.exit_status, child.stdout) == (0, f"{shown}\n"), child
+
+
+MEANWHILE = """
+import sys
+import sonnx_ort
+
+def imports_sympy_meanwhile(event, arguments):
+    if event == "import" and arguments[0] == "onnx_ir._core":
+        import sympy.core
+        print("meanwhile", end=" ")
+
+sys.addaudithook(imports_sympy_meanwhile)
+import onnx_ir
+import sympy
+print(type(sympy).__name__, onnx_ir.SymbolicDim(sympy.Symbol("x")) + 1)
+"""
+
+
+def test_sympy_that_is_imported_together_with_the_graph_library_is_the_only_one() -> None:
+    child = run_python(MEANWHILE)
+    assert (child.exit_status, child.stdout) == (0, "meanwhile module x + 1\n"), child
+
+
 FIRST_USES = f"""
 import importlib, json, sys
 

@@ -16,8 +16,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sonnx_ort.cli.deferred_imports import defer_imports
-
 COMMANDS: Mapping[str, str] = {
     "check": "Report whether a model keeps the profile, and where it violates it. Runs no model.",
     "explain": "Explain a rule, or what binds an operator.",
@@ -144,7 +142,6 @@ def options(
 
 def main() -> None:
     """Run the command; what it does not foresee is no verdict on a model, so the status is 2."""
-    defer_imports()
     try:
         app()
     except Exception as error:  # noqa: BLE001 - no error of ours is a violation
