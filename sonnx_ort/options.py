@@ -1,5 +1,6 @@
 """The choices of a caller, and the enforcement of a model."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypedDict
@@ -105,6 +106,7 @@ _GROUPS = {
 _BY_LOWER_CASE = {name.lower(): name for name in (*_GROUPS, GRAPH, *OPERATORS)}
 
 
+@functools.cache
 def name_operators(operators: frozenset[str]) -> str:
     """A short text that `choose_operators` reads as these operators: a group, if it is one."""
     groups = {name: choose_operators(name) for name in (DEFAULT, ELEMENTWISE, PROFILE)}

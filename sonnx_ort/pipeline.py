@@ -418,10 +418,8 @@ def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
     made = serialize(model)
     if may_be_too_deep(made):
         require_readable(checkable(made))
-    proto = onnx.ModelProto()
-    proto.CopyFrom(made)
-    proto.training_info.extend(original.training_info)
-    return proto
+    made.training_info.extend(original.training_info)
+    return made
 
 
 def require_serializable(proto: onnx.ModelProto) -> bytes:

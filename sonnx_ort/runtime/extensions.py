@@ -42,8 +42,12 @@ _with_kernels: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
 _lock = threading.Lock()
 
 
-def register_library(options: onnxruntime.SessionOptions) -> None:
+def register_library(options: onnxruntime.SessionOptions, *, new: bool) -> None:
     """Register the library with the custom operators, unless the options have it.
+
+    Args:
+        options: The options to change.
+        new: Whether they have no library, which otherwise a session on them has to show.
 
     Raises:
         BackendUnavailable: onnxruntime-extensions is not installed, or cannot be loaded.
@@ -62,7 +66,7 @@ def register_library(options: onnxruntime.SessionOptions) -> None:
     with _lock:
         if options in _registered:
             return
-        error = _error_of_trial(options)
+        error = "" if new else _error_of_trial(options)
         if _TWICE in error:
             raise _registered_twice()
         if _WITHOUT_OURS in error:

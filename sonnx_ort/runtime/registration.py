@@ -115,20 +115,25 @@ def register(
             although it is switched off.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
-    _register_operators(chosen, choose_backend(backend))
+    _register_operators(chosen, choose_backend(backend), new=options is None)
     _switch_off(chosen, UNWANTED_OPTIMIZERS)
     return chosen
 
 
-def prepare(options: onnxruntime.SessionOptions, backend: Backend) -> None:
+def prepare(options: onnxruntime.SessionOptions, backend: Backend, *, new: bool = False) -> None:
     """Set only those session options that a model of one backend needs.
 
     A model of the python backend has no Div or Sub, so optimizers of operators can remain on.
 
+    Args:
+        options: The options to change.
+        backend: The backend.
+        new: Whether nobody has set anything of the options, so that there is nothing to refuse.
+
     Raises:
         SonnxError: As for `register`.
     """
-    _register_operators(options, backend)
+    _register_operators(options, backend, new=new)
     python = backend is Backend.PYTHON
     _switch_off(options, OPTIMIZERS_OF_GUARDS if python else UNWANTED_OPTIMIZERS)
 
@@ -144,17 +149,20 @@ def _switch_off(options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer
     switch_off_optimizers(options, optimizers)
 
 
-def _register_operators(options: onnxruntime.SessionOptions, backend: Backend) -> None:
+def _register_operators(
+    options: onnxruntime.SessionOptions, backend: Backend, *, new: bool
+) -> None:
     """Register only the custom operators.
 
     Raises:
         SonnxError: The options change results, or have the library of the operators already, so
             that they cannot take it.
     """
-    require_same_results(options)
+    if not new:
+        require_same_results(options)
     match backend:
         case Backend.PYTHON:
-            register_library(options)
+            register_library(options, new=new)
         case Backend.COMPILED:
             register_kernels(options)
         case Backend.NATIVE:

@@ -29,7 +29,6 @@ from sonnx_ort.runtime.feeds import (
     wrong_feeds_named,
 )
 from sonnx_ort.runtime.given_initializers import AddedInitializers, replaceable_names
-from sonnx_ort.runtime.optimized_graph import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import (
@@ -134,7 +133,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._has_given_options = sess_options is not None
         prepared = onnxruntime.SessionOptions() if sess_options is None else sess_options
         self._is_quiet = prepared.log_severity_level == _UNSET
-        prepare(prepared, enforced.backend)
+        prepare(prepared, enforced.backend, new=sess_options is None)
         self._weights, self._own_options = place(
             weights, proto, prepared, shared=sess_options is not None
         )
@@ -183,7 +182,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
     def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
         """Start the session, and check the graph that it runs."""
-        require_same_results(self._own_options)
+        if self._has_given_options:
+            require_same_results(self._own_options)
         added = AddedInitializers(self._own_options if self._has_given_options else None)
         added.require_none(self._replaceable)
         if self._reference is None:
@@ -191,6 +191,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 start()
             self._weights.require_unchanged()
             return
+        from sonnx_ort.runtime.optimized_graph import recorded_optimization
+
         with (
             LOG.errors_raised(),
             second_registration_explained(),

@@ -234,7 +234,7 @@ def _content(model: ModelSource) -> bytes:
         match model:
             case str() | os.PathLike():
                 path = Path(model)
-                return path.read_bytes() if path.stat().st_size <= LARGEST else b""
+                return path.read_bytes() if LARGE <= path.stat().st_size <= LARGEST else b""
             case bytes():
                 return model
             case onnx.ModelProto() if any(map(_is_large, model.graph.initializer)):
