@@ -15,7 +15,7 @@ from sonnx_ort.loading.functions import inline_enforceable_functions
 from sonnx_ort.loading.opset import import_standard_operators, resolve_default_domain
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.loading.traversal import all_graphs, graphs_and_nodes
 from sonnx_ort.loading.validity import check_validity, refuse_impostors
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 
@@ -39,16 +39,17 @@ def densify_declarations(
     for function in proto.functions:
         if _sparse_constants(function) or _has_sparse(function.attribute_proto):
             _refuse_sparse(f"the model-local function '{function.name}'")
-    for node in all_nodes(proto):
+    graphs, nodes = graphs_and_nodes(proto)
+    for node in nodes:
         known = {"sparse_value"} if node.op_type == "Constant" else frozenset()
         if _has_sparse(a for a in node.attribute if a.name not in known):
             _refuse_sparse(f"{node.op_type} '{node.name}'")
-    if not any(graph.sparse_initializer or _sparse_constants(graph) for graph in all_graphs(proto)):
+    if not any(graph.sparse_initializer or _sparse_constants(graph) for graph in graphs):
         return proto, {}
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     origins: dict[str, tuple[str, onnx.SparseTensorProto]] = {}
-    for graph in list(all_graphs(copy)):
+    for graph in all_graphs(copy):
         for tensor in graph.sparse_initializer:
             _declare(copy.graph, tensor.values.name, tensor)
             origins[tensor.values.name] = ("sparse initializer", _copied(tensor))

@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.pauses import silenced
-from sonnx_ort.loading.traversal import all_graphs, all_nodes, all_tensors
+from sonnx_ort.loading.traversal import all_tensors, graphs_and_nodes
 
 _HELD = "sonnx_ort.type:"
 """How the denotation of an optional begins that stands for another type."""
@@ -149,10 +149,11 @@ def layered_types(proto: onnx.ModelProto) -> Iterator[onnx.TypeProto]:
 
 
 def _all_types(proto: onnx.ModelProto) -> Iterator[onnx.TypeProto]:
-    for graph in all_graphs(proto):
+    graphs, nodes = graphs_and_nodes(proto)
+    for graph in graphs:
         for value in chain(graph.input, graph.output, graph.value_info):
             yield value.type
-    attributes = [attribute for node in all_nodes(proto) for attribute in node.attribute]
+    attributes = [attribute for node in nodes for attribute in node.attribute]
     for function in proto.functions:
         yield from (value.type for value in function.value_info)
         attributes += function.attribute_proto

@@ -20,8 +20,15 @@ def all_graphs(proto: onnx.ModelProto) -> list[onnx.GraphProto]:
 
 def all_nodes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:
     """Every node of every graph and of every model-local function."""
-    owners = chain(all_graphs(proto), proto.functions)
-    return [node for owner in owners for node in owner.node]
+    return graphs_and_nodes(proto)[1]
+
+
+def graphs_and_nodes(
+    proto: onnx.ModelProto,
+) -> tuple[list[onnx.GraphProto], list[onnx.NodeProto]]:
+    """What `all_graphs` and `all_nodes` give, in one walk."""
+    graphs = all_graphs(proto)
+    return graphs, [node for owner in chain(graphs, proto.functions) for node in owner.node]
 
 
 def nodes_within(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
@@ -31,13 +38,14 @@ def nodes_within(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
 
 def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Every tensor: initializers, those in attributes, and the parts of sparse ones."""
-    for graph in all_graphs(proto):
+    graphs, nodes = graphs_and_nodes(proto)
+    for graph in graphs:
         yield from graph.initializer
         yield from _parts(graph.sparse_initializer)
     of_functions = (
         attribute for function in proto.functions for attribute in function.attribute_proto
     )
-    of_nodes = (attribute for node in all_nodes(proto) for attribute in node.attribute)
+    of_nodes = (attribute for node in nodes for attribute in node.attribute)
     for attribute in chain(of_functions, of_nodes):
         if attribute.HasField("t"):
             yield attribute.t
@@ -84,8 +92,9 @@ def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
     nodes: list[ir.Node] = []
     for node in graph:
         nodes.append(node)
-        for body in subgraphs_of(node):
-            nodes += every_node(body)
+        if node.attributes.data:
+            for body in subgraphs_of(node):
+                nodes += every_node(body)
     return nodes
 
 

@@ -1,7 +1,7 @@
 """Validates a model with the ONNX checker, and checks what the checker does not."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from math import isnan
 
@@ -11,7 +11,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.nesting import may_be_too_deep, too_deep
 from sonnx_ort.loading.ordering import reason_for_disorder
-from sonnx_ort.loading.traversal import all_graphs, all_nodes, nodes_within
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, graphs_and_nodes, nodes_within
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION, OWN_DOMAINS, STANDARD_DOMAIN
 
@@ -39,9 +39,10 @@ def check_validity(proto: onnx.ModelProto) -> None:
         raise InvalidModel(
             f"the model is too large to be one message: {error}; store its tensors as external data"
         ) from error
-    _refuse_unreadable_names(proto)
-    _refuse_several_values(proto)
-    _refuse_fatal_attributes(proto)
+    graphs, nodes = graphs_and_nodes(proto)
+    _refuse_unreadable_names(graphs, nodes)
+    _refuse_several_values(nodes)
+    _refuse_fatal_attributes(nodes)
     _refuse_unresolved_attributes(proto)
 
 
@@ -72,38 +73,42 @@ def _refuse_two_imports(proto: onnx.ModelProto) -> None:
             versions[entry.domain] = entry.version
 
 
-def _refuse_several_values(proto: onnx.ModelProto) -> None:
+def _refuse_several_values(nodes: Iterable[onnx.NodeProto]) -> None:
     """Reject a Constant of several values, of which ONNX Runtime takes the first."""
-    for node in all_nodes(proto):
+    for node in nodes:
         if (node.domain, node.op_type) == (STANDARD_DOMAIN, "Constant") and len(node.attribute) > 1:
             names = " and ".join(attribute.name for attribute in node.attribute)
             raise InvalidModel(f"Constant '{node.name}' has several values: {names}; keep one")
 
 
-def _refuse_unreadable_names(proto: onnx.ModelProto) -> None:
+def _refuse_unreadable_names(
+    graphs: Iterable[onnx.GraphProto], nodes: Iterable[onnx.NodeProto]
+) -> None:
     """Reject names that are not UTF-8, because ONNX Runtime cannot report such inputs."""
-    for name in _names(proto):
+    for name in _names(graphs, nodes):
         if isinstance(name, bytes):
             raise InvalidModel(f"the name {name!r} is not valid UTF-8; give it another")
 
 
-def _names(proto: onnx.ModelProto) -> Iterator[str | bytes]:
-    for graph in all_graphs(proto):
+def _names(
+    graphs: Iterable[onnx.GraphProto], nodes: Iterable[onnx.NodeProto]
+) -> Iterator[str | bytes]:
+    for graph in graphs:
         for declared in chain(graph.input, graph.output, graph.value_info):
             yield declared.name
             for dimension in declared.type.tensor_type.shape.dim:
                 yield dimension.dim_param
         for tensor in graph.initializer:
             yield tensor.name
-    for node in all_nodes(proto):
+    for node in nodes:
         yield node.name
         yield from node.input
         yield from node.output
 
 
-def _refuse_fatal_attributes(proto: onnx.ModelProto) -> None:
+def _refuse_fatal_attributes(nodes: Iterable[onnx.NodeProto]) -> None:
     """Reject attributes that crash shape inference or the generation of random numbers."""
-    for node in all_nodes(proto):
+    for node in nodes:
         if node.domain != STANDARD_DOMAIN:
             continue
         given = {attribute.name: attribute for attribute in node.attribute}
@@ -246,13 +251,13 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
                 f"the model-local function '{function.name}' contains operators of the domain "
                 f"'{made.domain}', which only `rewrite` may insert; use the standard operators"
             )
-    for node in all_nodes(proto):
-        if node.domain == DOMAIN and node.op_type == BROADCAST.name:
+    own_nodes = [node for node in all_nodes(proto) if node.domain == DOMAIN]
+    for node in own_nodes:
+        if node.op_type == BROADCAST.name:
             _check_broadcast(node)
-    used = any(node.domain == DOMAIN for node in all_nodes(proto))
     for entry in proto.opset_import:
         # ONNX Runtime adds the import to every model that it saves while the domain is registered.
-        if used and entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
+        if own_nodes and entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
             raise InvalidModel(
                 f"the model imports version {entry.version} of the domain '{DOMAIN}'; only "
                 f"version {DOMAIN_VERSION} exists"
