@@ -4,6 +4,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.runtime import extensions
 from support.graphs import binary_model
 
 DISABLED = "optimization.disable_specified_optimizers"
@@ -27,6 +28,24 @@ def test_given_options_are_given_back() -> None:
 def test_registering_twice_is_harmless() -> None:
     options = sonnx_ort.register(sonnx_ort.register())
     ort.InferenceSession(enforced(), options)
+
+
+def test_a_trial_is_made_only_of_options_that_a_caller_could_have_changed(monkeypatch) -> None:
+    tried: list[ort.SessionOptions] = []
+    trial = extensions._error_of_trial
+
+    def noted(options: ort.SessionOptions) -> str:
+        tried.append(options)
+        return trial(options)
+
+    monkeypatch.setattr(extensions, "_error_of_trial", noted)
+    given = [ort.SessionOptions(), ort.SessionOptions()]
+    sonnx_ort.register(backend="python")
+    sonnx_ort.InferenceSession(enforced(), backend="python")
+    assert not tried
+    sonnx_ort.register(given[0], backend="python")
+    sonnx_ort.InferenceSession(enforced(), given[1], backend="python")
+    assert tried == given
 
 
 def test_the_optimizers_that_undo_enforcement_are_switched_off() -> None:
