@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 from sonnx_ort import kernel, models
-from sonnx_ort.api import certify
+from sonnx_ort.file_api import certify
 from sonnx_ort.kernel import checker
 from sonnx_ort.kernel.checker import Rejected, check
 from support.child import run_program
