@@ -274,7 +274,7 @@ def test_core_imports_no_annex_before_it_is_used(room: str) -> None:
         assert not annexes, f"{path.relative_to(REPOSITORY)} imports {', '.join(sorted(annexes))}"
 
 
-RUN = f"""
+RUN = """
 import json, sys
 import numpy as np
 import onnx.parser
@@ -282,12 +282,12 @@ import sonnx_ort
 
 model = onnx.parser.parse_model(
     '<ir_version: 10, opset_import: ["": 17]>'
-    "g (float[n] x, float[m] y) => (float[n] z) {{ z = Div(x, y) }}"
+    "g (float[n] x, float[m] y) => (float[n] z) { z = Div(x, y) }"
 )
 ones = np.ones(2, np.float32)
 for each in (model, sonnx_ort.rewrite(model, backend=BACKEND)):
     session = sonnx_ort.InferenceSession(each, backend=BACKEND)
-    (result,) = session.run(None, {{"x": ones, "y": ones}})
+    (result,) = session.run(None, {"x": ones, "y": ones})
     assert (result == ones).all()
 print(json.dumps([each for each in sys.modules if each.startswith("sonnx_ort.")]))
 """

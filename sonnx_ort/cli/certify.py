@@ -57,7 +57,7 @@ def certify(
 ) -> None:
     """Write a certificate of what is proved, which a small program checks again.
 
-    The program is the folder sonnx_ort/certificates/checker. It needs onnx, and nothing else of
+    The program is the folder sonnx_ort/kernel. It needs onnx, and nothing else of
     this package.
 
     Exit status 0: everything proved is certified, or the certificate is accepted; 1: something is
