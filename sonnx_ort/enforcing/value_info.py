@@ -18,7 +18,6 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Shape, broadcast_shape
 from sonnx_ort.profile.operator import OF_THE_NODE
-from sonnx_ort.profile.rule import Status
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
     element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType
@@ -74,24 +73,21 @@ def declare_output(examined: ExaminedNode) -> None:
     """Declare the type and shape of a node's output if they are known and not declared.
 
     Shape inference stops at a custom operator, and a Scan does not run without its body's shapes.
-    Only sizes are declared: a symbol would constrain other values too. If the rules about shapes
-    are not proved, some sizes stay open: ONNX Runtime would compute a Shape from them, and remove
-    the node if nothing else reads it.
+    Only sizes are declared: a symbol would constrain other values too.
     """
     output, path = examined.target.output, examined.target.path
     data_type = _result_type(examined)
     if output.dtype is None and data_type is not None:
         output.type = ir.TensorType(data_type)
-    given_out = output.is_graph_output() and output.shape is not None
     # What is known of these decides results if there is no iteration.
     of_loop = output.is_graph_output() and bool(path) and path[-1].startswith("Loop '")
     open_shape = output.shape is None and output.type is not None and not of_loop
     if examined.target.operator.elementwise and open_shape:
         shape = _common_shape(examined)
-        if shape is not None:
-            output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
-    if not _shapes_proved(examined) and not given_out:
-        _open_shape(output)
+        # A run may give an input declared as a scalar any rank.
+        certain = not any(operand.scalar_inputs for operand in examined.operands)
+        if shape or (shape is not None and certain):
+            output.shape = ir.Shape([d if certain and isinstance(d, int) else None for d in shape])
 
 
 def _result_type(examined: ExaminedNode) -> ir.DataType | None:
@@ -102,19 +98,6 @@ def _result_type(examined: ExaminedNode) -> ir.DataType | None:
         return ir.DataType[own.upper()]
     element_type = element_type_of(examined)
     return None if element_type is None else DATA_TYPES[element_type]
-
-
-def _open_shape(output: ir.Value) -> None:
-    """Declare only the rank if every size is declared, so that no Shape is computed from them."""
-    if output.shape is not None and all(isinstance(size, int) for size in output.shape):
-        rank = len(output.shape)
-        output.shape = ir.Shape([None] * rank) if rank > 0 else None
-
-
-def _shapes_proved(examined: ExaminedNode) -> bool:
-    about_shapes = [o for o in examined.obligations if o.rule.requirement.subject.about_shapes]
-    proved = all(obligation.status is Status.PROVED for obligation in about_shapes)
-    return proved and not examined.proof_uses_guards
 
 
 def _common_shape(examined: ExaminedNode) -> Shape | None:

@@ -115,14 +115,10 @@ class Subject(enum.StrEnum):
         """Whether a run checks it if it is not proved."""
         return self in _DECIDED_IN_RUNS
 
-    @property
-    def about_shapes(self) -> bool:
-        """Whether it is about shapes."""
-        return self in _ABOUT_SHAPES
 
-
-_ABOUT_SHAPES = frozenset({Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE, Subject.OWN_SHAPE})
-_DECIDED_IN_RUNS = _ABOUT_SHAPES | {Subject.ELEMENTS}
+_DECIDED_IN_RUNS = frozenset(
+    {Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE, Subject.OWN_SHAPE, Subject.ELEMENTS}
+)
 _DEMANDED_OF_ALL = frozenset({Subject.TYPES, Subject.STORAGE})
 
 

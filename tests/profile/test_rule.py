@@ -29,11 +29,6 @@ def test_rule_speaks_of_the_operands_that_it_names_or_of_all(rule_id, select_ope
     assert RULES[rule_id].select_operands(names[: len(values)], values) == select_operands
 
 
-def test_subjects_about_shapes():
-    found = {subject for subject in Subject if subject.about_shapes}
-    assert found == {Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE, Subject.OWN_SHAPE}
-
-
 def test_subjects_that_runs_decide():
     left = {subject for subject in Subject if not subject.in_run}
     assert left == {

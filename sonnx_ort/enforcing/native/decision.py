@@ -137,7 +137,7 @@ class Decision:
         self, nodes: StandardNodes, operands: Operands, agreed: ShapeComparison
     ) -> Operands:
         decided = agreed.or_code(nodes, agreed.shape)
-        passing = range(len(operands)) if self.all_pass else agreed.passing
+        passing = range(len(operands) if self.all_pass else 1)
         names = self._names(self.guards.shapes, passing)
         return _behind(nodes, operands, decided, names, "of_equal_shape")
 
@@ -188,7 +188,7 @@ class Decision:
             passing.update(range(len(self.node.examined.operands)))
         rules = [rule for rule, _ in self.guards.deciding]
         if agreed is not None:
-            return self._names([*self.guards.shapes, *rules], sorted(passing.union(agreed.passing)))
+            return self._names([*self.guards.shapes, *rules], sorted(passing))
         if self.node.may_be_scalar:
             # The decision is a shape: an earlier guard has failed otherwise.
             return dict.fromkeys(sorted(passing), "")

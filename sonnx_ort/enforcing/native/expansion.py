@@ -29,7 +29,7 @@ from sonnx_ort.enforcing.native.broadcasting import (
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import BroadcastPlan
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.operand import Operand, broadcast_shape, has_known_sizes
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
 
 _PAIR = 2
@@ -54,14 +54,6 @@ def _expanded_in_few_nodes(
 ) -> Sequence[ir.Value] | None:
     """The expanded values if the common shape need not be computed, else None."""
     operands = plan.operands
-    if has_known_sizes(broadcast_shape(*(o.shape for o in operands))):
-        # ONNX Runtime would otherwise know the result's shape, and remove these nodes if only the
-        # shape is read.
-        common = common_shape(nodes, label, values, plan)
-        return [
-            nodes.add("Expand" if expanded else "Reshape", [value, common], "expanded")
-            for value, expanded in zip(values, plan.expanded, strict=True)
-        ]
     bearer = index_of_common_shape(plan)
     if bearer is None:
         pair = len(values) == _PAIR

@@ -25,7 +25,7 @@ from sonnx_ort.enforcing.native.guard import (
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.profile.operand import Operand, has_known_sizes
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Rule, Status
@@ -84,13 +84,11 @@ class ShapeComparison:
         shape: The shape of the first operand.
         equal: Whether the others have the same sizes, axis by axis.
         impossible: The negative code of the rule that a different shape violates.
-        passing: The positions of the operands to guard.
     """
 
     shape: ir.Value
     equal: ir.Value
     impossible: ir.Value
-    passing: Sequence[int]
 
     def or_code(self, nodes: StandardNodes, decided: ir.Value) -> ir.Value:
         """A decision if the shapes are equal, else the code."""
@@ -115,7 +113,7 @@ def compare_shapes(
     if not _equal_ranks(node.examined):
         # Equal broadcasts: it would compare a shape of one size with each size of the other.
         shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
-    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible, _passing(node.examined))
+    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible)
 
 
 def _of_equal_rank(
@@ -140,29 +138,6 @@ def _equal_ranks(examined: ExaminedNode) -> bool:
         return False
     ranks = {None if o.shape is None else len(o.shape) for o in examined.operands}
     return len(ranks) == 1 and None not in ranks
-
-
-def _passing(examined: ExaminedNode) -> Sequence[int]:
-    """The positions of the operands to guard.
-
-    Guarding one is enough to fail the run. But if ONNX Runtime knows all sizes of another one, it
-    uses them as the result's shape, and removes the node and its guard if only that shape is read.
-    """
-    everything = range(len(examined.operands))
-    if examined.broadcast is not None or len(everything) != 2:
-        return everything
-    a_known, b_known = (has_known_sizes(operand.shape) for operand in examined.operands)
-    a, b = examined.target.inputs
-    if b_known and not a_known:
-        return [1] if _open_input(a) else everything
-    return [0] if _open_input(b) else everything
-
-
-def _open_input(value: ir.Value) -> bool:
-    """Whether a value is an input of a graph or body with sizes unknown to ONNX Runtime."""
-    shape = value.shape
-    open_shape = shape is None or any(not isinstance(size, int) for size in shape)
-    return value.is_graph_input() and open_shape
 
 
 def slice_guard(requirement: Slicing) -> DecidingGuard:

@@ -25,7 +25,6 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import broadcast_shape, has_known_sizes
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status, Subject
 
@@ -100,8 +99,7 @@ def _reached(
     examined: ExaminedNode, behind: dict[ir.Value, SharedBroadcast]
 ) -> Iterator[SharedBroadcast]:
     """The Broadcasts one of whose results a node reads, together with what they expand."""
-    common = broadcast_shape(*(operand.shape for operand in examined.operands))
-    if has_known_sizes(common) or any(examined.may_be_misinferred):
+    if any(examined.may_be_misinferred):
         # If only the shape of the result was read, ONNX Runtime would remove the guards as well.
         return
     values, graph = examined.target.inputs, examined.target.node.graph
