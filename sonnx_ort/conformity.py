@@ -23,7 +23,6 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.obligations.notebook import report_as_html, table
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice
@@ -61,6 +60,11 @@ class Conformed(Generic[Model]):
 
     def _repr_html_(self) -> str:
         """Render the changes by rule, and the report of the changed model, for a notebook."""
+        from sonnx_ort.reporting.notebook import (  # noqa: PLC0415 - an annex
+            report_as_html,
+            table,
+        )
+
         counts = Counter(
             (o.rule.id, change.title) for change in self.changes for o in change.mended
         )

@@ -10,7 +10,6 @@ from functools import cached_property
 from sonnx_ort.arguments import choose
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.identity import Identity
-from sonnx_ort.obligations.notebook import causes_as_text, report_as_html
 from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_document, rule_document
 from sonnx_ort.printable import to_json
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
@@ -303,6 +302,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Render the verdict, the causes of violations and the next call for a notebook."""
+        from sonnx_ort.reporting.notebook import report_as_html  # noqa: PLC0415 - an annex
+
         return report_as_html(self)
 
     def to_json(self) -> str:
@@ -396,7 +397,11 @@ class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
 
     def _repr_html_(self) -> str:
         """Show the report in a notebook."""
+        from sonnx_ort.reporting.notebook import report_as_html  # noqa: PLC0415 - an annex
+
         return report_as_html(self.report)
 
     def _in_notebook(self) -> str:
+        from sonnx_ort.reporting.notebook import causes_as_text  # noqa: PLC0415 - an annex
+
         return causes_as_text(self.report)

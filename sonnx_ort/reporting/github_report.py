@@ -5,8 +5,8 @@ Source: docs.github.com, "Workflow commands for GitHub Actions", "Setting an err
 
 from collections.abc import Iterator
 
-from sonnx_ort.obligations.causes import causes
 from sonnx_ort.printable import printable, printable_lines
+from sonnx_ort.reporting.causes import causes
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.verdict import counted

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.obligations.causes import causes
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.printable import to_html
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.reporting.causes import causes
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table

@@ -6,12 +6,12 @@ Violations of one rule at many nodes are one paragraph. `text_report` has all th
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from sonnx_ort.obligations.causes import causes
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.printable import printable
 from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.reporting.causes import causes
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.remedies import in_commands, next_command
 from sonnx_ort.reporting.terminal import (

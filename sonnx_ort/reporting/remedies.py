@@ -4,10 +4,10 @@ import re
 import shlex
 from pathlib import PurePath
 
-from sonnx_ort.obligations.causes import NextStep, next_step
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.options import DEFAULT, PROFILE, name_operators
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.causes import NextStep, next_step
 
 OPTIONS = {
     "backend": "--backend",

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.obligations.causes import causes
+from sonnx_ort.reporting.causes import causes
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.overview import overview, overview_of_models, statistics
 from sonnx_ort.reporting.terminal import WIDTH

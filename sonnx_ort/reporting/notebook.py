@@ -4,16 +4,13 @@ They have no colours, so that they can be read in dark and light themes.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from sonnx_ort.obligations.causes import NextStep, causes, next_step
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.printable import to_html
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE
 from sonnx_ort.profile.options import Broadcasting, Edition
-
-if TYPE_CHECKING:
-    from sonnx_ort.obligations.report import Report
+from sonnx_ort.reporting.causes import NextStep, causes, next_step
 
 _PLACES_SHOWN = 3
 _STYLE = ' style="text-align: left; vertical-align: top"'
@@ -32,7 +29,7 @@ def _in_lines(text: str) -> str:
     return "<br>".join(map(to_html, text.split("\n")))
 
 
-def report_as_html(report: "Report") -> str:
+def report_as_html(report: Report) -> str:
     """The verdict of a report, the causes of its violations, and the call to make next."""
     counts = report.counts
     verdict = "no violation found before a run" if report.ok else "violated"
@@ -60,7 +57,7 @@ def _row(alike: Sequence[Obligation]) -> tuple[str, ...]:
     return first.rule.id, "\n".join(places), first.evidence, "\n".join(remedies)
 
 
-def causes_as_text(report: "Report") -> str:
+def causes_as_text(report: Report) -> str:
     """The causes of the violations, each with its first node, and the call to make next."""
     head, *_ = report.describe_violations().splitlines()
     lines = [head]
@@ -71,7 +68,7 @@ def causes_as_text(report: "Report") -> str:
     return "\n".join([*lines, f"next: {next_call(report)}"])
 
 
-def next_call(report: "Report") -> str:
+def next_call(report: Report) -> str:
     """The call that takes a user on from a report that the name `report` is given to."""
     match next_step(report):
         case NextStep.CHECK_ALL:
@@ -86,7 +83,7 @@ def next_call(report: "Report") -> str:
             return f"!sonnx-ort explain {report.violations[0].rule.id}"
 
 
-def _call(function: str, report: "Report", broadcast: Broadcasting, default: frozenset[str]) -> str:
+def _call(function: str, report: Report, broadcast: Broadcasting, default: frozenset[str]) -> str:
     options = ["model"]
     if report.edition is not Edition.TYPED:
         options.append(f'edition="{report.edition}"')

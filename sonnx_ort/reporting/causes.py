@@ -3,15 +3,12 @@
 import enum
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.operand import broadcast_shape
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.profile.source import Basis
-
-if TYPE_CHECKING:
-    from sonnx_ort.obligations.report import Report
 
 
 def causes(obligations: Sequence[Obligation]) -> list[tuple[Obligation, ...]]:
@@ -49,7 +46,7 @@ class NextStep(enum.Enum):
     """Only the author of the model can mend it: have the first violated rule explained."""
 
 
-def next_step(report: "Report") -> NextStep:
+def next_step(report: Report) -> NextStep:
     """What takes a user on from a report."""
     if not report.enforced:
         return NextStep.CHECK_ALL
