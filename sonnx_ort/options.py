@@ -136,14 +136,17 @@ class Enforcement:
     Attributes:
         demands: The demands on the model.
         opset: The opset of the original model.
+        backend: What enforces it.
         certified: Whether each run checks what is proved without a certificate.
-        backend: What enforces it: NATIVE or COMPILED, which record what they replace.
+        runtime: The release of onnxruntime on whose kernels it relies (`kernels_since`); None for
+            any.
     """
 
     demands: Demands
     opset: int
+    backend: Backend
     certified: bool = False
-    backend: Backend = Backend.NATIVE
+    runtime: str | None = None
 
 
 class RewriteOptions(TypedDict, total=False):

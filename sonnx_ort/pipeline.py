@@ -8,8 +8,8 @@
     apply    the enforced model
 
 `check` stops behind `examine`, and tries what `conform` would mend. A step takes what the one
-before gives, and nothing else. A model that the native or the compiled backend made is recognized
-while it is loaded, by examining what it was made from; that examination is the model's own.
+before gives, and nothing else. A model that `rewrite` made is recognized while it is loaded, by
+examining what it was made from; that examination is the model's own.
 
 Conforming and certificates are annexes: a function imports one where it needs it.
 """
@@ -25,12 +25,12 @@ import onnxruntime
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
-from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
-from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
-from sonnx_ort.enforcing.python.recognition import (
-    recognize_enforced_nodes,
-    require_no_compiled_nodes,
+from sonnx_ort.enforcing.recognition import (
+    EnforcedBefore,
+    recognize,
+    require_standard_operators,
 )
+from sonnx_ort.enforcing.record import forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
@@ -41,12 +41,10 @@ from sonnx_ort.loading.validity import checkable
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.identity import identify
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.targets import EnforcedNode
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import (
     record_waivers,
     recorded_waivers,
-    require_waived,
     waivers_in_effect,
     with_recorded_waivers,
 )
@@ -66,21 +64,19 @@ class Loaded:
     Attributes:
         choices: What its user asks for.
         model: The model, with its canonical graph.
-        enforced: The nodes that custom operators enforce already.
-        native: How the native or the compiled backend enforces it; None if neither does.
-        restored: Whether the model is the original of one that these enforce.
+        made: How `rewrite` enforced it; None if it did not.
+        restored: Whether the model is the original of one that `rewrite` made.
     """
 
     choices: Choices
     model: LoadedModel
-    enforced: tuple[EnforcedNode, ...]
-    native: NativelyEnforced | None
+    made: EnforcedBefore | None = None
     restored: bool = False
 
     @property
     def rewritten(self) -> bool:
         """Whether `rewrite` made it, so that its nodes are not its author's."""
-        return self.native is not None or bool(self.enforced) or self.restored
+        return self.made is not None or self.restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +85,7 @@ class Examined:
 
     Attributes:
         loaded: The model.
-        examination: Its obligations; of a natively enforced one those of its original.
+        examination: Its obligations; of one that `rewrite` made those of its original.
         changes: The changes of `conform` that it has, compared to what was loaded.
         proofs: What of it is certified, if that is asked for.
     """
@@ -107,7 +103,7 @@ class Planned:
     Attributes:
         examined: The model.
         waivers: Those that have effect on it.
-        plan: What the backend has to do; None if it was done before, which `loaded.native` says.
+        plan: What the backend has to do; None if it was done before, which `loaded.made` says.
     """
 
     examined: Examined
@@ -161,34 +157,30 @@ def load(model: ModelSource | ReadModel, choices: Choices, *, to_examine: bool =
     Args:
         model: A path, bytes, a model object, or one that was read; it is not modified.
         choices: What its user asks for.
-        to_examine: Whether it is only examined: of a model that is enforced natively for fewer
-            operators the original is loaded.
+        to_examine: Whether it is only examined: of a model that is enforced for fewer operators the
+            original is loaded.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
-        SonnxError: It is enforced under the other edition, or natively for fewer operators.
+        SonnxError: It is enforced under the other edition, or in a way that cannot be changed.
     """
     source, demands = read(model), choices.demands
     claim = read_enforcement({entry.key: entry.value for entry in source.proto.metadata_props})
     if claim is not None:
         loaded = load_canonical(source, claim.demands.operators)
-        native = recognize_native_model(loaded, claim)
-        if native is not None and to_examine and native.without(demands):
-            native.require_edition(demands)
-            loaded = load_canonical(source, demands.operators)
+        made = recognize(loaded, claim)
+        if made is not None:
+            anew = made.anew(choices, to_examine=to_examine)
+            if anew is None:
+                return Loaded(choices, loaded, made)
+            loaded = load_canonical(source, anew.demands.operators)
             restore(loaded.graph_model, claim)
-            return Loaded(choices, loaded, (), None, restored=True)
-        if native is not None:
-            native.require(demands)
-            return Loaded(choices, loaded, (), native)
+            return Loaded(anew, loaded, restored=True)
     loaded = load_canonical(source, demands.operators)
     if claim is not None:
         forget(loaded.graph_model)
-    require_no_compiled_nodes(loaded.graph_model)
-    enforced = recognize_enforced_nodes(loaded.graph_model, demands.edition)
-    if enforced and choices.by_default:
-        choices = replace(choices, backend=Backend.PYTHON)
-    return Loaded(choices, loaded, enforced, None)
+    require_standard_operators(loaded.graph_model)
+    return Loaded(choices, loaded)
 
 
 def examine(
@@ -206,8 +198,8 @@ def examine(
         InvalidModel: An operand is of a type that its operator's version does not take, or the
             model imports a version of an operator that the profile is not applied to.
     """
-    if loaded.native is not None:
-        return Examined(loaded, loaded.native.examination)
+    if loaded.made is not None:
+        return Examined(loaded, loaded.made.examination)
     model, choices = loaded.model, loaded.choices
     if choices.make_explicit:
         from sonnx_ort.conforming.declarations import meet_graph_rules
@@ -217,8 +209,8 @@ def examine(
         model.graph_model,
         choices.demands,
         identify(model.sha256, model.proto),
-        enforced=loaded.enforced,
         complete=complete,
+        rewritten=loaded.restored,
         waivers=choices.waivers,
         # A model of the python backend runs beside its kernels; any version runs a native one.
         runtime=onnxruntime.__version__ if choices.backend is Backend.PYTHON else None,
@@ -328,21 +320,14 @@ def plan(examined: Examined) -> Planned:
 
     Raises:
         ModelRejected: A violation has no waiver.
-        SonnxError: A waiver has expired or has no effect, or the python backend enforces a
-            node already where the native one is asked for.
+        SonnxError: A waiver has expired or has no effect.
     """
     loaded, examination = examined.loaded, examined.examination
     choices, graph_model = loaded.choices, loaded.model.graph_model
-    if loaded.native is not None:
-        return Planned(examined, require_waived(examination.report, choices.waivers), None)
     recorded = recorded_waivers(graph_model.metadata_props)
     effective = waivers_in_effect(examination, recorded, choices.waivers)
-    if choices.backend is not Backend.PYTHON and examination.enforced:
-        label = examination.enforced[0].label
-        raise SonnxError(
-            f"node '{label}' is already enforced by the python backend; rewrite the original "
-            f"model with the {choices.backend} backend"
-        )
+    if loaded.made is not None:
+        return Planned(examined, effective, None)
     to_do = plan_enforcement(graph_model, examination, choices, examined.proofs)
     return Planned(examined, effective, to_do)
 
@@ -368,10 +353,9 @@ def apply(planned: Planned) -> Enforced:
             apply_plan(graph_model, to_do)
         changed = to_do.changes or choices.make_explicit or bool(planned.examined.changes)
     changed = record_waivers(graph_model, planned.waivers) or changed
-    native = loaded.native
-    backend = choices.backend if native is None else native.enforcement.backend
-    before = choices.demands if native is None else native.enforcement.demands
-    operators = before.operators.union(node.operator.name for node in loaded.enforced)
+    made = loaded.made
+    backend = choices.backend if made is None else made.enforcement.backend
+    operators = (choices if made is None else made.enforcement).demands.operators
     return Enforced(graph_model, backend, operators, not changed, model.folder, model.proto)
 
 
@@ -402,11 +386,11 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     loaded = load_canonical(model)
     properties = loaded.graph_model.metadata_props
     enforcement = read_enforcement(properties)
-    if enforcement is None:
+    if enforcement is None or enforcement.backend is Backend.PYTHON:
         return loaded.proto
     restore(loaded.graph_model, enforcement)
     choices = Choices(enforcement.demands, Backend.NATIVE, waivers=recorded_waivers(properties))
-    examination = examine(Loaded(choices, loaded, (), None)).examination
+    examination = examine(Loaded(choices, loaded)).examination
     choices = replace(choices, backend=Backend.PYTHON)
     apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
     check_for_any_version(loaded.graph_model, choices.demands.edition)

@@ -142,6 +142,7 @@ BELOW: dict[str, set[str]] = {
     "auditing": {
         "custom_ops",
         "arguments",
+        "backends",
         "comparing",
         "enforcing",
         "errors",

@@ -22,11 +22,12 @@ from sonnx_ort.auditing.given_values import GivenValues, SavedValues
 from sonnx_ort.auditing.judging import judge
 from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
+from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.inputs import Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, LevelChoice, Settings
 from sonnx_ort.comparing.random_operators import seed_random_operators, unseeded
 from sonnx_ort.comparing.trace import in_words
-from sonnx_ort.enforcing.native.record import read_enforcement
+from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
@@ -235,7 +236,8 @@ def _source(settings: Settings) -> str:
 
 
 def _is_native(model: onnx.ModelProto) -> bool:
-    return read_enforcement({entry.key: entry.value for entry in model.metadata_props}) is not None
+    claim = read_enforcement({entry.key: entry.value for entry in model.metadata_props})
+    return claim is not None and claim.backend is not Backend.PYTHON
 
 
 def _without_functions(source: ReadModel) -> onnx.ModelProto:

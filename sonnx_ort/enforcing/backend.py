@@ -6,8 +6,10 @@ from collections.abc import Collection, Container, Mapping, Sequence
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions
-from sonnx_ort.enforcing.nodes import StandardNodes, replace_node
+from sonnx_ort.enforcing.nodes import StandardNodes, replace_node, replacements
+from sonnx_ort.enforcing.record import GroupRecorder, Original, write_enforcement
 from sonnx_ort.enforcing.scan_outputs import Passed
+from sonnx_ort.enforcing.value_info import declare_output
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -20,11 +22,13 @@ class EnforcingBackend(ABC):
     """Enforces the nodes of one model, in place."""
 
     def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
-        """Prepare a model; its opset imports are changed."""
+        """Prepare a model, and write into its metadata how it is enforced."""
         self._model = model
         self._edition = enforcement.demands.edition
         self._names = ValueNames(model)
         self._opset = model.opset_imports[STANDARD_DOMAIN]
+        self._recorder = GroupRecorder()
+        write_enforcement(model, enforcement)
 
     @staticmethod
     @abstractmethod
@@ -97,17 +101,41 @@ class EnforcingBackend(ABC):
 
     def replace(
         self,
-        examined: ExaminedNode,
+        original: Original,
+        node: ir.Node,
         nodes: Sequence[ir.Node],
         values: Mapping[ir.Value, ir.Value],
     ) -> None:
-        """Replace a node by new nodes, and each of its used outputs by a new value."""
-        replace_node(examined.target.node, nodes, values)
+        """Replace a node by new nodes, and each of its used outputs by a new value.
 
-    def record(self, passed: Passed, *, renamed: bool = False) -> None:  # noqa: B027 - need not
-        """Record an insertion, if the backend has to undo it later.
+        Args:
+            original: The node as it was before anything of it was changed.
+            node: The node.
+            nodes: The new nodes.
+            values: The new value for each output.
+        """
+        self._recorder.record(nodes, original)
+        replace_node(node, nodes, values)
+
+    def replace_declared(
+        self,
+        examined: ExaminedNode,
+        original: Original,
+        nodes: Sequence[ir.Node],
+        results: Sequence[ir.Value],
+    ) -> None:
+        """Replace a node as `replace`, with an output that is declared anew."""
+        node = examined.target.node
+        declare_output(examined)
+        values = replacements(examined, results)
+        self.replace(original.without_shapes_of(node), node, nodes, values)
+
+    def record(self, passed: Passed, *, renamed: bool = False) -> None:
+        """Record an insertion, so that it can be undone.
 
         Args:
             passed: The new nodes, the value that they read, and the value that replaces it.
             renamed: Whether the value that replaces it has taken its name.
         """
+        nodes, value, given = passed
+        self._recorder.record_behind(nodes.nodes, {value: given}, renamed=renamed)

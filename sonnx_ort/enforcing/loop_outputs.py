@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.hidden_shapes import LOOP_OF_BFLOAT16, hide_shape
-from sonnx_ort.enforcing.native.record import remember_declaration
 from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.record import remember_declaration
 from sonnx_ort.enforcing.scan_outputs import Passed
 from sonnx_ort.knowledge.declarations import collected_by_loops
 from sonnx_ort.knowledge.facts import Facts

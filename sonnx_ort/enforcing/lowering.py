@@ -20,24 +20,23 @@ from sonnx_ort.enforcing.nodes import (
     computed,
     drop_legacy_attributes,
     record_rules_of_kept,
-    replacements,
 )
+from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
 from sonnx_ort.enforcing.shape_readers import (
     hide_from_shapes,
     oldest_opset_to_hide,
     values_read_for_shapes,
 )
-from sonnx_ort.enforcing.value_info import declare_only, declare_output, drop_unproved_sizes
+from sonnx_ort.enforcing.value_info import declare_only, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.finite import ADDED
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.finite import FINITE_VALUES
+from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 if TYPE_CHECKING:
@@ -96,8 +95,7 @@ def plan_enforcement(
     backend, nodes = _class_of(choices.backend), examination.nodes
     checked = examination.checked_values
     kept = backend.kept(model, examination)
-    all_kept = all(n.target.node in kept and n.broadcast is None for n in nodes)
-    if not checked and (not nodes or (all_kept and examination.enforced)):
+    if not checked and not nodes:
         return Plan(examination, choices, kept, 0)
     for_shapes = values_read_for_shapes(model, examination)
     of_nodes = (_oldest_opset(examined, backend) for examined in nodes)
@@ -116,7 +114,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     if not plan.changes:
         return
     examination, choices, kind = plan.examination, plan.choices, _class_of(plan.choices.backend)
-    before, original = model.opset_imports[STANDARD_DOMAIN], set(every_node(model.graph))
+    before = model.opset_imports[STANDARD_DOMAIN]
     raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
     replaced = choices.demands.operators.intersection(kind.replaced())
     declared = declared_outputs(model.graph)
@@ -124,7 +122,8 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
     if plan.proofs is not None:
         declare_only(model, plan.proofs.shape_named)
-    enforcement = Enforcement(choices.demands, before, choices.certified, choices.backend)
+    runtime = kernels_since(examination.runtime)
+    enforcement = Enforcement(choices.demands, before, choices.backend, choices.certified, runtime)
     backend = kind(model, enforcement)
     of_scans = (
         keep_rank(output, examination.facts, backend.nodes)
@@ -147,21 +146,13 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     if plan.proofs is not None:
         # Results that were declared on the way.
         declare_only(model, plan.proofs.shape_named)
-    if FINITE_VALUES in choices.demands.operators and choices.backend is Backend.PYTHON:
-        _mark_added(model, original)
-
-
-def _mark_added(model: ir.Model, original: Container[ir.Node]) -> None:
-    for node in every_node(model.graph):
-        if node not in original:
-            node.metadata_props[ADDED] = "true"
 
 
 def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
     nodes = backend.nodes(stem)
-    values = lower_broadcast(nodes, examined, backend.decisions())
-    backend.replace(examined, nodes.nodes, values)
+    node, values = examined.target.node, lower_broadcast(nodes, examined, backend.decisions())
+    backend.replace(Original.of(node), node, nodes.nodes, values)
 
 
 def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
@@ -171,11 +162,10 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
         record_rules_of_kept(examined)
         drop_legacy_attributes(examined)
         return
-    nodes = backend.nodes(str(target.output.name))
+    original, nodes = Original.of(target.node), backend.nodes(str(target.output.name))
     operands = expand_operands(nodes, examined, target.inputs, backend.decisions())
     results = computed(nodes, examined, operands)
-    declare_output(examined)
-    backend.replace(examined, nodes.nodes, replacements(examined, results))
+    backend.replace_declared(examined, original, nodes.nodes, results)
 
 
 def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> int:

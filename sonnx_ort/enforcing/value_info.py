@@ -6,8 +6,8 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.native.record import remember_declaration
 from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.record import remember_declaration
 from sonnx_ort.enforcing.scan_outputs import scan_bodies
 from sonnx_ort.knowledge.declarations import collected_by_loops
 from sonnx_ort.knowledge.facts import Facts

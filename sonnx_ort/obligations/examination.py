@@ -12,7 +12,7 @@ from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
-from sonnx_ort.obligations.findings import added_loops, find_declarations, graph_obligations
+from sonnx_ort.obligations.findings import find_declarations, graph_obligations
 from sonnx_ort.obligations.finite import FiniteValue, finite_values
 from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.obligation import Obligation, judged_for, waiver_of
@@ -23,7 +23,6 @@ from sonnx_ort.obligations.report import (
     Report,
 )
 from sonnx_ort.obligations.targets import (
-    EnforcedNode,
     Target,
     is_of_known_version,
     require_allowed_types,
@@ -38,12 +37,8 @@ from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import Status, Subject
 
 
-def coverage(
-    model: ir.Model, operators: Collection[str], enforced: Sequence[EnforcedNode] = ()
-) -> tuple[Coverage, ...]:
+def coverage(model: ir.Model, operators: Collection[str]) -> tuple[Coverage, ...]:
     """Count the nodes of a canonical model by operator, and classify each operator.
-
-    `enforced` has what `rewrite` made, which counts as the nodes that it replaced.
 
     Returns:
         One entry per operator, most frequent first, without the domain `sonnx`.
@@ -51,13 +46,7 @@ def coverage(
     nodes = list(every_node(model.graph))
     for function in model.functions.values():
         nodes.extend(every_node(function.graph))
-    added = frozenset(added_loops(nodes) if enforced else ()).union(*(e.added for e in enforced))
-    counts = Counter(
-        (node.domain, node.op_type) for node in nodes if node.domain != DOMAIN and node not in added
-    )
-    replaced = [e.operator for e in enforced if e.computes]
-    counts.update((operator.domain, operator.name) for operator in replaced)
-    operators = {*operators, *(operator.name for operator in replaced)}
+    counts = Counter((node.domain, node.op_type) for node in nodes if node.domain != DOMAIN)
     return tuple(
         Coverage(
             f"{domain}::{name}" if domain else name,
@@ -81,15 +70,15 @@ class Examination:
 
     Attributes:
         nodes: The nodes to enforce.
-        enforced: The nodes that custom operators already enforce.
         finite: The values that have to be finite, if that is asked for.
+        runtime: The version of onnxruntime that runs the model; None for any.
     """
 
     report: Report
     nodes: tuple[ExaminedNode, ...]
-    enforced: tuple[EnforcedNode, ...]
     facts: Facts
     finite: tuple[FiniteValue, ...] = ()
+    runtime: str | None = None
 
     @property
     def checked_values(self) -> tuple[FiniteValue, ...]:
@@ -115,7 +104,6 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     demands: Demands,
     identity: Identity,
     *,
-    enforced: tuple[EnforcedNode, ...] = (),
     complete: bool = False,
     rewritten: bool = False,
     waivers: Iterable[Waiver] = (),
@@ -128,7 +116,6 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         model: The model.
         demands: The edition, broadcasting and operators to enforce.
         identity: The identity for the report.
-        enforced: The nodes that custom operators already enforce, in graph order.
         complete: Whether the report includes operators that are not enforced, in supported
             versions, and findings if nothing is violated.
         rewritten: Whether `rewrite` made the model, or a file from which this one was restored.
@@ -141,15 +128,12 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     Raises:
         InvalidModel: An operand has a type that its operator does not support, or the model imports
             an unsupported version of an operator.
-        SonnxError: Values have to be finite, and the python backend made the model without that.
     """
     facts = Facts(model) if known is None else known.facts
-    unbound = {e.computed_by for e in enforced}.union(*(e.added for e in enforced))
     profiled = tuple(
         t
         for t in targets(model)
-        if t.node not in unbound
-        and (_to_enforce(t, demands) or (complete and is_of_known_version(t)))
+        if _to_enforce(t, demands) or (complete and is_of_known_version(t))
     )
     for target in profiled:
         require_known_version(target)
@@ -160,14 +144,12 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     nodes = _examine_in_order(model, profiled, facts, terms, kept)
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators
-    rewritten = rewritten or bool(enforced)
-    finite = finite_values(model, facts, demands, enforced)
+    finite = finite_values(model, facts, demands)
     obligations = (
         *general,
         *(graph_obligations(model, facts, identity, rewritten=rewritten) if graph else ()),
         *(o for node in nodes for o in node.found),
         *(value.obligation for value in finite),
-        *(judged_for(o, runtime) for node in enforced for o in _already_enforced(node, facts)),
     )
     tells_all = complete or any(o.status is Status.VIOLATED for o in obligations)
     report = Report(
@@ -176,11 +158,11 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         findings=(
             find_declarations(model, facts, rewritten=rewritten) if tells_all and not graph else ()
         ),
-        coverage=coverage(model, demands.operators, enforced),
+        coverage=coverage(model, demands.operators),
         identity=identity,
     )
     asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
-    return Examination(report, asked_for, enforced, facts, finite)
+    return Examination(report, asked_for, facts, finite, runtime)
 
 
 def _require_operands(target: Target) -> None:
@@ -264,29 +246,6 @@ def apply_waivers(
 def _not_enforced(examined: ExaminedNode) -> ExaminedNode:
     return replace(
         examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
-    )
-
-
-def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:
-    """The obligations that a node of a rewritten model checks in each run."""
-    values = [value for value in enforced.node.inputs if value is not None]
-    operator = enforced.operator
-    shown = operator.operand_names(len(values))
-    variadic = operator.repeated_operand is not None
-    names = shown if operator.elementwise or variadic else operator.checked_operands
-    operands = facts.operands(names, values)
-    evidence = f"the model enforces it with sonnx::{enforced.node.op_type}"
-    return tuple(
-        Obligation(
-            rule,
-            enforced.operator.name,
-            enforced.label,
-            operands,
-            Status.RUNTIME,
-            evidence,
-            path=enforced.path,
-        )
-        for rule in enforced.rules
     )
 
 

@@ -1,6 +1,6 @@
 """Finds the places where a graph does not keep the rules on graphs."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -9,7 +9,7 @@ import onnx_ir as ir
 from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.schemas import Assumption, assumptions, convertible_inputs
-from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
@@ -99,39 +99,13 @@ def graph_obligations(
         One obligation for each place that violates a rule, and one for each rule that is kept.
     """
     nodes = _placed(model)
-    added = set(added_loops(placed.node for placed in nodes) if rewritten else ())
-    own = [placed for placed in nodes if placed.node not in added]
     found = [
-        *chain.from_iterable(map(_unsuitable, own)),
+        *chain.from_iterable(map(_unsuitable, nodes)),
         *_of_file(identity),
         *find_declarations(model, facts, rewritten=rewritten),
     ]
     rules = [rule for rule in GRAPH_RULES if not (rewritten and rule in DECLARED_IN_FILE)]
     return tuple(chain.from_iterable(_decided(rule, found) for rule in rules))
-
-
-_IN_ADDED_LOOPS = frozenset({"Identity", "SequenceEmpty"})
-
-
-def added_loops(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
-    """The Loops without iterations, which pass one value on, with all that belongs to them.
-
-    `rewrite` adds them to hide the declared rank of inputs from ONNX Runtime.
-    """
-    for node in nodes:
-        if (node.domain, node.op_type, len(node.outputs)) != (STANDARD_DOMAIN, "Loop", 1):
-            continue
-        trips = None if node.inputs[0] is None else constant_tensor(node.inputs[0])
-        body = list(every_node(node.attributes["body"].as_graph()))
-        if (
-            trips is None
-            or trips.numpy().any()
-            or not _IN_ADDED_LOOPS.issuperset(inner.op_type for inner in body)
-        ):
-            continue
-        yield from (node, *body)
-        made = (value.producer() for value in node.inputs[:2] if value is not None)
-        yield from (each for each in made if each is not None and each.op_type == "Constant")
 
 
 def _decided(rule: Rule, found: Sequence[Finding]) -> Sequence[Obligation]:

@@ -1,6 +1,6 @@
 """Finds the float values that `Graph.finite` is asked for, with one obligation each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import onnx_ir as ir
@@ -9,22 +9,12 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import EnforcedNode, label_of, nodes_with_paths
-from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.obligations.targets import label_of, nodes_with_paths
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.finite import FINITE, FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Judgement, Status
-
-ADDED = "sonnx_ort.added"
-"""The key in the metadata of a node that the python backend added beside its custom operators."""
-
-_ADDED_WITH_FLOATS = frozenset(
-    {"Cast", "Concat", "Expand", "Gather", "Identity", "Loop", "Reshape"}
-)
-"""The operators of such nodes that give floats; they move or convert them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,56 +67,32 @@ class FiniteValue:
         return element_type
 
 
-def finite_values(
-    model: ir.Model, facts: Facts, demands: Demands, enforced: Sequence[EnforcedNode]
-) -> tuple[FiniteValue, ...]:
+def finite_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[FiniteValue, ...]:
     """Find the values that a caller wants to be finite, in the order of the graph.
 
     Args:
         model: A canonical model.
         facts: What is known of its values.
         demands: What the caller asks for.
-        enforced: The nodes that custom operators enforce; what these check is left out.
-
-    Raises:
-        SonnxError: The python backend made the model, without such a check.
     """
     asked_for: list[tuple[ir.Value, tuple[str, ...]]] = []
     if FINITE_VALUES in demands.operators:
-        asked_for += _computed(model, in_rewritten=bool(enforced))
+        asked_for += _computed(model)
     if FINITE_OUTPUTS in demands.operators:
         asked_for += [(value, ()) for value in model.graph.outputs]
-    checked = _checked_by(enforced)
-    found = [
+    return tuple(
         _finite_value(value, path, facts)
         for value, path in dict(asked_for).items()
-        if value not in checked and _may_be_float(value, facts)
-    ]
-    open_values = [f for f in found if f.left_to_the_run]
-    if enforced and open_values:
-        raise SonnxError(
-            f"the model is already rewritten, without {FINITE.id} at "
-            f"'{open_values[0].value.name}'; rewrite the original model with this rule"
-        )
-    return tuple(found)
+        if _may_be_float(value, facts)
+    )
 
 
-def _computed(model: ir.Model, *, in_rewritten: bool) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:
+def _computed(model: ir.Model) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:
     """The values that nodes compute and that are read, each with the path of its node."""
     for node, path in nodes_with_paths(model):
-        added = in_rewritten and ADDED in node.metadata_props
-        kernel = node.domain == DOMAIN and node.op_type != BROADCAST.name
-        if kernel or (added and node.op_type in _ADDED_WITH_FLOATS):
-            continue
         for value in node.outputs:
             if value.name and (value.is_graph_output() or any(value.uses())):
                 yield value, path
-
-
-def _checked_by(enforced: Iterable[EnforcedNode]) -> set[ir.Value | None]:
-    """What custom operators check, and what they pass on."""
-    nodes = (node for e in enforced if FINITE in e.rules for node in e.added)
-    return {value for node in nodes for value in (*node.inputs, *node.outputs)}
 
 
 def _may_be_float(value: ir.Value, facts: Facts) -> bool:

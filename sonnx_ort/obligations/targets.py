@@ -19,7 +19,7 @@ from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
-from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
+from sonnx_ort.profile.rule import VERSION, AttributeValue
 
 _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
 """Attributes that element-wise operators had in versions 1 and 6 only."""
@@ -137,31 +137,6 @@ def parameter_texts(node: ir.Node, operator: Operator, version: int) -> dict[str
     values: dict[str, AttributeValue] = {VERSION: version}
     values |= {name: attribute_value(node, name) for name in operator.attributes}
     return {name: json.dumps(values[name]) for name in operator.parameters}
-
-
-@dataclass(frozen=True, slots=True)
-class EnforcedNode:
-    """A node that `rewrite` created.
-
-    Attributes:
-        node: The custom operator.
-        label: The name of the node that it replaced.
-        rules: The rules that it checks in each run.
-        computed_by: The standard node behind it that computes the result; None if it computes
-            itself.
-        path: The nodes whose subgraphs contain it, outermost first.
-        added: The standard nodes that belong to it, and that no rule binds.
-        computes: Whether it computes what the node that it replaced computed.
-    """
-
-    node: ir.Node
-    operator: Operator
-    label: str
-    rules: tuple[Rule, ...]
-    computed_by: ir.Node | None = None
-    path: tuple[str, ...] = ()
-    added: frozenset[ir.Node] = frozenset()
-    computes: bool = False
 
 
 def targets(model: ir.Model) -> Iterator[Target]:

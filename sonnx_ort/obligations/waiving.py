@@ -213,14 +213,8 @@ def _recorded_and_applied(
     examination: Examination, recorded: Sequence[Waiver], given: Sequence[Waiver]
 ) -> Iterator[Waiver]:
     """The recorded waivers of enforced nodes, replaced by given ones if possible."""
-    # What no run decides was decided when the node was enforced.
-    places = {
-        (rule.id, node.operator.name, node.label, node.path)
-        for node in examination.enforced
-        for rule in (*node.rules, *(r for r in node.operator.all_rules() if not r.in_run))
-    }
     # If the shapes are proved equal, the standard operator remains behind the Broadcast.
-    places |= {
+    places = {
         (o.rule.id, o.operator, o.node, o.path)
         for o in examination.report.obligations
         if o.status is Status.PROVED and _requires_equal_shapes(o)

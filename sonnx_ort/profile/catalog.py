@@ -22,7 +22,7 @@ from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distin
 from sonnx_ort.profile.pooling import MAX_POOL
 from sonnx_ort.profile.quantization import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
 from sonnx_ort.profile.recurrent import LSTM
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import Rule, release_numbers
 from sonnx_ort.profile.slice import SLICE
 from sonnx_ort.profile.squeezing import SQUEEZE, UNSQUEEZE
 from sonnx_ort.profile.sub import SUB
@@ -159,3 +159,12 @@ require_distinct(_RULES)
 
 RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in _RULES})
 """The rules by id."""
+
+
+def kernels_since(runtime: str | None) -> str | None:
+    """The last release before a version of onnxruntime that made a rule unneeded; None if none did.
+
+    Versions with the same one need the same rules.
+    """
+    unneeded = (rule.needed_before for rule in RULES.values() if not rule.needed_with(runtime))
+    return max(filter(None, unneeded), key=lambda name: release_numbers(name) or (), default=None)

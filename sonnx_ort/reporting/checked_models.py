@@ -1,18 +1,18 @@
 """The result of a check: models, their reports, and the graphs that the reports refer to."""
 
 import enum
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.native.record import restore
+from sonnx_ort.enforcing.record import restore
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.traversal import subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.targets import EnforcedNode, label_of, step_into
+from sonnx_ort.obligations.targets import label_of, step_into
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load, preview
 from sonnx_ort.profile.rule import Status
@@ -87,19 +87,14 @@ class Body:
     graph: GraphOutline
 
 
-def outline(model: ir.Model, enforced: Sequence[EnforcedNode] = ()) -> GraphOutline:
-    """Describe the graph of a canonical model, with all its subgraphs.
-
-    Enforced nodes have the names of the original nodes, as in obligations.
-    """
-    labels = {known.node: known.label for known in enforced}
-    return _Outliner(frozenset(model.functions), labels).outline(model.graph, ())
+def outline(model: ir.Model) -> GraphOutline:
+    """Describe the graph of a canonical model, with all its subgraphs."""
+    return _Outliner(frozenset(model.functions)).outline(model.graph, ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Outliner:
     functions: Container[ir.OperatorIdentifier]
-    labels: Mapping[ir.Node, str]
 
     def outline(self, graph: ir.Graph, path: tuple[str, ...]) -> GraphOutline:
         vertices: list[Vertex] = []
@@ -132,7 +127,7 @@ class _Outliner:
         calls = node.op_identifier() in self.functions
         return Vertex(
             VertexKind.CALL if calls else VertexKind.NODE,
-            self.labels.get(node) or label_of(node),
+            label_of(node),
             f"{node.domain}::{node.op_type}" if node.domain else node.op_type,
             bodies,
             tuple(str(value.name) for value in node.outputs if value.name),
@@ -166,10 +161,10 @@ def check_with_outline(model: ModelSource, choices: Choices) -> tuple[Report, Gr
     """
     with collector_paused():
         examined = examine(load(model, choices, to_examine=True), complete=True)
-        graph_model, native = examined.loaded.model.graph_model, examined.loaded.native
-        if native is not None:
-            restore(graph_model, native.enforcement)
-        drawn = outline(graph_model, examined.loaded.enforced)
+        graph_model, made = examined.loaded.model.graph_model, examined.loaded.made
+        if made is not None:
+            restore(graph_model, made.enforcement)
+        drawn = outline(graph_model)
         return preview(examined), drawn
 
 

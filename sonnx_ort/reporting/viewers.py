@@ -8,7 +8,7 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes.common import NameFixPass
 
-from sonnx_ort.enforcing.native.record import read_enforcement
+from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import read

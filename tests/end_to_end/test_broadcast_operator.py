@@ -224,7 +224,7 @@ def test_known_shapes_need_no_check():
 def test_it_is_the_same_in_both_editions_and_whatever_becomes_of_other_operators(edition, choice):
     made = broadcast_model(["float", "float"], [["n"], ["m"]])
     rewritten = sonnx_ort.rewrite(made, edition=edition, broadcast=choice)
-    assert rewritten == sonnx_ort.rewrite(made)
+    assert rewritten.graph == sonnx_ort.rewrite(made).graph
 
 
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])

@@ -75,7 +75,7 @@ def test_constant_scalar_costs_one_expansion_and_no_copy_of_the_tensor():
 @on_python
 def test_equal_shapes_give_what_rejecting_gives():
     made = binary_model("Div", "float", ["n", 3], ["n", 3])
-    assert explicit(made) == sonnx_ort.rewrite(made)
+    assert explicit(made).graph == sonnx_ort.rewrite(made).graph
 
 
 @on_guarding

@@ -77,36 +77,6 @@ def test_node_that_no_checker_looked_at(
     assert str(refused.value) == message
 
 
-@pytest.mark.parametrize(
-    ("graph", "told"),
-    [
-        (
-            "(float[n,k] x, float[m,l] z) => (float[?,?] y) { [r] y = MatMul(x, z) }",
-            "MatMul.C1 MatMul 'r' A B",
-        ),
-        (
-            (
-                "(float[n,3,k] x, float[3] s, float[3] b, float[3] m, float[3] v)"
-                " => (float[?,?,?] y) { [r] y = BatchNormalization(x, s, b, m, v) }"
-            ),
-            "BatchNormalization.C3 BatchNormalization 'r' X input_var",
-        ),
-        (
-            "(float[n] x, float[n] z) => (float[n] y) { [r] y = Div(x, z) }",
-            "Div.float.R1 Div 'r' A B",
-        ),
-    ],
-)
-def test_node_that_is_enforced_already_is_told_of_with_what_it_looks_at(
-    graph: str, told: str
-) -> None:
-    made = sonnx_ort.rewrite(parse(graph), operators="all,-Graph")
-    (found,) = sonnx_ort.check(made, operators="all,-Graph").obligations
-    names = " ".join(operand.name for operand in found.operands)
-    assert f"{found.rule.id} {found.operator} '{found.node}' {names}" == told
-    assert found.evidence.startswith("the model enforces it with sonnx::")
-
-
 class TestSparseTensor:
     """GR1 speaks of those that no operator's own rule speaks of."""
 

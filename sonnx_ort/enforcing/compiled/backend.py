@@ -21,8 +21,8 @@ from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, compiled_n
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.enforcing.broadcasting import operand_type
 from sonnx_ort.enforcing.native.backend import NativeBackend
-from sonnx_ort.enforcing.native.record import Original
 from sonnx_ort.enforcing.nodes import record_rules
+from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.obligations.examination import Examination
@@ -113,7 +113,7 @@ class CompiledBackend(NativeBackend):
             metadata_props=target.node.metadata_props,
         )
         record_rules(node, examined)
-        self._replace(examined, original, [node], results)
+        self.replace_declared(examined, original, [node], results)
 
     def _attributes(self, examined: ExaminedNode) -> Mapping[str, str | int]:
         """What a kernel has to know: its rules, which operands it broadcasts, and their names.

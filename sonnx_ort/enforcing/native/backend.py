@@ -22,7 +22,6 @@ from sonnx_ort.enforcing.native.finite import finite_guard
 from sonnx_ort.enforcing.native.guard import GuardedNode, Operands
 from sonnx_ort.enforcing.native.inputs import prepare_inputs
 from sonnx_ort.enforcing.native.layout_guards import has_equal_ranks
-from sonnx_ort.enforcing.native.record import GroupRecorder, Original, write_enforcement
 from sonnx_ort.enforcing.native.shared_broadcasts import find_shared_broadcasts, share_broadcasts
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
@@ -30,10 +29,8 @@ from sonnx_ort.enforcing.nodes import (
     computed,
     drop_legacy_attributes,
     record_rules_of_kept,
-    replace_node,
-    replacements,
 )
-from sonnx_ort.enforcing.scan_outputs import Passed
+from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import (
     DATA_TYPES,
     converted_back,
@@ -77,13 +74,11 @@ class NativeBackend(EnforcingBackend):
     """Puts guards in front of nodes."""
 
     def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
-        """Prepare a model, and write into its metadata how it is enforced."""
+        """Prepare a model, which needs no custom operators."""
         super().__init__(model, enforcement)
-        self._recorder = GroupRecorder()
         self._expanded: Container[ir.Node] = ()
         for domain in OWN_DOMAINS:
             model.opset_imports.pop(domain, None)
-        write_enforcement(model, enforcement)
 
     @staticmethod
     def decisions() -> ShapeDecisions:
@@ -128,22 +123,6 @@ class NativeBackend(EnforcingBackend):
         self._expanded = share_broadcasts(shared, self.nodes, self.decisions(), self._recorder)
         return nodes
 
-    def replace(
-        self,
-        examined: ExaminedNode,
-        nodes: Sequence[ir.Node],
-        values: Mapping[ir.Value, ir.Value],
-    ) -> None:
-        """Replace a node, and record the original."""
-        self._recorder.record(nodes, Original.of(examined.target.node))
-        super().replace(examined, nodes, values)
-
-    def record(self, passed: Passed, *, renamed: bool = False) -> None:
-        """Record an insertion, so that it can be undone."""
-        nodes, value, given = passed
-        pair = str(value.name), str(given.name)
-        self._recorder.record(nodes.nodes, Original(None, inputs=(pair,), renamed=renamed))
-
     @staticmethod
     def oldest_opset_with_finite(checked: FiniteValue) -> int:
         """The oldest opset in which a value can be checked to be finite."""
@@ -178,20 +157,7 @@ class NativeBackend(EnforcingBackend):
                 # A Scan does not run without its body's shapes.
                 declare_output(examined)
             return
-        self._replace(examined, original, added.nodes, results)
-
-    def _replace(
-        self,
-        examined: ExaminedNode,
-        original: Original,
-        nodes: Sequence[ir.Node],
-        results: Sequence[ir.Value],
-    ) -> None:
-        """Put nodes in the place of one, whose output is declared anew, and record the original."""
-        node = examined.target.node
-        declare_output(examined)
-        self._recorder.record(nodes, original.without_shapes_of(node))
-        replace_node(node, nodes, replacements(examined, results))
+        self.replace_declared(examined, original, added.nodes, results)
 
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value] | None:
         """The results of the node with guards and conversions; None if it needs neither."""

@@ -20,8 +20,8 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.hidden_shapes import hide_declarations, readers_of, scalars_behind
-from sonnx_ort.enforcing.native.record import GroupRecorder, Original
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses, insert_behind_inputs, uses_of
+from sonnx_ort.enforcing.record import GroupRecorder
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
@@ -222,8 +222,7 @@ def prepare_inputs(
     opset = model.opset_imports[STANDARD_DOMAIN]
 
     def put_behind(nodes: StandardNodes, behind: Mapping[ir.Value, ir.Value], uses: Uses) -> None:
-        pairs = tuple((str(v.name), str(guarded.name)) for v, guarded in behind.items())
-        recorder.record(nodes.nodes, Original(None, inputs=pairs))
+        recorder.record_behind(nodes.nodes, behind)
         insert_behind_inputs(model.graph, uses, nodes.nodes, behind)
 
     scalars = scalars_behind(examination.nodes, examination.facts, examination.checked_values)

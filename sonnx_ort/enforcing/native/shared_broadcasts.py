@@ -15,8 +15,8 @@ from typing import cast
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
-from sonnx_ort.enforcing.native.record import GroupRecorder, Original
 from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.record import GroupRecorder
 from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.kernel.elementwise import like_first
 from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
@@ -132,8 +132,7 @@ def share_broadcasts(
         expanded = expand_operands(nodes, first, target.inputs, decisions)
         pairs = zip(target.inputs, expanded, strict=True)
         instead = {value: other for value, other in pairs if other is not value}
-        names = tuple((str(value.name), str(other.name)) for value, other in instead.items())
-        recorder.record(nodes.nodes, Original(None, inputs=names))
+        recorder.record_behind(nodes.nodes, instead)
         cast(ir.Graph, target.node.graph).insert_before(target.node, nodes.nodes)
         for value, other in instead.items():
             other.type = value.type

@@ -28,7 +28,6 @@ from sonnx_ort.enforcing.nodes import (
     computed,
     insert_behind_inputs,
     record_rules,
-    replacements,
 )
 from sonnx_ort.enforcing.python.kernels import (
     can_keep_standard_node,
@@ -39,11 +38,11 @@ from sonnx_ort.enforcing.python.kernels import (
     require_nothing_waived,
 )
 from sonnx_ort.enforcing.python.operands import BY_KERNELS, in_one_vector, inspected_operands
+from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import (
     DATA_TYPES,
     converted_back,
     converted_operands,
-    declare_output,
     element_type_of,
 )
 from sonnx_ort.loading.traversal import every_node
@@ -134,6 +133,7 @@ class PythonBackend(EnforcingBackend):
             uses = readers_of(scalars)
             nodes = self.nodes("inputs")
             behind = hide_declarations(nodes, scalars)
+            self._recorder.record_behind(nodes.nodes, behind)
             insert_behind_inputs(self._model.graph, uses, nodes.nodes, behind)
         return examination.nodes
 
@@ -146,7 +146,7 @@ class PythonBackend(EnforcingBackend):
         require_kernel(examined)
         require_nothing_waived(examined)
         target = examined.target
-        nodes = self.nodes(str(target.output.name))
+        original, nodes = Original.of(target.node), self.nodes(str(target.output.name))
         custom = CUSTOM_OPERATORS[target.operator.name]
         if isinstance(custom, Inspection):
             results = self._inspected(nodes, examined)
@@ -154,8 +154,7 @@ class PythonBackend(EnforcingBackend):
             results = self._computed_behind(nodes, examined, custom)
         else:
             results = [self._computed(nodes, examined)]
-        declare_output(examined)
-        self.replace(examined, nodes.nodes, replacements(examined, results))
+        self.replace_declared(examined, original, nodes.nodes, results)
 
     @staticmethod
     def oldest_opset_with_finite(checked: FiniteValue) -> int:

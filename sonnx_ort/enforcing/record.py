@@ -1,8 +1,8 @@
-"""The metadata of a natively enforced model, and how to undo the enforcement.
+"""The metadata of an enforced model, and how to undo the enforcement.
 
-Every node that the native backend adds belongs to a group, and one node of the group records the
-original. This is only a hint: `recognition` trusts it only if undoing the enforcement and applying
-it again gives the same model.
+Every node that a backend adds belongs to a group, and one node of the group records the original.
+This is only a hint: `recognition` trusts it only if undoing the enforcement and applying it again
+gives the same model.
 """
 
 import json
@@ -45,6 +45,7 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
             "operators": sorted(enforcement.demands.operators),
             "opset": enforcement.opset,
             **({"certified": True} if enforcement.certified else {}),
+            **({"runtime": enforcement.runtime} if enforcement.runtime else {}),
         }
     )
 
@@ -54,10 +55,13 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
     try:
         entries = json.loads(properties[ENFORCED])
         demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
-        backend = Backend(entries["backend"])
-        if backend is Backend.PYTHON:
-            return None
-        return Enforcement(demands, int(entries["opset"]), "certified" in entries, backend)
+        return Enforcement(
+            demands,
+            int(entries["opset"]),
+            Backend(entries["backend"]),
+            "certified" in entries,
+            entries.get("runtime"),
+        )
     except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
         return None
 
@@ -67,9 +71,9 @@ class Original:
     """What a group of nodes replaced.
 
     Attributes:
-        node: The node; None if the group guards inputs or outputs of a Scan's body, or expands
-            operands of several nodes.
-        undeclared: The outputs of the node that had no type.
+        node: The node; None if the group stands behind a value, or expands operands of several
+            nodes.
+        undeclared: The outputs of the node, or values that were renamed, that had no type.
         unshaped: The outputs that had no shape, or lost it by the enforcement.
         inputs: If there is no node: the name of each original value, and that of its replacement.
         renamed: Whether the replacement has taken the name of the original value.
@@ -154,6 +158,24 @@ class GroupRecorder:
         nodes[-1].metadata_props[ORIGINAL] = original.text()
         self._next += 1
 
+    def record_behind(
+        self,
+        nodes: Sequence[ir.Node],
+        behind: Mapping[ir.Value, ir.Value],
+        *,
+        renamed: bool = False,
+    ) -> None:
+        """Record nodes that stand behind values.
+
+        Args:
+            nodes: The nodes.
+            behind: For each value the one that is read instead.
+            renamed: Whether that one has taken its name.
+        """
+        names = tuple((str(value.name), str(given.name)) for value, given in behind.items())
+        undeclared = tuple(str(v.name) for v in behind if renamed and v.type is None)
+        self.record(nodes, Original(None, undeclared, inputs=names, renamed=renamed))
+
 
 def forget(model: ir.Model) -> None:
     """Remove all entries about enforcement from a model's metadata."""
@@ -207,6 +229,9 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
     model.opset_imports.pop(COMPILED_DOMAIN, None)
     forget(model)
+    if enforcement.backend is Backend.PYTHON:
+        # onnx_ir names no node as one that was removed.
+        model.graph = model.graph.clone()
 
 
 def _number(group: tuple[Sequence[ir.Node], Original]) -> int:
@@ -226,7 +251,8 @@ def _restore_guarded(
         value, given = values[name], values[guarded]
         if original.renamed:
             value.name, given.name = given.name, value.name
-            value.type, value.doc_string = given.type, given.doc_string
+            value.type = None if name in original.undeclared else given.type
+            value.doc_string = given.doc_string
             value.metadata_props.update(given.metadata_props)
         if original.renamed or given.is_graph_output():
             value.shape = given.shape

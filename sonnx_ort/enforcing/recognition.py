@@ -1,23 +1,27 @@
-"""Verifies that the native backend made a model.
+"""Verifies that `rewrite` made a model.
 
 A model's metadata is trusted only if undoing the enforcement and applying it again gives the same
-model: the same nodes, names and declarations. If a guard is missing or differs from what `rewrite`
-makes, the model is treated as an ordinary one.
+model: the same nodes, names and declarations. If anything is missing or differs from what `rewrite`
+makes, the model is treated as an ordinary one, in which no custom operator may be.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import onnx
 import onnx_ir as ir
+import onnxruntime
 
+from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.lowering import apply_plan, plan_enforcement
-from sonnx_ort.enforcing.native.record import restore
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.enforcing.record import restore
+from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.serialization import serialize
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examination import Examination, examine_model
+from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.identity import identify
 from sonnx_ort.obligations.obligation import Obligation, waiver_of
 from sonnx_ort.obligations.waivers import Waiver
@@ -25,16 +29,19 @@ from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waiver
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.printable import restored
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
-from sonnx_ort.profile.operator import COMPILED_DOMAIN
+from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
 from sonnx_ort.profile.options import Demands
-from sonnx_ort.profile.rule import Status
+from sonnx_ort.profile.rule import Status, Subject
+
+_BROADCAST = (DOMAIN, BROADCAST.name, "")
 
 
 @dataclass(frozen=True, slots=True)
-class NativelyEnforced:
-    """A model that the native backend made.
+class EnforcedBefore:
+    """A model that `rewrite` made.
 
     Attributes:
         enforcement: How it is enforced.
@@ -44,26 +51,47 @@ class NativelyEnforced:
     enforcement: Enforcement
     examination: Examination
 
-    def require(self, demands: Demands) -> None:
-        """Reject other demands than those that are enforced.
+    def anew(self, choices: Choices, *, to_examine: bool) -> Choices | None:
+        """How to examine the original anew; None if what is enforced suffices.
+
+        What the python backend enforced is enforced again for more operators, beside another
+        version of onnxruntime than it relies on, or to make more explicit.
+
+        Args:
+            choices: What is asked for.
+            to_examine: Whether the model is only examined.
 
         Raises:
-            SonnxError: The model is enforced under the other edition, or without some of the
-                operators.
+            SonnxError: The model is enforced under the other edition, or by another backend than
+                the chosen one, which cannot be changed.
         """
-        self.require_edition(demands)
-        if missing := self.without(demands):
+        before, demands = self.enforcement, choices.demands
+        self._require_edition(demands)
+        by_python = before.backend is Backend.PYTHON
+        if by_python and choices.by_default:
+            choices = replace(choices, backend=Backend.PYTHON)
+        missing = self._missing(demands)
+        outdated = before.runtime not in {None, kernels_since(onnxruntime.__version__)}
+        if to_examine:
+            return choices if missing or outdated else None
+        if by_python and choices.backend is not Backend.PYTHON:
+            raise SonnxError(
+                "the model is already rewritten with the python backend; rewrite the original "
+                f"model with the {choices.backend} backend"
+            )
+        if missing and not by_python:
             raise SonnxError(
                 f"the model is already rewritten, without {', '.join(missing)}; rewrite the "
                 "original model with these operators as well"
             )
+        if not (missing or outdated or (by_python and choices.make_explicit)):
+            return None
+        if not missing:
+            return replace(choices, demands=before.demands)
+        operators = before.demands.operators | demands.operators
+        return replace(choices, demands=replace(demands, operators=operators))
 
-    def require_edition(self, demands: Demands) -> None:
-        """Reject the other edition than that which is enforced.
-
-        Raises:
-            SonnxError: The model is enforced under the other edition.
-        """
+    def _require_edition(self, demands: Demands) -> None:
         kept = self.enforcement.demands
         differing = any(o.operator != BROADCAST.name for o in self.examination.report.enforced)
         if differing and kept.edition is not demands.edition:
@@ -72,17 +100,15 @@ class NativelyEnforced:
                 f"original model with '{demands.edition}'"
             )
 
-    def without(self, demands: Demands) -> list[str]:
+    def _missing(self, demands: Demands) -> list[str]:
         """The operators of the model, and rules on graphs, that are demanded and not enforced."""
         on_values = (GRAPH, FINITE_OUTPUTS, FINITE_VALUES)
         present = {*on_values, *(c.operator for c in self.examination.report.coverage)}
         return sorted((demands.operators - self.enforcement.demands.operators) & present)
 
 
-def recognize_native_model(
-    loaded: LoadedModel, enforcement: Enforcement
-) -> NativelyEnforced | None:
-    """Verify that the native backend made a model as its metadata says.
+def recognize(loaded: LoadedModel, enforcement: Enforcement) -> EnforcedBefore | None:
+    """Verify that `rewrite` made a model as its metadata says.
 
     Returns:
         None if the metadata is wrong; the graph of the model is then unusable.
@@ -100,6 +126,7 @@ def recognize_native_model(
             complete=True,
             rewritten=True,
             waivers=recorded,
+            runtime=_runtime_of(enforcement),
         )
         proofs = None
         if enforcement.certified:
@@ -114,15 +141,56 @@ def recognize_native_model(
         return None
     if _fingerprint(model) != given:
         return None
-    report = with_recorded_waivers(examination.report, recorded)
+    report = examination.report
+    if enforcement.backend is Backend.PYTHON:
+        report = replace(report, obligations=tuple(_with_broadcasts(examination)))
+    report = with_recorded_waivers(report, recorded)
     enforced = replace(
         report, obligations=_enforced(report.obligations), backend=enforcement.backend.value
     )
-    return NativelyEnforced(enforcement, replace(examination, report=enforced))
+    return EnforcedBefore(enforcement, replace(examination, report=enforced))
+
+
+def _runtime_of(enforcement: Enforcement) -> str | None:
+    """The version of onnxruntime for which rules are judged: the installed one, if it may be."""
+    if enforcement.backend is not Backend.PYTHON:
+        return None
+    installed = onnxruntime.__version__
+    return installed if enforcement.runtime == kernels_since(installed) else enforcement.runtime
+
+
+def require_standard_operators(model: ir.Model) -> None:
+    """Reject custom operators in a model that `rewrite` did not make, or not so.
+
+    A Broadcast is an operator of the profile, which any model may have.
+
+    Raises:
+        InvalidModel: There is one.
+    """
+    for node in every_node(model.graph):
+        if node.domain in OWN_DOMAINS and node.op_identifier() != _BROADCAST:
+            raise InvalidModel(
+                f"node '{node.name}' is in the domain '{node.domain}', but `rewrite` did not make "
+                "this model as it is, or an earlier version did: rewrite the original model again"
+            )
 
 
 def _may_be_waived(violation: Obligation, recorded: Sequence[Waiver]) -> bool:
     return violation.rule.waivable and waiver_of(violation, recorded) is not None
+
+
+def _with_broadcasts(examination: Examination) -> Iterator[Obligation]:
+    """All obligations; kernels check also what was waived, behind a Broadcast in its place."""
+    kept = {id(w): o for n in examination.nodes for w, o in _waived_shapes(n)}
+    yield from (kept.get(id(o), o) for o in examination.report.obligations)
+
+
+def _waived_shapes(node: ExaminedNode) -> Iterator[tuple[Obligation, Obligation]]:
+    """The waived obligations about equal shapes, with what holds behind the Broadcast."""
+    for waived, obligation in product(node.waived, node.obligations):
+        about_shapes = waived.rule.requirement.subject is Subject.EQUAL_SHAPES
+        if about_shapes and obligation.rule is waived.rule:
+            yield waived, obligation
 
 
 def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
