@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
-from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.catalog import OPERATORS, RULES, kernels_since
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
@@ -234,3 +234,21 @@ def test_common_rule_about_types_knows_that_of_results(rule, declared, evidence)
     a, c = Operand("A", "a", "input", "float"), Operand("C", "c", "declared", declared)
     judgement = RULES[rule].requirement.judge_results([a], [c])
     assert judgement == (None if evidence is None else Judgement(Status.VIOLATED, evidence))
+
+
+@pytest.mark.parametrize(
+    ("runtime", "release"),
+    [
+        (None, None),
+        ("1.31.1", None),
+        ("1.32.0.dev20261001", None),
+        ("1.32.0", "1.32.0"),
+        ("1.40.2", "1.32.0"),
+    ],
+)
+def test_versions_with_kernels_since_one_release_need_the_same_rules(
+    runtime: str | None, release: str | None
+) -> None:
+    assert kernels_since(runtime) == release
+    for rule in RULES.values():
+        assert rule.needed_with(runtime) is rule.needed_with(release)
