@@ -169,7 +169,8 @@ class Misinference:
         if name not in SHAPE_RULES or name in _WITHOUT_OPERANDS or not self._is_verified(node):
             return True
         every = name in ("Concat", "MatMul") or (
-            name in ELEMENTWISE and ELEMENTWISE[name].shapes is not like_first
+            name in _INFERRED_RIGHTLY & ELEMENTWISE.keys()
+            and ELEMENTWISE[name].shapes is not like_first
         )
         read = [value for value in node.inputs if value is not None]
         if name == "STFT" and not all(map(self._may_be_inferred, self._shapes.get(read[0], ()))):

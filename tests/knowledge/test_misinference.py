@@ -52,7 +52,8 @@ def test_of_a_node(node: str) -> None:
     made = parse(
         "(float[n, 3] x, float[n, 3] n, float[] r, float[2, 3] w, float[1, 3] one, float[2, m] m,"
         " float[1, 1, 5] c, float[1, k, h] d, int64[k] k, float[1, 2, o] b, float[2, o, 3] e,"
-        " float[1, 4, 2] l, int64[1] three) => (float[] y) <int64[2] none = {0, 3}>"
+        " float[1, 4, 2] l, int64[1] three)"
+        " => (float[] y) <int64[2] none = {0, 3}>"
         f" {{ y = {node} }}",
         opset=11,
         domains={"com.example": 1},
@@ -76,6 +77,10 @@ FOLLOWING = {
         "a = ReduceMax<axes = [-1]>(x) t = Shape(a) s = Gather(t, last) y = ConstantOfShape(s)",
         True,
     ),
+    "of a Dropout that may give its ratio": (
+        "a = Size(r) b = Cast<to = 1>(a) y = Dropout(w, b)",
+        True,
+    ),
     "of certain sizes that contradict": ("a = PRelu(one, x) y = Neg(a)", True),
 }
 
@@ -86,7 +91,7 @@ def test_of_what_follows(name: str) -> None:
     made = parse(
         "(float[n, 3] x, float[] r, float[2, 2] w, float[1, 3] one) => (float[] y)"
         f" <int64[2] two = {{1, 1}}, int64[1] last = {{1}}> {{ {nodes} }}",
-        opset=11,
+        opset=12,
     )
     assert doubted(made)["y"] is expected
 
