@@ -75,7 +75,12 @@ def refuse_fatal_shapes(
         for value in model.graph.inputs
         if value.shape is not None and not is_within(value.shape)
     }
-    for node in every_node(model.graph):
+    nodes = every_node(model.graph)
+    used = {node.op_type for node in nodes}
+    changing = (_SHRINKING if "Slice" in used else set()) | (
+        _GROWING if used & _OF_ELEMENTS else set()
+    )
+    for node in nodes:
         if node.domain != STANDARD_DOMAIN or not node.inputs:
             continue
         decisive = node.inputs[-1 if node.op_type in _OF_ELEMENTS else 0]
@@ -86,8 +91,7 @@ def refuse_fatal_shapes(
                 f"{_label(node)}: {reason}, at which shape inference and ONNX Runtime can end the "
                 "process; correct the node, or the nodes that compute its operand"
             )
-        changing = node.op_type in _SHRINKING or node.op_type in _GROWING
-        if changing or not extreme.keys().isdisjoint(node.inputs):
+        if node.op_type in changing or not extreme.keys().isdisjoint(node.inputs):
             known = GraphNode(node, version, ChainMap(extreme, shapes), contents)
             extreme.update(_extreme_results(known))
 

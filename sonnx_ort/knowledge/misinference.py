@@ -43,6 +43,9 @@ _WITHOUT_OPERANDS = frozenset(
 )
 """Operators of whose results something is inferred, even if nothing is of their operands."""
 
+_CONTRADICTING = frozenset(["Loop", "PRelu", "Resize", "Scan", "Squeeze", "Upsample"])
+"""Operators that have to be looked at, even if all sizes of their results are certain."""
+
 _STEPS = 4
 """The input of a Slice that holds its steps."""
 
@@ -127,6 +130,8 @@ class Misinference:
             generated: The names of those open sizes of its results that no operand has.
         """
         unknown = [value for value in node.outputs if value.name and value not in self._shapes]
+        if not (generated or unknown or self._has_doubts() or node.op_type in _CONTRADICTING):
+            return
         self._ranks.difference_update(node.outputs)
         if node.op_type in ("Loop", "Scan"):
             self._follow_collected(node)
@@ -146,6 +151,9 @@ class Misinference:
         spreads = bool(self._mistaken or self._states) and not of_shape
         if _contradicts(node, self._shapes) or (spreads and any(map(self._is_mistaken, read))):
             self._mistaken.update(node.outputs)
+
+    def _has_doubts(self) -> bool:
+        return bool(self._symbols or self._ranks or self._mistaken or self._states)
 
     def _follow_collected(self, node: ir.Node) -> None:
         """Doubt the shapes of what a Loop or Scan collects; nothing is inferred of a Loop's states.
