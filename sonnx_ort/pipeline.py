@@ -162,7 +162,8 @@ def load(model: ModelSource | ReadModel, choices: Choices, *, to_examine: bool =
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
-        SonnxError: It is enforced under the other edition, or in a way that cannot be changed.
+        SonnxError: It is enforced under the other edition, or for fewer operators by another
+            backend than python.
     """
     source, demands = read(model), choices.demands
     claim = read_enforcement({entry.key: entry.value for entry in source.proto.metadata_props})
@@ -320,13 +321,22 @@ def plan(examined: Examined) -> Planned:
 
     Raises:
         ModelRejected: A violation has no waiver.
-        SonnxError: A waiver has expired or has no effect.
+        SonnxError: A waiver has expired or has no effect, or the python backend made the model
+            where another one is asked for.
     """
     loaded, examination = examined.loaded, examined.examination
     choices, graph_model = loaded.choices, loaded.model.graph_model
     recorded = recorded_waivers(graph_model.metadata_props)
     effective = waivers_in_effect(examination, recorded, choices.waivers)
-    if loaded.made is not None:
+    made = loaded.made
+    # What another backend made is restored to be examined alone.
+    by_python = loaded.restored if made is None else made.enforcement.backend is Backend.PYTHON
+    if by_python and not (choices.backend is Backend.PYTHON or choices.by_default):
+        raise SonnxError(
+            "the model is already rewritten with the python backend; rewrite the original model "
+            f"with the {choices.backend} backend"
+        )
+    if made is not None:
         return Planned(examined, effective, None)
     to_do = plan_enforcement(graph_model, examination, choices, examined.proofs)
     return Planned(examined, effective, to_do)

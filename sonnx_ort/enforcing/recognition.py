@@ -62,8 +62,8 @@ class EnforcedBefore:
             to_examine: Whether the model is only examined.
 
         Raises:
-            SonnxError: The model is enforced under the other edition, or by another backend than
-                the chosen one, which cannot be changed.
+            SonnxError: The model is enforced under the other edition, or for fewer operators by
+                another backend than python.
         """
         before, demands = self.enforcement, choices.demands
         self._require_edition(demands)
@@ -74,11 +74,6 @@ class EnforcedBefore:
         outdated = before.runtime not in {None, kernels_since(onnxruntime.__version__)}
         if to_examine:
             return choices if missing or outdated else None
-        if by_python and choices.backend is not Backend.PYTHON:
-            raise SonnxError(
-                "the model is already rewritten with the python backend; rewrite the original "
-                f"model with the {choices.backend} backend"
-            )
         if missing and not by_python:
             raise SonnxError(
                 f"the model is already rewritten, without {', '.join(missing)}; rewrite the "
