@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.changes import changed
-from support.soundness.cube_runs import CONFORMED, PARTS
+from support.soundness.cube_runs import CONFORMED, INFERRED, PARTS
 from support.soundness.isolated import Line, run_attempts
 
 pytestmark = pytest.mark.skipif(
@@ -58,3 +58,10 @@ def test_conformed_nodes_give_the_same_elements(attempt_conformed: int, tried: C
     found = tried("attempt_conformed", attempt_conformed)
     assert found["misfits"] == []
     assert found["changes"] > 0
+
+
+@pytest.mark.parametrize("attempt_inferred", INFERRED, ids=[IDS[n] for n in INFERRED])
+def test_what_is_inferred_wrongly_is_doubted(attempt_inferred: int, tried: Callable) -> None:
+    found = tried("attempt_inferred", attempt_inferred)
+    assert found["misfits"] == []
+    assert found["right"] > 0

@@ -8,7 +8,7 @@ import resource
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import groupby, islice
+from itertools import groupby, islice, product
 from math import trunc
 from typing import Any
 
@@ -42,6 +42,14 @@ CONFORMED = [
     if name in ("slices", "slices of int32", "axes of slices", "axes", "windows", "squeezes")
 ]
 """The numbers of parts with numbers that `conform` changes."""
+
+_LONG_INFERRED = ("elements", "far windows", "slices of long axes")
+
+INFERRED = [number for number, (name, _) in enumerate(PARTS) if name not in _LONG_INFERRED]
+"""The numbers of parts that inference is quick with."""
+
+_INFERRED = 1500
+"""Of so many nodes of a part shapes are inferred."""
 
 _MEMORY = 4 << 30
 """No kernel gets more bytes than this: a tensor that is larger is not made."""
@@ -96,6 +104,42 @@ def attempt_conformed(number: int) -> dict[str, Any]:
                 same = own.shape == other.shape and not differing_elements(own, other).any()
                 misfits += [] if same else [f"{other} is not {own} of {described(case)}"]
     return {"changes": changes, "misfits": misfits[:_PRINTED]}
+
+
+def attempt_inferred(number: int) -> dict[str, Any]:
+    """Hold what is doubted of the shapes of a part against what is inferred wrongly of them.
+
+    Returns:
+        How many shapes are inferred as kernels give them (`right`), how many otherwise (`wrong`),
+        and of which of the latter nothing is doubted (`misfits`).
+    """
+    ran, _ = _outcomes_of(number)
+    near = [(case, made) for case, made in ran if is_within(all_sizes(case))]
+    counts: Counter[str] = Counter(right=0, wrong=0)
+    misfits = []
+    for is_open, chunk in product((False, True), _chunks(near[:_INFERRED])):
+        proto = model_of(chunk, is_open)
+        told = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph.output
+        inferred = {value.name: value.type.tensor_type for value in told}
+        model = ir.serde.deserialize_model(proto)
+        certain = certain_shapes(model, _OfIntegers())
+        values = {value.name: value for value in model.graph.outputs}
+        for index, (case, made) in enumerate(chunk):
+            for k, array in enumerate(made):
+                kind, value = inferred[f"y{index}_{k}"], values[f"y{index}_{k}"]
+                wrong = kind.HasField("shape") and _contradicts(kind.shape, array.shape)
+                counts["wrong" if wrong else "right"] += 1
+                shape = certain.shapes.get(value)
+                if wrong and not certain.misinference.may_be_wrong(value, shape):
+                    misfits.append(f"{array.shape} is not {kind.shape} of {described(case)}")
+    return {**counts, "misfits": misfits[:_PRINTED]}
+
+
+def _contradicts(inferred: onnx.TensorShapeProto, shape: tuple[int, ...]) -> bool:
+    """Whether a rank, or a shape without an open size, is another one."""
+    sizes = [each.dim_value for each in inferred.dim if each.HasField("dim_value")]
+    other = len(sizes) == len(inferred.dim) and tuple(sizes) != shape
+    return other or len(inferred.dim) != len(shape)
 
 
 def _run(model: onnx.ModelProto, chunk: Sequence[Outcome]) -> list[Array]:
