@@ -11,6 +11,7 @@ again, and runs alone. Python and onnx are all that the kernel needs.
                  the shapes of results, by operator
     elements     the elements of vectors and scalars that may be sizes
     bounds       intervals of integers
+    types        the types of results, from the schemas of operators
     catalog      the operators with rules
     checker      derives the facts and the obligations of a certificate again
 """

@@ -7,12 +7,14 @@ from itertools import chain
 import onnx
 import onnx_ir as ir
 
+from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.kernel.types import Type, TypedNode, element_of, result_type, sequence_of, tensor_of
 from sonnx_ort.knowledge.declarations import type_name
-from sonnx_ort.knowledge.types import Type, element_of, result_types, sequence_of, tensor_of
 from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
 from sonnx_ort.loading.traversal import subgraphs_of
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 _FIRST_WITHOUT_BATCH = 9
 """In earlier versions a Scan has the lengths of its sequences in front of its other inputs."""
@@ -64,7 +66,7 @@ class ValueTypes:
             found = self._through_bodies(node, given, bodies) if bodies else None
             if found is None:
                 version = self._versions.get(node.domain, 0)
-                found = result_types(_Node(node, version, given))
+                found = _results(_Node(node, version, given))
             self._record(node.outputs, found)
 
     def _through_bodies(
@@ -104,13 +106,47 @@ def _agreed(one: Type, other: Type) -> Type:
     return (one or other) if not one or not other or one == other else None
 
 
+def _results(node: TypedNode) -> Sequence[Type]:
+    """The types of a node's results."""
+    domain, name, _ = node.operator
+    if domain == DOMAIN:
+        return _results_of_ours(name, node)
+    return [result_type(node, index) for index in range(node.outputs)]
+
+
+def _results_of_ours(name: str, node: TypedNode) -> Sequence[Type]:
+    """The types of results of an operator of our domain: the last one is a shape."""
+    if name == BROADCAST.name:
+        return [node.input_type(index) for index in range(node.outputs)]
+    first = _first_of_kernel(name)
+    if first is None or node.outputs != len(("result", "shape")):
+        return [None] * node.outputs
+    kind = node.input_type(first) if isinstance(first, int) else tensor_of(first)
+    return [kind, tensor_of("int64")]
+
+
+@functools.cache
+def _first_of_kernel(name: str) -> str | int | None:
+    """The element type of a kernel's result, or the first input of the same type in all kernels."""
+    kernels = [kernel for kernel in KERNEL_DEFINITIONS if kernel.name == name]
+    types = {kernel.output for kernel in kernels}
+    if len(types) == 1:
+        return str(types.pop())
+    counts = [len(kernel.inputs) for kernel in kernels]
+    places = range(min(counts, default=0))
+    return next((i for i in places if all(k.inputs[i] == k.output for k in kernels)), None)
+
+
 class _Node:
     """A node of the graph library, and the types of its inputs."""
 
     def __init__(self, node: ir.Node, version: int, given: Sequence[Type]) -> None:
         self.operator = (node.domain, node.op_type, version)
-        self.inputs, self.outputs = given, len(node.outputs)
-        self._node = node
+        self.inputs, self.outputs = len(given), len(node.outputs)
+        self._node, self._given = node, given
+
+    def input_type(self, index: int) -> Type:
+        return self._given[index] if index < len(self._given) else ""
 
     def named_type(self, attribute: str) -> Type:
         given = self._node.attributes.get(attribute)

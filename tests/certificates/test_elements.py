@@ -199,10 +199,15 @@ def test_type_is_what_the_schema_says(name: str) -> None:
     assert followed(text, "type") == expected
 
 
-def test_left_out_input_has_no_type() -> None:
+def test_input_that_is_left_out_gives_the_default_of_the_document() -> None:
     proto = parse(alone("QuantizeLinear(x, x)"))
     proto.graph.node[0].input.append("")
-    assert followed(proto, "type") == "there is no rule for the type of a QuantizeLinear"
+    assert followed(proto, "type") == "uint8"
+
+
+def test_sequence_has_no_type_of_elements() -> None:
+    node = alone("SequenceConstruct(x)")
+    assert followed(node, "type") == "there is no rule for the type of a SequenceConstruct"
 
 
 def division(before: str, stored: str, inputs: str = "") -> str:

@@ -15,7 +15,7 @@ the schemas of onnx. What it does not know it rejects.
     reading            a model, strictly: what can be read in two ways is rejected
     fields, tensors    the fields of a model of which is known what they say, and its tensors
     model              what is established of a model, step by step, by the rules of the kernel
-    types              what follows from a node about the types of its results
+    types              the types of results, as the kernel derives them
     rules              what each rule of the profile demands of a node: what is stated in the file,
                        and what is computed
     enforced, facts    that another model is this one and guards, and what holds behind them

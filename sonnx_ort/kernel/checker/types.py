@@ -1,31 +1,41 @@
-"""The types of results, by the constraints in the operators' schemas."""
+"""The types of results, as the kernel derives them."""
 
-from onnx import defs
+from onnx import TensorProto
 
-from ..sizes import Rejected, require
+from ..sizes import Rejected
+from ..types import Type, element_of, result_type, tensor_of
 from .node import Node, type_name
 
 
 def type_of(node: Node, index: int) -> str:
-    """The type of a result, by the constraints in the operator's schema."""
-    op_type = node.proto.op_type
-    if op_type == "Broadcast":
-        return str(node.model.known("type", node.name(index)))
-    if op_type == "Cast":
-        return type_name(node.attribute("to"))
-    if op_type == "ConstantOfShape":
-        value = node.attribute("value")
-        return "float" if value is None else type_name(value.data_type)
-    schema = defs.get_schema(op_type, node.model.version, "")
-    result = schema.outputs[min(index, len(schema.outputs) - 1)]
-    require(result.is_homogeneous, "its results have types of their own")
-    text = result.type_str
-    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    allowed = constraints.get(text, [text])
-    if len(allowed) == 1:
-        return str(allowed[0]).removeprefix("tensor(").removesuffix(")")
-    for place, name in enumerate(node.proto.input):
-        formal = schema.inputs[min(place, len(schema.inputs) - 1)]
-        if name and formal.type_str == text:
-            return str(node.model.known("type", name))
-    raise Rejected(f"there is no rule for the type of a {op_type}")
+    """The type of the elements of a result.
+
+    Raises:
+        Rejected: It does not follow, or the result is no tensor.
+    """
+    if node.op_type == "Broadcast":
+        return node.type(index)
+    found = element_of(result_type(_Typed(node), index), "tensor")
+    if found is None:
+        raise Rejected(f"there is no rule for the type of a {node.op_type}")
+    return found
+
+
+class _Typed:
+    """A node whose operands are tensors, if a step gives their types."""
+
+    def __init__(self, node: Node) -> None:
+        self.operator = ("", node.op_type, node.model.version)
+        self.inputs, self.outputs = node.operands, node.results
+        self._node = node
+
+    def input_type(self, index: int) -> Type:
+        return tensor_of(self._node.type(index)) if self._node.given(index) else ""
+
+    def named_type(self, attribute: str) -> Type:
+        value = self._node.attribute(attribute)
+        return tensor_of(type_name(value)) if isinstance(value, int) else None
+
+    def attribute_type(self, attribute: str) -> Type:
+        value = self._node.attribute(attribute)
+        return tensor_of(type_name(value.data_type)) if isinstance(value, TensorProto) else None

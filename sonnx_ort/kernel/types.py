@@ -10,10 +10,6 @@ from typing import NamedTuple, Protocol
 
 import onnx.defs
 
-from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
-from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
-
 Type = str | None
 """A type; None if it is unknown."""
 
@@ -29,8 +25,11 @@ class TypedNode(Protocol):
         """Its domain, its operator's name and the version of the domain."""
 
     @property
-    def inputs(self) -> Sequence[Type]:
-        """The type of each input; empty for an omitted one."""
+    def inputs(self) -> int:
+        """The number of its inputs."""
+
+    def input_type(self, index: int) -> Type:
+        """The type of an input; empty for an omitted one, and where there is none."""
 
     @property
     def outputs(self) -> int:
@@ -59,21 +58,6 @@ def element_of(kind: Type, container: str = _SEQUENCE) -> Type:
     return kind[len(begin) : -1] if kind is not None and kind.startswith(begin) else None
 
 
-def result_types(node: TypedNode) -> Sequence[Type]:
-    """The types of a node's results; those of If, Loop and Scan depend on their bodies.
-
-    Args:
-        node: The node.
-    """
-    domain, name, version = node.operator
-    if domain == DOMAIN:
-        return _own(node)
-    signature = _signature(domain, name, version)
-    if signature is None:
-        return [None] * node.outputs
-    return [_result(node, signature, index) for index in range(node.outputs)]
-
-
 class _Signature(NamedTuple):
     """The type, or the variable, of each output and input; the last one may be repeated."""
 
@@ -100,22 +84,25 @@ def _signature(domain: str, name: str, version: int) -> _Signature | None:
     )
 
 
-def _result(node: TypedNode, signature: _Signature, index: int) -> Type:
-    if not signature.outputs:
+def result_type(node: TypedNode, index: int) -> Type:
+    """The type of a node's result; those of If, Loop and Scan depend on their bodies.
+
+    Args:
+        node: The node.
+        index: The place of the result.
+    """
+    signature = _signature(*node.operator)
+    if signature is None or not signature.outputs:
         return None
     wanted = signature.outputs[min(index, len(signature.outputs) - 1)]
     if "(" in wanted:
         return wanted
-    for place, kind in enumerate(node.inputs):
+    for place in range(node.inputs):
         formal = signature.inputs[min(place, len(signature.inputs) - 1)]
-        if kind and wanted == formal:
+        if wanted == formal and (kind := node.input_type(place)):
             return kind
     rule = _UNBOUND.get(node.operator[:2])
     return None if rule is None else rule(node)
-
-
-def _input(node: TypedNode, index: int) -> Type:
-    return node.inputs[index] if index < len(node.inputs) else ""
 
 
 _Rule = Callable[[TypedNode], Type]
@@ -128,7 +115,7 @@ def _named(attribute: str, default: str | int | None = None) -> _Rule:
         kind = node.named_type(attribute)
         if kind is not None or default is None:
             return kind
-        return _input(node, default) if isinstance(default, int) else tensor_of(default)
+        return node.input_type(default) if isinstance(default, int) else tensor_of(default)
 
     return rule
 
@@ -139,17 +126,17 @@ def _given(*attributes: str) -> _Rule:
 
 
 def _optional(node: TypedNode) -> Type:
-    kind = _input(node, 0) or node.named_type("type")
+    kind = node.input_type(0) or node.named_type("type")
     return kind and f"{_OPTIONAL}({kind})"
 
 
 def _unwrapped(node: TypedNode) -> Type:
     """Since version 18 the operand may also be the element itself."""
-    return element_of(_input(node, 0), _OPTIONAL) or _input(node, 0)
+    return element_of(node.input_type(0), _OPTIONAL) or node.input_type(0)
 
 
 def _quantized(node: TypedNode) -> Type:
-    zero_point = _input(node, 2)
+    zero_point = node.input_type(2)
     omitted = tensor_of("uint8") if zero_point == "" else None
     return zero_point or node.named_type("output_dtype") or omitted
 
@@ -166,7 +153,7 @@ def _encoded(node: TypedNode) -> Type:
 
 def _categories(node: TypedNode) -> Type:
     other = {tensor_of("string"): tensor_of("int64"), tensor_of("int64"): tensor_of("string")}
-    return other.get(_input(node, 0) or "")
+    return other.get(node.input_type(0) or "")
 
 
 def _maps(node: TypedNode) -> Type:
@@ -191,15 +178,19 @@ _STANDARD: Mapping[str, _Rule] = {
         ("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"), _named("dtype", 0)
     ),
     **dict.fromkeys(_WINDOWS, _named("output_datatype", "float")),
-    **dict.fromkeys(("ConcatFromSequence", "SequenceAt"), lambda node: element_of(_input(node, 0))),
     **dict.fromkeys(
-        ("SequenceConstruct", "SplitToSequence"), lambda node: sequence_of(_input(node, 0))
+        ("ConcatFromSequence", "SequenceAt"), lambda node: element_of(node.input_type(0))
+    ),
+    **dict.fromkeys(
+        ("SequenceConstruct", "SplitToSequence"), lambda node: sequence_of(node.input_type(0))
     ),
     "Constant": _given(*_CONSTANTS),
     "ConstantOfShape": lambda node: node.attribute_type("value") or tensor_of("float"),
     "DequantizeLinear": _named("output_dtype", 1),
     "LayerNormalization": _named("stash_type", "float"),
-    "LinearAttention": lambda node: _input(node, 0) if _input(node, _PAST_STATE) == "" else None,
+    "LinearAttention": lambda node: (
+        node.input_type(0) if node.input_type(_PAST_STATE) == "" else None
+    ),
     "Multinomial": _named("dtype", "int32"),
     "Optional": _optional,
     "OptionalGetElement": _unwrapped,
@@ -210,34 +201,10 @@ _STANDARD: Mapping[str, _Rule] = {
 _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 _UNBOUND: Mapping[tuple[str, str], _Rule] = {
-    **{(STANDARD_DOMAIN, name): rule for name, rule in _STANDARD.items()},
+    **{("", name): rule for name, rule in _STANDARD.items()},
     **{(_ML, name): _labels for name in _CLASSIFIERS},
     (_ML, "CategoryMapper"): _categories,
     (_ML, "LabelEncoder"): _encoded,
     (_ML, "ZipMap"): _maps,
 }
 """The types of results that are those of no input: they follow from attributes or containers."""
-
-
-def _own(node: TypedNode) -> Sequence[Type]:
-    """The types of results of an operator of our domain: the last one is a shape."""
-    _, name, _ = node.operator
-    if name == BROADCAST.name:
-        return [_input(node, index) for index in range(node.outputs)]
-    first = _first_of_kernel(name)
-    if first is None or node.outputs != len(("result", "shape")):
-        return [None] * node.outputs
-    kind = _input(node, first) if isinstance(first, int) else tensor_of(first)
-    return [kind, tensor_of("int64")]
-
-
-@functools.cache
-def _first_of_kernel(name: str) -> str | int | None:
-    """The element type of a kernel's result, or the first input of the same type in all kernels."""
-    kernels = [kernel for kernel in KERNEL_DEFINITIONS if kernel.name == name]
-    types = {kernel.output for kernel in kernels}
-    if len(types) == 1:
-        return str(types.pop())
-    counts = [len(kernel.inputs) for kernel in kernels]
-    places = range(min(counts, default=0))
-    return next((i for i in places if all(k.inputs[i] == k.output for k in kernels)), None)
