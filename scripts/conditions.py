@@ -42,7 +42,10 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sonnx_ort/enforcing/broadcasting.py": ("tests/enforcing",),
         "sonnx_ort/enforcing/hidden_shapes.py": ("tests/enforcing",),
         "sonnx_ort/obligations/passed_guards.py": ("tests/obligations",),
+        "sonnx_ort/enforcing/recognition.py": ("tests/enforcing",),
+        "sonnx_ort/enforcing/record.py": ("tests/enforcing",),
         "sonnx_ort/certificates": ("tests/certificates",),
+        "sonnx_ort/kernel": ("tests/certificates", "tests/kernel"),
     }
 )
 """What is measured, each with its tests."""

@@ -39,6 +39,7 @@ EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 ROOMS = (
     "sonnx_ort/profile",
     "custom_ops",
+    "sonnx_ort/kernel",
     "sonnx_ort/knowledge",
     "sonnx_ort/obligations",
     "sonnx_ort/enforcing",
@@ -54,6 +55,7 @@ TESTS = (
     *(
         "tests/profile",
         "tests/custom_ops",
+        "tests/kernel",
         "tests/knowledge",
         "tests/obligations",
         "tests/enforcing",

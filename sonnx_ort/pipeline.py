@@ -327,8 +327,10 @@ def plan(examined: Examined) -> Planned:
     loaded, examination = examined.loaded, examined.examination
     choices, graph_model = loaded.choices, loaded.model.graph_model
     recorded = recorded_waivers(graph_model.metadata_props)
-    effective = waivers_in_effect(examination, recorded, choices.waivers)
     made = loaded.made
+    effective = waivers_in_effect(
+        examination, recorded, choices.waivers, rewritten=made is not None
+    )
     # What another backend made is restored to be examined alone.
     by_python = loaded.restored if made is None else made.enforcement.backend is Backend.PYTHON
     if by_python and not (choices.backend is Backend.PYTHON or choices.by_default):

@@ -154,18 +154,26 @@ def with_recorded_waivers(report: Report, recorded: Sequence[Waiver]) -> Report:
 
 
 def waivers_in_effect(
-    examination: Examination, recorded: Sequence[Waiver], given: Sequence[Waiver]
+    examination: Examination,
+    recorded: Sequence[Waiver],
+    given: Sequence[Waiver],
+    *,
+    rewritten: bool = False,
 ) -> tuple[Waiver, ...]:
     """Return the waivers that apply to a model; reject the model if they are not sufficient.
 
-    The model may be a rewritten one, which contains recorded waivers; the caller provides the given
-    ones.
+    Args:
+        examination: The examination of the model.
+        recorded: The waivers in its metadata.
+        given: The waivers of the caller.
+        rewritten: Whether `rewrite` made the model, so that the recorded waivers are in effect.
 
     Raises:
         ModelRejected: As for `require_waived`.
         SonnxError: As for `require_waived`, or no Broadcast can make waived shapes equal.
     """
-    applied = tuple(_recorded_and_applied(examination, recorded, given))
+    held = {Status.PROVED, Status.RUNTIME} if rewritten else {Status.PROVED}
+    applied = tuple(_recorded_and_applied(examination, recorded, given, held))
     effective = require_waived(examination.report, given, applied)
     for node in examination.nodes:
         for obligation in still_violated(node):
@@ -210,14 +218,23 @@ def _in_order(waiver: Waiver) -> tuple[object, ...]:
 
 
 def _recorded_and_applied(
-    examination: Examination, recorded: Sequence[Waiver], given: Sequence[Waiver]
+    examination: Examination,
+    recorded: Sequence[Waiver],
+    given: Sequence[Waiver],
+    held: Container[Status],
 ) -> Iterator[Waiver]:
-    """The recorded waivers of enforced nodes, replaced by given ones if possible."""
-    # If the shapes are proved equal, the standard operator remains behind the Broadcast.
+    """The recorded waivers of enforced nodes, replaced by given ones if possible.
+
+    Args:
+        examination: The examination of the model.
+        recorded: The recorded waivers.
+        given: The given ones.
+        held: What waived rules are behind the Broadcast that made shapes equal.
+    """
     places = {
         (o.rule.id, o.operator, o.node, o.path)
         for o in examination.report.obligations
-        if o.status is Status.PROVED and _requires_equal_shapes(o)
+        if o.status in held and _requires_equal_shapes(o)
     }
     needed = _needed(examination.report, recorded)
     for old in (waiver for waiver in recorded if waiver not in needed):

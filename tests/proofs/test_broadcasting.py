@@ -49,7 +49,7 @@ FORMS: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {
     ),
     "one of a known shape": (
         Broadcasting("float[2,3] A, float[?] B", DIV),
-        (number("one", 2), swapped("largest")),
+        (left_out("expanded"),),
     ),
     "one to the other": (
         Broadcasting("float[?,2] A, float[1,?] B", DIV),

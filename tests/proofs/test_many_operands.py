@@ -34,7 +34,7 @@ def of_same_shape(number: int) -> Iterator[Step]:
     yield from (("Equal", ("shape 0", f"shape {k}"), f"is equal {k}") for k in range(1, number))
     yield from _all([f"is equal {k}" for k in range(1, number)])
     yield "Where", ("all", "shape 0", "code"), "shape or code"
-    yield from (("Reshape", (f"operand {k}", "shape or code"), f"{k}") for k in range(number))
+    yield "Reshape", ("operand 0", "shape or code"), "0"
 
 
 def of_common_shape(number: int, *, any_rank: bool) -> Iterator[Step]:

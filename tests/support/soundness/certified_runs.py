@@ -105,6 +105,10 @@ def misfits_of(
                 yield f"the type of {value} is {found}, not {claim}"
             continue
         found = array.shape if kind == "shape" else array.ravel().tolist()
+        if kind == "bounds":
+            if found and not claim[0] <= min(found) <= max(found) <= claim[1]:
+                yield f"the elements of {value} are {found}, not within {claim}"
+            continue
         pairs = zip(claim, found, strict=False)
         if len(found) != len(claim) or not all(_fits(*pair, sizes) for pair in pairs):
             yield f"the {kind} of {value} is {found}, not {claim} with {sizes}"
