@@ -102,11 +102,7 @@ class Model:
         except Exception as error:
             raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
         self._known[kind][value] = found
-        if isinstance(found, Bounds):
-            return [found.lower, found.upper]
-        if isinstance(found, str):
-            return found
-        return [size if isinstance(size, int) else str(size) for size in found]
+        return as_claim(found)
 
     def _node(self, value: str) -> tuple[Node, int]:
         require(value in self._producers, "no node computes it")
@@ -278,6 +274,15 @@ class Model:
             raise Rejected(
                 f"{rule} of the node of '{output}' cannot be followed: {error!r}"
             ) from error
+
+
+def as_claim(found: str | Sizes | Bounds) -> str | list[int | str]:
+    """What a step says, as a certificate writes it: open sizes as texts, bounds as two numbers."""
+    if isinstance(found, Bounds):
+        return [found.lower, found.upper]
+    if isinstance(found, str):
+        return found
+    return [size if isinstance(size, int) else str(size) for size in found]
 
 
 def claimed_shapes(model: onnx.ModelProto) -> dict[str, list[list[int | None]]]:

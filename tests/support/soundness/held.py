@@ -10,6 +10,7 @@ from onnx import helper
 
 from sonnx_ort.certificates.tracing import Traced
 from sonnx_ort.kernel.checker import Rejected
+from sonnx_ort.kernel.checker.model import as_claim
 from sonnx_ort.kernel.checker.rules import HELD, RULES
 from sonnx_ort.profile.catalog import OPERATORS
 from support.sessions import on_one_thread
@@ -80,7 +81,7 @@ def _run(given: tuple[Traced, bytes, Sequence[Feeds], Concluded]) -> None:
     ort.set_default_logger_severity(4)
     exposed, names = with_all_values(content)
     inputs = {value.name for value in exposed.graph.input}
-    steps = {(value, kind): traced.known(kind, value) for value, kind in traced.steps}
+    steps = {(v, kind): as_claim(traced.known(kind, v)) for v, kind in traced.steps}
     runs = 0
     for feeds in several:
         given_feeds = {name: array for name, array in feeds.items() if name in inputs}
