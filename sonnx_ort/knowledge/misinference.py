@@ -9,6 +9,7 @@ Runtime does not know, it does not know either.
 """
 
 import functools
+import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -26,6 +27,8 @@ from sonnx_ort.knowledge.graph_node import rule_for, small_constant
 from sonnx_ort.knowledge.loops import Iteration, iteration_of
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+
+_logger = logging.getLogger("sonnx_ort")
 
 _INFERRED_RIGHTLY = (ELEMENTWISE.keys() - {"Dropout"}) | {
     *("ConstantOfShape", "Flatten", "Gather", "GatherElements", "NonZero", "Pad", "Shape"),
@@ -129,6 +132,15 @@ class Misinference:
             node: The node; its subgraphs have been followed.
             generated: The names of those open sizes of its results that no operand has.
         """
+        try:
+            self._follow(node, generated)
+        except Exception:
+            # A malformed node must not stop the analysis.
+            _logger.debug("what is inferred of %s is unknown", node.op_type, exc_info=True)
+            self._uninferred.difference_update(node.outputs)
+            self._mistaken.update(node.outputs)
+
+    def _follow(self, node: ir.Node, generated: Collection[str]) -> None:
         unknown = [value for value in node.outputs if value.name and value not in self._shapes]
         if not (generated or unknown or self._has_doubts() or node.op_type in _CONTRADICTING):
             return
@@ -327,7 +339,7 @@ def _rounds_up(node: ir.Node, shapes: Mapping[ir.Value, Sizes]) -> bool:
             if value is not None
             and (found := small_constant(value)) is not None
             and found.dtype.kind == "f"
-            and found.size == len(sizes)
+            and found.shape == (len(sizes),)
         ),
         (),
     )

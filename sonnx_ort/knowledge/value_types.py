@@ -1,6 +1,7 @@
 """The types of all values of a model, which follow from its inputs, initializers and operators."""
 
 import functools
+import logging
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -15,6 +16,8 @@ from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
 from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+
+_logger = logging.getLogger("sonnx_ort")
 
 _FIRST_WITHOUT_BATCH = 9
 """In earlier versions a Scan has the lengths of its sequences in front of its other inputs."""
@@ -61,13 +64,20 @@ class ValueTypes:
             if value.const_value is not None and not value.is_graph_input():
                 self._record([value], [tensor_of(type_name(value.const_value.dtype))])
         for node in graph:
-            given = ["" if v is None else self._texts.get(v) for v in node.inputs]
-            bodies = subgraphs_of(node)
-            found = self._through_bodies(node, given, bodies) if bodies else None
-            if found is None:
-                version = self._versions.get(node.domain, 0)
-                found = _results(_Node(node, version, given))
-            self._record(node.outputs, found)
+            try:
+                self._follow_node(node)
+            except Exception:
+                # A malformed node must not stop the analysis.
+                _logger.debug("the types of %s are unknown", node.op_type, exc_info=True)
+
+    def _follow_node(self, node: ir.Node) -> None:
+        given = ["" if v is None else self._texts.get(v) for v in node.inputs]
+        bodies = subgraphs_of(node)
+        found = self._through_bodies(node, given, bodies) if bodies else None
+        if found is None:
+            version = self._versions.get(node.domain, 0)
+            found = _results(_Node(node, version, given))
+        self._record(node.outputs, found)
 
     def _through_bodies(
         self, node: ir.Node, given: Sequence[Type], bodies: Sequence[ir.Graph]
@@ -155,7 +165,7 @@ class _Node:
         match given.value:
             case ir.TypeAndShape(type=named):
                 return None if named is None else _text(named)
-            case str() as name:  # in the first version of Cast
+            case str() as name if name.lower() in _NAMES:  # in the first version of Cast
                 return tensor_of(name.lower())
             case int() as number if number in _DATA_TYPES:
                 return tensor_of(_DATA_TYPES[number])
@@ -174,6 +184,7 @@ class _Node:
 
 
 _DATA_TYPES = {int(dtype): type_name(dtype) for dtype in ir.DataType if dtype.value}
+_NAMES = frozenset(_DATA_TYPES.values())
 _OF_ATTRIBUTES = {
     ir.AttributeType.INT: tensor_of("int64"),
     ir.AttributeType.INTS: tensor_of("int64"),
