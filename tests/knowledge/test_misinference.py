@@ -5,6 +5,7 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.misinference import Misinference
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.loading.traversal import defined_values
 from support.graphs import parse
@@ -141,3 +142,19 @@ def test_of_an_initializer_of_external_data() -> None:
     made = parse("(float[n] x) => (float[n] y) <float[2] w = {1, 1}> { y = Mul(x, w) }")
     model = ir.from_proto(made)
     assert not Facts(model).may_be_misinferred(model.graph.initializers["w"])
+
+
+def test_results_of_a_node_that_cannot_be_followed_are_doubted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = parse("(float[n] x, float[m] z) => (float[] y) { y = Add(x, z) }")
+    assert doubted(made)["y"] is False
+    monkeypatch.delattr(Misinference, "_is_inferred")
+    assert doubted(made)["y"] is True
+
+
+def test_scale_that_is_no_vector_tells_of_no_size() -> None:
+    made = parse(
+        "(float[4] x) => (float[] y) <float scale = {0.5}> { y = Resize(x, , scale) }", opset=13
+    )
+    assert doubted(made)["y"] is False

@@ -274,3 +274,10 @@ def test_map_of_a_classifier_is_held_as_the_graph_library_reads_it() -> None:
     types = ValueTypes(model)
     assert types.element_type(model.graph.outputs[0]) is ir.DataType.FLOAT
     assert not types.may_be_tensor(model.graph.outputs[0])
+
+
+def test_attribute_that_names_no_type_says_nothing() -> None:
+    x = ir.val("x", ir.DataType.FLOAT, [2])
+    cast = ir.node("Cast", [x], {"to": ""})
+    graph = ir.Graph([x], cast.outputs, nodes=[cast], opset_imports={"": 1})
+    assert ValueTypes(ir.Model(graph, ir_version=4)).type(cast.outputs[0]) is None
