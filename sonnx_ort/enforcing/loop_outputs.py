@@ -18,6 +18,7 @@ from sonnx_ort.enforcing.scan_outputs import Passed
 from sonnx_ort.knowledge.declarations import collected_by_loops
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
+from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.profile.operand import Shape
 
@@ -92,7 +93,7 @@ def hide_further_knowledge(
     for output in outputs:
         output.value.shape = output.known
     values = [output.value for output in outputs]
-    inferred = inferred_beside_declarations(model, values)
+    inferred = inferred_beside_declarations(model, values, ValueTypes(model))
     for output in outputs:
         value, nodes = output.value, start(str(output.value.name))
         further = says_more(inferred.get(value), output.known)

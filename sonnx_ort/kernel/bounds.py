@@ -77,7 +77,7 @@ def _limits(element_type: str | None) -> Bounds | None:
 
 def _is_narrower(bounds: Bounds, limits: Bounds | None) -> bool:
     """Whether an interval is narrower than a type, so that no element wraps."""
-    if limits is None or not (limits.lower <= bounds.lower and bounds.upper <= limits.upper):
+    if limits is None or not _within(bounds, limits):
         return False
     return bounds != limits or limits == BOOLEAN
 
@@ -115,7 +115,7 @@ def hull(bounds: Iterable[Bounds]) -> Bounds:
 BoundsRule = Callable[[Node], Sequence[Bounds | None]]
 """Gives an interval for each result, or None for one of which nothing is known."""
 
-_INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
+_INT32 = LIMITS["int32"]
 _NATURAL = Bounds(0, _INT32.upper)
 _NEGATIVE = Bounds(_INT32.lower, -1)
 _PAIR = 2
@@ -342,8 +342,7 @@ def _range(node: Node) -> Sequence[Bounds]:
     for bounds in (start, limit, spread):
         exact = max(abs(bounds.lower), abs(bounds.upper)) <= _EXACT
         require(exact, "it counts beyond what a double is exact for")
-    inside = allowed.lower <= spread.lower and spread.upper <= allowed.upper
-    require(inside, "it counts beyond its type")
+    require(_within(spread, allowed), "it counts beyond its type")
     lower = start.lower if step.lower >= 0 else min(start.lower, limit.lower + 1)
     upper = start.upper if step.upper <= 0 else max(start.upper, limit.upper - 1)
     return [Bounds(lower, upper)]

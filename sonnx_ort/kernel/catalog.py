@@ -5,7 +5,7 @@ those that read numbers for all small ones: `tests/soundness/test_size_cubes.py`
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from onnx import defs
 
@@ -15,8 +15,6 @@ from .node import Node, ShapeRule
 from .products import PRODUCTS, REDUCTIONS
 from .shaping import SHAPING
 from .sizes import Rejected
-
-_COMPUTED = (ELEMENTWISE.keys() | PRODUCTS.keys() | REDUCTIONS.keys()) - {"Dropout"}
 
 SHAPE_RULES: Mapping[str, ShapeRule] = {
     **ELEMENTWISE,
@@ -49,18 +47,3 @@ def rule_of(node: Node) -> ShapeRule:
         raise Rejected(f"a {node.op_type} has no rule")
     rule.require_verified(node)
     return rule
-
-
-def positions_read(op_type: str, count: int) -> Sequence[int]:
-    """The positions of the operands whose elements every result of a node depends on.
-
-    ONNX Runtime cannot remove these dependencies. Excluded are a Shape's operand, whose shape may
-    be known before a run, the ratio of a Dropout, and operands that only give a type.
-
-    Args:
-        op_type: The standard operator.
-        count: How many operands the node has.
-    """
-    if op_type not in _COMPUTED:
-        return ()
-    return range(count) if op_type in ELEMENTWISE else (0,)

@@ -8,12 +8,14 @@ from math import trunc
 
 from onnx import TensorProto
 
+from .bounds import LIMITS
 from .catalog import rule_of
 from .layout import axes_of, slices_of
 from .node import Node
 from .shaping import asked_for
 from .sizes import (
     END_OF_ALL,
+    Bounds,
     PartialSizes,
     Size,
     Sizes,
@@ -24,11 +26,8 @@ from .sizes import (
     selected,
 )
 
-RANGES: Mapping[str, range] = {
-    "int32": range(-(1 << 31), 1 << 31),
-    "int64": range(-(1 << 63), 1 << 63),
-}
-"""The types of tensors that can hold sizes, and their ranges."""
+_HOLDING_SIZES = ("int32", "int64")
+"""The types of tensors that can hold sizes."""
 
 
 def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
@@ -42,17 +41,17 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     Raises:
         Rejected: Nothing is known of them.
     """
-    require(element_type in RANGES and len(shape) <= 1, "it holds no sizes")
+    require(element_type in _HOLDING_SIZES and len(shape) <= 1, "it holds no sizes")
     rule_of(node)
     require(node.op_type in ELEMENT_RULES, f"the elements of a {node.op_type} have no rule")
     found = ELEMENT_RULES[node.op_type](node)
     if element_type != "int64" and node.op_type in _CALCULATED:
         require(not any(isinstance(each, Symbolic) for each in found), "a size may be beyond int32")
     require(math.prod(shape) == len(found), "their number is not known")
-    return tuple(_kept(each, RANGES[element_type]) for each in found)
+    return tuple(_kept(each, LIMITS[element_type]) for each in found)
 
 
-def _kept(element: Size | None, admitted: range) -> Size | None:
+def _kept(element: Size | None, admitted: Bounds) -> Size | None:
     """An element, or None if it is beyond its type or too long."""
     if isinstance(element, Symbolic):
         return element if element.is_short else None

@@ -68,6 +68,9 @@ _MOST_CHARACTERS = 1 << 14
 _LARGEST_COEFFICIENT = (1 << 63) - 1
 """A size of more terms, more characters in symbols or a larger coefficient is left open."""
 
+NAME = re.compile(r"[^\W\d]\w*")
+"""A name of a size; others, such as "?", mean unknown."""
+
 Term = tuple[tuple[str, ...], int]
 """A product of symbols and its coefficient."""
 
@@ -129,7 +132,8 @@ class Symbolic:
     @property
     def names(self) -> frozenset[str]:
         """The names of the open sizes that it depends on."""
-        return frozenset(name for symbols, _ in self.terms for s in symbols for name in _names(s))
+        symbols = (symbol for product, _ in self.terms for symbol in product)
+        return frozenset(name for symbol in symbols for name in NAME.findall(symbol))
 
     def __str__(self) -> str:
         """Format the sum, such as `2*m*n + n + 1`."""
@@ -171,14 +175,6 @@ def _size(terms: Counter[tuple[str, ...]]) -> Size:
     if not any(symbols for symbols, _ in kept):
         return kept[0][1] if kept else 0
     return Symbolic(kept)
-
-
-def _names(symbol: str) -> list[str]:
-    """The names in a symbol, which may be a function of sizes as text."""
-    return _NAME.findall(symbol)
-
-
-_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_element
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
 from sonnx_ort.kernel.sizes import (
+    NAME,
     Bounds,
     PartialSizes,
     Rejected,
@@ -27,7 +28,7 @@ from sonnx_ort.kernel.sizes import (
     is_negative,
     kept_sizes,
 )
-from sonnx_ort.knowledge.declarations import SYMBOL, constant_tensor, type_name
+from sonnx_ort.knowledge.declarations import constant_tensor, type_name
 from sonnx_ort.knowledge.fatal_shapes import AxisCount, refuse_fatal_shapes
 from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
 from sonnx_ort.knowledge.loops import Iteration, State, iteration_of
@@ -342,7 +343,7 @@ def _declared(size: int | ir.SymbolicDim) -> Size | None:
     match size:
         case int() if size >= 0:
             return size
-        case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
+        case ir.SymbolicDim(value=str() as name) if NAME.fullmatch(name):
             return Symbolic.named(name)
     return None
 

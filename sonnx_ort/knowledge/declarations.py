@@ -3,7 +3,6 @@
 A file can declare wrong types and shapes, and ONNX Runtime only warns.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
@@ -74,10 +73,6 @@ def is_sparse(value: ir.Value) -> bool:
     while isinstance(declared, _CONTAINERS):
         declared = declared.elem_type
     return isinstance(declared, ir.SparseTensorType)
-
-
-SYMBOL = re.compile(r"[^\W\d]\w*")
-"""Dimension names that are symbols; others, such as "?", mean unknown."""
 
 
 Declarations = Mapping[ir.Value, ir.TypeAndShape]

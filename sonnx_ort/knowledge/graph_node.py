@@ -7,8 +7,10 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version, positions_read
+from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
+from sonnx_ort.kernel.elementwise import ELEMENTWISE
 from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
+from sonnx_ort.kernel.products import PRODUCTS, REDUCTIONS
 from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -143,8 +145,17 @@ def rule_for(node: ir.Node, opset: int) -> ShapeRule | None:
 
 
 def reads_elements_of(node: ir.Node) -> Sequence[int]:
-    """The positions of the inputs whose elements every output of a node depends on."""
-    return positions_read(node.op_type, len(node.inputs))
+    """The positions of the inputs whose elements every output of a node depends on.
+
+    ONNX Runtime cannot remove these dependencies. Excluded are a Shape's input, whose shape may be
+    known before a run, the ratio of a Dropout, and inputs that only give a type.
+    """
+    if node.op_type not in _COMPUTED:
+        return ()
+    return range(len(node.inputs)) if node.op_type in ELEMENTWISE else (0,)
+
+
+_COMPUTED = (ELEMENTWISE.keys() | PRODUCTS.keys() | REDUCTIONS.keys()) - {"Dropout"}
 
 
 def small_constant(value: ir.Value) -> npt.NDArray[Any] | None:

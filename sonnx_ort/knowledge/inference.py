@@ -56,7 +56,7 @@ class Inference:
         self, model: ir.Model, collected: Collection[ir.Value], types: ValueTypes
     ) -> Declarations:
         """What has to be declared of scan outputs of Loops for ONNX Runtime to know as much."""
-        inferred = inferred_beside_declarations(model, collected)
+        inferred = inferred_beside_declarations(model, collected, types)
         declared: dict[ir.Value, ir.TypeAndShape] = {}
         for value in collected:
             kind, shape = types.type(value) or value.type, merged(value.shape, inferred.get(value))
@@ -69,7 +69,7 @@ class Inference:
 
 
 def inferred_beside_declarations(
-    model: ir.Model, values: Collection[ir.Value]
+    model: ir.Model, values: Collection[ir.Value], types: ValueTypes
 ) -> Mapping[ir.Value, ir.Shape]:
     """The shapes of values as ONNX Runtime infers them, beside what the file declares of them.
 
@@ -78,10 +78,9 @@ def inferred_beside_declarations(
     Args:
         model: The canonical model.
         values: The values.
+        types: The types of the model's values.
     """
-    computed = _Inferred(
-        model, ValueTypes(model), declared_of(defined_values(model.graph))
-    ).computed
+    computed = _Inferred(model, types, declared_of(defined_values(model.graph))).computed
     return {v: shape for v in values if (shape := _shape(computed.get(v))) is not None}
 
 

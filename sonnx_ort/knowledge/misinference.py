@@ -77,9 +77,7 @@ class Misinference:
         self._symbols: set[str] = set()  # doubtful open sizes
         self._ranks: set[ir.Value] = set()  # values of a doubtful rank
         self._uninferred: set[ir.Value] = set()  # values of which nothing is inferred
-        self._mistaken: set[ir.Value] = (
-            set()
-        )  # values for which other than certain sizes may follow
+        self._mistaken: set[ir.Value] = set()  # values of which other sizes may be inferred
         self._elements: set[ir.Value] = set()  # values whose elements may follow from wrong shapes
         self._passed: dict[ir.Value, ir.Value | None] = {}  # what bodies get together with shapes
         self._states: set[ir.Value] = set()  # those that may have another shape later

@@ -1,17 +1,14 @@
 """What a rule may use about an operand before any run."""
 
 import functools
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.kernel.sizes import NAME, Bounds
 from sonnx_ort.printable import printable
-
-_NAME = re.compile(r"[^\W\d]\w*")
 
 Dimension = int | str | None
 """A size, a symbol such as "batch", or None if unknown."""
@@ -78,7 +75,7 @@ def symbols_in(shape: Shape | None) -> list[str]:
 
     An unknown rank, None, has no symbols.
     """
-    return [name for d in shape or () if isinstance(d, str) for name in _NAME.findall(d)]
+    return [name for d in shape or () if isinstance(d, str) for name in NAME.findall(d)]
 
 
 def format_shape(shape: Shape | None) -> str:

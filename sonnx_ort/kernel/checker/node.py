@@ -114,10 +114,7 @@ class Node(kernel.Node):
 
     def known_bounds(self, index: int) -> Bounds | None:
         """The interval of an operand's integers; None if no step gives it."""
-        name = self.name(index)
-        if not self.model.knows("bounds", name):
-            return None
-        bounds: Bounds = self.model.known("bounds", name)
+        bounds: Bounds | None = self._known("bounds", index)
         return bounds
 
     def tensor(self, name: str) -> Any:
@@ -127,7 +124,8 @@ class Node(kernel.Node):
 
     def known_shape(self, index: int) -> Sizes | None:
         """The shape of an operand; None if no step gives it."""
-        return self._known("shape", index)
+        shape: Sizes | None = self._known("shape", index)
+        return shape
 
     def shape(self, index: int = 0) -> Sizes:
         """The shape of an operand."""
@@ -140,19 +138,17 @@ class Node(kernel.Node):
 
     def known_elements(self, index: int) -> Sizes | None:
         """The elements of an operand of sizes; None if no step gives them."""
-        return self._known("elements", index)
+        elements: Sizes | None = self._known("elements", index)
+        return elements
 
     def certain_elements(self, index: int) -> Sizes:
         """The elements of an operand of sizes, which a step gives."""
         elements: Sizes = self.model.known("elements", self.name(index))
         return elements
 
-    def _known(self, kind: str, index: int) -> Sizes | None:
+    def _known(self, kind: str, index: int) -> Any:
         name = self.name(index)
-        if not self.model.knows(kind, name):
-            return None
-        found: Sizes = self.model.known(kind, name)
-        return found
+        return self.model.known(kind, name) if self.model.knows(kind, name) else None
 
     def constant(self, index: int) -> Any:
         """The elements of an operand that is a small constant."""
