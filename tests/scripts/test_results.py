@@ -33,6 +33,9 @@ REQUIREMENTS = requirements(read_documents(), by_entry(find_marks()))
 NEWER_THAN_THE_PAGE = {"TOR-691", "TOR-692", "TOR-693", "TOR-694", "TOR-712", "TOR-713"}
 """The requirements that came after the commit of the page; the page of a release has them all."""
 
+SETS_NEWER_THAN_THE_PAGE = {"kernel"}
+"""The sets of cases that came after it."""
+
 
 def junit(folder: Path, *cases: str, **said: str | None) -> Path:
     """Write a file as pytest does; what is None is left out."""
@@ -431,4 +434,5 @@ def test_each_set_has_its_row_in_the_page(written):
     rows = re.findall(
         r"^\| `(\S.*?)` \| (?:\d+ \| \d+ \| 0 \| 0|\*\*not run.*) \|$", written, re.MULTILINE
     )
-    assert rows == [command_of(name) for name in read_procedures()]
+    sets = [name for name in read_procedures() if name not in SETS_NEWER_THAN_THE_PAGE]
+    assert rows == [command_of(name) for name in sets]
