@@ -82,15 +82,10 @@ def make_decision(
         names: Sequence[str] = (),
     ) -> tuple[KernelOutput, KernelOutput] | None:
         binding = of_node(edition, tuple(attributes.items())) if attributes else plain[edition]
+        operand_names = tuple(names or operator.operand_names(len(operands)))
         for rule in binding:
-            checked = operands
-            if rule.operands is not None:
-                checked = rule.select_operands(
-                    names or operator.operand_names(len(operands)), operands
-                )
-            violation = rule.requirement.violation(checked)
+            violation = rule.violation(operand_names, operands)
             if violation is not None:
-                operand_names = tuple(names or operator.operand_names(len(operands)))
                 shapes = tuple(operand.shape for operand in operands)
                 error = contract_violation(operator, rule, node, operand_names, shapes, violation)
                 return failed(dtype, rule.code, error)

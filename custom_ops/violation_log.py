@@ -18,9 +18,9 @@ import numpy as np
 from sonnx_ort.custom_ops.definition import KernelOutput, kernel_output, shape_output
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.profile.operand import format_shape
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Rule, Violation
+from sonnx_ort.terms.operand import format_shape
 
 CAPACITY = 4096
 """The maximum number of errors; the oldest are dropped. Plain sessions never take their errors."""

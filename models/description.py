@@ -17,7 +17,7 @@ from sonnx_ort.models.example import (
     differing_elements,
     same_elements,
 )
-from sonnx_ort.profile.operand import first_index, format_shape
+from sonnx_ort.terms.operand import first_index, format_shape
 
 Array = npt.NDArray[Any]
 

@@ -20,16 +20,17 @@ BELOW: dict[str, set[str]] = {
     "errors": {"printable"},
     "arguments": {"errors"},
     "versions": set(),
-    "profile": {"kernel", "printable"},
+    "terms": {"kernel", "printable"},
+    "profile": {"kernel", "printable", "terms"},
     "oracle": {"kernel", "profile"},
     "reading": {"errors"},
-    "custom_ops": {"errors", "printable", "profile"},
+    "custom_ops": {"errors", "printable", "profile", "terms"},
     "backends": {"arguments", "custom_ops", "errors"},
     "loading": {"errors", "kernel", "profile", "reading"},
-    "models": {"errors", "profile"},
+    "models": {"errors", "profile", "terms"},
     "files": {"errors", "loading"},
     "value_files": {"errors", "files"},
-    "knowledge": {"kernel", "custom_ops", "errors", "loading", "profile"},
+    "knowledge": {"kernel", "custom_ops", "errors", "loading", "profile", "terms"},
     "obligations": {
         "arguments",
         "errors",
@@ -40,6 +41,7 @@ BELOW: dict[str, set[str]] = {
         "profile",
         "reading",
         "versions",
+        "terms",
     },
     "conforming": {
         "kernel",
@@ -49,9 +51,10 @@ BELOW: dict[str, set[str]] = {
         "obligations",
         "printable",
         "profile",
+        "terms",
     },
     "options": {"arguments", "backends", "errors", "obligations", "profile"},
-    "certificates": {"kernel", "errors", "loading", "obligations", "printable", "profile"},
+    "certificates": {"kernel", "errors", "loading", "obligations", "printable", "profile", "terms"},
     "enforcing": {
         "backends",
         "certificates",
@@ -64,6 +67,7 @@ BELOW: dict[str, set[str]] = {
         "options",
         "printable",
         "profile",
+        "terms",
     },
     "pipeline": {
         "backends",
@@ -128,6 +132,7 @@ BELOW: dict[str, set[str]] = {
         "pipeline",
         "printable",
         "profile",
+        "terms",
     },
     "comparing": {
         "backends",
@@ -138,6 +143,7 @@ BELOW: dict[str, set[str]] = {
         "pipeline",
         "profile",
         "runtime",
+        "terms",
     },
     "auditing": {
         "custom_ops",
@@ -154,6 +160,7 @@ BELOW: dict[str, set[str]] = {
         "profile",
         "runtime",
         "value_files",
+        "terms",
     },
     "demonstration": {"backends", "errors", "models", "obligations", "runtime"},
     "installation": {
@@ -195,6 +202,7 @@ BELOW: dict[str, set[str]] = {
         "pipeline",
         "printable",
         "profile",
+        "terms",
     },
 }
 

@@ -11,9 +11,9 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
+from sonnx_ort.terms.operand import Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _broken_rules(
             usable = usable and rule.in_run
             yield BrokenRule(rule, judgement.evidence)
         elif judgement.status is Status.RUNTIME and rule.in_run and usable and aligned is not None:
-            found = rule.requirement.violation(rule.select_operands(tuple(given), aligned))
+            found = rule.violation(tuple(given), aligned)
             if found is not None:
                 yield BrokenRule(rule, found.reason, found.index, found.values)
 

@@ -21,9 +21,9 @@ from sonnx_ort.kernel.checker.rules import rules_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.printable import to_json
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.terms.operand import Operand
 
 Entry = list[str]
 """An output of a node, and the id of a rule."""

@@ -16,8 +16,8 @@ from sonnx_ort.comparing.trial import count_defects
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.pipeline import require_serializable
-from sonnx_ort.profile.operand import format_shape
 from sonnx_ort.runtime.feeds import GraphInput, graph_inputs, numpy_dtype, what_is_wrong
+from sonnx_ort.terms.operand import format_shape
 
 _FIRST_SIZE = 3
 """The size that is tried first, for all open ones."""

@@ -36,7 +36,8 @@ from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
 from sonnx_ort.obligations.examined_node import plan_broadcast
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import (
+from sonnx_ort.profile.rule import Subject
+from sonnx_ort.terms.operand import (
     Operand,
     Shape,
     broadcast_shape,
@@ -44,7 +45,6 @@ from sonnx_ort.profile.operand import (
     format_shape,
     has_known_sizes,
 )
-from sonnx_ort.profile.rule import Subject
 
 _WITH_EXPAND = 8
 _WITH_SLICED_SHAPES = 10

@@ -20,8 +20,8 @@ from sonnx_ort.loading.elements import MOST_AXES_OF_ARRAYS
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.profile.operand import Shape, has_known_sizes
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.terms.operand import Shape, has_known_sizes
 
 Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str] | ir.TensorProtocol
 

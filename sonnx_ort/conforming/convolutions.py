@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, Safety, Site
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.profile.operand import Shape
+from sonnx_ort.terms.operand import Shape
 
 _X, _W = 0, 1
 _SPATIAL = 2

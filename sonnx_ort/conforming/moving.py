@@ -15,8 +15,8 @@ from onnx.reference import ReferenceEvaluator
 from sonnx_ort.conforming.change import MOST_ELEMENTS
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.profile.operand import has_known_sizes
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.terms.operand import has_known_sizes
 
 Array = npt.NDArray[Any]
 

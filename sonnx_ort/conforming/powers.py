@@ -20,7 +20,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
-from sonnx_ort.profile.operand import Dimension
+from sonnx_ort.terms.operand import Dimension
 
 Array = npt.NDArray[Any]
 

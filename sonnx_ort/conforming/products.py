@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Dimension
+from sonnx_ort.terms.operand import Dimension
 
 _A, _B = 0, 1
 MATRIX = 2

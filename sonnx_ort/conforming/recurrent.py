@@ -26,7 +26,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site, filled
 from sonnx_ort.conforming.moving import stored_elements
-from sonnx_ort.profile.operand import Dimension
+from sonnx_ort.terms.operand import Dimension
 
 _X, _W, _R, _B, _SEQUENCE_LENS, _INITIAL_H, _INITIAL_C, _P = range(8)
 _NAMES = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")

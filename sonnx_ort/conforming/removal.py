@@ -13,8 +13,8 @@ from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, de
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.obligations.findings import dead_nodes
-from sonnx_ort.profile.operand import Shape, contradict
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.terms.operand import Shape, contradict
 
 _TRAINING_MODE = 2
 _MASK = 1

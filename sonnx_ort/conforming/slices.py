@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, Site
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
-from sonnx_ort.profile.operand import Dimension
+from sonnx_ort.terms.operand import Dimension
 
 Array = npt.NDArray[Any]
 

@@ -20,7 +20,7 @@ from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_graph
-from sonnx_ort.profile.operand import Shape
+from sonnx_ort.terms.operand import Shape
 
 
 @dataclass(frozen=True, slots=True)

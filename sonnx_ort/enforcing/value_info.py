@@ -16,8 +16,8 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Shape, broadcast_shape
 from sonnx_ort.profile.operator import OF_THE_NODE
+from sonnx_ort.terms.operand import Shape, broadcast_shape
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
     element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType

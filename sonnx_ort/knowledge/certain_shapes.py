@@ -37,8 +37,8 @@ from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import defined_values, every_graph, every_node, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.operand import Shape
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+from sonnx_ort.terms.operand import Shape
 
 _logger = logging.getLogger("sonnx_ort")
 

@@ -17,9 +17,9 @@ from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.graph_node import rule_for
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.operand import Shape, has_known_sizes
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject
+from sonnx_ort.terms.operand import Shape, has_known_sizes
 
 Array = npt.NDArray[Any]
 
@@ -125,7 +125,7 @@ def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
     except ValueError:
         return True
     return any(
-        rule.requirement.violation(rule.select_operands(names, broadcast)) is not None
+        rule.violation(names, broadcast) is not None
         for rule in operator.contracts[Edition.TYPED].get(Family.INTEGER, ())
         if rule.requirement.subject is Subject.ELEMENTS
     )

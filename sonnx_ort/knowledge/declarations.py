@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from sonnx_ort.knowledge.loops import loop_of
 from sonnx_ort.loading.traversal import every_node
-from sonnx_ort.profile.operand import Shape
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.terms.operand import Shape
 
 
 def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:

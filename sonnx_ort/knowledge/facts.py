@@ -19,8 +19,8 @@ from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.minus_zeros import Gaps
 from sonnx_ort.knowledge.provenance import Provenance, has_scalars, shared_symbols
 from sonnx_ort.knowledge.value_types import ValueTypes
-from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.terms.operand import Operand, Shape
 
 _MAX_FLOATS = 1 << 16
 """Larger float tensors are not read, because they are weights."""

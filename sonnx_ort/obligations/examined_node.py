@@ -7,7 +7,6 @@ from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.operand import Dimension, Operand, broadcast_shape
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting, aligned_axes
@@ -21,6 +20,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Dimension, Operand, broadcast_shape
 
 
 @dataclass(frozen=True, slots=True)

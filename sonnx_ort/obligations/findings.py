@@ -29,9 +29,9 @@ from sonnx_ort.profile.graph import (
     UNUSED_INPUT,
     OfGraph,
 )
-from sonnx_ort.profile.operand import contradict, format_shape
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.terms.operand import contradict, format_shape
 
 _RANDOM = frozenset(
     {

@@ -12,9 +12,9 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.finite import FINITE, FINITE_OUTPUTS, FINITE_VALUES
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Judgement, Status
+from sonnx_ort.terms.operand import Operand
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.printable import printable
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.terms.operand import Operand
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_doc
 from sonnx_ort.printable import to_json
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
 from sonnx_ort.profile.graph import GRAPH
-from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.profile.source import Basis
+from sonnx_ort.terms.operand import Operand, has_known_sizes
 
 
 def choose_rules(names: str | Iterable[str]) -> frozenset[str]:

@@ -16,10 +16,10 @@ from sonnx_ort.knowledge.schemas import numeric_types
 from sonnx_ort.loading.traversal import every_node, subgraphs_in
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import VERSION, AttributeValue
+from sonnx_ort.terms.operand import Operand
 
 _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
 """Attributes that element-wise operators had in versions 1 and 6 only."""

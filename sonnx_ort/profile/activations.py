@@ -10,13 +10,11 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
 from sonnx_ort.profile.requirements.elements import WithinInterval
-from sonnx_ort.profile.requirements.lines import (
-    HasAxis,
-    LinesAboveNegativeInfinity,
-    ShortBehindAxis,
-)
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.shapes import Attributes, OnShapes, has_axis, on_axis
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Source
+from sonnx_ort.terms.language import SizesBehind, Tensor, Term
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
@@ -218,6 +216,10 @@ _ASSUMED_AXES = ((1, 1), (13, -1))
 _SOFTMAX_RULES = _common_rules("Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"))
 
 
+def _short_behind_axis(said: Attributes) -> Term:
+    return on_axis(lambda axis: SizesBehind(Tensor("X"), axis, 1), said, _ASSUMED_AXES)
+
+
 def _softmax(
     tag: str, offset: int, sentence: str, source: Source, requirement: Requirement
 ) -> Rule:
@@ -250,7 +252,10 @@ _SOFTMAX_FURTHER = (
         5,
         "X has the axis.",
         working_group("Softmax", "The draft states it as C2 of axis, and as C2 and C3 of X."),
-        HasAxis(assumed=_ASSUMED_AXES),
+        has_axis(
+            Illustration("X (2, 3), axis 1", "X (2, 3), axis 2", "name an axis that there is"),
+            assumed=_ASSUMED_AXES,
+        ),
     ),
     replace(
         _softmax(
@@ -262,7 +267,17 @@ _SOFTMAX_FURTHER = (
                 "The draft is about version 13, which sums up along the axis alone. Versions 1 and "
                 "11 sum up along the axis and all behind it.",
             ),
-            ShortBehindAxis(assumed=_ASSUMED_AXES),
+            OnShapes(
+                ("X",),
+                _short_behind_axis,
+                Illustration(
+                    "X (2, 3, 1), axis 1",
+                    "X (2, 3, 4), axis 1",
+                    "convert the model to version 13 of the standard operators, for example with "
+                    "onnx.version_converter",
+                ),
+                ("axis",),
+            ),
         ),
         until=12,
     ),

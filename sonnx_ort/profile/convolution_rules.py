@@ -5,11 +5,8 @@ Source: SONNX Conv and ConvInteger, drafts of the working group, restrictions an
 
 from collections.abc import Sequence
 
-from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, HeldByRuntime
-from sonnx_ort.profile.requirements.shapes import OwnRank
-from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf, SizesWithin, at_least, exactly
+from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
 from sonnx_ort.profile.windows import (
     SPATIAL,
@@ -19,8 +16,11 @@ from sonnx_ort.profile.windows import (
     kernel_of,
     known_size,
 )
+from sonnx_ort.terms.language import All, Decided, IsMultiple, Tensor, Term
+from sonnx_ort.terms.operand import Operand
 
 _UNKNOWN = "the sizes of X or W are known only in a run"
+_X, _W = Tensor("X"), Tensor("W")
 
 
 def _group(attributes: Attributes) -> int:
@@ -28,33 +28,25 @@ def _group(attributes: Attributes) -> int:
     return group if isinstance(group, int) else 1
 
 
-def _whole_or_each(attributes: Attributes) -> dict[int, Bounds]:
+def _whole_or_each(attributes: Attributes) -> Term:
     group = _group(attributes)
-    return {} if group <= 1 else {1: exactly(group)}
+    return Decided(True, "there is one group") if group <= 1 else _X.size(1) == group
 
 
-def _outputs_fit(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
-    outputs, group = known_size(operands[0], 0), _group(attributes)
-    if group == 1:
-        return proved("there is one group")
-    if outputs is None:
-        return at_run_time("the outputs of W are known only in a run")
-    text = f"W has {outputs} outputs for {group} groups"
-    return violated(text) if group < 1 or outputs % group else proved(text)
+def _outputs_fit(attributes: Attributes) -> Term:
+    group = _group(attributes)
+    if group <= 1:
+        return Decided(group == 1, f"the number of groups is {group}")
+    return IsMultiple(_W.size(0), group)
 
 
-def _kernel_is_as_said(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+def _kernel_is_as_said(attributes: Attributes) -> Term:
     if "kernel_shape" not in attributes:
-        return proved("the attribute kernel_shape is left out")
-    said = attributes["kernel_shape"]
-    sizes = tuple(known_size(operands[0], axis) for axis in SPATIAL)
-    text = f"kernel_shape is {list(said) if isinstance(said, tuple) else said}"
-    if kernel_of(attributes) is None:
-        return violated(text)
-    if None in sizes:
-        return at_run_time("the sizes of W are known only in a run")
-    text += f", and the kernel of W is {list(sizes)}"
-    return proved(text) if said == sizes else violated(text)
+        return Decided(True, "the attribute kernel_shape is left out")
+    kernel = kernel_of(attributes)
+    if kernel is None:
+        return Decided(False, "kernel_shape is no list of two numbers")
+    return All(tuple(_W.size(a) == size for a, size in zip(SPATIAL, kernel, strict=True)))
 
 
 def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
@@ -71,9 +63,8 @@ def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgeme
     return at_run_time(_UNKNOWN) if unknown else proved("the kernel fits into the padded X")
 
 
-def _shape_of_w(attributes: Attributes) -> tuple[int | SizeOf, ...]:
-    channels = SizeOf(0, 1, max(1, _group(attributes)))
-    return SizeOf(1, 0), channels, SizeOf(1, 2), SizeOf(1, 3)
+def _channels_fit(attributes: Attributes) -> Term:
+    return max(1, _group(attributes)) * _W.size(1) == _X.size(1)
 
 
 _MORE_OR_NONE = "silently accepts more of them, or none, if shapes are not declared."
@@ -97,7 +88,7 @@ def convolution_rules(
             "R1",
             3,
             "X and W have two spatial axes.",
-            OwnRank(
+            of_rank(
                 4,
                 Illustration(
                     "X (1, 3, 8, 8), W (6, 3, 3, 3)",
@@ -131,14 +122,15 @@ def convolution_rules(
             "R3",
             6,
             "There is one group, or one for each channel of X.",
-            SizesWithin(
-                ("group",),
+            OnShapes(
+                ("X",),
                 _whole_or_each,
                 Illustration(
                     "X (1, 4, 8, 8), group=4",
                     "X (1, 4, 8, 8), group=2",
                     "split X and W with Split, and convolve each part separately",
                 ),
+                ("group",),
             ),
             "X",
             remark="The draft states it as R3.",
@@ -178,9 +170,9 @@ def convolution_rules(
             "kernel",
             10,
             "The kernel of W is not empty.",
-            SizesWithin(
-                (),
-                lambda _: dict.fromkeys(SPATIAL, at_least(1)),
+            OnShapes(
+                ("W",),
+                lambda _: All(tuple(_W.size(axis) >= 1 for axis in SPATIAL)),
                 Illustration("W (6, 3, 3, 3)", "W (6, 3, 0, 3)", "give a kernel"),
             ),
             "W",
@@ -193,14 +185,16 @@ def convolution_rules(
             "kernel_shape",
             11,
             "The attribute kernel_shape is the shape of the kernel of W.",
-            HeldByRuntime(
-                ("kernel_shape",),
+            OnShapes(
+                ("W",),
                 _kernel_is_as_said,
                 Illustration(
                     "W (6, 3, 3, 5), kernel_shape=[3, 5]",
                     "W (6, 3, 3, 5), kernel_shape=[5, 3]",
                     "correct kernel_shape",
                 ),
+                ("kernel_shape",),
+                held=True,
             ),
             "W",
             remark="The draft's rationale exchanges the two sizes; ONNX's order is taken.",
@@ -210,15 +204,15 @@ def convolution_rules(
             "channels",
             12,
             "W takes as many channels as each group of X has.",
-            ShapeFrom(
+            OnShapes(
                 ("X", "W"),
-                ("group",),
-                _shape_of_w,
+                _channels_fit,
                 Illustration(
                     "X (1, 4, 8, 8), W (6, 4, 3, 3)",
                     "X (1, 4, 8, 8), W (6, 3, 3, 3)",
                     "correct the shape of W, or group",
                 ),
+                ("group",),
             ),
             "X",
             "W",
@@ -230,12 +224,14 @@ def convolution_rules(
             "outputs",
             13,
             "The outputs of W are divided evenly among the groups.",
-            HeldByRuntime(
-                ("group",),
+            OnShapes(
+                ("W",),
                 _outputs_fit,
                 Illustration(
                     "W (8, 1, 3, 3), group=4", "W (6, 1, 3, 3), group=4", "correct the shape of W"
                 ),
+                ("group",),
+                held=True,
             ),
             "W",
             later=outputs,

@@ -8,15 +8,16 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
 from sonnx_ort.profile.requirements.same_type import NotBoth, SameNumericType
-from sonnx_ort.profile.requirements.shapes import OwnRank
-from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf
+from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Illustration
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import DraftRules, Window
+from sonnx_ort.terms.language import IfGiven, Tensor
 
 _CONV = DraftRules("Conv", 741, "E_CONV_REAL_CONSTR_")
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _CONV_OPERANDS = ("X", "W", "B")
+_W, _B, _ZERO = Tensor("W"), Tensor("B"), Tensor("w_zero_point")
 
 _CONV_RULES = (
     DraftRules("Conv", 741, "E_CONV_FLOAT_CONSTR_").rule(
@@ -41,10 +42,9 @@ _CONV_RULES = (
         "B",
         15,
         "B is a vector of as many elements as W has outputs.",
-        ShapeFrom(
+        OnShapes(
             ("W", "B"),
-            (),
-            lambda _: (SizeOf(0, 0),),
+            lambda _: IfGiven(_B, _B.is_of_shape(_W.size(0))),
             Illustration("W (6, 3, 3, 3), B (6,)", "W (6, 3, 3, 3), B (1,)", "repeat the element"),
         ),
         "W",
@@ -134,7 +134,7 @@ _INTEGER_RULES = (
         "x_zero_point",
         15,
         "The operand x_zero_point is a scalar.",
-        OwnRank(
+        of_rank(
             0,
             Illustration(
                 "X (1, 3, 8, 8), x_zero_point ()",
@@ -150,16 +150,14 @@ _INTEGER_RULES = (
         "w_zero_point",
         16,
         "The operand w_zero_point is a scalar, or has one element for each output.",
-        ShapeFrom(
+        OnShapes(
             ("W", "w_zero_point"),
-            (),
-            lambda _: (SizeOf(0, 0),),
+            lambda _: IfGiven(_ZERO, (_ZERO.rank == 0) | _ZERO.is_of_shape(_W.size(0))),
             Illustration(
                 "W (6, 3, 3, 3), w_zero_point ()",
                 "W (6, 3, 3, 3), w_zero_point (1,)",
                 "reshape it to a scalar, with Squeeze",
             ),
-            or_scalar=True,
         ),
         "W",
         "w_zero_point",

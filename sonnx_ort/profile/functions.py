@@ -10,7 +10,7 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.powers import ExactPower
-from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
 
 _ABS_FIRST_CODE = 501
@@ -347,7 +347,7 @@ _SCALARS = Rule(
     _CLIP_FIRST_CODE + 9,
     "The bounds min and max are scalars.",
     working_group("Clip", "The draft says that their shapes are empty."),
-    OwnRank(
+    of_rank(
         0,
         Illustration("min (), max ()", "min (1,), max ()", "take the axis away with Squeeze"),
     ),

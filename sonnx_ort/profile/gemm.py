@@ -1,25 +1,20 @@
 """Gemm."""
 
-from collections.abc import Sequence
 from types import MappingProxyType
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import (
-    AdmittedAttribute,
-    HeldByRuntime,
-    RequiredInput,
-)
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, RequiredInput
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.shapes import OwnRank
-from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf
-from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
-from sonnx_ort.profile.windows import Attributes, DraftRules, known_size
+from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
+from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.windows import Attributes, DraftRules
+from sonnx_ort.terms.language import IfGiven, Tensor, Term
 
 _RULES = DraftRules("Gemm", 801)
 _OPERANDS = ("A", "B", "C")
+_A, _B, _C = map(Tensor, _OPERANDS)
 _TO_BE_CONFIRMED = 'The draft states it as {}, marked "TBC".'
 
 
@@ -36,14 +31,9 @@ def _standing_at(offset: int, name: str, value: int, mended: str) -> Rule:
     )
 
 
-def _inner_sizes_agree(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
-    a, b = operands
-    transposed_a, transposed_b = (bool(attributes.get(name)) for name in ("transA", "transB"))
-    columns, rows = known_size(a, 0 if transposed_a else 1), known_size(b, 1 if transposed_b else 0)
-    if columns is None or rows is None:
-        return at_run_time("the columns of A or the rows of B are known only in a run")
-    text = f"A has {columns} columns and B {rows} rows"
-    return proved(text) if columns == rows else violated(text)
+def _inner_sizes_agree(attributes: Attributes) -> Term:
+    columns, rows = attributes.get("transA"), attributes.get("transB")
+    return _A.size(0 if columns else 1) == _B.size(1 if rows else 0)
 
 
 _CONTRACT = (
@@ -60,7 +50,7 @@ _CONTRACT = (
         "R1",
         2,
         "A, B and C are of rank 2.",
-        OwnRank(
+        of_rank(
             2,
             Illustration(
                 "A (2, 3), B (3, 4), C (2, 4)",
@@ -88,10 +78,9 @@ _CONTRACT = (
         "R3",
         8,
         "C has as many rows as A and as many columns as B.",
-        ShapeFrom(
+        OnShapes(
             _OPERANDS,
-            (),
-            lambda _: (SizeOf(0, 0), SizeOf(1, 1)),
+            lambda _: IfGiven(_C, _C.is_of_shape(_A.size(0), _B.size(1))),
             Illustration(
                 "A (2, 3), B (3, 4), C (2, 4)",
                 "A (2, 3), B (3, 4), C (1, 4)",
@@ -105,10 +94,12 @@ _CONTRACT = (
         "shapes",
         9,
         "A has as many columns as B has rows.",
-        HeldByRuntime(
-            ("transA", "transB"),
+        OnShapes(
+            ("A", "B"),
             _inner_sizes_agree,
             Illustration("A (2, 3), B (3, 4)", "A (2, 3), B (4, 4)", "correct the shapes"),
+            ("transA", "transB"),
+            held=True,
         ),
         "A",
         "B",

@@ -6,10 +6,9 @@ import numpy as np
 
 from sonnx_ort.profile.common_rules import RulesOf, all_types
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import Dense, GivenAttributes, HeldByRuntime
-from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import (
     AttributeValue,
     Illustration,
@@ -18,6 +17,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Operand
 
 _constant = RulesOf("Constant", 1001)
 
@@ -105,7 +105,7 @@ _RANGE_RULES = (
         "scalars",
         2,
         "S, L and D are scalars.",
-        OwnRank(0, Illustration("D 1", "D [1]", "remove the axis, for example with Squeeze")),
+        of_rank(0, Illustration("D 1", "D [1]", "remove the axis, for example with Squeeze")),
         remark="The draft says so in its signature and of each input.",
         survived=True,
     ),

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.rule import (
     DecidedBeforeRuns,
@@ -19,6 +18,7 @@ from sonnx_ort.profile.rule import (
     at_run_time,
 )
 from sonnx_ort.profile.source import Source, Standing, Words
+from sonnx_ort.terms.operand import Operand
 
 GRAPH = "Graph"
 """The name by which a caller asks for these rules, beside the names of operators."""

@@ -9,11 +9,7 @@ from sonnx_ort.profile.requirements.attributes import (
     RequiredInput,
     flag,
 )
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis, no_scalar
-from sonnx_ort.profile.requirements.named_axes import (
-    axis_exists,
-    is_vector,
-)
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.reshaping import (
     InferableSize,
     copied_sizes_exist,
@@ -22,7 +18,9 @@ from sonnx_ort.profile.requirements.reshaping import (
     one_size_is_inferred,
 )
 from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, of_rank
 from sonnx_ort.profile.rule import Illustration
+from sonnx_ort.terms.language import Each
 
 _INT64 = SameNumericType(OF_THE_NODE, (ElementType.INT64,))
 _S = ("S",)
@@ -44,7 +42,12 @@ _CONCAT_RULES = (
         "C3",
         4,
         "No input is a scalar.",
-        HeldByRuntime((), no_scalar, Illustration("X0 (1,)", "X0 ()", "give scalars an axis")),
+        OnShapes(
+            (),
+            lambda _: Each(lambda tensor: tensor.rank >= 1),
+            Illustration("X0 (1,)", "X0 ()", "give scalars an axis"),
+            held=True,
+        ),
         remark="The draft's formula sums up sizes where it means the rank.",
     ),
     _concat("C2", 5, "All inputs have the same shape but for the axis.", EqualButOnAxis()),
@@ -52,10 +55,9 @@ _CONCAT_RULES = (
         "axis.C1",
         6,
         "The attribute axis is an axis of the inputs.",
-        HeldByRuntime(
-            ("axis",),
-            axis_exists(0),
+        has_axis(
             Illustration("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
+            held=True,
         ),
         remark="The draft's formula sums up sizes where it means the rank.",
     ),
@@ -112,7 +114,7 @@ _RESHAPE_RULES = (
         "S.rank",
         5,
         "S is a tensor of rank 1.",
-        HeldByRuntime((), is_vector, Illustration("S [6]", "S 6", "give the sizes as a vector")),
+        of_rank(1, Illustration("S [6]", "S 6", "give the sizes as a vector"), held=True),
         _S,
         since=5,
     ),
@@ -213,10 +215,11 @@ _FLATTEN_RULES = (
         "axis.C1",
         3,
         "The attribute axis is an axis of X, or the rank of X.",
-        HeldByRuntime(
-            ("axis",),
-            axis_exists(1, after_the_last=True),
+        has_axis(
             Illustration("X (2, 3), axis=2", "X (2, 3), axis=3", "name an axis of X"),
+            assumed=((1, 1),),
+            or_end=True,
+            held=True,
         ),
         remark="The draft states it of axis; its C1 of X refers to itself. That the axis is given, "
         "R1 of an older text, is GR4 of the whole graph.",

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import NoReturn
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, SeesShapes, Subject
 from sonnx_ort.profile.source import Standing
+from sonnx_ort.terms.operand import Operand
 
 DOMAIN = "sonnx"
 """The domain of the custom operators; `Div` in it is the enforced `Div`."""

@@ -1,16 +1,14 @@
 """MaxPool."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
@@ -20,14 +18,16 @@ from sonnx_ort.profile.requirements.attributes import (
 )
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.shapes import OwnRank
-from sonnx_ort.profile.requirements.sizes import SizesWithin, at_least
+from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Illustration, Judgement, Rule, proved, violated
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import SPATIAL, Attributes, DraftRules, Window, kernel_of
+from sonnx_ort.terms.language import All, Tensor, Term
+from sonnx_ort.terms.operand import Operand
 
 _RULES = DraftRules("MaxPool", 781)
 _WINDOW = ("kernel_shape", "pads", "dilations")
+_X = Tensor("X")
 _TYPES = (
     ElementType.FLOAT16,
     ElementType.FLOAT,
@@ -72,18 +72,18 @@ def _zero(  # noqa: PLR0913 - a row of a table, by name
     )
 
 
-def _smallest_sizes(attributes: Attributes) -> Mapping[int, Bounds]:
+def _window_fits(attributes: Attributes) -> Term:
     """The window fits into X with its padding."""
     kernel, window = kernel_of(attributes), Window.of(attributes)
     sizes = [window.smallest(place, size) for place, size in enumerate(kernel or ())]
-    return {axis: at_least(s) for axis, s in zip(SPATIAL, sizes, strict=False) if s > 0}
+    return All(tuple(_X.size(a) >= s for a, s in zip(SPATIAL, sizes, strict=False) if s > 0))
 
 
-def _sizes_where_padded(attributes: Attributes) -> Mapping[int, Bounds]:
-    """As long as the dilation, so that no window steps over X."""
+def _no_window_steps_over(attributes: Attributes) -> Term:
+    """Where X is padded, an axis is as long as the dilation, so that no window steps over X."""
     window = Window.of(attributes)
-    dilated = {place for place in (0, 1) if window.pads(place) and window.dilations[place] > 1}
-    return {SPATIAL[place]: at_least(window.dilations[place]) for place in sorted(dilated)}
+    dilated = (place for place in (0, 1) if window.pads(place) and window.dilations[place] > 1)
+    return All(tuple(_X.size(SPATIAL[place]) >= window.dilations[place] for place in dilated))
 
 
 def _padding_is_narrow(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
@@ -118,7 +118,7 @@ _OF_ALL_TYPES = (
         "R1",
         2,
         "X has two spatial axes.",
-        OwnRank(
+        of_rank(
             4,
             Illustration(
                 "X (1, 3, 8, 8)", "X (1, 3, 8)", "insert an axis of size 1 with Unsqueeze"
@@ -208,14 +208,15 @@ _OF_ALL_TYPES = (
         "fits",
         14,
         "The dilated kernel fits into the padded X.",
-        SizesWithin(
-            _WINDOW,
-            _smallest_sizes,
+        OnShapes(
+            ("X",),
+            _window_fits,
             Illustration(
                 "X (1, 3, 4, 4), kernel_shape=[2, 2]",
                 "X (1, 3, 1, 4), kernel_shape=[2, 2]",
                 "pad X, or take a smaller kernel",
             ),
+            _WINDOW,
         ),
         remark="The draft's formula for the sizes of Y (C1 of Y) divides by the stride plus 1, and "
         "contradicts its examples; that of October 2026 divides by the stride and adds 1. By that "
@@ -227,14 +228,15 @@ _OF_ALL_TYPES = (
         "C1",
         15,
         "Where X is padded, no axis is shorter than its dilation.",
-        SizesWithin(
-            ("pads", "dilations"),
-            _sizes_where_padded,
+        OnShapes(
+            ("X",),
+            _no_window_steps_over,
             Illustration(
                 "X (1, 3, 2, 2), dilations=[2, 2], pads=[1, 1, 1, 1]",
                 "X (1, 3, 1, 1), dilations=[2, 2], pads=[1, 1, 1, 1]",
                 "do not dilate the window, or pad less",
             ),
+            ("pads", "dilations"),
         ),
         remark="A window could hold padding alone. The draft gives -inf for it.",
         unenforced="silently gives the lowest finite number for a window of padding.",

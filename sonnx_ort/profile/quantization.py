@@ -15,7 +15,7 @@ from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, 
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
 
 _QUANTIZE, _DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
@@ -72,7 +72,7 @@ def _common(operator: str, prefix: str, *defaults: tuple[str, int]) -> tuple[Rul
         f"{operator}.signature",
         7,
         f"The operands {scale} and {zero_point} are scalars.",
-        OwnRank(
+        of_rank(
             0,
             Illustration(
                 f"{scale} ()", f"{scale} (3,)", "quantize the whole tensor with one scale"

@@ -1,25 +1,22 @@
 """LSTM."""
 
-from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
     ConstantOperands,
-    HeldByRuntime,
     RequiredInput,
 )
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.shapes import OwnRank
-from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf, SizesWithin, at_least
-from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
+from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
+from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.profile.source import Standing
-from sonnx_ort.profile.windows import Attributes, DraftRules, known_size
+from sonnx_ort.profile.windows import Attributes, DraftRules
+from sonnx_ort.terms.language import All, Decided, IfGiven, Number, Tensor, Term
 
 _RULES = DraftRules("LSTM", 821)
 _OPTIONAL = ("B", "sequence_lens", "initial_h", "initial_c", "P")
@@ -27,6 +24,7 @@ _OPERANDS = ("X", "W", "R", *_OPTIONAL)
 _FLOATS = tuple(name for name in _OPERANDS if name != "sequence_lens")
 _GATES = (("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh"))
 _DECIDING = ("hidden_size", "direction")
+_X, _W, _R = Tensor("X"), Tensor("W"), Tensor("R")
 
 
 def _admits_activations(value: Any) -> bool:
@@ -69,46 +67,38 @@ def _directions(attributes: Attributes) -> int:
     return 2 if attributes.get("direction") == "bidirectional" else 1
 
 
-def _hidden(attributes: Attributes) -> int | None:
-    size = attributes.get("hidden_size")
-    return size if isinstance(size, int) else None
+def _shape_of_w(attributes: Attributes) -> Term:
+    directions, hidden = _directions(attributes), attributes.get("hidden_size")
+    if not isinstance(hidden, int):
+        return _NO_STATE
+    return _W.is_of_shape(directions, 4 * hidden, _X.size(2))
 
 
-def _shape_of_w(attributes: Attributes) -> tuple[int | SizeOf, ...] | None:
-    hidden = _hidden(attributes)
-    return None if hidden is None else (_directions(attributes), 4 * hidden, SizeOf(0, 2))
+def _shape_of_r(attributes: Attributes) -> Term:
+    directions, hidden = _directions(attributes), attributes.get("hidden_size")
+    if not isinstance(hidden, int):
+        return _NO_STATE
+    return _R.is_of_shape(directions, 4 * hidden, hidden)
 
 
-def _shape_of_r(attributes: Attributes) -> tuple[int | SizeOf, ...] | None:
-    hidden = _hidden(attributes)
-    return None if hidden is None else (_directions(attributes), 4 * hidden, hidden)
+_NO_STATE = Decided(True, "the attribute hidden_size is no number")
 
 
-def _others_fit(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+def _others_fit(attributes: Attributes) -> Term:
     """The shapes of the operands that ONNX Runtime checks itself."""
-    x, *others = operands
-    hidden, directions, batch = _hidden(attributes), _directions(attributes), known_size(x, 1)
-    state = (directions, batch, hidden)
-    shapes: Mapping[str, tuple[int | None, ...]] = {
-        "B": (directions, None if hidden is None else 8 * hidden),
-        "sequence_lens": (batch,),
+    directions, hidden = _directions(attributes), attributes.get("hidden_size")
+    if not isinstance(hidden, int):
+        return _NO_STATE
+    state = (directions, _X.size(1), hidden)
+    shapes: dict[str, tuple[int | Number, ...]] = {
+        "B": (directions, 8 * hidden),
+        "sequence_lens": (_X.size(1),),
         "initial_h": state,
         "initial_c": state,
-        "P": (directions, None if hidden is None else 3 * hidden),
+        "P": (directions, 3 * hidden),
     }
-    unknown = []
-    for operand in others:
-        wanted = shapes.get(operand.name, ())
-        sizes = [known_size(operand, axis) for axis in range(len(wanted))]
-        if operand.shape is not None and len(operand.shape) != len(wanted):
-            return violated(f"{operand.name} is not of rank {len(wanted)}")
-        pairs = list(zip(sizes, wanted, strict=True))
-        if any(None not in pair and pair[0] != pair[1] for pair in pairs):
-            return violated(f"{operand.name} is of another shape than {list(wanted)}")
-        unknown += [operand.name] if None in (*sizes, *wanted) else []
-    if unknown:
-        return at_run_time(f"the shape of {' and '.join(unknown)} is not known completely")
-    return proved("the shapes fit together")
+    others = {Tensor(name): shape for name, shape in shapes.items()}
+    return All(tuple(IfGiven(other, other.is_of_shape(*shape)) for other, shape in others.items()))
 
 
 _CONTRACT = (
@@ -171,7 +161,7 @@ _CONTRACT = (
         "X",
         11,
         "X is of rank 3.",
-        OwnRank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
+        of_rank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
         "X",
         remark="The draft gives the shape of X.",
         unenforced="rejects other ranks. Versions up to 1.30 end the process at lower ones "
@@ -182,15 +172,15 @@ _CONTRACT = (
         "W",
         12,
         "W has the shape that the direction, hidden_size and X demand.",
-        ShapeFrom(
+        OnShapes(
             ("X", "W"),
-            _DECIDING,
             _shape_of_w,
             Illustration(
                 "X (5, 2, 4), W (1, 12, 4), hidden_size=3",
                 "X (5, 2, 7), W (1, 12, 4), hidden_size=3",
                 "correct the shapes",
             ),
+            _DECIDING,
         ),
         "X",
         "W",
@@ -203,13 +193,13 @@ _CONTRACT = (
         "R",
         13,
         "R has the shape that the direction and hidden_size demand.",
-        ShapeFrom(
+        OnShapes(
             ("R",),
-            _DECIDING,
             _shape_of_r,
             Illustration(
                 "R (1, 12, 3), hidden_size=3", "R (1, 9, 3), hidden_size=3", "correct the shape"
             ),
+            _DECIDING,
         ),
         "R",
         remark="The draft gives the shape of R.",
@@ -221,9 +211,9 @@ _CONTRACT = (
         "batch",
         14,
         "The batch is not empty.",
-        SizesWithin(
-            (),
-            lambda _: {1: at_least(1)},
+        OnShapes(
+            ("X",),
+            lambda _: _X.size(1) >= 1,
             Illustration("X (5, 1, 4)", "X (5, 0, 4)", "keep empty batches out"),
         ),
         "X",
@@ -236,9 +226,9 @@ _CONTRACT = (
         "sequences",
         17,
         "The sequences are not empty.",
-        SizesWithin(
-            (),
-            lambda _: {0: at_least(1)},
+        OnShapes(
+            ("X",),
+            lambda _: _X.size(0) >= 1,
             Illustration("X (1, 2, 4)", "X (0, 2, 4)", "keep empty sequences out"),
         ),
         "X",
@@ -251,14 +241,16 @@ _CONTRACT = (
         "shapes",
         15,
         "The other inputs have the shapes that the direction, hidden_size and X demand.",
-        HeldByRuntime(
-            _DECIDING,
+        OnShapes(
+            ("X", *_OPTIONAL),
             _others_fit,
             Illustration(
                 "X (5, 2, 4), initial_h (1, 2, 3), hidden_size=3",
                 "X (5, 2, 4), initial_h (1, 1, 3), hidden_size=3",
                 "correct the shape",
             ),
+            _DECIDING,
+            held=True,
         ),
         "X",
         *_OPTIONAL,

@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.source import Basis, Source, Standing
+from sonnx_ort.terms.operand import Operand
 
 
 class Status(enum.StrEnum):
@@ -170,6 +170,18 @@ class DependsOnAttributes(ABC):
     @abstractmethod
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> "Requirement":
         """Return the requirement for a node, given these attributes by name."""
+
+
+class NamesOperands(ABC):
+    """A requirement that says the names of operands if a run violates it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def violation_of(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> "Violation | None":
+        """Check the operands of a run, which have these names; None if the rule is kept."""
 
 
 class Requirement(Protocol):
@@ -366,6 +378,20 @@ class Rule:
         if not results or not _judges_results(requirement):
             return None
         return requirement.judge_results(self.select_operands(names, operands), results)
+
+    def violation(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> Violation | None:
+        """Check the operands of a run; None if the rule is kept.
+
+        Args:
+            names: The names of all operands.
+            arrays: The operands, in that order.
+        """
+        selected = self.select_operands(names, arrays)
+        if isinstance(self.requirement, NamesOperands):
+            return self.requirement.violation_of(self.select_operands(names, names), selected)
+        return self.requirement.violation(selected)
 
     def select_operands(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
         """Select the operands to which the rule applies, or what represents each of them.

@@ -8,8 +8,10 @@ from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense, RequiredInput
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
+from sonnx_ort.profile.requirements.shapes import OnShapes
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
+from sonnx_ort.terms.language import Tensor
 
 _FIRST_CODE = 721
 _INDICES = ("starts", "ends", "axes", "steps")
@@ -57,7 +59,21 @@ _RULES = (
     _rule("R4", 2, "Sparse tensors are not supported.", Dense()),
     _rule("R1", 3, "The input axes is given.", _given("axes"), ("axes",)),
     _rule("R3", 4, "The input steps is given.", _given("steps"), ("steps",)),
-    _rule("R2", 5, "All axes are named.", EveryAxis(), ("X", "axes")),
+    _rule(
+        "R2",
+        5,
+        "All axes are named.",
+        OnShapes(
+            ("X", "axes"),
+            lambda _: Tensor("axes").size(0) == Tensor("X").rank,
+            Illustration(
+                "X (2, 3), axes [0, 1]",
+                "X (2, 3), axes [1]",
+                "name every axis; one that is not cut starts at 0 and ends at its size",
+            ),
+        ),
+        ("X", "axes"),
+    ),
     _rule(
         "R8",
         6,

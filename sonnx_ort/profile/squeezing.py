@@ -11,14 +11,14 @@ from sonnx_ort.profile.requirements.attributes import (
 )
 from sonnx_ort.profile.requirements.named_axes import (
     AxesNamedOnce,
-    is_vector,
     named_axes_are_distinct,
     named_axes_exist,
     named_axes_have_size_one,
 )
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
+from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Illustration
+from sonnx_ort.terms.language import IfGiven, Tensor
 
 _INT64 = SameNumericType(OF_THE_NODE, (ElementType.INT64,))
 _A = ("A",)
@@ -47,7 +47,11 @@ _SQUEEZE_RULES = (
         "A.names",
         4,
         "A names an axis.",
-        AxisNotEmpty(example=Illustration("A [0]", "A []", "name the axes")),
+        OnShapes(
+            _A,
+            lambda _: IfGiven(Tensor("A"), Tensor("A").size(0) >= 1),
+            Illustration("A [0]", "A []", "name the axes"),
+        ),
         _A,
         source=own("Squeeze", f"{_NAMES_SOMETHING} onnx.reference removes none then."),
         survived=True,
@@ -75,7 +79,7 @@ _SQUEEZE_RULES = (
         "A.rank",
         7,
         "A is a tensor of rank 1.",
-        HeldByRuntime((), is_vector, Illustration("A [0]", "A 0", "give the axes as a vector")),
+        of_rank(1, Illustration("A [0]", "A 0", "give the axes as a vector"), held=True),
         _A,
         since=_AXES_AS_INPUT,
         remark=_NO_DRAFT,
@@ -146,7 +150,7 @@ _UNSQUEEZE_RULES = (
         "A.rank",
         3,
         "A is a tensor of rank 1.",
-        OwnRank(1, Illustration("A [0]", "A 0", "give the axes as a vector")),
+        of_rank(1, Illustration("A [0]", "A 0", "give the axes as a vector")),
         _A,
         survived=True,
     ),

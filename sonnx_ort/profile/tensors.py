@@ -11,7 +11,7 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, flag
 from sonnx_ort.profile.requirements.elements import RepresentableAsInteger, WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
+from sonnx_ort.profile.requirements.shapes import axis_not_empty, of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
 
 _CAST_FIRST_CODE = 621
@@ -129,7 +129,7 @@ _MATRICES = Rule(
     working_group(
         "MatMul", "The draft states it as C1 of both inputs; ONNX takes stacks of matrices."
     ),
-    OwnRank(
+    of_rank(
         2,
         Illustration(
             "A (2, 3), B (3, 4)",
@@ -198,7 +198,9 @@ _NOT_EMPTY = Rule(
     _ARG_MAX_FIRST_CODE + 9,
     "The axis of X is not empty.",
     working_group("ArgMax"),
-    AxisNotEmpty(),
+    axis_not_empty(
+        "X", Illustration("X (2, 3), axis 1", "X (2, 0), axis 1", "keep empty tensors out")
+    ),
     survived=True,
 )
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.profile.common_rules import own, working_group
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
 from sonnx_ort.profile.rule import AttributeValue, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Standing
+from sonnx_ort.terms.operand import Operand
 
 SPATIAL = (2, 3)
 """The spatial axes; the others are batch and channels."""

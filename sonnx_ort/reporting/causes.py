@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.profile.operand import broadcast_shape
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.profile.source import Basis
+from sonnx_ort.terms.operand import broadcast_shape
 
 
 def causes(obligations: Sequence[Obligation]) -> list[tuple[Obligation, ...]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.profile.operand import format_shape
+from sonnx_ort.terms.operand import format_shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.printable import printable
-from sonnx_ort.profile.operand import Shape, format_shape
+from sonnx_ort.terms.operand import Shape, format_shape
 
 _UNDEFINED = onnx.TensorProto.UNDEFINED
 _STRING = onnx.TensorProto.STRING

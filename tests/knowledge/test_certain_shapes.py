@@ -11,7 +11,7 @@ from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.canonical import load_canonical as load
-from sonnx_ort.profile.operand import format_shape
+from sonnx_ort.terms.operand import format_shape
 from support.graphs import parse
 
 INPUTS = "float[n, 4, 8] x, float[8] c, int64[k] many, bool cond, int64 trips"

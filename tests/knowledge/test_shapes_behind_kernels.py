@@ -7,7 +7,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
-from sonnx_ort.profile.operand import format_shape
+from sonnx_ort.terms.operand import format_shape
 from support.graphs import parse
 
 GIVEN = (

@@ -12,9 +12,9 @@ from sonnx_ort.obligations.examined_node import (
 )
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.div import DIV
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import proved
+from sonnx_ort.terms.operand import Operand
 
 
 def operands(*shapes):

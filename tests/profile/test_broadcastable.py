@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS, aligned_axes
 from sonnx_ort.profile.rule import Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand
 
 E1, C1 = RULES["Broadcast.E1"].requirement, RULES["Broadcast.C1"].requirement
 KEPT = "on each axis every size is the largest or 1"

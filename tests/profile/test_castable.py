@@ -5,9 +5,9 @@ import onnx
 import pytest
 
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.elements import RepresentableAsInteger
 from sonnx_ort.profile.rule import Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand
 
 REQUIREMENT = RepresentableAsInteger()
 INTEGERS = [kind for kind in ElementType if kind.family is Family.INTEGER]

@@ -9,10 +9,10 @@ import pytest
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
 from sonnx_ort.profile.catalog import OPERATORS, RULES, kernels_since
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Judgement, Status
 from sonnx_ort.profile.source import Standing, Words
+from sonnx_ort.terms.operand import Operand
 
 DECIDED = {
     (Edition.TYPED, "Div", Family.FLOAT): {"Div.float.R1", "Div.float.R2", "Div.float.RG1"},

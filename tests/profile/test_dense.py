@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Judgement, Status
+from sonnx_ort.terms.operand import Operand
 
 DENSE = ["GR1", "Div.float.RG1", "Div.int.RG1", "Div.R2", "Sub.float.RG1", "Sub.int.RG1", "Sub.R2"]
 

@@ -9,8 +9,8 @@ import pytest
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS
 
 NONZERO = "Div.int.C1"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.powers import EXACT_IN_DOUBLE, ExactPower
 from sonnx_ort.profile.rule import Judgement, Status
+from sonnx_ort.terms.operand import Operand
 
 LIMITS = {
     np.int64: (1 - 2**53, 2**53 - 1),

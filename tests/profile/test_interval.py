@@ -5,9 +5,9 @@ import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
 from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand
 
 REQUIREMENT = WithinInterval(
     ("X", "Y"), 1, lambda _: (0, 7), "no octal digit", Illustration("X", "Y", "mend it")

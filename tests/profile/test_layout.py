@@ -7,9 +7,9 @@ import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import AttributeValue, Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand, Shape
 
 HELD = "; ONNX Runtime rejects a violation"
 IN_A_RUN = "the elements of {} are known only in a run"
@@ -49,16 +49,28 @@ NO_INTEGERS = of_shape((2,), "S", constant=np.array([np.inf, np.nan], np.float32
 NO_AXIS_TWICE = "no axis is named twice"
 
 CASES = [
-    ("Concat.C3", joined((2,), ("n",)), {}, "proved", "no operand is a scalar"),
-    ("Concat.C3", joined((2,), ()), {}, "violated", "X1 is a scalar"),
+    (
+        "Concat.C3",
+        joined((2,), ("n",)),
+        {},
+        "proved",
+        "the rank of X0 (2,) is at least 1 and the rank of X1 (n,) is at least 1",
+    ),
+    ("Concat.C3", joined((2,), ()), {}, "violated", "the rank of X1 () is 0, not at least 1"),
     ("Concat.C3", joined((2,), None), {}, "runtime", NO_RANK.format("X1") + HELD),
     ("Concat.C3", joined((2,), **SCALAR), {}, "runtime", SCALAR_INPUTS + HELD),
-    ("Concat.axis.C1", joined((2, 3), (2, 3)), {"axis": 1}, "proved", "axis 1 exists"),
-    ("Concat.axis.C1", joined((2, 3)), {"axis": -2}, "proved", "axis -2 exists"),
+    (
+        "Concat.axis.C1",
+        joined((2, 3), (2, 3)),
+        {"axis": 1},
+        "proved",
+        "X0 (2, 3) has axis 1 and X1 (2, 3) has axis 1",
+    ),
+    ("Concat.axis.C1", joined((2, 3)), {"axis": -2}, "proved", "X0 (2, 3) has axis -2"),
     ("Concat.axis.C1", joined((2, 3)), {"axis": 2}, "violated", "X0 (2, 3) has no axis 2"),
     ("Concat.axis.C1", joined(None, (2,)), {"axis": -2}, "violated", "X1 (2,) has no axis -2"),
     ("Concat.axis.C1", joined((2,), None), {"axis": 0}, "runtime", NO_RANK.format("X1") + HELD),
-    ("Concat.axis.C1", joined((2,)), {"axis": "0"}, "violated", "the attribute axis is no number"),
+    ("Concat.axis.C1", joined((2,)), {"axis": "0"}, "violated", "the attribute axis is left out"),
     ("Concat.C2", joined((2, 3)), {"axis": 0}, "proved", "there is one operand alone"),
     ("Concat.C2", joined(None), {"axis": 0}, "proved", "there is one operand alone"),
     ("Concat.C2", joined((2,), **SCALAR), {"axis": 0}, "proved", "there is one operand alone"),
@@ -123,8 +135,8 @@ CASES = [
         "violated",
         "axis 0 has size 2 in X0 and 3 in X1",
     ),
-    ("Reshape.S.rank", [OPEN_S], {}, "proved", "S of rank 1"),
-    ("Reshape.S.rank", [listing("S", shape=())], {}, "violated", "S has shape ()"),
+    ("Reshape.S.rank", [OPEN_S], {}, "proved", "the rank of S (k,) is 1"),
+    ("Reshape.S.rank", [listing("S", shape=())], {}, "violated", "the rank of S () is 0, not 1"),
     ("Reshape.S.rank", [of_shape(None, "S")], {}, "runtime", NO_RANK.format("S") + HELD),
     ("Reshape.S.C3", [listing("S", -1, 0, 4)], {}, "proved", "no size is below -1"),
     ("Reshape.S.C3", [listing("S", 4, -2)], {}, "violated", "a size is -2"),
@@ -251,13 +263,19 @@ CASES = [
         "runtime",
         IN_A_RUN.format("S"),
     ),
-    ("Flatten.axis.C1", [of_shape((2, "n"))], {"axis": 2}, "proved", "axis 2 exists"),
-    ("Flatten.axis.C1", [of_shape((2, "n"))], {"axis": -2}, "proved", "axis -2 exists"),
+    ("Flatten.axis.C1", [of_shape((2, "n"))], {"axis": 2}, "proved", "X (2, n) has axis 2"),
+    ("Flatten.axis.C1", [of_shape((2, "n"))], {"axis": -2}, "proved", "X (2, n) has axis -2"),
     ("Flatten.axis.C1", [of_shape(())], {}, "violated", "X () has no axis 1"),
     ("Flatten.axis.C1", [of_shape((2,))], {"axis": -2}, "violated", "X (2,) has no axis -2"),
     ("Flatten.axis.C1", [of_shape(None)], {"axis": 0}, "runtime", NO_RANK.format("X") + HELD),
-    ("Squeeze.A.names", [listing("A", shape=(0,))], {}, "violated", "axis 0 of A (0,) is empty"),
-    ("Squeeze.A.names", [], {}, "proved", "no such operand is given"),
+    (
+        "Squeeze.A.names",
+        [listing("A", shape=(0,))],
+        {},
+        "violated",
+        "axis 0 of A (0,) is 0, not at least 1",
+    ),
+    ("Squeeze.A.names", [], {}, "proved", "A is left out"),
     ("Squeeze.A.rank", [], {}, "proved", "no such operand is given"),
     ("Squeeze.axes.names", [], {"axes": ()}, "violated", "the attribute axes is []"),
     ("Squeeze.axes.names", [], {"axes": (0,)}, "proved", "the attribute axes is [0]"),
@@ -309,7 +327,7 @@ CASES = [
         [listing("A", shape=())],
         {},
         "violated",
-        "A has shape (), which is not of rank 1",
+        "the rank of A () is 0, not 1",
     ),
     ("Unsqueeze.A.C1", named((3,), 0, -2), {}, "proved", "all named axes are among 3 axes"),
     ("Unsqueeze.A.C1", named((3,), 0, 3), {}, "violated", "axis 3 is none of 3 axes"),
@@ -325,7 +343,7 @@ CASES = [
         [of_shape((), "S"), of_shape((1,), "L")],
         {},
         "violated",
-        "L has shape (1,), which is not of rank 0",
+        "the rank of L (1,) is 1, not 0",
     ),
     (
         "Range.D.C1",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand
 
 INF, NAN = np.inf, np.nan
 NONZERO = NonZeroNumbers("y_scale", Illustration("1.0", "0.0", "mend it"))

@@ -8,7 +8,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import require_distinct
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.elements import WithinInterval
-from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.shapes import of_rank
 
 CLIP, DIV, SQRT = (OPERATORS[name] for name in ("Clip", "Div", "Sqrt"))
 
@@ -117,7 +117,7 @@ def test_rule_about_elements_may_see_shapes_too_where_it_says_so():
 
 
 def test_rule_of_an_operand_that_there_is_is_taken():
-    rank = OwnRank(1, SCALAR_BOUNDS.requirement.example)
+    rank = of_rank(1, SCALAR_BOUNDS.requirement.example)
     made = with_rule(CLIP, SCALAR_BOUNDS, requirement=rank, operands=("input",))
     assert made.checked_operands == ("input", "min", "max")
 

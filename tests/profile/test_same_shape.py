@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand
 
 SAME_SHAPE = ["Div.float.R1", "Div.int.R1", "Div.R1", "Sub.float.R1", "Sub.int.R1", "Sub.R1"]
 

@@ -6,10 +6,10 @@ import pytest
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Judgement, Status, Violation
+from sonnx_ort.terms.operand import Operand
 
 SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2", "Sub.R3"]
 OPEN = "is unknown; ONNX Runtime starts no session with other types"

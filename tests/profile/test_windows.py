@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.rule import AttributeValue, Judgement, Status
+from sonnx_ort.terms.operand import Operand, Shape
 
 Attributes = Mapping[str, AttributeValue]
 
@@ -28,9 +28,9 @@ CONVOLUTION = [
     ("R2", [], {"auto_pad": "VALID"}, "violated", "the attribute auto_pad is VALID"),
     ("group", [], {}, "proved", "the attribute group is 1"),
     ("group", [], {"group": 0}, "violated", "the attribute group is 0"),
-    ("R3", operands(X=X), {}, "proved", "every shape of X is allowed"),
-    ("R3", operands(X=X), {"group": 4}, "proved", "X (1, 4, 8, 8): axis 1 is of size 4"),
-    ("R3", operands(X=X), {"group": 2}, "violated", "axis 1 of X (1, 4, 8, 8) is not of size 2"),
+    ("R3", operands(X=X), {}, "proved", "there is one group"),
+    ("R3", operands(X=X), {"group": 4}, "proved", "axis 1 of X (1, 4, 8, 8) is 4"),
+    ("R3", operands(X=X), {"group": 2}, "violated", "axis 1 of X (1, 4, 8, 8) is 4, not 2"),
     ("strides", [], {}, "proved", "the attribute strides is left out"),
     ("strides", [], {"strides": (1, 2)}, "proved", "the attribute strides is [1, 2]"),
     ("strides", [], {"strides": (1, 0)}, "violated", "the attribute strides is [1, 0]"),
@@ -47,7 +47,7 @@ CONVOLUTION = [
         operands(W=(6, 4, 0, 3)),
         {},
         "violated",
-        "axis 2 of W (6, 4, 0, 3) is not at least of size 1",
+        "axis 2 of W (6, 4, 0, 3) is 0, not at least 1",
     ),
     ("kernel_shape", operands(W=W), {}, "proved", "the attribute kernel_shape is left out"),
     (
@@ -55,68 +55,80 @@ CONVOLUTION = [
         operands(W=W),
         {"kernel_shape": (3, 3)},
         "proved",
-        "kernel_shape is [3, 3], and the kernel of W is [3, 3]",
+        "axis 2 of W (6, 4, 3, 3) is 3 and axis 3 of W is 3",
     ),
     (
         "kernel_shape",
         operands(W=W),
         {"kernel_shape": (3, 2)},
         "violated",
-        "kernel_shape is [3, 2], and the kernel of W is [3, 3]",
+        "axis 3 of W (6, 4, 3, 3) is 3, not 2",
     ),
     (
         "kernel_shape",
         operands(W=W),
         {"kernel_shape": (3,)},
         "violated",
-        "kernel_shape is [3]",
+        "kernel_shape is no list of two numbers",
     ),
     (
         "kernel_shape",
         operands(W=None),
         {"kernel_shape": (3, 3)},
         "runtime",
-        f"the sizes of W are known only in a run{REFUSES}",
+        f"the rank of W is unknown{REFUSES}",
     ),
     (
         "channels",
         operands(X=X, W=W),
         {},
         "proved",
-        "W (6, 4, 3, 3) is as demanded",
+        "axis 1 of W (6, 4, 3, 3) is axis 1 of X (1, 4, 8, 8)",
     ),
     (
         "channels",
         operands(X=X, W=W),
         {"group": 4},
         "violated",
-        "axis 1 of W (6, 4, 3, 3) is not as long as each of 4 equal parts of axis 1 of X",
+        "4 times axis 1 of W (6, 4, 3, 3) is 16, and axis 1 of X (1, 4, 8, 8) is 4",
     ),
     (
         "channels",
         operands(X=(1, 3, 8, 8), W=(6, 1, 3, 3)),
         {"group": 2},
         "violated",
-        "axis 1 of W (6, 1, 3, 3) is not as long as each of 2 equal parts of axis 1 of X",
+        "2 times axis 1 of W (6, 1, 3, 3) is 2, and axis 1 of X (1, 3, 8, 8) is 3",
     ),
     (
         "channels",
         operands(X=(1, "c", 8, 8), W=W),
         {},
         "runtime",
-        "whether axis 1 of W (6, 4, 3, 3) is as long as axis 1 of X is unknown",
+        "whether axis 1 of W (6, 4, 3, 3) is axis 1 of X (1, c, 8, 8) is unknown",
     ),
     (
         "channels",
         operands(X=(1, "c", 8, 8), W=W),
         {"group": 2},
         "runtime",
-        f"whether axis 1 of W {W} is as long as each of 2 equal parts of axis 1 of X is unknown",
+        f"whether 2 times axis 1 of W {W} is axis 1 of X (1, c, 8, 8) is unknown",
     ),
-    ("outputs", operands(W=W), {}, "proved", "there is one group"),
-    ("outputs", operands(W=W), {"group": 3}, "proved", "W has 6 outputs for 3 groups"),
-    ("outputs", operands(W=W), {"group": 4}, "violated", "W has 6 outputs for 4 groups"),
-    ("outputs", operands(W=W), {"group": 0}, "violated", "W has 6 outputs for 0 groups"),
+    ("outputs", operands(W=W), {}, "proved", "the number of groups is 1"),
+    (
+        "outputs",
+        operands(W=W),
+        {"group": 3},
+        "proved",
+        "axis 0 of W (6, 4, 3, 3) is a multiple of 3",
+    ),
+    (
+        "outputs",
+        operands(W=W),
+        {"group": 4},
+        "violated",
+        "axis 0 of W (6, 4, 3, 3) is 6, no multiple of 4",
+    ),
+    ("outputs", operands(W=W), {"group": 0}, "violated", "the number of groups is 0"),
     ("fits", operands(X=X, W=W), {}, "proved", FITS),
     ("fits", operands(X=(1, 4, 2, 8), W=W), {}, "violated", SMALL),
     ("fits", operands(X=(1, 4, 2, 8), W=W), {"pads": (1, 0, 0, 0)}, "proved", FITS),
@@ -135,13 +147,19 @@ POOL = {"kernel_shape": (2, 3), "pads": (1, 0, 1, 2)}
 OPEN = (1, 2, "h", "w")
 
 OTHERS = [
-    ("Conv.B", operands(W=W, B=(6,)), {}, "proved", "B (6,) is as demanded"),
+    (
+        "Conv.B",
+        operands(W=W, B=(6,)),
+        {},
+        "proved",
+        "the shape of B (6,) is (axis 0 of W (6, 4, 3, 3),)",
+    ),
     (
         "Conv.B",
         operands(W=W, B=(1,)),
         {},
         "violated",
-        "axis 0 of B (1,) is not as long as axis 0 of W, 6",
+        "axis 0 of B (1,) is 1, and axis 0 of W (6, 4, 3, 3) is 6",
     ),
     ("ConvInteger.w_zero_point", operands(W=W), {}, "proved", "w_zero_point is left out"),
     ("ConvInteger.C1", [], {}, "proved", "X is not padded"),
@@ -179,36 +197,36 @@ OTHERS = [
         operands(X=OPEN),
         {"kernel_shape": (2, 3)},
         "runtime",
-        "whether axis 2 of X (1, 2, h, w) is at least of size 2 is unknown",
+        "whether axis 2 of X (1, 2, h, w) is at least 2 is unknown",
     ),
     (
         "MaxPool.fits",
         operands(X=OPEN),
         POOL,
         "runtime",
-        "whether axis 3 of X (1, 2, h, w) is at least of size 1 is unknown",
+        "whether axis 3 of X (1, 2, h, w) is at least 1 is unknown",
     ),
     (
         "MaxPool.fits",
         operands(X=OPEN),
         {**POOL, "kernel_shape": (2, 2)},
         "proved",
-        "every shape of X is allowed",
+        "nothing is demanded",
     ),
-    ("MaxPool.C1", operands(X=OPEN), POOL, "proved", "every shape of X is allowed"),
+    ("MaxPool.C1", operands(X=OPEN), POOL, "proved", "nothing is demanded"),
     (
         "MaxPool.C1",
         operands(X=(1, 2, 1, 1)),
         {**POOL, "dilations": (1, 2)},
         "violated",
-        "axis 3 of X (1, 2, 1, 1) is not at least of size 2",
+        "axis 3 of X (1, 2, 1, 1) is 1, not at least 2",
     ),
     (
         "MaxPool.C1",
         operands(X=OPEN),
         {"dilations": (2, 2)},
         "proved",
-        "every shape of X is allowed",
+        "nothing is demanded",
     ),
     ("Gemm.R2.alpha", [], {}, "proved", "the attribute alpha is 1"),
     ("Gemm.R2.beta", [], {"beta": 0.5}, "violated", "the attribute beta is 0.5"),
@@ -219,28 +237,31 @@ OTHERS = [
         operands(A=(2, 3), B=(3, 4)),
         {},
         "proved",
-        "A has 3 columns and B 3 rows",
+        "axis 1 of A (2, 3) is axis 0 of B (3, 4)",
     ),
     (
         "Gemm.shapes",
         operands(A=(3, 2), B=(4, 3)),
         {"transA": 1, "transB": 1},
         "proved",
-        "A has 3 columns and B 3 rows",
+        "axis 0 of A (3, 2) is axis 1 of B (4, 3)",
     ),
     (
         "Gemm.shapes",
         operands(A=(2, 3), B=(4, 4)),
         {},
         "violated",
-        "A has 3 columns and B 4 rows",
+        "axis 1 of A (2, 3) is 3, and axis 0 of B (4, 4) is 4",
     ),
     (
         "Gemm.shapes",
         operands(A=(2, "n"), B=(4, 4)),
         {},
         "runtime",
-        f"the columns of A or the rows of B are known only in a run{REFUSES}",
+        (
+            "whether axis 1 of A (2, n) is axis 0 of B (4, 4) is unknown; ONNX "
+            "Runtime rejects a violation"
+        ),
     ),
 ]
 
@@ -279,59 +300,93 @@ RECURRENT = [
     ("layout", [], {"layout": 1}, "violated", "the attribute layout is 1"),
     ("clip", [], {}, "proved", "the attribute clip is left out"),
     ("clip", [], {"clip": 3.0}, "violated", "the attribute clip is 3.0"),
-    ("W", operands(X=(5, 2, 4), W=(1, 12, 4)), HIDDEN, "proved", "W (1, 12, 4) is as demanded"),
-    ("W", operands(X=(5, 2, 4), W=(1, 12, 4)), {}, "proved", "every shape of W is allowed"),
+    (
+        "W",
+        operands(X=(5, 2, 4), W=(1, 12, 4)),
+        HIDDEN,
+        "proved",
+        "the shape of W (1, 12, 4) is (1, 12, axis 2 of X (5, 2, 4))",
+    ),
+    (
+        "W",
+        operands(X=(5, 2, 4), W=(1, 12, 4)),
+        {},
+        "proved",
+        "the attribute hidden_size is no number",
+    ),
     (
         "W",
         operands(X=(5, 2, 4), W=(1, 12, 4)),
         BOTH,
         "violated",
-        "axis 0 of W (1, 12, 4) is not of size 2",
+        "axis 0 of W (1, 12, 4) is 1, not 2",
     ),
     (
         "W",
         operands(X=(5, 2, 7), W=(1, 12, 4)),
         HIDDEN,
         "violated",
-        "axis 2 of W (1, 12, 4) is not as long as axis 2 of X, 7",
+        "axis 2 of W (1, 12, 4) is 4, and axis 2 of X (5, 2, 7) is 7",
     ),
-    ("R", operands(R=(1, 9, 3)), HIDDEN, "violated", "axis 1 of R (1, 9, 3) is not of size 12"),
+    ("R", operands(R=(1, 9, 3)), HIDDEN, "violated", "axis 1 of R (1, 9, 3) is 9, not 12"),
     (
         "batch",
         operands(X=(5, 0, 4)),
         {},
         "violated",
-        "axis 1 of X (5, 0, 4) is not at least of size 1",
+        "axis 1 of X (5, 0, 4) is 0, not at least 1",
     ),
-    ("shapes", operands(X=(5, 2, 4)), HIDDEN, "proved", "the shapes fit together"),
+    (
+        "shapes",
+        operands(X=(5, 2, 4)),
+        HIDDEN,
+        "proved",
+        (
+            "B is left out and sequence_lens is left out and initial_h is left out "
+            "and initial_c is left out and P is left out"
+        ),
+    ),
     (
         "shapes",
         operands(X=(5, 2, 4), B=(1, 24), initial_h=(1, 2, 3)),
         HIDDEN,
         "proved",
-        "the shapes fit together",
+        (
+            "the shape of B (1, 24) is (1, 24) and sequence_lens is left out and the shape "
+            "of initial_h (1, 2, 3) is (1, axis 1 of X (5, 2, 4), 3) and initial_c is left out and "
+            "P is left out"
+        ),
     ),
-    ("shapes", operands(X=(5, 2, 4), initial_h=(1, 1, 3)), HIDDEN, "violated", STATE),
+    (
+        "shapes",
+        operands(X=(5, 2, 4), initial_h=(1, 1, 3)),
+        HIDDEN,
+        "violated",
+        "axis 1 of initial_h (1, 1, 3) is 1, and axis 1 of X (5, 2, 4) is 2",
+    ),
     (
         "shapes",
         operands(X=(5, "b", 4), initial_h=(1, 1, 3), P=(1, 9)),
         HIDDEN,
         "runtime",
-        f"the shape of initial_h is not known completely{REFUSES}",
+        (
+            "whether axis 1 of initial_h (1, 1, 3) is axis 1 of X (5, b, 4) is "
+            "unknown; ONNX Runtime rejects a violation"
+        ),
     ),
     (
         "shapes",
         operands(X=(5, 2, 4), sequence_lens=(2, 1)),
         HIDDEN,
         "violated",
-        "sequence_lens is not of rank 1",
+        "the rank of sequence_lens (2, 1) is 2, not 1",
     ),
     (
         "shapes",
         operands(X=(5, 2, 4), P=(1, 8)),
         HIDDEN,
         "violated",
-        "P is of another shape than [1, 9]",
+        "axis 1 of P (1, 8) is 8, not 9",
     ),
 ]
 

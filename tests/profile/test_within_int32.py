@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.elements import WithinInt32
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.terms.operand import Operand
 
 LARGEST = 2**31 - 1
 

@@ -115,12 +115,12 @@ FAULTS: tuple[tuple[Layout, tuple[Mutation, ...]], ...] = (
             number("code", 0),
         ),
     ),
-    (Layout("Unsqueeze", T.FLOAT), (off_by("wanted_rank", 1), number("code", 0))),
+    (Layout("Unsqueeze", T.FLOAT), (off_by("wanted", 1), number("code", 0))),
     (
         Layout("Range", T.INT64),
         (
-            off_by("wanted_rank", 1),
-            operator("are_of_rank", "Or"),
+            off_by("wanted", 1),
+            operator("together", "Or"),
             number("code", 0),
         ),
     ),

@@ -15,7 +15,7 @@ import sonnx_ort
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Shape
+from sonnx_ort.terms.operand import Shape
 from support.onnx_backend import run_with_any_types
 from support.onnx_cases import Suite, Trial, optimized, plain
 from support.onnx_record import NODE_BY_NODE, OPTIMIZED, REFUSED, SAME, UNOPTIMIZED

@@ -20,15 +20,11 @@ from sonnx_ort.enforcing.native.layout_guards import (
     equal_but_on_axis_guard,
     inferable_size_guard,
 )
-from sonnx_ort.enforcing.native.line_guards import (
-    existing_axis_guard,
-    lines_guard,
-    short_behind_axis_guard,
-)
+from sonnx_ort.enforcing.native.line_guards import lines_guard
 from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
 from sonnx_ort.enforcing.native.powers import EXACT_POWER
-from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
-from sonnx_ort.enforcing.native.size_guards import shape_guard, sizes_guard
+from sonnx_ort.enforcing.native.shape_guards import slice_guard
+from sonnx_ort.enforcing.native.term_guards import term_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -45,18 +41,13 @@ from sonnx_ort.profile.requirements.elements import (
     WithinIntervalIf,
 )
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.lines import (
-    HasAxis,
-    LinesAboveNegativeInfinity,
-    ShortBehindAxis,
-)
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.reshaping import InferableSize
-from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
-from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
-from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
+from sonnx_ort.profile.requirements.shapes import OnShapes
+from sonnx_ort.profile.requirements.slicing import Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
 
 DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
@@ -66,7 +57,6 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
         WithinInt32: WITHIN_INT32,
         ExactPower: EXACT_POWER,
-        EveryAxis: EVERY_AXIS,
         NonZeroNumbers: NONZERO_NUMBERS,
         DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
     }
@@ -77,17 +67,12 @@ _MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
     {
         WithinInterval: interval_guard,
         WithinIntervalIf: lambda requirement: interval_guard(requirement.interval),
-        OwnRank: rank_guard,
-        AxisNotEmpty: axis_guard,
+        OnShapes: term_guard,
         Slicing: slice_guard,
-        HasAxis: existing_axis_guard,
-        ShortBehindAxis: short_behind_axis_guard,
         LinesAboveNegativeInfinity: lines_guard,
         EqualButOnAxis: equal_but_on_axis_guard,
         InferableSize: inferable_size_guard,
         AxesNamedOnce: axes_named_once_guard,
-        SizesWithin: sizes_guard,
-        ShapeFrom: shape_guard,
     }
 )
 """What makes the guards that depend on more of a requirement than its kind."""

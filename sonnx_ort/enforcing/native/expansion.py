@@ -29,8 +29,8 @@ from sonnx_ort.enforcing.native.broadcasting import (
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import BroadcastPlan
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
+from sonnx_ort.terms.operand import Operand
 
 _PAIR = 2
 

@@ -29,9 +29,9 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.printable import escaped
-from sonnx_ort.profile.operand import Operand, symbols_in
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.terms.operand import Operand, symbols_in
 
 _FEWEST = 2
 """The minimum number of nodes per guard; a single node is guarded at its own operands."""

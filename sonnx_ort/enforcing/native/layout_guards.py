@@ -19,11 +19,11 @@ from sonnx_ort.enforcing.native.guard import (
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce, named_axes
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.terms.operand import Operand
 
 
 def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:

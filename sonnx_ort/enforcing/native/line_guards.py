@@ -1,8 +1,4 @@
-"""Guards that check an axis, and the lines along it.
-
-Shape(X) -> Shape -> Greater(axis)
-
-Slice(Shape(X), from axis + 1) -> Greater(1) -> any?
+"""The guard of lines of floats along an axis.
 
 ReduceMax(X, axis) -> Less(smallest finite number) ┐
 ReduceSum(X, axis) -> Less(smallest finite number) ┴> And -> any?
@@ -18,61 +14,15 @@ from sonnx_ort.enforcing.native.guard import (
     Flag,
     GuardedNode,
     Operands,
-    Precondition,
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.requirements.lines import (
-    HasAxis,
-    LinesAboveNegativeInfinity,
-    ShortBehindAxis,
-)
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 
-_BEYOND_ALL = 2**62
-"""An end behind the last axis."""
-
-_SLICE_BY_INPUTS = 10
 _SUM_BY_INPUTS = 13
 _LARGEST_BY_INPUTS = 18
 """The first opsets in which these operators get axes and places as inputs."""
-
-
-def existing_axis_guard(requirement: HasAxis) -> DecidingGuard:
-    """The guard of an axis that there has to be."""
-
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        del node
-        (operand,) = operands
-        axis = requirement.axis if requirement.axis >= 0 else -requirement.axis - 1
-        rank = nodes.shape(nodes.shape(operand))
-        flag = nodes.add("Greater", [rank, nodes.constant([axis], "axis")], "has_axis")
-        return Flag(flag, when_kept=True)
-
-    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
-
-
-def short_behind_axis_guard(requirement: ShortBehindAxis) -> DecidingGuard:
-    """The guard of the sizes behind an axis."""
-
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        del node
-        (operand,) = operands
-        first = requirement.axis + 1 if requirement.axis != -1 else _BEYOND_ALL
-        sizes = _sliced(nodes, nodes.shape(operand), first)
-        longer = nodes.add("Greater", [sizes, nodes.constant(1, "one")], "is_longer")
-        return Flag(any_true(nodes, longer, "any_longer"), when_kept=False)
-
-    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
-
-
-def _sliced(nodes: StandardNodes, shape: ir.Value, first: int) -> ir.Value:
-    """The sizes from a place on."""
-    if nodes.opset < _SLICE_BY_INPUTS:
-        attributes = {"axes": (0,), "starts": (first,), "ends": (_BEYOND_ALL,)}
-        return nodes.add("Slice", [shape], "sizes_behind", attributes)
-    places = [nodes.constant([place], "place") for place in (first, _BEYOND_ALL)]
-    return nodes.add("Slice", [shape, *places], "sizes_behind")
 
 
 def lines_guard(requirement: LinesAboveNegativeInfinity) -> DecidingGuard:

@@ -1,6 +1,4 @@
-"""Guards that check shapes and indices.
-
-Shape(A) -> Shape -> Equal(rank)
+"""Guards that compare shapes, and the indices of a Slice.
 
 Shape(A), Shape(B) -> Equal -> Where(equal, Shape(A), -code) -> Reshape(A) -> A
 
@@ -9,7 +7,7 @@ Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 Shape(X), axes -> Gather -> sizes, which are compared with starts, ends and steps
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -25,55 +23,10 @@ from sonnx_ort.enforcing.native.guard import (
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
-from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
+from sonnx_ort.profile.requirements.shapes import OnShapes
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Rule, Status
-
-
-def rank_guard(requirement: OwnRank) -> DecidingGuard:
-    """The guard of the rank of operands."""
-
-    def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
-        wanted = nodes.constant([requirement.rank], "wanted_rank")
-        ranks = (nodes.shape(nodes.shape(operand)) for operand in operands)
-        flags = [nodes.add("Equal", [rank, wanted], "is_of_rank") for rank in ranks]
-        return reduce(lambda one, other: nodes.add("And", [one, other], "are_of_rank"), flags)
-
-    return _deciding(kept)
-
-
-def axis_guard(requirement: AxisNotEmpty) -> DecidingGuard:
-    """The guard of one axis of an operand."""
-
-    def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
-        # Gather fails if there is no such axis.
-        (operand,) = operands
-        axis = nodes.constant([requirement.axis], "axis")
-        size = nodes.add("Gather", [nodes.shape(operand), axis], "size", {"axis": 0})
-        return nodes.add("Greater", [size, nodes.constant([0], "zero")], "holds_something")
-
-    return _deciding(kept)
-
-
-def _every_axis(nodes: StandardNodes, operands: Operands) -> ir.Value:
-    operand, axes = operands
-    rank = nodes.shape(nodes.shape(operand))
-    return nodes.add("Equal", [nodes.shape(axes), rank], "names_every_axis")
-
-
-def _deciding(kept: Callable[[StandardNodes, Operands], ir.Value]) -> DecidingGuard:
-    """A guard for operands of any type."""
-
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        del node
-        return Flag(kept(nodes, operands), when_kept=True)
-
-    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
-
-
-EVERY_AXIS = _deciding(_every_axis)
-"""The guard of `EveryAxis`."""
+from sonnx_ort.terms.operand import Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +195,7 @@ def _names_axes_in_order(node: GuardedNode) -> bool:
 def _every_axis_is_proved(node: GuardedNode) -> bool:
     """Whether it is proved that the Slice names as many axes as there are."""
     obligations = node.examined.obligations
-    about = [o for o in obligations if isinstance(o.rule.requirement, EveryAxis)]
+    about = [o for o in obligations if isinstance(o.rule.requirement, OnShapes)]
     return all(obligation.status is Status.PROVED for obligation in about)
 
 

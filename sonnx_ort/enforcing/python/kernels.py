@@ -15,9 +15,9 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status, Subject
+from sonnx_ort.terms.operand import Operand, has_known_sizes
 
 
 def carrier_of(examined: ExaminedNode) -> ElementType | None:

@@ -20,7 +20,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Operand
+from sonnx_ort.terms.operand import Operand
 
 
 def in_one_vector(nodes: StandardNodes, operands: Sequence[ir.Value]) -> list[ir.Value]:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import (
     AttributeValue,
     DecidedBeforeRuns,
@@ -22,6 +21,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Operand
 
 
 class Dense(DecidedBeforeRuns):

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Dimension, Operand, Shape, contradict, format_shape
 from sonnx_ort.profile.requirements.same_type import differing_types
 from sonnx_ort.profile.rule import (
     DecidedBeforeRuns,
@@ -24,6 +23,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Dimension, Operand, Shape, contradict, format_shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Operand, first_index
 from sonnx_ort.profile.rule import (
     HintByExample,
     Illustration,
@@ -19,6 +18,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Operand, first_index
 
 
 class NonZeroDivisor(HintByExample):

@@ -12,7 +12,6 @@ import onnx
 
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Operand, first_index
 from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
@@ -28,6 +27,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Operand, first_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Operand, format_shape
 from sonnx_ort.profile.requirements.named_axes import certain, rank_of, rank_unknown
 from sonnx_ort.profile.rule import (
     AttributeValue,
@@ -24,16 +23,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-
-
-def no_scalar(operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]) -> Judgement:
-    """Each operand has an axis."""
-    del attributes
-    scalars = [operand.name for operand in operands if operand.shape == ()]
-    if scalars:
-        return violated(f"{scalars[0]} is a scalar")
-    unknown = next((operand for operand in operands if operand.shape is None), None)
-    return rank_unknown(unknown) if unknown else certain(operands[0], "no operand is a scalar")
+from sonnx_ort.terms.operand import Operand, format_shape
 
 
 @dataclass(frozen=True, slots=True)

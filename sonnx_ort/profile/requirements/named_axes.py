@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Operand, format_shape
 from sonnx_ort.profile.requirements.attributes import Relation
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import (
@@ -22,6 +21,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Operand, format_shape
 
 Axes = tuple[int, ...]
 
@@ -39,46 +39,6 @@ def rank_of(operand: Operand) -> int | None:
 def rank_unknown(operand: Operand) -> Judgement:
     """What the rank of an operand decides, a run decides."""
     return at_run_time(f"the rank of {operand.name} is unknown")
-
-
-def is_vector(operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]) -> Judgement:
-    """The operand, if it is given, is of rank 1."""
-    del attributes
-    for operand in operands:
-        rank = rank_of(operand)
-        if rank is None:
-            return rank_unknown(operand)
-        if rank != 1:
-            return violated(f"{operand.name} has shape {format_shape(operand.shape)}")
-        return certain(operand, f"{operand.name} of rank 1")
-    return proved("no such operand is given")
-
-
-def axis_exists(assumed: int, *, after_the_last: bool = False) -> Relation:
-    """The attribute `axis` is an axis of each operand, negative from the end.
-
-    Args:
-        assumed: The default of the attribute.
-        after_the_last: Whether the rank itself is admitted too.
-    """
-
-    def relation(
-        operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-    ) -> Judgement:
-        said = attributes.get("axis", assumed)
-        if not isinstance(said, int):
-            return violated("the attribute axis is no number")
-        for operand in operands:
-            rank = rank_of(operand)
-            if rank is not None and not -rank <= said < rank + after_the_last:
-                shape = format_shape(operand.shape)
-                return violated(f"{operand.name} {shape} has no axis {said}")
-        unknown = next((o for o in operands if o.shape is None), None)
-        if unknown is not None:
-            return rank_unknown(unknown)
-        return certain(operands[0], f"axis {said} exists")
-
-    return relation
 
 
 def named_axes(

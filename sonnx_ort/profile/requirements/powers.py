@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operand import Operand, first_index
 from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
     HintByExample,
@@ -20,6 +19,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Operand, first_index
 
 EXACT_IN_DOUBLE = 1 << 53
 """From this magnitude on, double does not have every integer."""

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Dimension, Operand, Shape, format_shape
 from sonnx_ort.profile.requirements.named_axes import certain, rank_unknown
 from sonnx_ort.profile.rule import (
     AttributeValue,
@@ -27,6 +26,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Dimension, Operand, Shape, format_shape
 
 Attributes = Mapping[str, AttributeValue]
 

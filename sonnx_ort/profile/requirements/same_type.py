@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.rule import (
     DecidedBeforeRuns,
@@ -20,6 +19,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Operand
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,21 @@
 """Requirements on the shapes of operands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, contradict, format_shape
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS, Broadcastable
 from sonnx_ort.profile.rule import (
+    VERSION,
     AttributeValue,
     DependsOnAttributes,
     HintByExample,
     Illustration,
     Judgement,
+    NamesOperands,
     Requirement,
     Status,
     Subject,
@@ -23,6 +24,9 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.language import Decided, Each, Tensor, Term
+from sonnx_ort.terms.operand import Operand, Shape, broadcast_shape, contradict, format_shape
+from sonnx_ort.terms.reading import Answer, Shapes
 
 _BROADCASTABLE = Broadcastable()
 
@@ -151,94 +155,122 @@ def _size(dimension: int | str | None) -> str:
     return "unknown" if dimension is None else str(dimension)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRank(HintByExample):
-    """Each present operand has the given rank."""
+Attributes = Mapping[str, AttributeValue]
 
-    rank: int
-    example: Illustration
-
-    subject: ClassVar = Subject.OWN_SHAPE
-
-    def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Check the known ranks."""
-        for operand in operands:
-            if operand.shape is not None and len(operand.shape) != self.rank:
-                return violated(f"{operand.name} has {self._format_axes(operand.shape)}")
-        unknown = " and ".join(o.name for o in operands if o.shape is None)
-        if unknown:
-            return at_run_time(f"the rank of {unknown} is unknown")
-        if operands and operands[0].scalar_inputs:
-            return at_run_time(SCALAR_INPUTS)
-        names = " and ".join(o.name for o in operands)
-        return proved(f"{names} of rank {self.rank}" if names else "no such operand is given")
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Check the ranks of the arrays."""
-        other = next((array.shape for array in arrays if array.ndim != self.rank), None)
-        return None if other is None else Violation(f"an operand has {self._format_axes(other)}")
-
-    def _format_axes(self, shape: Shape) -> str:
-        return f"shape {format_shape(shape)}, which is not of rank {self.rank}"
-
-
-_EXAMPLE = Illustration(
-    "X (2, 3), axis 1",
-    "X (2, 0), axis 1",
-    "keep empty tensors out",
-)
+AssumedAxes = tuple[tuple[int, int], ...]
+"""The axes that ONNX assumes, each with the first version in which it does."""
 
 
 @dataclass(frozen=True, slots=True)
-class AxisNotEmpty(DependsOnAttributes, HintByExample):
-    """The size of the axis given by an attribute, negative from the end, is not 0.
+class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
+    """The shapes of operands are as a term demands.
 
-    An operand that is left out has no such axis.
+    Attributes:
+        operands: The names of the operands of the rule. Empty, if the term is about each of them.
+        demand: Gives the term, from the attributes of the node by name.
+        attributes: The names of the attributes that it depends on.
+        held: Whether ONNX Runtime refuses the model, or each run, that breaks it, with an error, so
+            that no guard is needed. `tests/soundness/test_held_by_runtime.py` shows it.
+        given: The attributes of the node, by name.
     """
 
-    axis: int = 0
-    attributes: tuple[str, ...] = ("axis",)
-    example: Illustration = _EXAMPLE
+    operands: tuple[str, ...]
+    demand: Callable[[Attributes], Term]
+    example: Illustration
+    attributes: tuple[str, ...] = ()
+    held: bool = False
+    given: tuple[tuple[str, AttributeValue], ...] = ()
 
-    subject: ClassVar = Subject.OWN_SHAPE
+    @property
+    def subject(self) -> Subject:
+        """The subject of the requirement."""
+        return Subject.HELD if self.held else Subject.OWN_SHAPE
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+    @property
+    def term(self) -> Term:
+        """What is demanded of the node."""
+        return self.demand(dict(self.given))
+
+    def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
-        axis = attributes.get("axis")
-        return replace(self, axis=axis if isinstance(axis, int) else 0)
+        names = (*self.attributes, VERSION)
+        given = ((name, attributes[name]) for name in names if name in attributes)
+        return replace(self, given=tuple(given))
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Check the size if it is known."""
-        if not operands:
-            return proved("no such operand is given")
-        (operand,) = operands
-        return self._judge(operand)
+        """Read the term of the known shapes."""
+        answer = self._answer(operands, [operand.shape for operand in operands])
+        if answer.holds is False:
+            return violated(answer.words)
+        if answer.holds:
+            scalars = any(operand.scalar_inputs for operand in operands)
+            if not scalars or self._answer(operands, [None] * len(operands)).holds:
+                return proved(answer.words)
+        remark = "; ONNX Runtime rejects a violation" if self.held else ""
+        return at_run_time((SCALAR_INPUTS if answer.holds else answer.words) + remark)
 
-    def _judge(self, operand: Operand) -> Judgement:
-        if operand.shape is None:
-            return at_run_time(f"the rank of {operand.name} is unknown")
-        if operand.scalar_inputs:
-            return at_run_time(SCALAR_INPUTS)
-        rank = len(operand.shape)
-        if not -rank <= self.axis < rank:
-            return violated(f"{operand.name} {format_shape(operand.shape)} has no axis {self.axis}")
-        size = operand.shape[self.axis]
-        named = f"axis {self.axis} of {operand.name} {format_shape(operand.shape)}"
-        match size:
-            case 0:
-                return violated(f"{named} is empty")
-            case int():
-                return proved(f"{named} is not empty")
-            case _:
-                return at_run_time(f"the size of {named} is known only in a run")
+    def _answer(self, operands: Sequence[Operand], shapes: Sequence[Shape | None]) -> Answer:
+        by_name = {operand.name: operand for operand in operands}
+        certain = Shapes(tuple(by_name), shapes, lambda name, size: by_name[name].certain(size))
+        return certain.answer(self.term)
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Check the size; a missing axis is a violation too."""
-        if not arrays:
-            return None
-        (array,) = arrays
-        there = -array.ndim <= self.axis < array.ndim
-        if there and array.shape[self.axis] > 0:
-            return None
-        what = "is empty" if there else "is not there"
-        return Violation(f"axis {self.axis} of {format_shape(array.shape)} {what}")
+        """Read the term of the shapes of arrays, without those at the end that are left out."""
+        names = self.operands or [f"operand {position}" for position in range(len(arrays))]
+        return self.violation_of(names[: len(arrays)], arrays)
+
+    def violation_of(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> Violation | None:
+        """Read the term of the shapes of arrays that have these names."""
+        shapes = [array.shape for array in arrays]
+        answer = Shapes(names, shapes, lambda _, __: True).answer(self.term)
+        return None if answer.holds else Violation(answer.words)
+
+
+def of_rank(rank: int, example: Illustration, *, held: bool = False) -> OnShapes:
+    """The demand that each operand that is given has a rank."""
+    return OnShapes((), lambda _: Each(lambda x: x.rank == rank), example, held=held)
+
+
+def axis_of(said: Attributes, assumed: AssumedAxes = ((1, 0),)) -> AttributeValue:
+    """The attribute `axis` of a node, or the axis that ONNX assumes; None if there is none.
+
+    Args:
+        said: The attributes of the node, and the version of the standard operators.
+        assumed: What is assumed if it is left out, with the first version in which it is.
+    """
+    axis, version = said.get("axis"), said.get(VERSION, 1)
+    if axis is None and isinstance(version, int):
+        *_, axis = (None, *(own for since, own in assumed if since <= version))
+    return axis
+
+
+def on_axis(term: Callable[[int], Term], said: Attributes, assumed: AssumedAxes) -> Term:
+    """The term about the axis of a node; without an axis it does not hold."""
+    axis = axis_of(said, assumed)
+    return term(axis) if isinstance(axis, int) else Decided(False, "the attribute axis is left out")
+
+
+def has_axis(
+    example: Illustration,
+    *,
+    assumed: AssumedAxes = ((1, 0),),
+    or_end: bool = False,
+    held: bool = False,
+) -> OnShapes:
+    """The demand that each operand has the axis of the node; `or_end` admits its rank too."""
+
+    def demand(said: Attributes) -> Term:
+        return on_axis(lambda axis: Each(lambda x: x.has_axis(axis, or_end=or_end)), said, assumed)
+
+    return OnShapes((), demand, example, ("axis",), held)
+
+
+def axis_not_empty(name: str, example: Illustration) -> OnShapes:
+    """The demand that the axis of the node, 0 by default, has elements."""
+
+    def demand(said: Attributes) -> Term:
+        return on_axis(lambda axis: Tensor(name).size(axis) >= 1, said, ((1, 0),))
+
+    return OnShapes((name,), demand, example, ("axis",))

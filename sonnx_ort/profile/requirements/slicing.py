@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Dimension, Operand
 from sonnx_ort.profile.rule import (
     HintByExample,
     Illustration,
@@ -23,6 +22,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
+from sonnx_ort.terms.operand import Dimension, Operand
 
 Array = npt.NDArray[Any]
 
@@ -148,36 +148,6 @@ class Slicing(HintByExample):
             start=cut.starts[at], end=cut.ends[at], step=cut.steps[at], size=cut.sizes[at]
         )
         return f"{text} (entry {at})"
-
-
-class EveryAxis(HintByExample):
-    """A Slice lists as many axes as its operand has."""
-
-    subject = Subject.OWN_SHAPE
-    example = Illustration(
-        "X (2, 3), axes [0, 1]",
-        "X (2, 3), axes [1]",
-        "name every axis; one that is not cut starts at 0 and ends at its size",
-    )
-
-    def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Compare the number of axes with the rank."""
-        data, *axes = operands
-        shapes = [o.shape for o in operands]
-        if not axes or None in shapes or data.scalar_inputs:
-            return at_run_time("the rank or the number of axes is known only in a run")
-        match shapes:
-            case [tuple(own), (int(named),)]:
-                text = f"{named} of {len(own)} axes are named"
-                return proved(text) if named == len(own) else violated(text)
-        return at_run_time("the number of axes is known only in a run")
-
-    def violation(self, arrays: Sequence[Array]) -> Violation | None:
-        """Compare the number of axes with the rank."""
-        data, axes = arrays
-        if axes.size == data.ndim:
-            return None
-        return Violation(f"{axes.size} of {data.ndim} axes are named")
 
 
 def _cut(sizes: Sequence[int], others: Sequence[Array]) -> _Cut | None:

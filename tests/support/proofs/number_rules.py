@@ -1,10 +1,9 @@
-"""What rules about single numbers, differences and axes demand, as terms."""
+"""What rules about single numbers, differences and lines demand, as formulas."""
 
 import z3
 
-from sonnx_ort.profile.requirements.lines import HasAxis, ShortBehindAxis
 from support.proofs.lines import lines_of
-from support.proofs.tensors import Tensor, for_all, term
+from support.proofs.tensors import Tensor, for_all
 
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 
@@ -40,22 +39,6 @@ def differences_within_int32(x: Tensor, *subtrahend: Tensor) -> z3.BoolRef:
 def _wide(number: z3.ExprRef) -> z3.BitVecRef:
     """A number of int32 in twice as many bits."""
     return z3.SignExt(32, number)
-
-
-def has_axis(requirement: HasAxis | ShortBehindAxis, x: Tensor) -> z3.BoolRef:
-    """The axis is one of the tensor."""
-    rank = term(x.rank)
-    return z3.And(-rank <= requirement.axis, requirement.axis < rank)
-
-
-def short_behind_axis(requirement: ShortBehindAxis, x: Tensor) -> z3.BoolRef:
-    """No size behind the axis is above 1."""
-    first = requirement.axis + 1 + (0 if requirement.axis >= 0 else term(x.rank))
-
-    def short(index: int | z3.ArithRef) -> z3.BoolRef:
-        return z3.Or(index < first, x.sizes.at(index) <= 1)
-
-    return z3.And(has_axis(requirement, x), for_all(x.rank, short))
 
 
 def lines_above_negative_infinity(axis: int, x: Tensor) -> z3.BoolRef:

@@ -18,29 +18,23 @@ from sonnx_ort.profile.requirements.elements import (
     WithinIntervalIf,
 )
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.lines import (
-    HasAxis,
-    LinesAboveNegativeInfinity,
-    ShortBehindAxis,
-)
+from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.reshaping import InferableSize
-from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
-from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
-from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
+from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
 from support.proofs.alignment_rules import lines_up
 from support.proofs.layout_rules import equal_but_on_axis, inferable, named_once
 from support.proofs.number_rules import (
     differences_within_int32,
-    has_axis,
     lines_above_negative_infinity,
     numbers_other_than_zero,
-    short_behind_axis,
 )
 from support.proofs.powers import exponent_is_exact, is_exact
+from support.proofs.shape_terms import holds
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
 
@@ -59,41 +53,6 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
     if formula is None:
         raise NotInterpreted(f"the requirement {type(requirement).__name__}")
     return formula(requirement, *operands)
-
-
-def _holds_something(axis: int, x: Tensor) -> z3.BoolRef:
-    rank = term(x.rank)
-    there = z3.And(-rank <= axis, axis < rank)
-    if isinstance(x.rank, int):
-        return z3.And(there, x.sizes.at(axis % x.rank) > 0) if -x.rank <= axis < x.rank else there
-    return z3.And(there, x.sizes.at(axis if axis >= 0 else rank + axis) > 0)
-
-
-def _limited(requirement: SizesWithin, x: Tensor) -> z3.BoolRef:
-    found = [z3.BoolVal(True)]
-    for axis, limits in requirement.by_axis.items():
-        size = x.sizes.any_at(axis)
-        found.append(z3.And(term(x.rank) > axis, limits.lower <= size, size <= limits.upper))
-    return z3.And(found)
-
-
-def _of_shape(requirement: ShapeFrom, operands: Sequence[Tensor]) -> z3.BoolRef:
-    sizes = requirement.sizes
-    if len(operands) < len(requirement.operands) or sizes is None:
-        return z3.BoolVal(True)
-    last = operands[-1]
-    found = [term(last.rank) == len(sizes)]
-    for axis, wanted in enumerate(sizes):
-        own = last.sizes.any_at(axis)
-        if isinstance(wanted, int):
-            found.append(own == wanted)
-            continue
-        other = operands[wanted.position]
-        whole = other.sizes.any_at(wanted.axis)
-        found += [term(other.rank) > wanted.axis, own * wanted.parts == whole]
-    if requirement.or_scalar:
-        return z3.Or(term(last.rank) == 0, z3.And(found))
-    return z3.And(found)
 
 
 def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:
@@ -118,31 +77,19 @@ def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:
     return for_all(places[0].elements.length, meets)
 
 
-def _of_rank(requirement: OwnRank, *operands: Tensor) -> z3.BoolRef:
-    return z3.And([term(operand.rank) == requirement.rank for operand in operands])
-
-
 _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
     DecidedByAttributes: lambda requirement, *_: z3.BoolVal(
         requirement.judgement.status is Status.PROVED
     ),
-    OwnRank: _of_rank,
-    AxisNotEmpty: lambda requirement, *x: z3.And(
-        [_holds_something(requirement.axis, each) for each in x]
-    ),
+    OnShapes: lambda requirement, *operands: holds(requirement, operands),
     InferableSize: inferable,
     AxesNamedOnce: named_once,
     EqualButOnAxis: equal_but_on_axis,
-    SizesWithin: _limited,
-    ShapeFrom: lambda requirement, *operands: _of_shape(requirement, operands),
     NonZeroNumbers: lambda _, x: numbers_other_than_zero(x),
     DifferenceWithinInt32: lambda _, *operands: differences_within_int32(*operands),
-    HasAxis: has_axis,
-    ShortBehindAxis: short_behind_axis,
     LinesAboveNegativeInfinity: lambda requirement, x: lines_above_negative_infinity(
         requirement.axis, x
     ),
-    EveryAxis: lambda _, x, axes: term(axes.elements.length) == term(x.rank),
     Slicing: lambda requirement, *operands: _cut(requirement.demand, *operands),
 }
 """By requirement its formula, of the requirement and the operands."""

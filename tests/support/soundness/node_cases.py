@@ -16,7 +16,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
-from sonnx_ort.profile.operand import Dimension, Shape
+from sonnx_ort.terms.operand import Dimension, Shape
 from support.soundness.arrays import Array
 
 _OPEN = re.compile(r"\?\d+")

@@ -14,7 +14,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
-from sonnx_ort.profile.operand import Shape
+from sonnx_ort.terms.operand import Shape
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.node_cases import misfit

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.operand import (
+from sonnx_ort.terms.operand import (
     Bounds,
     Operand,
     broadcast_shape,

@@ -1,0 +1,217 @@
+"""Guards of demands on shapes, made from their terms.
+
+Shape(X) -> Shape -> Equal(., rank)
+
+Shape(X) -> Gather(., axes) -> Less(., smallest) -> any?
+
+Shapes -> ranks and sizes -> Equal(., those that there shall be) -> all?
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Precondition,
+    any_true,
+)
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.profile.requirements.shapes import OnShapes
+from sonnx_ort.terms.language import (
+    All,
+    Compare,
+    Each,
+    Either,
+    HasAxis,
+    IfGiven,
+    Number,
+    Rank,
+    Relation,
+    Size,
+    SizesBehind,
+    Tensor,
+    Term,
+    Times,
+)
+
+_MISSING, _MISSING_ON_THE_RIGHT = -1, -(1 << 62)
+"""Stand for the size of an axis that is not there; no multiples of them are equal."""
+
+_BEYOND_ALL = 2**62
+"""An end behind the last axis."""
+
+_SLICE_BY_INPUTS = 10
+"""The first opset in which Slice gets places as inputs."""
+
+
+def term_guard(requirement: OnShapes) -> DecidingGuard:
+    """The guard of a demand on shapes."""
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        """Read the term as nodes."""
+        known = node.examined.operands
+        names = requirement.operands or [f"operand {k}" for k in range(len(operands))]
+        certain = not any(operand.scalar_inputs for operand in known)
+        ranks = {o.name: len(o.shape) for o in known if certain and o.shape is not None}
+        values = dict(zip(names, operands, strict=False))
+        return _Guard(nodes, values, ranks).flag(requirement.term)
+
+    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """Reads terms as nodes.
+
+    Attributes:
+        nodes: The nodes of the guard.
+        operands: The operands that are given, by name.
+        ranks: The ranks that are known, by name.
+    """
+
+    nodes: StandardNodes
+    operands: Mapping[str, ir.Value]
+    ranks: Mapping[str, int]
+
+    def flag(self, term: Term) -> Flag:
+        """Whether a term holds."""
+        match term:
+            case IfGiven(_, inner):
+                return self.flag(inner)
+            case Each(of):
+                kept = [self._kept(of(Tensor(name))) for name in self.operands]
+                return Flag(self._joined_by("And", kept), when_kept=True)
+            case Compare(_, Relation.EQUAL) | HasAxis():
+                return Flag(self._kept(term), when_kept=True)
+        return Flag(self._broken(term), when_kept=False)
+
+    def _kept(self, term: Term) -> ir.Value:
+        """Whether a term about two numbers, or an axis, holds."""
+        match term:
+            case Compare(left, Relation.EQUAL, right):
+                numbers = self._vector([left]), self._vector([right], _MISSING_ON_THE_RIGHT)
+                return self.nodes.add("Equal", [*numbers], "is_wanted")
+            case HasAxis(tensor, axis, False):
+                place = self.nodes.constant([axis if axis >= 0 else -axis - 1], "axis")
+                return self.nodes.add("Greater", [self._vector([Rank(tensor)]), place], "has_axis")
+        raise TypeError(f"no guard of the term {type(term).__name__}")
+
+    def _broken(self, term: Term) -> ir.Value:
+        """Whether a term does not hold, as one flag."""
+        match term:
+            case Compare(Rank() as rank, Relation.EQUAL, 0):
+                zero = self.nodes.constant([0], "zero")
+                return self.nodes.add("Greater", [self._vector([rank]), zero], "has_axes")
+            case Compare():
+                return self._any_broken([term])
+            case SizesBehind(tensor, axis, longest):
+                first = axis + 1 if axis != -1 else _BEYOND_ALL
+                sizes = _sliced(self.nodes, self.nodes.shape(self.operands[tensor.name]), first)
+                longer = self.nodes.add(
+                    "Greater", [sizes, self.nodes.constant(longest, "longest")], "is_longer"
+                )
+                return any_true(self.nodes, longer, "any_longer")
+            case Either(terms):
+                return self._joined_by("And", [self._broken(each) for each in terms])
+            case All(terms) if all(isinstance(each, Compare) for each in terms):
+                return self._any_broken([each for each in terms if isinstance(each, Compare)])
+        raise TypeError(f"no guard of the term {type(term).__name__}")
+
+    def _joined_by(self, operator: str, flags: Sequence[ir.Value]) -> ir.Value:
+        return reduce(lambda one, two: self.nodes.add(operator, [one, two], "together"), flags)
+
+    def _any_broken(self, comparisons: Sequence[Compare]) -> ir.Value:
+        """Whether any of some comparisons does not hold, with one node for all of one relation."""
+        flags = []
+        for relation in dict.fromkeys(each.relation for each in comparisons):
+            of_relation = [each for each in comparisons if each.relation is relation]
+            left = self._vector([each.left for each in of_relation])
+            filler = _MISSING_ON_THE_RIGHT if relation is Relation.EQUAL else _BEYOND_ALL
+            right = self._vector([each.right for each in of_relation], filler)
+            match relation:
+                case Relation.EQUAL:
+                    same = self.nodes.add("Equal", [left, right], "is_same")
+                    # ONNX Runtime's optimizer removes a Not.
+                    false = self.nodes.constant(False, "false", ir.DataType.BOOL)
+                    broken = self.nodes.add("Equal", [same, false], "differs")
+                case Relation.AT_LEAST:
+                    broken = self.nodes.add("Less", [left, right], "is_too_small")
+                case Relation.AT_MOST:
+                    raise TypeError("no guard of an upper limit of one size")
+            alone = len(of_relation) == 1
+            flags.append(broken if alone else any_true(self.nodes, broken, "any_broken"))
+        return self._joined_by("Or", flags)
+
+    def _vector(self, numbers: Sequence[int | Number], missing: int = _MISSING) -> ir.Value:
+        """Numbers as a vector; `missing` for the size of an axis that is not there."""
+        factors = [each.factor if isinstance(each, Times) else 1 for each in numbers]
+        plain = [each.number if isinstance(each, Times) else each for each in numbers]
+        parts = list(self._parts(plain, missing))
+        vector = parts[0]
+        if len(parts) > 1:
+            vector = self.nodes.add("Concat", parts, "numbers", {"axis": 0})
+        if set(factors) == {1}:
+            return vector
+        return self.nodes.add("Mul", [vector, self.nodes.constant(factors, "factors")], "multiples")
+
+    def _parts(self, numbers: Sequence[int | Number], missing: int) -> Iterator[ir.Value]:
+        """Numbers as vectors: constants that follow each other in one, and sizes of one operand."""
+        for _, group in groupby(numbers, _vector_key):
+            match alike := list(group):
+                case [int(), *_]:
+                    yield self.nodes.constant([n for n in alike if isinstance(n, int)], "wanted")
+                case [Size(tensor), *_]:
+                    axes = [number.axis for number in alike if isinstance(number, Size)]
+                    yield self._sizes(tensor, axes, missing)
+                case [Rank(tensor)]:
+                    yield self.nodes.shape(self.nodes.shape(self.operands[tensor.name]))
+                case _:
+                    raise TypeError(f"no guard of the number {type(alike[0]).__name__}")
+
+    def _sizes(self, tensor: Tensor, axes: Sequence[int], missing: int) -> ir.Value:
+        """The sizes of axes; `missing` for one that is not there."""
+        shape = self.nodes.shape(self.operands[tensor.name])
+        rank = self.ranks.get(tensor.name, 0)
+        if rank and list(axes) == list(range(rank)):
+            return shape
+        if all(-rank <= axis < rank for axis in axes):
+            return self._gathered(shape, axes)
+        behind, before = max(axes) + 1, -min(axes)
+        parts = [shape]
+        if before > 0:
+            parts.insert(0, self.nodes.constant([missing] * before, "no_sizes"))
+        if behind > 0:
+            parts.append(self.nodes.constant([missing] * behind, "no_sizes"))
+        around = self.nodes.add("Concat", parts, "sizes_or_none", {"axis": 0})
+        places = [axis + max(before, 0) if axis >= 0 else axis - max(behind, 0) for axis in axes]
+        return self._gathered(around, places)
+
+    def _gathered(self, sizes: ir.Value, places: Sequence[int]) -> ir.Value:
+        places_of_sizes = self.nodes.constant([*places], "axes")
+        return self.nodes.add("Gather", [sizes, places_of_sizes], "sizes", {"axis": 0})
+
+
+def _vector_key(number: int | Number) -> object:
+    """What is equal for numbers that can stand in one vector."""
+    match number:
+        case int():
+            return "constants"
+        case Size(tensor):
+            return tensor
+    return id(number)
+
+
+def _sliced(nodes: StandardNodes, shape: ir.Value, first: int) -> ir.Value:
+    """The sizes from a place on."""
+    if nodes.opset < _SLICE_BY_INPUTS:
+        attributes = {"axes": (0,), "starts": (first,), "ends": (_BEYOND_ALL,)}
+        return nodes.add("Slice", [shape], "sizes_behind", attributes)
+    places = [nodes.constant([place], "place") for place in (first, _BEYOND_ALL)]
+    return nodes.add("Slice", [shape, *places], "sizes_behind")
