@@ -45,6 +45,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sonnx_ort/enforcing/recognition.py": ("tests/enforcing",),
         "sonnx_ort/enforcing/record.py": ("tests/enforcing",),
         "sonnx_ort/certificates": ("tests/certificates",),
+        "sonnx_ort/checker": ("tests/certificates",),
         "sonnx_ort/kernel": ("tests/certificates", "tests/kernel"),
     }
 )

@@ -39,6 +39,7 @@ EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 ROOMS = (
     "sonnx_ort/profile",
     "custom_ops",
+    "sonnx_ort/checker",
     "sonnx_ort/kernel",
     "sonnx_ort/knowledge",
     "sonnx_ort/obligations",

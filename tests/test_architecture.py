@@ -22,6 +22,7 @@ BELOW: dict[str, set[str]] = {
     "versions": set(),
     "terms": {"kernel", "printable"},
     "profile": {"kernel", "printable", "terms"},
+    "checker": {"kernel", "profile", "terms"},
     "oracle": {"kernel", "profile"},
     "reading": {"errors"},
     "custom_ops": {"errors", "printable", "profile", "terms"},
@@ -54,7 +55,16 @@ BELOW: dict[str, set[str]] = {
         "terms",
     },
     "options": {"arguments", "backends", "errors", "obligations", "profile"},
-    "certificates": {"kernel", "errors", "loading", "obligations", "printable", "profile", "terms"},
+    "certificates": {
+        "checker",
+        "kernel",
+        "errors",
+        "loading",
+        "obligations",
+        "printable",
+        "profile",
+        "terms",
+    },
     "enforcing": {
         "backends",
         "certificates",
@@ -83,7 +93,7 @@ BELOW: dict[str, set[str]] = {
     "evidence": {
         "arguments",
         "certificates",
-        "kernel",
+        "checker",
         "conforming",
         "errors",
         "files",
@@ -212,6 +222,7 @@ AT_FIRST_USE = {"obligations": {"reporting"}, "conformity": {"reporting"}}
 ANNEXES = {
     "auditing",
     "certificates",
+    "checker",
     "cli",
     "comparing",
     "conforming",

@@ -13,11 +13,11 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.certificates.tracing import Step, Traced, names_of_values
+from sonnx_ort.checker import FORMAT, Model, Rejected, check
+from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.checker.guards import require_guarded
+from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.kernel.checker import FORMAT, Model, Rejected, check
-from sonnx_ort.kernel.checker.enforced import Enforced
-from sonnx_ort.kernel.checker.guards import require_guarded
-from sonnx_ort.kernel.checker.rules import rules_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.printable import to_json
@@ -195,7 +195,7 @@ class Proofs:
             beside = Enforced(traced, enforced)
             # The checker needs the steps that say which rules bind a node.
             for output in dict.fromkeys(o for o, _ in (*self._concluded, *self._waived)):
-                rules_of(traced.node(output), demands.edition.value)
+                rules_of(traced.node(output), demands.edition)
         except Rejected as error:
             raise SonnxError(
                 f"the enforced model cannot be certified ({error}); rewrite without a certificate"

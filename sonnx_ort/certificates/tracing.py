@@ -7,7 +7,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.kernel.checker import Model, Rejected, bodies_of
+from sonnx_ort.checker import Model, Rejected, bodies_of
 from sonnx_ort.kernel.node import INTEGERS
 from sonnx_ort.loading.traversal import every_graph
 

@@ -57,8 +57,8 @@ def certify(
 ) -> None:
     """Write a certificate of what is proved, which a small program checks again.
 
-    The program is the folder sonnx_ort/kernel. It needs onnx, and nothing else of
-    this package.
+    The program is sonnx_ort/checker, with the folders kernel and profile beside it. It needs onnx,
+    and nothing else of this package.
 
     Exit status 0: everything proved is certified, or the certificate is accepted; 1: something is
     not certified, or the certificate is rejected; 2: unusable input.
@@ -100,8 +100,8 @@ def _write(
 
 
 def _check(model: Path, certificate: Path, enforced: Path | None, *, quiet: bool) -> None:
-    from sonnx_ort.kernel.checker import Malformed, Rejected, read_certificate
-    from sonnx_ort.kernel.checker import check as check_certificate
+    from sonnx_ort.checker import Malformed, Rejected, read_certificate
+    from sonnx_ort.checker import check as check_certificate
 
     try:
         read = read_certificate(certificate.read_bytes())

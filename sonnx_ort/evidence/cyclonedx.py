@@ -291,7 +291,7 @@ def _certificate(certificate: Document) -> Json:
         "bom-ref": "certificate:1",
         "propertyName": NAMESPACE + "certificate",
         "description": "The proofs of the obligations that hold in every run, which "
-        "sonnx_ort/kernel follows.",
+        "sonnx_ort/checker follows.",
         "data": [_attached("certificate.json", certificate)],
     }
 

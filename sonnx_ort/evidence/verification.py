@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.checker import Rejected
+from sonnx_ort.checker import check as check_certificate
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.evidence.changes import Change, changes
 from sonnx_ort.evidence.cyclonedx import (
@@ -35,8 +37,6 @@ from sonnx_ort.evidence.record import (
     place_of,
     versions,
 )
-from sonnx_ort.kernel.checker import Rejected
-from sonnx_ort.kernel.checker import check as check_certificate
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ReadModel, read

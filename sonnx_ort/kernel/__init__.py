@@ -2,8 +2,8 @@
 
 A fact is the type, the shape, the elements or the bounds of a value in every run that continues. It
 is made by the rule of the operator that computes the value, from facts about the operands, and in
-no other way. The analysis decides which facts are derived; `checker` derives those of a certificate
-again, and runs alone. Python and onnx are all that the kernel needs.
+no other way. The analysis decides which facts are derived; the checker of certificates derives
+them again. Python and onnx are all that the kernel needs.
 
     sizes        numbers, and polynomials of sizes that only a run decides
     node         what a rule may read of a node
@@ -13,5 +13,4 @@ again, and runs alone. Python and onnx are all that the kernel needs.
     bounds       intervals of integers
     types        the types of results, from the schemas of operators
     catalog      the operators with rules
-    checker      derives the facts and the obligations of a certificate again
 """

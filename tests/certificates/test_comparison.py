@@ -8,9 +8,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from sonnx_ort.kernel.checker import Rejected
-from sonnx_ort.kernel.checker.enforced import Enforced
-from sonnx_ort.kernel.checker.facts import Facts, Tree
+from sonnx_ort.checker import Rejected
+from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.checker.facts import Facts, Tree
 from sonnx_ort.kernel.sizes import Symbolic
 from support.graphs import parse
 from support.steps import after_all_steps

@@ -15,8 +15,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import sonnx_ort
 from sonnx_ort import models
+from sonnx_ort.checker import Rejected, check
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.kernel.checker import Rejected, check
 from support.certified import enforced_with_certificate
 from support.command import command
 from support.graphs import parse

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sonnx_ort import models
-from sonnx_ort.kernel.checker import FORMAT, Malformed, check, read_certificate
+from sonnx_ort.checker import FORMAT, Malformed, check, read_certificate
 from support.command import command
 
 HEAD: dict[str, Any] = {"format": FORMAT, "model": "", "steps": [], "obligations": []}

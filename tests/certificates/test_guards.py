@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from sonnx_ort.kernel.checker import Rejected
-from sonnx_ort.kernel.checker.enforced import Enforced
-from sonnx_ort.kernel.checker.facts import Facts, Tree
-from sonnx_ort.kernel.checker.guards import GUARDS, Guarded, require_guarded
+from sonnx_ort.checker import Rejected
+from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.checker.facts import Facts, Tree
+from sonnx_ort.checker.guards import holds_behind, require_guarded
 from support.steps import after_all_steps, alone
 
 X, Z, W = (("value", name) for name in "xzw")
@@ -53,6 +53,7 @@ ZERO, ONE, MINUS_ONE = constant(0), constant(1), constant(-1)
 BINARY = alone("Div(x, z)", "int32[n] x, int32[m] z")
 OF_RANKS = alone("Div(x, z)", "int32[n] x, int32[m, k] z")
 OF_LINES = alone("Div(x, z)", "int32[n] x, int32[n] z")
+SHIFT = alone('BitShift<direction = "LEFT">(x, z)', "uint32[n] x, uint32[n] z")
 THREE = alone("Max(x, z, w)", "int32[n] x, int32[m] z, int32[k] w")
 EQUAL = of("Equal", shape(X), shape(Z))
 EQUAL_RANKS = of("Equal", shape(shape(X)), shape(shape(Z)))
@@ -134,6 +135,14 @@ NUMBERS: dict[str, tuple[Case, bool]] = {
         (alone("Pow(x, x)", "int32[n] x"), "Pow.int.C1", [], [some(of("Less", X, ZERO))]),
         True,
     ),
+    "no place beyond the type": (
+        (SHIFT, "BitShift.int.C1", [], [some(of("Greater", Z, constant(31)))]),
+        True,
+    ),
+    "no place beyond a larger type": (
+        (SHIFT, "BitShift.int.C1", [], [some(of("Greater", Z, constant(63)))]),
+        False,
+    ),
     "no exponent below another number": (
         (alone("Pow(x, x)", "int32[n] x"), "Pow.int.C1", [], [some(of("Less", X, MINUS_ONE))]),
         False,
@@ -142,9 +151,9 @@ NUMBERS: dict[str, tuple[Case, bool]] = {
         (alone("Abs(x)", "int8[n] x"), "Abs.int.C1", [], [some(of("Less", X, constant(-127)))]),
         True,
     ),
-    "no smallest number of another type": (
+    "no number below a larger one": (
         (alone("Abs(x)", "int16[n] x"), "Abs.int.C1", [], [some(of("Less", X, constant(-127)))]),
-        False,
+        True,
     ),
     "another smallest number": (
         (alone("Abs(x)", "int8[n] x"), "Abs.int.C1", [], [some(of("Less", X, constant(-128)))]),
@@ -261,6 +270,12 @@ LAYOUTS: dict[str, tuple[Case, bool]] = {
          [of("Equal", shape(shape(X)), ZERO), of("Equal", shape(shape(Z)), ZERO)], []),
         True,
     ),
+    "ranks of a rule of another operator": (
+        (alone("QuantizeLinear(w, x, z)", "float[n] w, float[?] x, uint8[?] z"),
+         "QuantizeLinear.signature",
+         [of("Equal", shape(shape(X)), ZERO), of("Equal", shape(shape(Z)), ZERO)], []),
+        True,
+    ),
     "every axis": (
         (sliced(), "Slice.R2", [of("Equal", shape(A), shape(shape(X)))], []),
         True,
@@ -370,6 +385,11 @@ def short(
     return [some(of("Less", sizes, constant(*least)))]
 
 
+def sized(least: float, most: float) -> list[Tree]:
+    sizes = along("Gather", along("Concat", shape(X), NONES), ONE)
+    return [of("Less", sizes, constant(least)), of("Greater", sizes, constant(most))]
+
+
 WINDOWS: dict[str, tuple[list[Tree], bool]] = {
     "both axes": (short(), True),
     "both axes, one by one": ([*short([2], [2]), *short([3], [3])], True),
@@ -386,6 +406,13 @@ WINDOWS: dict[str, tuple[list[Tree], bool]] = {
     ),
     "another flag": ([some(of("Less", X, ZERO))], False),
 }
+GROUPS: dict[str, tuple[list[Tree], bool]] = {
+    "one size": ([some(of("Or", *sized(4, 4)))], True),
+    "a smallest size alone": ([some(sized(4, 4)[0])], False),
+    "a largest size alone": ([some(sized(4, 4)[1])], False),
+    "a larger size": ([some(of("Or", *sized(4, 5)))], False),
+}
+GROUPED = alone("Conv<group = 4>(x, z)", "float[1, n, 8, 8] x, float[4, 1, 3, 3] z")
 
 LOWEST = constant(-3.4e38, kind="float32")
 INFINITE = constant(float("-inf"), kind="float32")
@@ -432,6 +459,10 @@ def guards_of_windows() -> dict[str, tuple[Case, bool]]:
     return {name: ((POOL, "MaxPool.fits", [], b), holds) for name, (b, holds) in WINDOWS.items()}
 
 
+def guards_of_groups() -> dict[str, tuple[Case, bool]]:
+    return {name: ((GROUPED, "Conv.R3", [], b), holds) for name, (b, holds) in GROUPS.items()}
+
+
 def guards_of_quotients() -> dict[str, tuple[Case, bool]]:
     found: dict[str, tuple[Case, bool]] = {
         name: ((OF_LINES, "Div.int.C2", [], [flag]), holds)
@@ -450,6 +481,7 @@ CASES = {
         ("layouts", LAYOUTS),
         ("axes", AXES),
         ("windows", guards_of_windows()),
+        ("groups", guards_of_groups()),
         ("elements", ELEMENTS),
     )
     for name, case in table.items()
@@ -462,7 +494,7 @@ def test_guard_holds_what_its_flags_say(name: str) -> None:
     model = after_all_steps(text)
     beside = Enforced(model, model.proto)
     facts = Facts(frozenset(kept), frozenset(broken))
-    assert bool(GUARDS[rule](Guarded(model.node("y"), beside, facts))) is expected
+    assert holds_behind(model.node("y"), beside, facts, rule) is expected
 
 
 UNGUARDED = {

@@ -12,10 +12,11 @@ import onnx
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from sonnx_ort.kernel.__main__ import main
-from sonnx_ort.kernel.checker import Model, Rejected, check, rules, with_unique_names
-from sonnx_ort.kernel.checker.names import defined_in
-from sonnx_ort.kernel.checker.node import Node, on_the_way
+from sonnx_ort.checker import Model, Rejected, check, with_unique_names
+from sonnx_ort.checker.__main__ import main
+from sonnx_ort.checker.names import defined_in
+from sonnx_ort.checker.node import on_the_way
+from sonnx_ort.profile.catalog import OPERATORS
 from support.graphs import parse
 from support.steps import Found, after_all_steps, alone, concluded, followed
 
@@ -300,35 +301,6 @@ def test_known_values_end_the_way() -> None:
     assert sorted(on_the_way("z", PRODUCERS, {"a"})) == ["b", "c", "z"]
 
 
-class Typed:
-    """A model of which the types of some values are known."""
-
-    version = 17
-
-    def __init__(self, **types: str) -> None:
-        self._types = types
-
-    def known(self, kind: str, value: str) -> Any:
-        assert kind == "type"
-        return self._types[value]
-
-
-def bound(operator: str, operands: str, **types: str) -> set[str]:
-    model: Any = Typed(**types)
-    node = helper.make_node(operator, operands.split(), ["y"])
-    return {
-        rule.removeprefix(f"{operator}.") for rule in rules.rules_of(Node(node, model), "typed")
-    }
-
-
-def test_type_of_a_where_is_that_of_its_second_operand() -> None:
-    assert "float.R1" in bound("Where", "c x x", c="bool", x="float")
-
-
-def test_rules_that_are_the_same_for_all_types_need_none() -> None:
-    assert "RG1" in bound("Concat", "x x")
-
-
 def certificate(proto: onnx.ModelProto, **said: Any) -> tuple[bytes, dict[str, Any]]:
     """A model that is its own enforced one, and a certificate that proves nothing."""
     content = proto.SerializeToString()
@@ -379,10 +351,8 @@ def test_other_name_of_the_domain_of_onnx_changes_nothing() -> None:
 def test_node_is_named_by_its_first_output_with_a_name() -> None:
     proto = parse(RECURRENT)
     without_a_name(proto.graph)
-    names = bound("LSTM", "x x x", x="float")
-    content, made = certificate(
-        proto, operators=["LSTM"], unknown=[["y", f"LSTM.{name}"] for name in sorted(names)]
-    )
+    bound = [rule.id for rule in OPERATORS["LSTM"].all_rules() if rule.binds_version(17)]
+    content, made = certificate(proto, operators=["LSTM"], unknown=[["y", rule] for rule in bound])
     assert "left to guards of unknown form" in check(content, made, content)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import onnx
 import pytest
 
-from sonnx_ort.kernel.checker import Rejected, check
-from sonnx_ort.kernel.checker.node import needed
+from sonnx_ort.checker import Rejected, check
+from sonnx_ort.checker.node import needed
 from support.certified import enforced_with_certificate
 from support.graphs import parse
 

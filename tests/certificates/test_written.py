@@ -8,8 +8,8 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.certificates import making
+from sonnx_ort.checker import Rejected, check, read_certificate
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.kernel.checker import Rejected, check, read_certificate
 from support.command import command
 from support.graphs import parse
 

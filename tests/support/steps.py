@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from sonnx_ort.kernel.checker import Model, Rejected, bodies_of
+from sonnx_ort.checker import Model, Rejected, bodies_of
 from support.graphs import parse
 
 DOMAINS = {"sonnx": 1, "com.example": 1}

@@ -6,10 +6,10 @@ import onnx
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.certificates.tracing import Traced, names_of_values
-from sonnx_ort.kernel.checker import Rejected
-from sonnx_ort.kernel.checker.rules import HELD
+from sonnx_ort.checker import Rejected
 from sonnx_ort.options import Choices, choose_demands
 from sonnx_ort.pipeline import examine, load
+from sonnx_ort.profile.rule import Subject
 
 
 def concluded_by_checker(
@@ -36,8 +36,8 @@ def concluded_by_checker(
     for node in examine(loaded, complete=True).examination.nodes:
         outputs = [names[output] for output in node.target.node.outputs if output in names]
         for obligation in node.found if outputs else ():
-            rule = obligation.rule.id
-            if rule not in HELD and _is_concluded(traced, outputs[0], rule):
+            rule, held = obligation.rule.id, obligation.rule.requirement.subject is Subject.HELD
+            if not held and _is_concluded(traced, outputs[0], rule):
                 concluded.add((node.target.label, rule))
     return frozenset(concluded)
 

@@ -13,8 +13,8 @@ import onnxruntime as ort
 from onnx import helper
 
 from sonnx_ort.certificates.tracing import candidates
+from sonnx_ort.checker import Model, Rejected
 from sonnx_ort.kernel.catalog import SHAPE_RULES
-from sonnx_ort.kernel.checker import Model, Rejected
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.models import random_feeds, random_model

@@ -19,7 +19,7 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.kernel.checker import Model, Rejected
+from sonnx_ort.checker import Model, Rejected
 from sonnx_ort.kernel.sizes import is_within
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.value_types import ValueTypes

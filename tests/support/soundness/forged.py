@@ -20,11 +20,12 @@ import onnxruntime as ort
 
 from sonnx_ort import SonnxError
 from sonnx_ort.certificates.tracing import Traced
-from sonnx_ort.kernel.checker import FORMAT, Model, Rejected, check
-from sonnx_ort.kernel.checker.enforced import Enforced
-from sonnx_ort.kernel.checker.guards import require_guarded
-from sonnx_ort.kernel.checker.node import graphs_of
-from sonnx_ort.kernel.checker.rules import HELD, rules_of
+from sonnx_ort.checker import FORMAT, Model, Rejected, check
+from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.checker.guards import require_guarded
+from sonnx_ort.checker.node import graphs_of
+from sonnx_ort.checker.obligations import rules_of
+from sonnx_ort.profile.options import Edition
 from support.certified import enforced_with_certificate
 from support.graphs import parse
 from support.sessions import on_one_thread
@@ -157,7 +158,7 @@ def _entries(
 ) -> Iterator[tuple[str, list[str]]]:
     for node in _nodes(traced.proto):
         output = next(filter(None, node.output), "")
-        for rule in sorted(rules_of(traced.node(output), edition)):
+        for rule in sorted(rule.id for rule in rules_of(traced.node(output), Edition(edition))):
             yield _holder(traced, beside, output, rule), [output, rule]
 
 
@@ -277,7 +278,7 @@ def _hold(forgery: Forgery) -> None:
         results = dict(zip(names, values, strict=True)) | dict(each)
         require_no_misfit([*misfits_of(exposed, each, steps, results)])
         for node in exposed.graph.node:
-            rules = said.get(next(filter(None, node.output), ""), set()) - {*HELD}
+            rules = said.get(next(filter(None, node.output), ""), set())
             for one in [edition] if edition else _EDITIONS:
                 require_kept(node, rules, results, model.version, one)
 

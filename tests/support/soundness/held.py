@@ -9,10 +9,10 @@ import onnxruntime as ort
 from onnx import helper
 
 from sonnx_ort.certificates.tracing import Traced
-from sonnx_ort.kernel.checker import Rejected
-from sonnx_ort.kernel.checker.model import as_claim
-from sonnx_ort.kernel.checker.rules import HELD, RULES
+from sonnx_ort.checker import Rejected
+from sonnx_ort.checker.model import as_claim
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.rule import Subject
 from support.sessions import on_one_thread
 from support.soundness import rules
 from support.soundness.arrays import Array
@@ -62,13 +62,14 @@ def _is_safe(node: onnx.NodeProto, found: list[str]) -> bool:
 
 def _concluded(traced: Traced, node: onnx.NodeProto) -> list[str]:
     output, found = next(filter(None, node.output), ""), []
-    for rule in RULES:
-        if rule.partition(".")[0] == node.op_type and rule not in HELD:
+    operator = OPERATORS.get(node.op_type)
+    for rule in operator.all_rules() if operator else ():
+        if rule.requirement.subject is not Subject.HELD:
             try:
-                traced.conclude(output, rule)
+                traced.conclude(output, rule.id)
             except Rejected:
                 continue
-            found.append(rule)
+            found.append(rule.id)
     return found
 
 

@@ -18,7 +18,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.kernel.checker import Rejected, check
+from sonnx_ort.checker import Rejected, check
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
 from support.certified import enforced_with_certificate

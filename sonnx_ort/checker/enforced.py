@@ -13,17 +13,17 @@ from collections.abc import Sequence
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from ..sizes import Rejected, Size, require
-from .facts import NOTHING, Facts, Tree, Worlds, any_true, together
-from .model import Model, claimed_shapes, require_claim
-from .names import with_unique_names
-from .node import graphs_of, needed, on_the_way
-from .reading import defined_in, strict
-from .tensors import elements_of
+from sonnx_ort.checker.facts import NOTHING, Facts, Tree, Worlds, any_true, together
+from sonnx_ort.checker.model import Model, claimed_shapes, require_claim
+from sonnx_ort.checker.names import with_unique_names
+from sonnx_ort.checker.node import graphs_of, needed, on_the_way
+from sonnx_ort.checker.reading import defined_in, strict
+from sonnx_ort.checker.tensors import elements_of
+from sonnx_ort.kernel.sizes import Rejected, Size, require
 
 _SCALAR = "scalar"
 _ELEMENTWISE = frozenset(
-    {"Add", "And", "Equal", "Greater", "Less", "Neg", "Not", "Or", "Sub", "Where"}
+    {"Add", "And", "Equal", "Greater", "Less", "Mul", "Neg", "Not", "Or", "Sub", "Where"}
 )
 
 _PURE = frozenset(
@@ -348,6 +348,10 @@ class Enforced:
 
     def _rank(self, name: str) -> int:
         return len(self._shape(name))
+
+    def known_rank(self, name: str) -> int | None:
+        """The established rank of a value of the original; None if there is none."""
+        return self._rank(name) if self._original.knows("shape", name) else None
 
     def equal_ranks(self, one: Tree, other: Tree, facts: Facts) -> bool:
         """Whether two shapes are known to have as many sizes, so that Equal compares each."""

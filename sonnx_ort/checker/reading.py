@@ -19,9 +19,9 @@ from onnx import (
     defs,
 )
 
-from ..sizes import Rejected, require
-from .fields import require_known_fields, require_once
-from .tensors import read_sparse, read_tensor
+from sonnx_ort.checker.fields import require_known_fields, require_once
+from sonnx_ort.checker.tensors import read_sparse, read_tensor
+from sonnx_ort.kernel.sizes import Rejected, require
 
 VERSIONS = range(7, 24)
 """The versions of the opset whose documents were read."""

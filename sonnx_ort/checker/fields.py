@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from ..sizes import require
+from sonnx_ort.kernel.sizes import require
 
 _NAMED = "name doc_string metadata_props"
 _STORED = "raw_data float_data int32_data int64_data double_data uint64_data string_data"

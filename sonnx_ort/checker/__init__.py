@@ -2,10 +2,11 @@
 
 A certificate is a list of steps from the inputs and constants of a model to its proved obligations.
 A step claims the type, the shape or the elements of one value, and has to follow from earlier steps
-by the rule of the operator that computes the value. It needs the kernel, and trusts no other part
-of sonnx_ort. The folder of the kernel also runs alone:
+by the rule of the operator that computes the value. An obligation has to follow from steps by the
+statement of its rule in the profile. The checker needs `kernel`, `profile` and onnx, and trusts no
+other part of sonnx_ort. It also runs alone, where the folder of sonnx_ort lies:
 
-    python -m kernel model.onnx certificate.json [enforced.onnx]
+    python -m sonnx_ort.checker model.onnx certificate.json [enforced.onnx]
 
 It trusts that ONNX Runtime holds the declared types and fixed sizes of inputs, that kernels do what
 the documents of ONNX say in the versions and for the attributes below, and the type constraints in
@@ -16,20 +17,19 @@ the schemas of onnx. What it does not know it rejects.
     fields, tensors    the fields of a model of which is known what they say, and its tensors
     model              what is established of a model, step by step, by the rules of the kernel
     types              the types of results, as the kernel derives them
-    rules              what each rule of the profile demands of a node: what is stated in the file,
-                       and what is computed
+    obligations        what the rules of the profile say of a node, from what is established
     enforced, facts    that another model is this one and guards, and what holds behind them
-    guards             what the guards of each rule say
+    guards             what the guards of each kind of rule say
     names              a name of its own for each value
     node               what these are about
 """
 
-from ..sizes import Rejected
-from .certificate import check
-from .form import FORMAT, Malformed, read_certificate
-from .model import Model
-from .names import with_unique_names
-from .node import bodies_of
+from sonnx_ort.checker.certificate import check
+from sonnx_ort.checker.form import FORMAT, Malformed, read_certificate
+from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.names import with_unique_names
+from sonnx_ort.checker.node import bodies_of
+from sonnx_ort.kernel.sizes import Rejected
 
 __all__ = [
     "FORMAT",

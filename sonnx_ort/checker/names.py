@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import onnx
 from onnx import GraphProto
 
-from .node import bodies_of, graphs_of
-from .reading import defined_in
+from sonnx_ort.checker.node import bodies_of, graphs_of
+from sonnx_ort.checker.reading import defined_in
 
 Names = Mapping[str, list[str]]
 """The new names of each name, in the order of the file."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from ..sizes import require
-from .fields import STORED, require_once
+from sonnx_ort.checker.fields import STORED, require_once
+from sonnx_ort.kernel.sizes import require
 
 _BITS = {
     **dict.fromkeys(("UINT2", "INT2"), 2),

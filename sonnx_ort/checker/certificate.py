@@ -6,14 +6,15 @@ from typing import Any
 
 import onnx
 
-from ..sizes import Rejected, require
-from .enforced import Enforced
-from .form import LISTS, require_form
-from .guards import require_guarded
-from .model import Model
-from .node import graphs_of
-from .reading import OWN_DOMAIN
-from .rules import rules_of
+from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.checker.form import LISTS, require_form
+from sonnx_ort.checker.guards import require_guarded
+from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.node import graphs_of
+from sonnx_ort.checker.obligations import rules_of
+from sonnx_ort.checker.reading import OWN_DOMAIN
+from sonnx_ort.kernel.sizes import Rejected, require
+from sonnx_ort.profile.options import Edition
 
 
 def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None = None) -> str:
@@ -87,7 +88,8 @@ def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
         for proto in graph.node:
             if proto.op_type in certificate["operators"] and proto.domain in ("", OWN_DOMAIN):
                 output = next(name for name in proto.output if name)
-                bound = rules_of(model.node(output), certificate["edition"])
+                rules = rules_of(model.node(output), Edition(certificate["edition"]))
+                bound = {rule.id for rule in rules}
                 found = said.pop(output, set())
                 place = f"of the node of '{output}'"
                 missing, further = sorted(bound - found), sorted(found - bound)

@@ -21,7 +21,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..sizes import Rejected
+from sonnx_ort.kernel.sizes import Rejected
 
 FORMAT = "sonnx_ort.certificate/2"
 

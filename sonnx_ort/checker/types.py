@@ -2,9 +2,9 @@
 
 from onnx import TensorProto
 
-from ..sizes import Rejected
-from ..types import Type, element_of, result_type, tensor_of
-from .node import Node, type_name
+from sonnx_ort.checker.node import Node, type_name
+from sonnx_ort.kernel.sizes import Rejected
+from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
 
 
 def type_of(node: Node, index: int) -> str:

@@ -1,16 +1,21 @@
-"""Checks a certificate: `python -m kernel model.onnx certificate.json [enforced.onnx]`."""
+"""Checks a certificate.
+
+python -m sonnx_ort.checker model.onnx certificate.json [enforced.onnx]
+"""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .checker import Rejected, check, read_certificate
+from sonnx_ort.checker import Rejected, check, read_certificate
 
 
 def main(arguments: Sequence[str]) -> int:
     """Check the certificate of a model; the exit status is 0, or 1 if it is rejected."""
-    parser = argparse.ArgumentParser("kernel", description="Check a certificate of a model.")
+    parser = argparse.ArgumentParser(
+        "sonnx_ort.checker", description="Check a certificate of a model."
+    )
     parser.add_argument("model", type=Path)
     parser.add_argument("certificate", type=Path)
     parser.add_argument("enforced", type=Path, nargs="?", help="the enforced model, if it has one")

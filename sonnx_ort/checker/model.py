@@ -7,11 +7,17 @@ from typing import Any
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto
 
-from ..bounds import bounds_of, bounds_of_elements
-from ..catalog import rule_of
-from ..elements import elements_of
-from ..node import MAX_ELEMENTS
-from ..sizes import (
+from sonnx_ort.checker.names import with_unique_names
+from sonnx_ort.checker.node import Node, bodies_of, graphs_of, on_the_way, type_name
+from sonnx_ort.checker.obligations import conclude
+from sonnx_ort.checker.reading import OWN_DOMAIN, strict
+from sonnx_ort.checker.tensors import elements_of as stored_elements
+from sonnx_ort.checker.types import type_of
+from sonnx_ort.kernel.bounds import bounds_of, bounds_of_elements
+from sonnx_ort.kernel.catalog import rule_of
+from sonnx_ort.kernel.elements import elements_of
+from sonnx_ort.kernel.node import MAX_ELEMENTS
+from sonnx_ort.kernel.sizes import (
     Bounds,
     PartialSizes,
     Rejected,
@@ -24,12 +30,6 @@ from ..sizes import (
     kept_sizes,
     require,
 )
-from .names import with_unique_names
-from .node import Node, bodies_of, graphs_of, on_the_way, type_name
-from .reading import OWN_DOMAIN, strict
-from .rules import conclude
-from .tensors import elements_of as stored_elements
-from .types import type_of
 
 
 class Model:
