@@ -15,11 +15,11 @@ from sonnx_ort.checker.node import Node
 from sonnx_ort.kernel.node import INTEGERS
 from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes, require
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.terms.operand import Operand, Shape
 from sonnx_ort.profile.operator import DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.division import InfinityForZeroDivisor, NonZeroDivisor
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
+from sonnx_ort.terms.operand import Operand, Shape
 
 
 class Established(Operand):
@@ -156,7 +156,7 @@ def _rules_for(node: Node, operands: Sequence[Established], edition: Edition) ->
 
 # Each obligation of a node asks for its rules.
 @functools.lru_cache(maxsize=256)
-def _rules(  # noqa: PLR0913 - what a cache distinguishes
+def _rules(
     operator: str,
     edition: Edition,
     element_type: str | None,

@@ -6,6 +6,7 @@ row. Where an axis is not there, a vector has a number in its place that is no s
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from sonnx_ort.checker.facts import Facts, Tree
 from sonnx_ort.terms.language import (
@@ -62,7 +63,7 @@ class Flags:
     values: Mapping[str, str]
     rank: Callable[[str], int | None]
 
-    def hold(self, term: Term) -> bool:
+    def hold(self, term: Term) -> bool:  # noqa: PLR0911 - a case for each constructor
         """Whether a term holds because of the flags."""
         match term:
             case Decided(holds, _):
@@ -116,7 +117,9 @@ class Flags:
         if one is not None and other is not None and len(one) == len(other):
             yield from ((a, relation, b) for a, b in zip(one, other, strict=True))
 
-    def _entries(self, vector: Tree) -> list[_Entry] | None:
+    def _entries(  # noqa: PLR0911 - a case for each kind of vector
+        self, vector: Tree
+    ) -> list[_Entry] | None:
         """The numbers of a vector; None if they are not known."""
         match vector:
             case ("Shape", (), ("Shape", (), ("value", name))):
@@ -131,7 +134,7 @@ class Flags:
             case ("Concat", (("axis", 0),), *parts):
                 found = [self._entries(part) for part in parts]
                 known = [entries for entries in found if entries is not None]
-                return sum(known, []) if len(known) == len(found) else None
+                return [*chain(*known)] if len(known) == len(found) else None
             case ("Mul", (), inner, ("constant", "int64", (_,), factors)):
                 entries = self._entries(inner)
                 if entries is None or len(entries) != len(factors):
@@ -184,7 +187,6 @@ def _differ_where_missing(one: _Entry, other: _Entry) -> bool:
     pairs = ((one, other), (other, one))
     return all(
         each.missing_number is None
-        or each.missing_number < 0
-        and (not isinstance(beside.number, int) or beside.number >= 0)
+        or (each.missing_number < 0 and (not isinstance(beside.number, int) or beside.number >= 0))
         for each, beside in pairs
     )
