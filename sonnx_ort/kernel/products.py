@@ -90,7 +90,7 @@ def _image_and_filters(node: Node) -> tuple[Sizes, Sizes]:
 def _pooled(node: Node) -> Shapes:
     shape = node.shape(0)
     require(len(shape) > _MATRIX, "there is no spatial axis")
-    pooled = (*shape[:_MATRIX], *_windows(node, shape[_MATRIX:], None))
+    pooled = (*shape[:_MATRIX], *_windows(node, shape[_MATRIX:], ()))
     return (pooled,) * node.results
 
 
@@ -100,37 +100,46 @@ def _pooled_to_one(node: Node) -> Shapes:
     return ((*shape[:_MATRIX], *(1 for _ in shape[_MATRIX:])),)
 
 
-def _windows(
-    node: Node, spatial: Sequence[Size], filters: Sequence[Size] | None
-) -> Sequence[Size | None]:
+def _windows(node: Node, spatial: Sequence[Size], filters: Sequence[Size]) -> PartialSizes:
     """The number of windows per spatial axis, where kernels and document agree.
 
     With `ceil_mode` ONNX Runtime omits a window that starts in the padding at the end. With
     `auto_pad` and dilations its pooling computes the padding for an undilated window.
     """
-    rank = len(spatial)
+    moves = window_moves(node, spatial, filters)
     padding = node.attribute("auto_pad", "NOTSET")
-    kernel = node.attribute("kernel_shape") or filters or ()
+    doubtful = (
+        node.attribute("ceil_mode")
+        or (padding != "NOTSET" and any(node.attribute("pads") or ()))
+        or (padding.startswith("SAME") and any(n != 1 for n in node.attribute("dilations") or ()))
+    )
+    if doubtful or moves is None:
+        return (None,) * len(spatial)
+    if padding.startswith("SAME"):
+        axes = zip(spatial, moves, strict=True)
+        return tuple(quotient(size + (stride - 1), stride) for size, (_, stride) in axes)
+    return tuple(_fitting(room, stride) for room, stride in moves)
+
+
+def window_moves(
+    node: Node, spatial: Sequence[Size], filters: Sequence[Size]
+) -> Sequence[tuple[Size, int]] | None:
+    """How far the first window can move on each axis, and its stride; `auto_pad` is not counted.
+
+    Where the window does not fit, the distance is negative. None if an attribute is for other axes,
+    or the kernel is not known.
+    """
+    rank = len(spatial)
+    kernel = node.attribute("kernel_shape") or filters
     strides = node.attribute("strides") or [1] * rank
     dilations = node.attribute("dilations") or [1] * rank
     pads = node.attribute("pads") or [0] * 2 * rank
-    doubtful = (
-        node.attribute("ceil_mode")
-        or (len(kernel), len(strides), len(dilations), len(pads)) != (rank, rank, rank, 2 * rank)
-        or not all(isinstance(extent, int) for extent in kernel)
-        or (padding != "NOTSET" and any(pads))
-        or (padding.startswith("SAME") and any(step != 1 for step in dilations))
-    )
-    if doubtful:
-        return [None] * rank
-    if padding.startswith("SAME"):
-        return [
-            quotient(size + (stride - 1), stride)
-            for size, stride in zip(spatial, strides, strict=True)
-        ]
+    lengths = (len(kernel), len(strides), len(dilations), len(pads))
+    if lengths != (rank, rank, rank, 2 * rank) or not all(isinstance(n, int) for n in kernel):
+        return None
     axes = zip(spatial, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)
     return [
-        _fitting(size + before + behind - reach(extent, step), stride)
+        (size + before + behind - reach(extent, step), stride)
         for size, extent, stride, step, before, behind in axes
     ]
 

@@ -7,15 +7,16 @@ itself doubles them, and a ConstantOfShape has as many as its operand has elemen
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from fractions import Fraction
-from math import trunc
+from math import ceil, trunc
 
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.kernel.catalog import rule_of
-from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Sizes, is_within, reach
+from sonnx_ort.kernel.catalog import SHAPE_RULES
+from sonnx_ort.kernel.products import window_moves
+from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, is_within
 from sonnx_ort.knowledge.graph_node import GraphNode
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -97,17 +98,21 @@ def refuse_fatal_shapes(
 
 
 def _extreme_results(node: GraphNode) -> Iterator[tuple[ir.Value, Sizes]]:
-    """The results of a node with sizes, as they are inferred, of which nothing is certain."""
+    """The results of a node with sizes as they are inferred, which are not certain.
+
+    Attributes may have any values: some versions infer even of those that others refuse.
+    """
     outputs = node.node.outputs
-    if all(
+    if node.op_type not in _WINDOWS and all(
         value in node.shapes and all(isinstance(size, int) for size in node.shapes[value])
         for value in outputs
     ):
         return
     try:
-        results = rule_of(node).shapes(node)
         if node.op_type in _WINDOWS:
-            results = [_windows(node, results[0])]
+            results = (_inferred_windows(node),) * len(outputs)
+        else:
+            results = SHAPE_RULES[node.op_type].shapes(node)
     except (Rejected, ArithmeticError, LookupError, TypeError, ValueError):
         return  # a malformed node
     for value, sizes in zip(outputs, results, strict=False):
@@ -119,25 +124,23 @@ def _is_extreme(size: object) -> bool:
     return isinstance(size, int) and (size < 0 or not is_within([size]))
 
 
-def _windows(node: GraphNode, result: PartialSizes | None) -> PartialSizes | None:
-    """The result of a node with windows; negative where one does not fit, as is inferred."""
-    shape = node.shape(0)[_FIRST_WINDOW:]
-    if result is None or node.attribute("ceil_mode") or node.attribute("auto_pad"):
-        return None
-    rank = len(shape)
-    kernel = node.attribute("kernel_shape") or node.shape(1)[_FIRST_WINDOW:]
-    strides, dilations = (node.attribute(n, [1] * rank) for n in ("strides", "dilations"))
-    pads = node.attribute("pads", [0] * 2 * rank)
-    axes = zip(shape, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)
-    return (
-        *result[:_FIRST_WINDOW],
-        *(
-            trunc(Fraction(size + before + behind - reach(extent, dilation), stride)) + 1
-            if isinstance(size, int)
-            else None
-            for size, extent, stride, dilation, before, behind in axes
-        ),
+def _inferred_windows(node: GraphNode) -> PartialSizes:
+    """The result of a node with windows as it is inferred: negative where one does not fit.
+
+    With padding to the same size a window fits, unless its operand has a negative size.
+    """
+    batch, channels, *spatial = node.shape(0)
+    filters: Sequence[Size] = ()
+    if _WINDOWS[node.op_type]:
+        channels, _, *filters = node.shape(_WINDOWS[node.op_type])
+    if node.attribute("auto_pad") in ("SAME_UPPER", "SAME_LOWER") and not node.attribute("pads"):
+        return (batch, channels, *spatial)
+    rounded = ceil if node.attribute("ceil_mode") else trunc
+    counts = (
+        rounded(Fraction(room, stride)) + 1 if isinstance(room, int) else None
+        for room, stride in window_moves(node, spatial, filters) or ()
     )
+    return (batch, channels, *counts)
 
 
 def _negative_size(node: ir.Node, sizes: PartialSizes) -> str:
@@ -181,15 +184,18 @@ _DANGERS: Mapping[str, Callable[[ir.Node, PartialSizes], str]] = {
 }
 """Operators that can end the process, with a function that gives why, or an empty text."""
 
-_WINDOWS = frozenset(["AveragePool", "Conv", "LpPool", "MaxPool"])
-_SHRINKING = _WINDOWS | {"ConvTranspose", "Pad"}
+_WINDOWS = dict.fromkeys(["AveragePool", "LpPool", "MaxPool"], 0) | {
+    "Conv": 1,
+    "ConvInteger": 1,
+    "QLinearConv": 3,
+}
+"""Operators with windows, and which operand the filters are; 0 for those without."""
+
+_SHRINKING = _WINDOWS.keys() | {"ConvTranspose", "Pad"}
 """Operators for which a negative size can be inferred of operands without one."""
 
 _GROWING = frozenset(["Concat", "ConstantOfShape", "Expand", "Tile"])
 """Operators for which a size beyond those that rules hold for can be inferred."""
-
-_FIRST_WINDOW = 2
-"""The first axis with windows; the ones before are those of batches and channels."""
 
 
 def _label(node: ir.Node) -> str:

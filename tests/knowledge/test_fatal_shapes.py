@@ -8,6 +8,8 @@ import pytest
 import sonnx_ort
 from support.child import run_python
 from support.graphs import parse
+from support.soundness.isolated import run_attempts
+from support.soundness.window_slices import CUBE
 
 CHECK = """
 import json, resource
@@ -106,6 +108,22 @@ FATAL = {
         17,
         _NEGATIVE.format("cut", -2),
     ),
+    "Slice behind Conv, padding written out": (
+        (
+            f"(float[1,1,2] x, float[1,1,5] w) => (float[?,?,?] y) {_SLICED}"
+            ' { a = Conv<auto_pad = "NOTSET">(x, w) [cut] y = Slice(a, s, e, k) }'
+        ),
+        17,
+        _NEGATIVE.format("cut", -2),
+    ),
+    "Slice behind the indices of MaxPool": (
+        (
+            f"(float[1,1,2] x) => (int64[?,?,?] y) {_SLICED}"
+            " { m, a = MaxPool<kernel_shape = [5]>(x) [cut] y = Slice(a, s, e, k) }"
+        ),
+        17,
+        _NEGATIVE.format("cut", -2),
+    ),
     "Slice behind Pad": (
         f"(float[2] x) => (float[?] y) {_SLICED} {{ a = Pad(x, p) y = Slice(a, s, e) }}",
         17,
@@ -162,6 +180,21 @@ def _refusals() -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", FATAL)
 def test_what_ends_the_process_is_refused(name: str, refusals: dict[str, list[str]]) -> None:
     assert refusals[name] == [FATAL[name][2]] * 3
+
+
+def test_slice_behind_windows_is_refused_where_one_does_not_fit() -> None:
+    """These are all at which a session ends the process: no file need leave a default out."""
+    sizes, refusals, started = (
+        run_attempts(f"support.soundness.window_slices:{function}", range(len(CUBE)))
+        for function in ("inferred", "refusal", "start")
+    )
+    for case, line, refusal, session in zip(CUBE, sizes, refusals, started, strict=True):
+        size = line["result"]
+        if size:  # in ceil mode some versions infer -1 where others infer 0
+            message = _NEGATIVE.format("(output y)", size) if size < 0 else ""
+            assert refusal["result"] == message, case
+        assert refusal["result"] or "death" not in session, case
+    assert sum("death" in session for session in started) > 0
 
 
 def test_elements_of_long_vectors_are_not_followed() -> None:
