@@ -18,9 +18,6 @@ import onnx_ir as ir
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-Default = tuple[str, list[int] | list[str] | int | ir.TensorProtocol | ir.Attr]
-"""An attribute's name and its value."""
-
 Input = tuple[str, npt.NDArray[Any]]
 """An input's name and its elements."""
 
@@ -42,9 +39,9 @@ def write_attributes(
     for name, attribute in schema.attributes.items():
         if name not in node.attributes and attribute.default_value.name:
             node.attributes[name] = ir.serde.deserialize_attribute(attribute.default_value)
-    for name, value in _stated(_ATTRIBUTES, node, facts) if in_words else ():
-        if name not in node.attributes and name in schema.attributes:
-            node.attributes[name] = ir.convenience.convert_attribute(name, value)
+    for stated in _stated(_ATTRIBUTES, node, facts) if in_words else ():
+        if stated.name not in node.attributes and stated.name in schema.attributes:
+            node.attributes.add(stated)
 
 
 def omitted_inputs(
@@ -98,18 +95,18 @@ def _sizes_of_parts(node: ir.Node, facts: Facts) -> list[int] | None:
     return sizes if fits and sizes[-1] >= 0 else None
 
 
-def _of_window(node: ir.Node, facts: Facts) -> Iterator[Default]:
+def _of_window(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
     """The kernel is that of W; a window moves by 1, without holes, and nothing is added."""
     kernel = node.attributes.get_ints("kernel_shape") or _kernel_of_weights(node, facts)
     if kernel is None:
         return
     axes = len(kernel)
-    yield "kernel_shape", list(kernel)
-    yield "strides", [1] * axes
-    yield "dilations", [1] * axes
-    yield "output_padding", [0] * axes
+    yield ir.AttrInt64s("kernel_shape", list(kernel))
+    yield ir.AttrInt64s("strides", [1] * axes)
+    yield ir.AttrInt64s("dilations", [1] * axes)
+    yield ir.AttrInt64s("output_padding", [0] * axes)
     if node.attributes.get_string("auto_pad", "NOTSET") == "NOTSET":
-        yield "pads", [0] * (2 * axes)
+        yield ir.AttrInt64s("pads", [0] * (2 * axes))
 
 
 def _kernel_of_weights(node: ir.Node, facts: Facts) -> list[int] | None:
@@ -129,52 +126,52 @@ _WITHOUT_SCALES = frozenset({"Sigmoid", "Tanh", "Relu"})
 """The activations that ONNX gives neither alpha nor beta."""
 
 
-def _of_lstm(node: ir.Node, _facts: Facts) -> Iterator[Default]:
+def _of_lstm(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
     return _of_layer(node, ["Sigmoid", "Tanh", "Tanh"])
 
 
-def _of_gru(node: ir.Node, _facts: Facts) -> Iterator[Default]:
+def _of_gru(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
     return _of_layer(node, ["Sigmoid", "Tanh"])
 
 
-def _of_layer(node: ir.Node, activations: list[str]) -> Iterator[Default]:
+def _of_layer(node: ir.Node, activations: list[str]) -> Iterator[ir.Attr]:
     """The activations of each direction, and an empty list of scales if they have none."""
     default = activations * _directions(node)
-    yield "activations", default
+    yield ir.AttrStrings("activations", default)
     if _WITHOUT_SCALES.issuperset(node.attributes.get_strings("activations") or default):
         for name in ("activation_alpha", "activation_beta"):
-            yield name, ir.AttrFloat32s(name, [])
+            yield ir.AttrFloat32s(name, [])
 
 
-def _of_shape(node: ir.Node, facts: Facts) -> Iterator[Default]:
+def _of_shape(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
     rank = _rank(node, facts)
     if rank is not None:
-        yield "end", rank
+        yield ir.AttrInt64("end", rank)
 
 
-def _of_constant_of_shape(_node: ir.Node, _facts: Facts) -> Iterator[Default]:
-    yield "value", ir.tensor(np.zeros(1, np.float32))
+def _of_constant_of_shape(_node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
+    yield ir.AttrTensor("value", ir.tensor(np.zeros(1, np.float32)))
 
 
-def _of_scan(node: ir.Node, _facts: Facts) -> Iterator[Default]:
+def _of_scan(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
     scanned = node.attributes.get_int("num_scan_inputs", 0)
     states = len(node.inputs) - scanned
-    yield "scan_input_directions", [0] * scanned
-    yield "scan_output_directions", [0] * (len(node.outputs) - states)
+    yield ir.AttrInt64s("scan_input_directions", [0] * scanned)
+    yield ir.AttrInt64s("scan_output_directions", [0] * (len(node.outputs) - states))
 
 
-def _of_reduction(node: ir.Node, facts: Facts) -> Iterator[Default]:
+def _of_reduction(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
     """All axes are reduced; of versions whose axes are an attribute."""
     rank = _rank(node, facts)
     if rank:
-        yield "axes", list(range(rank))
+        yield ir.AttrInt64s("axes", list(range(rank)))
 
 
-def _of_split(node: ir.Node, facts: Facts) -> Iterator[Default]:
+def _of_split(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
     """The parts are of one size; of versions whose sizes are an attribute."""
     sizes = _sizes_of_parts(node, facts)
     if sizes is not None:
-        yield "split", sizes
+        yield ir.AttrInt64s("split", sizes)
 
 
 _REDUCTIONS = (
@@ -182,7 +179,7 @@ _REDUCTIONS = (
     *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
 )
 
-_ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[Default]]] = MappingProxyType(
+_ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[ir.Attr]]] = MappingProxyType(
     {
         **dict.fromkeys(_REDUCTIONS, _of_reduction),
         **dict.fromkeys(
