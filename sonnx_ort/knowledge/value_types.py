@@ -51,7 +51,7 @@ class ValueTypes:
     def may_be_tensor(self, value: ir.Value) -> bool:
         """Whether a value is not known to be a sequence or an optional."""
         known = self._types.get(value, value.type)
-        return not isinstance(known, ir.SequenceType | ir.OptionalType)
+        return type(known) not in (ir.SequenceType, ir.OptionalType)
 
     def _record(self, values: Iterable[ir.Value], texts: Iterable[Type]) -> None:
         for value, text in zip(values, texts, strict=False):
