@@ -38,8 +38,8 @@ def with_mendable(model: ir.Model, examination: Examination, examine: Examine) -
         return report
     titles = {place_of(o): change.title for change in reversed(made) for o in change.mended}
     marked = (
-        replace(o, mendable=titles.get(place_of(o), ""))
-        if o.enforced and o.status is Status.VIOLATED
+        replace(o, mendable=titles[place_of(o)])
+        if o.enforced and o.status is Status.VIOLATED and place_of(o) in titles
         else o
         for o in report.obligations
     )

@@ -100,7 +100,11 @@ def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
 
 def every_graph(graph: ir.Graph) -> list[ir.Graph]:
     """A graph and its subgraphs, each before those inside it."""
-    return [graph, *(body for node in every_node(graph) for body in subgraphs_of(node))]
+    return _every_graph(graph, every_node(graph))
+
+
+def _every_graph(graph: ir.Graph, nodes: Iterable[ir.Node]) -> list[ir.Graph]:
+    return [graph, *(body for node in nodes for body in subgraphs_of(node))]
 
 
 def subgraphs_of(node: ir.Node) -> Sequence[ir.Graph]:
@@ -164,8 +168,9 @@ def defined_values(graph: ir.Graph) -> list[ir.Value]:
 
     The order is the same for two graphs with the same nodes.
     """
-    values = [value for node in every_node(graph) for value in node.outputs]
-    for inner in every_graph(graph):
+    nodes = every_node(graph)
+    values = [value for node in nodes for value in node.outputs]
+    for inner in _every_graph(graph, nodes):
         # An initializer can also be an input.
         values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
     return values
