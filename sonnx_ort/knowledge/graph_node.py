@@ -64,12 +64,12 @@ class GraphNode(Node):
 
     def attributes(self) -> Iterator[tuple[str, Any]]:
         """The names and values of its attributes."""
-        for name, attribute in self.node.attributes.items():
+        for name, attribute in self.node.attributes.data.items():  # a view takes longer
             yield name, REFERENCE if attribute.is_ref() else attribute.value
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute, or the default if it is left out."""
-        attribute = self.node.attributes.get(name)
+        attribute = self.node.attributes.data.get(name)
         return default if attribute is None else attribute.value
 
     def given(self, index: int) -> bool:

@@ -290,7 +290,7 @@ def _of_declaration(
 
 
 def _evaluate(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    if not (target.asks_for_broadcasting and rule.requirement.subject is Subject.EQUAL_SHAPES):
+    if not (rule.requirement.subject is Subject.EQUAL_SHAPES and target.asks_for_broadcasting):
         return _evaluate_plain(rule, target, operands)
     judgement, _ = rule.judge(target.operand_names, operands)
     if judgement.status is not Status.VIOLATED:
