@@ -15,6 +15,7 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.catalog import SHAPE_RULES
+from sonnx_ort.kernel.node import Shapes
 from sonnx_ort.kernel.products import window_moves
 from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, is_within
 from sonnx_ort.knowledge.graph_node import GraphNode
@@ -110,7 +111,7 @@ def _extreme_results(node: GraphNode) -> Iterator[tuple[ir.Value, Sizes]]:
         return
     try:
         if node.op_type in _WINDOWS:
-            results = (_inferred_windows(node),) * len(outputs)
+            results: Shapes = (_inferred_windows(node),) * len(outputs)
         else:
             results = SHAPE_RULES[node.op_type].shapes(node)
     except (Rejected, ArithmeticError, LookupError, TypeError, ValueError):
