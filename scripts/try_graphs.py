@@ -2,8 +2,9 @@
 
 Makes graphs by number, lets each backend enforce them, runs them, and compares every verdict and
 result with the exact oracle and with each other, in child processes: what
-tests/soundness/test_random_graphs.py does with some hundred. What came of them is recorded in
-docs/records/random_graphs.json; a further call goes on behind the last number.
+tests/soundness/test_random_graphs.py does with some hundred. docs/records/random_graphs.json has how
+many were tried, and the numbers of those that disagreed; a further call goes on behind the last
+number. What disagreed is written to build/random_graphs, with the smallest such graph.
 """
 
 import argparse
@@ -24,6 +25,7 @@ sys.path.append(str(ROOT / "tests"))
 from records import RECORDS, counting, digest_of, today, versions_of, write_record
 
 RECORD = RECORDS / "random_graphs.json"
+_FOUND = ROOT / "build" / "random_graphs"
 _TRIALS = "support.soundness.trials"
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 _SOURCES = ("sonnx_ort", "custom_ops", "tests/support/soundness")
@@ -35,14 +37,15 @@ _BATCH = 1000
 class Part:
     """Graphs that were tried with the same versions and sources, by their numbers from `first` on.
 
-    `counts` says how often what was seen, and `failures` what disagreed, with the graph's number.
+    `counts` says how often what was seen, of all operators together, and `failures` has the
+    numbers of the graphs that disagreed.
     """
 
     made_by: dict[str, str]
     first: int
     graphs: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
+    failures: list[int] = field(default_factory=list)
     date: str = ""
 
     @property
@@ -50,12 +53,14 @@ class Part:
         """The number behind the last graph."""
         return self.first + self.graphs
 
-    def add(self, lines: Iterable[Mapping[str, Any]], failures: Iterable[str]) -> None:
+    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Count what came of further graphs, as `support.soundness.isolated` gives it."""
         for line in lines:
             self.graphs += 1
-            self.counts.update(line.get("result", {}))
-        self.failures += [failure.replace(f"{ROOT}/", "") for failure in failures]
+            seen = line.get("result", {})
+            self.counts.update({name: count for name, count in seen.items() if ":" not in name})
+            if "result" not in line:
+                self.failures.append(line["number"])
         self.date = today()
 
 
@@ -100,12 +105,14 @@ def run(arguments: Sequence[str]) -> int:
             part = record.current()
             numbers = range(part.stop, min(part.stop + _BATCH, options.graphs))
             lines = isolated.run_attempts(f"{_TRIALS}:attempt", numbers, options.processes)
-            failures = isolated.failures_of(lines, f"{_TRIALS}:shrunk")
-            part.add(lines, failures)
+            part.add(lines)
             record.save()
             progress.update(task, completed=record.graphs)
-            for failure in failures:
+            for failure in isolated.failures_of(lines, f"{_TRIALS}:shrunk"):
                 progress.console.print(failure, markup=False, highlight=False)
+                _FOUND.mkdir(parents=True, exist_ok=True)
+                name = failure.partition(":")[0]
+                (_FOUND / f"{name}.txt").write_text(f"{failure}\n", "utf-8")
     failed = [failure for part in record.parts for failure in part.failures]
     print(f"{record.graphs} graphs, {len(failed)} disagreed: {options.record}")
     return 1 if failed else 0

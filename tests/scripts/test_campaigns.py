@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 
 from support.package_copy import REPOSITORY
 
@@ -29,3 +30,16 @@ def test_page_tells_what_was_recorded() -> None:
             for name, case in recorded("memory")["cases"].items()
         },
     }
+
+
+def test_page_tells_how_many_obligations_were_kept_and_broken() -> None:
+    page = (DOCUMENTATION / "campaigns.md").read_text("utf-8")
+    counts: Counter[str] = Counter()
+    for part in recorded("random_graphs")["parts"]:
+        counts.update(part["counts"])
+    kept, broken = counts["runtime kept"], counts["runtime broken"]
+    assert (
+        f"{counts['proved kept']:,} obligations were proved and kept, "
+        f"{counts['violated broken']:,} violated and broken, "
+        f"and {kept + broken:,} left to the run, which broke {broken:,}"
+    ) in " ".join(page.split())
