@@ -1,17 +1,22 @@
 """Build the site of the documentation: `python3 scripts/docs.py`.
 
-Writes it to build/site, where index.html opens in a browser. Makes the environment `.venv-docs`
-first, of the newest packages of the group `docs`; with `--fresh`, of those of today. A warning
-fails the build. Other arguments go to mkdocs: `--site-dir FOLDER`.
+Writes it to build/site, where index.html opens in a browser, from the pages that scripts/pages.py
+writes. Makes the environment `.venv-docs` first, of the newest packages of the group `docs`; with
+`--fresh`, of those of today. A warning fails the build. Other arguments go to mkdocs: `--site-dir
+FOLDER`.
 """
 
 import argparse
 import shutil
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from environment import ROOT, Environment, exit_status
+
+PAGES = ROOT / "build" / "docs"
+"""The pages with what is made from code and tests, where mkdocs.yml has them."""
 
 PACKAGE = ROOT / "build" / "package"
 """Where mkdocs.yml has mkdocstrings look for the sources."""
@@ -26,6 +31,9 @@ def main() -> int:
     )
     parser.add_argument("--fresh", action="store_true", help="make the environment anew")
     options, arguments = parser.parse_known_args()
+    status = write_pages()
+    if status != 0:
+        return status
     environment = Environment(versions="docs")
     environment.prepare(fresh=options.fresh)
     shutil.rmtree(PACKAGE, ignore_errors=True)
@@ -33,6 +41,14 @@ def main() -> int:
     # With --quiet mkdocs counts no warning. Material announces another program in each build.
     command = ("python", "-m", "mkdocs", "build", "--strict", *arguments)
     return environment.call(command, ROOT, NO_MKDOCS_2_WARNING="1")
+
+
+def write_pages(results: Sequence[Path] = ()) -> int:
+    """Write the pages, in the environment of the tests; give the exit status of the script."""
+    environment = Environment()
+    environment.prepare()
+    arguments = ("--results", *results) if results else ()
+    return environment.call(("python", ROOT / "scripts" / "pages.py", *arguments))
 
 
 def lay_out_package(root: Path, folder: Path) -> None:

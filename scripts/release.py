@@ -4,7 +4,9 @@ Makes the environment `.venv` first if there is none. The wheels are those of sc
 Linux, and the one without kernels. That of this machine is installed with what it asks for, and
 nothing else, in an environment of its own: what the project needs and does not ask for is missing
 there. Then the one without kernels takes its place, and at last the sources do, by the very line of
-the README. `--tag v1.2.3` refuses a tag that is not that of the version.
+the README. `--tag v1.2.3` refuses a tag that is not that of the version. The documentation with
+what scripts/pages.py makes of code and tests goes into an archive; with `--results JUNIT ...` it
+has the results of these runs of the tests, and is refused where they do not verify everything.
 """
 
 import argparse
@@ -24,6 +26,8 @@ from typing import Any
 from distributions import unpack
 from environment import ROOT, Environment, captured, exit_status
 from wheels import ANY, TARGETS
+
+from docs import PAGES, write_pages
 
 FORMATS = ("text", "json", "sarif", "junit", "html", "github", "overlay")
 """The forms of a report, each of which may need files of the package."""
@@ -47,11 +51,23 @@ def main() -> int:
     """Build, install and try; give the exit status of the first command that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tag", help="the tag of the release, which has to be that of the version")
-    tag = parser.parse_args().tag
+    parser.add_argument(
+        *("--results",),
+        type=Path,
+        nargs="+",
+        metavar="JUNIT",
+        default=[],
+        help="files of `python3 scripts/test.py --junit-xml JUNIT`",
+    )
+    options = parser.parse_args()
+    tag = options.tag
     version = runpy.run_path(str(ROOT / "sonnx_ort" / "versions.py"))["VERSION"]
     if tag not in {None, f"v{version}"}:
         print(f"The tag {tag} is not that of version {version}.", file=sys.stderr)
         return 2
+    status = write_pages(options.results)
+    if status != 0:
+        return status
     environment = Environment(versions="wheels")
     environment.prepare()
     with tempfile.TemporaryDirectory() as name:
@@ -69,6 +85,8 @@ def main() -> int:
             return 1
         shutil.rmtree(ROOT / "dist", ignore_errors=True)
         shutil.copytree(built, ROOT / "dist")
+    archive = ROOT / "dist" / f"sonnx_ort-{version}-documentation"
+    shutil.make_archive(str(archive), "zip", PAGES.parent, PAGES.name)
     return 0
 
 

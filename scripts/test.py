@@ -11,7 +11,7 @@ other packages' behaviour, on the newest there are, in an environment `.venv-new
 those of today. With `--python 3.13` all this runs with another Python, in an environment of its
 own; with 3.14, for which onnxruntime-extensions has no build, the tests of the other backends. With
 `--junit-xml FILE` the results of the tests are written to a file, from which
-scripts/qualification.py makes a page. Other arguments go to pytest, which then runs all cases.
+scripts/pages.py makes a page. Other arguments go to pytest, which then runs all cases.
 """
 
 import argparse

@@ -1,9 +1,8 @@
-"""Write docs/traceability.md: `python3 scripts/trace_documents.py`.
+"""Compare the entries of the traceability with the documents: `scripts/trace_documents.py FOLDER`.
 
-With `--documents FOLDER`, where the specification documents lie, it compares the entries with them
-instead, and says with exit status 1 which quotations they do not have, and of which of their lines
-no entry quotes a part. The documents are not in this repository. Of the drafts of which only the
-constraints have entries, those that are not in the folder are left out.
+Says with exit status 1 which quotations the documents in the folder do not have, and of which of
+their lines no entry quotes a part. The documents are not in this repository. Of the drafts of which
+only the constraints have entries, those that are not in the folder are left out.
 """
 
 import argparse
@@ -16,20 +15,15 @@ from environment import exit_status, run_in_environment
 run_in_environment()
 
 from traceability import entries
-from traceability.page import PAGE, by_entry, find_marks, page
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Write the page, or compare the entries with the documents."""
+    """Compare the entries with the documents."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--documents", type=Path, metavar="FOLDER")
-    folder = parser.parse_args(arguments).documents
-    documents = entries.read_documents()
-    if folder is None:
-        PAGE.write_text(page(documents, by_entry(find_marks())), encoding="utf-8")
-        return 0
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    folder = parser.parse_args(arguments).folder
     # Of drafts that are excerpted, whoever compares need not have them all.
-    there = [d for d in documents if not d.excerpts or (folder / d.file).is_file()]
+    there = [d for d in entries.read_documents() if not d.excerpts or (folder / d.file).is_file()]
     found = [
         *entries.false_quotations(there, folder),
         *(
@@ -39,8 +33,7 @@ def run(arguments: Sequence[str]) -> int:
             for line in entries.lines_without_entry(document, folder)
         ),
     ]
-    for line in found:
-        print(line)
+    print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 
 

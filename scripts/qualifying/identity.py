@@ -12,12 +12,6 @@ from environment import ROOT, captured
 
 from sonnx_ort.versions import VERSION
 
-PAGE = "docs/qualification/results.md"
-"""The page of results. It is written from runs, and so it is none of the sources."""
-
-SOURCES = (":/", f":(exclude,top){PAGE}")
-"""The sources, as git takes them."""
-
 
 def sources(root: Path = ROOT) -> dict[str, str]:
     """The version of the package, and the sources of a repository as they are now.
@@ -27,8 +21,8 @@ def sources(root: Path = ROOT) -> dict[str, str]:
         their digest, each empty where there is no git or no repository.
     """
     commit = _git(root, "rev-parse", "HEAD").strip()
-    changes = _git(root, "status", "--porcelain", "--", *SOURCES)
-    files = _git(root, "ls-files", "-z", "--", *SOURCES).split("\0")
+    changes = _git(root, "status", "--porcelain")
+    files = _git(root, "ls-files", "-z").split("\0")
     return {
         "version": VERSION,
         "commit": commit,

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from qualifying.markdown import code, row
-from qualifying.pages import Requirement, command_of, set_of
+from qualifying.configuration import command_of, set_of
+from qualifying.markdown import code, table
+from qualifying.requirements import Requirement
 from qualifying.runs import ERROR, FAILED, PASSED, SKIPPED, Case, Run
 
 NOT_RUN = "not run"
@@ -73,16 +74,18 @@ def has_passed(verified: Sequence[Verified], runs: Sequence[Run]) -> bool:
     return not failed and not any(each.failing for each in verified)
 
 
-def page(verified: Sequence[Verified], runs: Sequence[Run], sets: Sequence[str]) -> str:
-    """Write the page.
+def text(verified: Sequence[Verified], runs: Sequence[Run], sets: Sequence[str]) -> str:
+    """What the page says of runs.
 
     Args:
         verified: The requirements.
-        runs: The runs, one at least, of the same sources.
+        runs: The runs, of the same sources; none where the page is to say so.
         sets: The sets of verification cases.
     """
+    if not runs:
+        return "**This copy of the page was made without a run.**"
     parts = (_head(verified, runs), _of_runs(runs), _of_sets(runs, sets), _of(verified))
-    return "\n".join(line for part in parts for line in part) + "\n"
+    return "\n\n".join(each for part in parts for each in part)
 
 
 def _head(verified: Sequence[Verified], runs: Sequence[Run]) -> Iterator[str]:
@@ -91,112 +94,84 @@ def _head(verified: Sequence[Verified], runs: Sequence[Run]) -> Iterator[str]:
     verdict = "Passed" if has_passed(verified, runs) else "Not passed"
     if all("--cases" in run.said["arguments"] for run in runs):
         verdict += ", with some cases of each test only"
-    yield f"""# Results of verification
-
-This page shows which verification cases were run on the sources below, how they ended, and what
-this comes to for each requirement. It does not show that the cases suffice, how those end that the
-arguments of pytest leave out, or how other sources, packages and machines behave.
-
-**{verdict}.** {passed} of {len(verified)} requirements: each of their tests ran, and none failed.
-[The procedures](configuration.md#verification-procedures) say how to repeat this.
-
-## What was tested
-
-| | |
-| --- | --- |"""
-    yield row("version", f"sonnx_ort {said['version']}")
-    yield row("commit", f"`{said['commit']}`")
-    yield row("its sources unchanged", "yes" if said["clean"] == "yes" else "**no**")
-    yield row("SHA-256 of the sources", f"`{said['sources']}`")
-    yield """
-The last line is what this command prints: `git ls-files -z -- :/
-':(exclude,top)docs/qualification/results.md' | xargs -0 sha256sum | sha256sum`
-"""
+    yield (
+        f"**{verdict}.** {passed} of {len(verified)} requirements: each of their tests ran, and "
+        "none failed."
+    )
+    yield "## What was tested"
+    unchanged = "yes" if said["clean"] == "yes" else "**no**"
+    rows = (
+        ("version", f"sonnx_ort {said['version']}"),
+        ("commit", f"`{said['commit']}`"),
+        ("its sources unchanged", unchanged),
+        ("SHA-256 of the sources", f"`{said['sources']}`"),
+    )
+    yield table(("", ""), rows)
 
 
 def _of_runs(runs: Sequence[Run]) -> Iterator[str]:
     yield "## Runs"
     for number, run in enumerate(runs, 1):
         ends = Counter(case.end for case in run.cases)
-        yield f"\n### Run {number}\n\n| | |\n| --- | --- |"
-        yield row("begun", f"{run.started:%Y-%m-%d %H:%M}")
-        yield row("duration", f"{run.seconds / 60:.0f} min")
-        yield row("arguments of pytest", code([run.said["arguments"]]))
-        if run.said["settings"]:
-            yield row("settings", code(run.said["settings"].split(", ")))
-        yield row("Python", run.said["python"])
-        yield row("platform", run.said["platform"])
-        yield row("packages", run.said["packages"])
         told = [f"{ends[end]} {end}" for end in (PASSED, SKIPPED, FAILED)]
-        yield row("cases", ", ".join([*told, f"{ends[ERROR]} errors"]))
+        settings = run.said["settings"]
+        yield f"### Run {number}"
+        rows = (
+            ("begun", f"{run.started:%Y-%m-%d %H:%M}"),
+            ("duration", f"{run.seconds / 60:.0f} min"),
+            ("arguments of pytest", code([run.said["arguments"]])),
+            *([("settings", code(settings.split(", ")))] if settings else []),
+            *((name, run.said[name.lower()]) for name in ("Python", "platform", "packages")),
+            ("cases", ", ".join([*told, f"{ends[ERROR]} errors"])),
+        )
+        yield table(("", ""), rows)
 
 
 def _of_sets(runs: Sequence[Run], sets: Sequence[str]) -> Iterator[str]:
     by_set: dict[str, list[Case]] = {name: [] for name in sets}
     for case in _cases(runs):
         by_set.setdefault(set_of(case.file), []).append(case)
-    yield """
-## Verification cases
-
-The sets of [the procedures](configuration.md#verification-procedures), with the number of cases.
-
-| set | passed | skipped | failed | errors |
-| --- | ---: | ---: | ---: | ---: |"""
+    yield "## Verification cases"
+    yield (
+        "The sets of [the procedures](configuration.md#verification-procedures), with the number "
+        "of cases."
+    )
+    rows = []
     for name, cases in by_set.items():
         ends = Counter(case.end for case in cases)
         counts = [str(ends[end]) for end in _ENDS] if cases else [f"**{NOT_RUN}**", "", "", ""]
-        yield row(code([command_of(name)]), *counts)
-    yield from _reasons(
-        "Skipped",
-        ("set", "reason", "cases"),
-        Counter(
-            (code([name]), case.reason)
-            for name, cases in by_set.items()
-            for case in cases
-            if case.end == SKIPPED
-        ),
-    )
-    yield from _reasons(
-        "Failed",
-        ("test", "reason", "cases"),
-        Counter(
-            (code([case.test]), case.reason)
-            for cases in by_set.values()
-            for case in cases
-            if case.end in {FAILED, ERROR}
-        ),
-    )
-
-
-def _reasons(
-    title: str, columns: tuple[str, ...], counts: Counter[tuple[str, str]]
-) -> Iterator[str]:
-    if counts:
-        yield f"\n### {title}\n"
-        yield row(*columns)
-        yield "| --- | --- | ---: |"
-        yield from (row(place, _plain(why), str(n)) for (place, why), n in counts.items())
+        rows.append((code([command_of(name)]), *counts))
+    yield table(("set", "passed", "skipped", "failed", "errors"), rows, numbers=4)
+    skipped, failed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for name, cases in by_set.items():
+        skipped.update((name, case.reason) for case in cases if case.end == SKIPPED)
+        failed.update((case.test, case.reason) for case in cases if case.end in {FAILED, ERROR})
+    for title, what, counted in (("Skipped", "set", skipped), ("Failed", "test", failed)):
+        if counted:
+            yield f"### {title}"
+            told = ((code([place]), _plain(why), str(n)) for (place, why), n in counted.items())
+            yield table((what, "reason", "cases"), told, numbers=1)
 
 
 def _of(verified: Sequence[Verified]) -> Iterator[str]:
-    yield """
-## Requirements
+    yield "## Requirements"
+    yield (
+        "The numbers are those of [the requirements](requirements.md). A case counts for each "
+        "requirement that its test verifies."
+    )
+    head = ("number", "rule", "result", "tests", "passed", "skipped", "failed")
+    yield table(head, map(_row, verified), numbers=4)
 
-The numbers are those of [the requirements](requirements.md). A case counts for each requirement
-that its test verifies.
 
-| number | rule | tests | passed | skipped | failed | result |
-| --- | --- | ---: | ---: | ---: | ---: | --- |"""
-    for each in verified:
-        told = "; ".join(f"**{end}**: `{test}`" for test, end in each.failing.items())
-        yield row(
-            each.requirement.number,
-            code([each.requirement.rule]) if each.requirement.rule else "",
-            str(len(each.tests)),
-            *(str(each.cases[end]) for end in (PASSED, SKIPPED)),
-            str(each.cases[FAILED] + each.cases[ERROR]),
-            told or PASSED,
-        )
+def _row(each: Verified) -> tuple[str, ...]:
+    ends = each.cases
+    told = "; ".join(f"**{end}**: `{test}`" for test, end in each.failing.items())
+    return (
+        each.requirement.number,
+        code([each.requirement.rule]) if each.requirement.rule else "",
+        told or PASSED,
+        *map(str, (len(each.tests), ends[PASSED], ends[SKIPPED], ends[FAILED] + ends[ERROR])),
+    )
 
 
 def _plain(reason: str) -> str:

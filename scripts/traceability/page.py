@@ -14,9 +14,6 @@ from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Standing
 from traceability.entries import Document, Entry, all_entries, own_rules
 
-PAGE = ROOT / "docs" / "traceability.md"
-"""The page."""
-
 MARKER = "satisfies"
 """The marker's name: `@pytest.mark.satisfies("Div.typed.float.R1")`.
 
@@ -25,8 +22,6 @@ It names entries, and rules of this project, also by patterns: `"*.RG1"`.
 
 PROOFS = "tests/proofs/"
 """Where tests are proofs."""
-
-_HEAD = Path(__file__).with_name("head.md").read_text("utf-8")
 
 _OWN = """## Rules that no document states
 
@@ -110,9 +105,9 @@ def _marks_among(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
                 yield node
 
 
-def page(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> str:
-    """Write the page."""
-    lines = [_HEAD.format(summary=_summary(documents, marks))]
+def text(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> str:
+    """Write what is below the head of the page."""
+    lines = [f"{_summary(documents, marks)}\n"]
     for document in documents:
         lines.append(f"## {document.name}\n")
         for entry in document.entries:

@@ -4,6 +4,7 @@ import ast
 import re
 from pathlib import Path
 
+import pages
 import pytest
 from navigation import expanded, on_config
 
@@ -13,6 +14,7 @@ from support.pages import REPOSITORY
 
 DOCUMENTATION = REPOSITORY / "docs"
 PAGES = sorted(DOCUMENTATION.rglob("*.md"))
+MADE_IN_PART = [page for page in PAGES if pages.PLACE.search(page.read_text("utf-8"))]
 LINKING = [*PAGES, *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md"))]
 
 
@@ -52,6 +54,10 @@ def test_reference_has_every_public_name():
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda p: p.relative_to(REPOSITORY).as_posix())
 def test_links_within_the_repository_lead_somewhere(page):
+    follow_links(page)
+
+
+def follow_links(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", text):
         file = page.parent / target if target else page
@@ -65,6 +71,44 @@ def test_links_of_the_site_lead_to_files_of_the_site(page):
     for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
         file = (page.parent / target).resolve()
         assert file.is_relative_to(DOCUMENTATION), f"{target} is not in docs/"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The pages as scripts/pages.py writes them."""
+    folder = tmp_path_factory.mktemp("made") / "docs"
+    assert pages.write_pages(folder) == 0
+    return folder
+
+
+@pytest.mark.parametrize("page", MADE_IN_PART, ids=lambda p: p.relative_to(REPOSITORY).as_posix())
+def test_page_has_all_that_is_made_for_it_and_its_links_lead_somewhere(page, made):
+    written = made / page.relative_to(DOCUMENTATION)
+    by_hand = [part for part in pages.PLACE.split(page.read_text("utf-8"))[::2] if part.strip()]
+    text = written.read_text("utf-8")
+    assert "<!-- made" not in text
+    assert all(part in text for part in by_hand)
+    follow_links(written)
+
+
+@pytest.mark.parametrize("page", MADE_IN_PART, ids=lambda p: p.relative_to(REPOSITORY).as_posix())
+def test_page_that_is_made_in_part_says_how_and_where(page):
+    text = " ".join(page.read_text("utf-8").split())
+    assert re.search(r"`python3 scripts/pages\.py( --results FILE)?` writes them to ", text)
+    assert f"`build/{page.relative_to(REPOSITORY).as_posix()}`" in text
+
+
+def test_other_pages_and_files_are_as_they_are_written_by_hand(made):
+    files = {file.relative_to(DOCUMENTATION) for file in DOCUMENTATION.rglob("*.*")}
+    assert {file.relative_to(made) for file in made.rglob("*.*")} == files
+    for file in files - {page.relative_to(DOCUMENTATION) for page in MADE_IN_PART}:
+        assert (made / file).read_bytes() == (DOCUMENTATION / file).read_bytes()
+
+
+def test_pages_replace_older_ones(tmp_path):
+    (tmp_path / "gone.md").touch()
+    assert pages.write_pages(tmp_path) == 0
+    assert not (tmp_path / "gone.md").exists()
 
 
 def described_names() -> list[str]:
@@ -102,10 +146,12 @@ def defines(sources: Path, name: str) -> bool:
     return False
 
 
-def test_site_reads_the_sources_that_are_laid_out_for_it():
+def test_site_reads_the_sources_and_pages_that_are_laid_out_for_it():
     configuration = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")
     (paths,) = re.findall(r"^ *paths: \[(.*?)\]", configuration, re.MULTILINE)
     assert REPOSITORY / paths == PACKAGE
+    (folder,) = re.findall(r"^docs_dir: (\S+)", configuration, re.MULTILINE)
+    assert REPOSITORY / folder == pages.PAGES
 
 
 def test_findings_name_every_test_that_shows_one():

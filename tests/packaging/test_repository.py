@@ -21,7 +21,7 @@ USING = [*WORKFLOWS, ROOT / "action.yml"]
 WRITING = {
     "codeql.yml": {"security-events"},
     "docs.yml": {"pages", "id-token"},
-    "release.yml": {"id-token"},
+    "release.yml": {"id-token", "contents"},
     "scorecard.yml": {"security-events", "id-token"},
 }
 """What jobs of a workflow may do beyond reading the sources."""

@@ -1,33 +1,58 @@
-"""What follows from the code in docs/qualification is up to date, and names what exists."""
+"""What follows from the code in docs/qualification names what exists, and has each requirement."""
 
 import ast
+import hashlib
+import re
 from pathlib import Path
 
 import pytest
 from environment import ROOT
-from qualifying.pages import FOLDER, TOP, Function, pages, read_functions, read_procedures
+from qualifying.configuration import TOP, read_procedures, tables
+from qualifying.requirements import Requirement, functions, requirements
+from qualifying.requirements import tables as tables_of_requirements
 from traceability.entries import read_documents
 from traceability.page import by_entry, find_marks
 
 import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS
+from sonnx_ort.profile.catalog import RULES
 
-FUNCTIONS = read_functions()
-PAGES = pages(read_documents(), by_entry(find_marks()))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page_is_as_it_would_be_made(name: str) -> None:
-    """Otherwise run `python3 scripts/qualification.py`."""
-    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name]
+REQUIREMENTS = requirements(read_documents(), by_entry(find_marks()))
+FUNCTIONS = tuple(functions())
+MADE = tables() | tables_of_requirements(REQUIREMENTS)
 
 
-def test_numbers_of_functions_are_unique() -> None:
-    assert len({function.number for function in FUNCTIONS}) == len(FUNCTIONS)
+def first_cells(name: str) -> list[str]:
+    """The first cell of each row of a table, without its head."""
+    return [line.split(" | ")[0].removeprefix("| ") for line in MADE[name].splitlines()[2:]]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"TOR-F{f.number}")
-def test_function_names_tests_that_exist(function: Function) -> None:
+def test_numbers_are_unique() -> None:
+    numbers = [requirement.number for requirement in REQUIREMENTS]
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_every_rule_has_a_requirement_with_tests() -> None:
+    of_rules = {one.rule: one for one in REQUIREMENTS if one.rule}
+    assert of_rules.keys() == RULES.keys()
+    assert [rule for rule, one in of_rules.items() if not (one.tests and one.entries)] == []
+
+
+def test_tables_have_a_row_of_each_requirement() -> None:
+    rows = first_cells("functions") + first_cells("rules")
+    assert rows == [requirement.number for requirement in REQUIREMENTS]
+
+
+def test_row_of_a_rule_leads_to_the_rule_and_to_its_entries() -> None:
+    assert (
+        "| TOR-12 | [`Div.float.R2`](../rules/div.md#divfloatr2) "
+        "| Tensors A, B and C shall have the same numerical type. "
+        "| [Div.typed.float.R2](../traceability.md#divtypedfloatr2), "
+    ) in MADE["rules"]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.number)
+def test_function_names_tests_that_exist(function: Requirement) -> None:
     assert function.tests
     for test in function.tests:
         path, _, name = test.partition("::")
@@ -39,6 +64,7 @@ def test_function_names_tests_that_exist(function: Function) -> None:
 def test_every_command_and_public_name_serves_a_function() -> None:
     named = {name for function in FUNCTIONS for name in function.by}
     assert named == {f"sonnx-ort {name}" for name in COMMANDS} | set(sonnx_ort.__all__)
+    assert first_cells("commands") == [f"`sonnx-ort {name}`" for name in COMMANDS]
 
 
 def test_every_set_of_tests_has_a_procedure() -> None:
@@ -47,3 +73,10 @@ def test_every_set_of_tests_has_a_procedure() -> None:
 
     folders = {p.name for p in (ROOT / "tests").iterdir() if has_tests(p)}
     assert set(read_procedures()) == {*folders, TOP}
+
+
+def test_files_are_identified_by_their_digests() -> None:
+    rows = re.findall(r"^\| `(\S+)` \| .* \| `([0-9a-f]{64})` \|$", MADE["files"], re.MULTILINE)
+    assert [name for name, _ in rows] == [cell.strip("`") for cell in first_cells("files")]
+    for name, digest in rows:
+        assert hashlib.sha256((ROOT / name).read_bytes()).hexdigest() == digest

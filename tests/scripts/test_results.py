@@ -1,17 +1,17 @@
 """The page of results says how each set of cases and each requirement ended, and of which run."""
 
-import re
 import sys
 from collections import Counter
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+import pages
 import pytest
-import qualification
 from environment import ROOT, captured
 from qualifying import identity
-from qualifying.pages import Requirement, command_of, read_procedures, requirements
-from qualifying.results import NOT_RUN, has_passed, page, verify
+from qualifying.configuration import read_procedures
+from qualifying.requirements import Requirement, requirements
+from qualifying.results import NOT_RUN, has_passed, text, verify
 from qualifying.runs import ERROR, FAILED, PASSED, SKIPPED, Case, Run, UnusableRun, read_run
 from traceability.entries import read_documents
 from traceability.page import by_entry, find_marks
@@ -29,12 +29,6 @@ SAID = {
 HERE = "tests.scripts.test_results"
 FILE = "tests/scripts/test_results.py"
 REQUIREMENTS = requirements(read_documents(), by_entry(find_marks()))
-
-NEWER_THAN_THE_PAGE = {"TOR-691", "TOR-692", "TOR-693", "TOR-694", "TOR-712", "TOR-713"}
-"""The requirements that came after the commit of the page; the page of a release has them all."""
-
-SETS_NEWER_THAN_THE_PAGE = {"kernel"}
-"""The sets of cases that came after it."""
 
 
 def junit(folder: Path, *cases: str, **said: str | None) -> Path:
@@ -211,7 +205,7 @@ def test_all_passed_if_every_requirement_and_no_other_test_failed(tmp_path, ends
 def told(tmp_path: Path, *cases: Case, **said: str) -> list[str]:
     """The lines of the page."""
     runs = [run_of(tmp_path, *cases, **said)]
-    return page(verify(demanding(ONE), runs), runs, ["cli", "scripts"]).splitlines()
+    return text(verify(demanding(ONE), runs), runs, ["cli", "scripts"]).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -234,7 +228,7 @@ def told(tmp_path: Path, *cases: Case, **said: str) -> list[str]:
         "| `.venv/bin/pytest tests/scripts` | 1 | 1 | 0 | 0 |",
         "| `.venv/bin/pytest tests/test_*.py` | 1 | 0 | 0 | 0 |",
         "| `scripts` | `` needs 'Node' \\| npm `` | 1 |",
-        "| TOR-1 | `Div.R1` | 1 | 1 | 1 | 0 | passed |",
+        "| TOR-1 | `Div.R1` | passed | 1 | 1 | 1 | 0 |",
     ],
 )
 def test_page_tells_of_sources_runs_sets_and_requirements(tmp_path, line):
@@ -252,7 +246,7 @@ def test_page_tells_of_sources_runs_sets_and_requirements(tmp_path, line):
         "**Not passed.** 0 of 1 requirements: each of their tests ran, and none failed.",
         "| its sources unchanged | **no** |",
         f"| `{ONE}` | `` assert 1 == 2 `` | 1 |",
-        f"| TOR-1 | `Div.R1` | 1 | 0 | 0 | 1 | **failed**: `{ONE}` |",
+        f"| TOR-1 | `Div.R1` | **failed**: `{ONE}` | 1 | 0 | 0 | 1 |",
     ],
 )
 def test_page_shows_what_failed(tmp_path, line):
@@ -268,7 +262,7 @@ def test_page_shows_what_failed(tmp_path, line):
 )
 def test_page_tells_if_no_run_had_all_cases(tmp_path, arguments, verdict):
     runs = [run_of(tmp_path, Case(ONE, PASSED), arguments=given) for given in arguments]
-    assert f"\n{verdict} " in page(verify(demanding(ONE), runs), runs, [])
+    assert text(verify(demanding(ONE), runs), runs, []).startswith(f"{verdict} ")
 
 
 ALL = sorted({test for requirement in REQUIREMENTS for test in requirement.tests})
@@ -285,19 +279,19 @@ def every_test(*but: str, inside: str = "") -> list[str]:
 
 
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path) -> tuple[int, Path]:
-    monkeypatch.setattr(qualification, "sources", lambda: NOW)
-    written = tmp_path / "results.md"
-    return qualification.write_results([file], written), written
+    monkeypatch.setattr(pages, "sources", lambda: NOW)
+    folder = tmp_path / "docs"
+    return pages.write_pages(folder, [file]), folder / "qualification" / "results.md"
 
 
 def test_run_of_all_tests_has_a_page_with_a_row_of_each_requirement_and_set(tmp_path, monkeypatch):
     status, written = write(tmp_path, monkeypatch, junit(tmp_path, *every_test()))
-    text = written.read_text("utf-8")
+    page = written.read_text("utf-8")
     assert status == 0
-    assert f"**Passed.** {len(REQUIREMENTS)} of {len(REQUIREMENTS)} requirements" in text
+    assert f"**Passed.** {len(REQUIREMENTS)} of {len(REQUIREMENTS)} requirements" in page
     for requirement in REQUIREMENTS:
-        assert f"\n| {requirement.number} |" in text
-    assert text.count("\n| `.venv/bin/pytest tests/") == len(read_procedures()) - 1
+        assert f"\n| {requirement.number} |" in page
+    assert page.count("\n| `.venv/bin/pytest tests/") == len(read_procedures()) - 1
 
 
 @pytest.mark.parametrize(
@@ -315,7 +309,7 @@ def test_requirement_that_is_not_verified_gives_status_1(
     assert status == 1
     numbers = [r.number for r in REQUIREMENTS if ALL[0] in r.tests]
     assert capsys.readouterr().out.splitlines() == [f"{number}: {line}" for number in numbers]
-    assert written.read_text("utf-8").count(f"`{ALL[0]}` |\n") >= len(numbers)
+    assert written.read_text("utf-8").count(f"`{ALL[0]}` | ") >= len(numbers)
 
 
 def test_file_that_cannot_be_used_gives_a_sentence_and_status_2(tmp_path, monkeypatch, capsys):
@@ -332,18 +326,16 @@ def git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    (tmp_path / "docs" / "qualification").mkdir(parents=True)
     (tmp_path / "a name.py").write_text("1\n")
-    (tmp_path / identity.PAGE).write_text("old\n")
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-q", "-m", "one")
     return tmp_path
 
 
-def test_digest_of_the_sources_is_what_the_command_of_the_page_prints(tmp_path, repository):
-    printed = page([], [run_of(tmp_path)], [])
-    (command,) = (c.replace("\n", " ") for c in printed.split("`") if c.startswith("git ls-files"))
+def test_digest_of_the_sources_is_what_the_command_of_the_page_prints(repository):
+    page = (pages.DOCUMENTATION / "qualification" / "results.md").read_text("utf-8")
+    (command,) = (code for code in page.split("`") if code.startswith("git ls-files"))
     done = captured(["sh", "-c", command], repository, check=True)
     assert done.stdout.split()[0] == identity.sources(repository)["sources"]
 
@@ -352,12 +344,11 @@ def test_digest_of_the_sources_is_what_the_command_of_the_page_prints(tmp_path, 
     ("file", "clean", "same"),
     [
         (None, "yes", True),
-        (identity.PAGE, "yes", True),
         ("a name.py", "no", False),
         ("untracked.py", "no", True),
     ],
 )
-def test_sources_are_those_of_the_commit_but_for_the_page(repository, file, clean, same):
+def test_sources_are_those_of_the_commit(repository, file, clean, same):
     before = identity.sources(repository)
     if file is not None:
         (repository / file).write_text("2\n")
@@ -406,33 +397,3 @@ def test_pytest_writes_what_was_tested(tmp_path, processes):
     run = read_run(path, identity.sources())
     assert run.cases == (Case(test, PASSED),)
     assert run.said["arguments"] == f"-n {processes} {test}"
-
-
-@pytest.fixture
-def written(request: pytest.FixtureRequest) -> str:
-    """The page of the repository, which may be of an earlier commit."""
-    if request.config.getoption("xmlpath"):
-        pytest.skip("the page is written from this run")
-    return (ROOT / identity.PAGE).read_text("utf-8")
-
-
-def test_all_passed_on_the_sources_of_a_commit(written):
-    """Otherwise follow the procedures of docs/qualification/configuration.md."""
-    assert "\n**Passed.** " in written
-    assert re.search(
-        r"\n\| commit \| `[0-9a-f]{40}` \|\n\| its sources unchanged \| yes \|\n", written
-    )
-
-
-def test_each_requirement_has_its_row_in_the_page(written):
-    rows = re.findall(r"^\| (TOR-\w+) \|.*\| (.*) \|$", written, re.MULTILINE)
-    numbers = [requirement.number for requirement in REQUIREMENTS]
-    assert rows == [(number, PASSED) for number in numbers if number not in NEWER_THAN_THE_PAGE]
-
-
-def test_each_set_has_its_row_in_the_page(written):
-    rows = re.findall(
-        r"^\| `(\S.*?)` \| (?:\d+ \| \d+ \| 0 \| 0|\*\*not run.*) \|$", written, re.MULTILINE
-    )
-    sets = [name for name in read_procedures() if name not in SETS_NEWER_THAN_THE_PAGE]
-    assert rows == [command_of(name) for name in sets]

@@ -1,0 +1,87 @@
+"""Write the documentation with what is made from code and tests: `python3 scripts/pages.py`.
+
+Copies docs/ to build/docs, and puts the traceability, the requirements and the configuration index
+there in the place of the lines `<!-- made: NAME -->`, within seconds. With `--results JUNIT ...` it
+puts in the results of verification too, from the files that `python3 scripts/test.py --junit-xml
+JUNIT` writes of runs of the commit that is checked out. Its exit status is 1 if a test failed, or
+one of a requirement did not run, and 2 if a file is of no such run.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from environment import ROOT, exit_status, run_in_environment
+
+run_in_environment()
+
+from qualifying import configuration, requirements, results
+from qualifying.identity import sources
+from qualifying.runs import UnusableRun, read_run
+from traceability import page
+from traceability.entries import read_documents
+from traceability.page import by_entry, find_marks
+
+from docs import PAGES
+
+DOCUMENTATION = ROOT / "docs"
+"""The pages as they are written by hand."""
+
+PLACE = re.compile(r"^<!-- made: (\w+) -->$", re.MULTILINE)
+"""The line in a page that what is made takes the place of."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Write the pages, with the results of runs if there are any."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--results", type=Path, nargs="+", metavar="JUNIT", default=[])
+    return write_pages(PAGES, parser.parse_args(arguments).results)
+
+
+def write_pages(folder: Path, files: Sequence[Path] = ()) -> int:
+    """Write all pages to a folder, which is made anew.
+
+    Returns:
+        1 if a test failed, or one of a requirement did not run; 2 if a file cannot be used.
+    """
+    documents, marks = read_documents(), by_entry(find_marks())
+    demanded = requirements.requirements(documents, marks)
+    now = sources() if files else {}
+    try:
+        runs = [read_run(file, now) for file in files]
+    except UnusableRun as error:
+        print(error, file=sys.stderr)
+        return 2
+    verified = results.verify(demanded, runs)
+    write(
+        folder,
+        {
+            "traceability": page.text(documents, marks),
+            **requirements.tables(demanded),
+            **configuration.tables(),
+            "results": results.text(verified, runs, list(configuration.read_procedures())),
+        },
+    )
+    if not runs:
+        return 0
+    for each in verified:
+        for test, end in each.failing.items():
+            print(f"{each.requirement.number}: {end}: {test}")
+    return 0 if results.has_passed(verified, runs) else 1
+
+
+def write(folder: Path, made: Mapping[str, str]) -> None:
+    """Copy the documentation to a folder, which is made anew, and put in what is made."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(DOCUMENTATION, folder)
+    for path in folder.rglob("*.md"):
+        text = path.read_text("utf-8")
+        if PLACE.search(text):
+            path.write_text(PLACE.sub(lambda found: made[found[1]], text), "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(lambda: run(sys.argv[1:])))
