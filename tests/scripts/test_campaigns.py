@@ -1,38 +1,43 @@
-"""What docs/campaigns.md tells of the recorded campaigns is what their records hold."""
+"""What pages tell of recorded campaigns is what their records hold."""
 
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
+
+import pytest
 
 from support.package_copy import REPOSITORY
 
 DOCUMENTATION = REPOSITORY / "docs"
-ROW = re.compile(r"^\| (.+?) \| `scripts/\w+\.py` \| ([\d,]+) \| ([\d,]+) \| ", re.MULTILINE)
 
 
 def recorded(name: str) -> dict:
     return json.loads((DOCUMENTATION / "records" / f"{name}.json").read_text("utf-8"))
 
 
-def test_page_tells_what_was_recorded() -> None:
-    page = (DOCUMENTATION / "campaigns.md").read_text("utf-8")
-    told = {
-        name: (int(tried.replace(",", "")), int(failed.replace(",", "")))
-        for name, tried, failed in ROW.findall(page)
-    }
+def told(page: str, cell: str, columns: int) -> dict[str, list[int]]:
+    """The numbers of the rows that have so many behind such a cell, by what is named in it."""
+    text = (DOCUMENTATION / page).read_text("utf-8")
+    numbers = r" \| ".join([r"([\d,]+)"] * columns)
+    rows = re.findall(rf"^\| {cell} \| {numbers} \|", text, re.MULTILINE)
+    return {name: [int(cell.replace(",", "")) for cell in cells] for name, *cells in rows}
+
+
+def test_page_of_campaigns_tells_how_many_were_tried_and_failed() -> None:
     fuzzing, graphs = recorded("fuzzing"), recorded("random_graphs")
     failures = sum(len(part["failures"]) for part in graphs["parts"])
-    assert told == {
-        "mutated models": (fuzzing["models"], len(fuzzing["faults"])),
-        "random graphs": (graphs["graphs"], failures),
+    assert told("campaigns.md", r"(.+?) \| `scripts/\w+\.py`", 2) == {
+        "mutated models": [fuzzing["models"], len(fuzzing["faults"])],
+        "random graphs": [graphs["graphs"], failures],
         **{
-            name: (case["repetitions"], int(case["exceeds"]))
+            name: [case["repetitions"], int(case["exceeds"])]
             for name, case in recorded("memory")["cases"].items()
         },
     }
 
 
-def test_page_tells_how_many_obligations_were_kept_and_broken() -> None:
+def test_page_of_campaigns_tells_how_many_obligations_were_kept_and_broken() -> None:
     page = (DOCUMENTATION / "campaigns.md").read_text("utf-8")
     counts: Counter[str] = Counter()
     for part in recorded("random_graphs")["parts"]:
@@ -43,3 +48,38 @@ def test_page_tells_how_many_obligations_were_kept_and_broken() -> None:
         f"{counts['violated broken']:,} violated and broken, "
         f"and {kept + broken:,} left to the run, which broke {broken:,}"
     ) in " ".join(page.split())
+
+
+def room_of(path: str) -> str:
+    """The room of a file as it was named when its mutants were tried."""
+    return "/".join(path.split("/")[: 2 if path.startswith("sonnx_ort/") else 1])
+
+
+def part_of(path: str) -> str:
+    """The part in the table of conditions that a file belongs to."""
+    parts = {
+        "custom_ops/": "kernels",
+        "sonnx_ort/enforcing/": "guards",
+        "sonnx_ort/obligations/": "guards that have passed",
+        "sonnx_ort/certificates/": "checker",
+    }
+    return next(part for folder, part in parts.items() if path.startswith(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "group", "counted"),
+    [
+        ("mutants", r"`(\S+)`", room_of, ()),
+        ("conditions", r"([a-z ]+)", part_of, ("conditions",)),
+    ],
+)
+def test_page_of_mutants_tells_the_sums_of_what_was_recorded(
+    name: str, cell: str, group: Callable[[str], str], counted: tuple[str, ...]
+) -> None:
+    counted = (*counted, "mutants", "killed", "timeouts", "equivalent")
+    sums: dict[str, list[int]] = {}
+    for path, entry in recorded(name)["files"].items():
+        counts = [1, *(entry[count] for count in counted), len(entry["survivors"])]
+        before = sums.get(group(path), [0] * len(counts))
+        sums[group(path)] = [one + other for one, other in zip(before, counts, strict=True)]
+    assert told("mutants.md", cell, len(counted) + 2) == sums

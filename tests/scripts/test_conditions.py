@@ -1,7 +1,5 @@
 """scripts/conditions.py: what a condition is, what becomes of mutants, and what is recorded."""
 
-import json
-import re
 from collections import Counter
 
 import pytest
@@ -11,7 +9,7 @@ from support.tiny_project import TinyProject
 
 pytest.importorskip("coverage")
 
-from conditions import RECORD, ROOMS, equivalents
+from conditions import ROOMS, equivalents
 from mutation.conditions import mutants, mutated
 
 
@@ -111,8 +109,6 @@ def test_table():
     assert tiny.TABLE == [2, 3]
 """
 
-COUNTED = ("conditions", "mutants", "killed", "timeouts", "equivalent")
-
 SURVIVORS = ["outside: high > 9 -> False", "untested: a -> True", "untested: a -> False"]
 KILLED = "outside: low < 0 -> True"
 
@@ -162,25 +158,3 @@ def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
     assert max(Counter(listed).values(), default=1) == 1
     assert all(entry.reason and entry.mutants for entry in equivalents())
     assert all(entry.path.startswith(tuple(ROOMS)) for entry in equivalents())
-
-
-PARTS = {
-    "kernels": "custom_ops/",
-    "guards": "sonnx_ort/enforcing/",
-    "guards that have passed": "sonnx_ort/obligations/",
-    "checker": "sonnx_ort/certificates/",
-}
-"""The parts in the table of the page, and where their files are."""
-
-
-def test_page_tells_what_was_recorded() -> None:
-    page = (REPOSITORY / "docs" / "mutants.md").read_text("utf-8")
-    rows = re.findall(r"^\| ([a-z ]+) \| ([\d,]+(?: \| [\d,]+){6}) \|$", page, re.MULTILINE)
-    told = {part: [int(n.replace(",", "")) for n in numbers.split(" | ")] for part, numbers in rows}
-    recorded: dict[str, list[int]] = {}
-    for path, entry in json.loads(RECORD.read_text("utf-8"))["files"].items():
-        (part,) = (part for part, folder in PARTS.items() if path.startswith(folder))
-        counts = [entry[name] for name in COUNTED] + [len(entry["survivors"])]
-        sums = recorded.get(part, [0] * 7)
-        recorded[part] = [one + other for one, other in zip(sums, [1, *counts], strict=True)]
-    assert told == recorded

@@ -1,7 +1,5 @@
 """scripts/mutate.py: what becomes of mutants, and what is recorded and listed of the package's."""
 
-import json
-import re
 from collections import Counter
 
 import pytest
@@ -11,7 +9,7 @@ from support.tiny_project import TinyProject
 
 pytest.importorskip("mutmut")
 
-from mutate import RECORD, ROOMS, equivalents
+from mutate import ROOMS, equivalents
 
 MODULE = """\
 class Interval:
@@ -105,21 +103,3 @@ def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
     assert max(Counter(listed).values(), default=1) == 1
     assert all(entry.reason and entry.mutants for entry in equivalents())
     assert all(entry.path.startswith(ROOMS) for entry in equivalents())
-
-
-def test_page_tells_what_was_recorded() -> None:
-    page = (REPOSITORY / "docs" / "mutants.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\S+)` \| ([\d,]+(?: \| [\d,]+)*) \|$", page, re.MULTILINE)
-    told = {
-        room: [int(number.replace(",", "")) for number in numbers.split(" | ")]
-        for room, numbers in rows
-    }
-    recorded: dict[str, list[int]] = {}
-    for path, entry in json.loads(RECORD.read_text("utf-8"))["files"].items():
-        # The rooms as they were named when their mutants were tried.
-        room = "/".join(path.split("/")[: 2 if path.startswith("sonnx_ort/") else 1])
-        counts = (entry["mutants"], entry["killed"], entry["timeouts"], entry["equivalent"])
-        sums = recorded.setdefault(room, [0] * 6)
-        for place, number in enumerate((1, *counts, len(entry["survivors"]))):
-            sums[place] += number
-    assert told == recorded

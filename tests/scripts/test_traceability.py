@@ -93,9 +93,9 @@ def test_page_says_of_an_entry_where_it_stands_and_what_meets_and_shows_it():
 - **Where:** Restrictions; Inputs [R1]
 - **Sentence:** `` A must ``
 - **Also:** `` B too ``
-- **Rule:** [`Div.R1`](rules/div.md#divr1): {RULES['Div.R1'].sentence}
+- **Rule:** [`Div.R1`](rules/div.md#divr1): {RULES["Div.R1"].sentence}
 - **Met:** It is so.
-- **Code:** `{requirement('Div.R1')}`, `custom_ops/arithmetic.py`
+- **Code:** `{requirement("Div.R1")}`, `custom_ops/arithmetic.py`
 - **Tests:** `tests/test_it.py::test_one`
 - **Proofs:** `tests/proofs/test_it.py`
 
@@ -227,11 +227,6 @@ def test_rule_that_claims_a_document_without_an_entry_is_not_one_of_this_project
 def test_mark_names_rules_by_patterns(name, taken):
     mark = Mark(name, "tests/test_it.py::test_it")
     assert marks_of(RULES["Cast.RG1"], {name: [mark]}) == ([mark] if taken else [])
-
-
-def test_proofs_are_told_apart():
-    assert Mark("one", "tests/proofs/test_shapes.py::test_guard").is_proof
-    assert not Mark("one", "tests/profile/test_same_shape.py::test_judgement").is_proof
 
 
 QUOTING = Document(
