@@ -1,13 +1,14 @@
 """Build the site of the documentation: `python3 scripts/docs.py`.
 
 Writes it to build/site, where index.html opens in a browser, from the pages that scripts/pages.py
-writes. Makes the environment `.venv-docs` first, of the newest packages of the group `docs`; with
-`--fresh`, of those of today. A warning fails the build. Other arguments go to mkdocs: `--site-dir
-FOLDER`.
+writes in the environment `.venv`. Makes the environment `.venv-docs` first, of the newest packages
+of the group `docs`; with `--fresh`, of those of today. A warning fails the build. Other arguments
+go to mkdocs: `--site-dir FOLDER`.
 """
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -44,11 +45,10 @@ def main() -> int:
 
 
 def write_pages(results: Sequence[Path] = ()) -> int:
-    """Write the pages, in the environment of the tests; give the exit status of the script."""
-    environment = Environment()
-    environment.prepare()
+    """Write the pages, which makes the environment of the tests; give the script's exit status."""
     arguments = ("--results", *results) if results else ()
-    return environment.call(("python", ROOT / "scripts" / "pages.py", *arguments))
+    command = (sys.executable, ROOT / "scripts" / "pages.py", *arguments)
+    return subprocess.run(command, check=False).returncode
 
 
 def lay_out_package(root: Path, folder: Path) -> None:

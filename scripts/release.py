@@ -85,9 +85,14 @@ def main() -> int:
             return 1
         shutil.rmtree(ROOT / "dist", ignore_errors=True)
         shutil.copytree(built, ROOT / "dist")
-    archive = ROOT / "dist" / f"sonnx_ort-{version}-documentation"
-    shutil.make_archive(str(archive), "zip", PAGES.parent, PAGES.name)
+    print(f"{pack_pages(PAGES, ROOT / 'dist', version).name} has the documentation.")
     return 0
+
+
+def pack_pages(pages: Path, folder: Path, version: str) -> Path:
+    """Put the pages of a version into an archive; give where it is."""
+    name = folder / f"sonnx_ort-{version}-documentation"
+    return Path(shutil.make_archive(str(name), "zip", pages.parent, pages.name))
 
 
 def platforms(system: str) -> list[str]:

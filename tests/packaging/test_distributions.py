@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+import pages
 import pytest
 import release
 import sbom
@@ -175,6 +176,23 @@ def test_tag_of_another_version_is_refused(monkeypatch, capsys, tag):
     assert release.main() == 2
     refusal = f"The tag {tag} is not that of version {sonnx_ort.__version__}.\n"
     assert capsys.readouterr() == ("", refusal)
+
+
+def test_documentation_of_a_release_has_all_pages_with_what_is_made_for_them(tmp_path):
+    assert pages.write_pages(tmp_path / "docs") == 0
+    archive = release.pack_pages(tmp_path / "docs", tmp_path, "1.2.3")
+    assert archive.name == "sonnx_ort-1.2.3-documentation.zip"
+    packed = {name: text for name, text in contents(archive).items() if not name.endswith("/")}
+    written = [file for file in (tmp_path / "docs").rglob("*.*") if file.is_file()]
+    assert packed == {f.relative_to(tmp_path).as_posix(): f.read_bytes() for f in written}
+    assert b"### Div.typed.float.R1\n" in packed["docs/traceability.md"]
+
+
+def test_release_is_refused_where_a_run_of_the_tests_cannot_be_used(monkeypatch, tmp_path, capfd):
+    missing = tmp_path / "missing.xml"
+    monkeypatch.setattr(sys, "argv", ["release.py", "--results", str(missing)])
+    assert release.main() == 2
+    assert capfd.readouterr().err == f"{missing} cannot be read: No such file or directory.\n"
 
 
 def test_release_is_tried_with_every_form_of_a_report():
