@@ -46,8 +46,9 @@ def main() -> int:
 
 def write_pages(results: Sequence[Path] = ()) -> int:
     """Write the pages, which makes the environment of the tests; give the script's exit status."""
-    arguments = ("--results", *results) if results else ()
-    command = (sys.executable, ROOT / "scripts" / "pages.py", *arguments)
+    command: list[str | Path] = [sys.executable, ROOT / "scripts" / "pages.py"]
+    if results:
+        command += ["--results", *results]
     return subprocess.run(command, check=False).returncode
 
 
