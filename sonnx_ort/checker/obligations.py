@@ -223,7 +223,8 @@ def conclude(node: Node, identifier: str) -> None:
     held = subject is Subject.HELD and judgement.status is Status.RUNTIME
     if judgement.status is not Status.PROVED and not held:
         unknown = {kind: why for each in operands for kind, why in each.unknown.items()}
-        why = unknown.get("element_type") or unknown.get("shape")
+        open_to_the_run = judgement.status is Status.RUNTIME
+        why = (unknown.get("element_type") or unknown.get("shape")) if open_to_the_run else None
         raise Rejected(f"it is not proved: {judgement.evidence}" + (f" ({why})" if why else ""))
     if subject is Subject.EQUAL_SHAPES:
         for result in node.proto.output:

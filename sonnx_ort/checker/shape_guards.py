@@ -171,10 +171,11 @@ def _implies(
         return False
     if (one.number, one.factor) != (left.number, left.factor):
         return False
-    constants = isinstance(other.number, int) and isinstance(right.number, int)
-    if constants and relation is Relation.AT_LEAST:
-        least = other.number * other.factor
-        return least >= right.number and (one.missing_number is None or one.missing_number < least)
+    if relation is Relation.AT_LEAST:
+        least, wanted = other.number, right.number
+        if not isinstance(least, int) or not isinstance(wanted, int) or other.factor != 1:
+            return False
+        return least >= wanted and (one.missing_number is None or one.missing_number < least)
     if (other.number, other.factor) != (right.number, right.factor):
         return False
     return relation is Relation.EQUAL and _differ_where_missing(one, other)

@@ -328,8 +328,8 @@ LARGEST = alone("ArgMax<axis = 1>(x)", "float[n, m] x")
 NEGATIVE = alone("ArgMax<axis = -1>(x)", "float[n, m] x")
 
 
-def of_place(*place: float, x: Tree = X, zero: Tree = ZERO) -> list[Tree]:
-    return [of("Greater", along("Gather", shape(x), constant(*place)), zero)]
+def of_place(*place: float, x: Tree = X, least: Tree = ONE) -> list[Tree]:
+    return [of("Less", along("Gather", shape(x), constant(*place)), least)]
 
 
 AXES: dict[str, tuple[Case, bool]] = {
@@ -358,17 +358,24 @@ AXES: dict[str, tuple[Case, bool]] = {
          "Concat.C2", [], []),
         False,
     ),
-    "an axis with elements": ((LARGEST, "ArgMax.R5", of_place(1), []), True),
-    "an axis with elements, from behind": ((LARGEST, "ArgMax.R5", of_place(-1), []), True),
-    "an axis from behind with elements": ((NEGATIVE, "ArgMax.R5", of_place(1), []), True),
-    "another axis with elements": ((LARGEST, "ArgMax.R5", of_place(0), []), False),
-    "an axis with elements of another value": ((LARGEST, "ArgMax.R5", of_place(1, x=Z), []), False),
+    "an axis with elements": ((LARGEST, "ArgMax.R5", [], of_place(1)), True),
+    "an axis with elements, of the whole shape": (
+        (LARGEST, "ArgMax.R5", [], [some(of("Less", shape(X), constant(0, 1)))]),
+        True,
+    ),
+    "an axis with elements, from behind": ((LARGEST, "ArgMax.R5", [], of_place(-1)), False),
+    "another axis with elements": ((LARGEST, "ArgMax.R5", [], of_place(0)), False),
+    "an axis with elements of another value": ((LARGEST, "ArgMax.R5", [], of_place(1, x=Z)), False),
     "an axis with an element or none": (
-        (LARGEST, "ArgMax.R5", of_place(1, zero=MINUS_ONE), []),
+        (LARGEST, "ArgMax.R5", [], of_place(1, least=ZERO)),
+        False,
+    ),
+    "an axis of a vector of one flag more": (
+        (LARGEST, "ArgMax.R5", [], [some(of("Less", shape(X), ONE))]),
         False,
     ),
     "no flag of an axis": ((LARGEST, "ArgMax.R5", [], []), False),
-    "a flag of something else": ((LARGEST, "ArgMax.R5", [of("Greater", X, ZERO)], []), False),
+    "a flag of something else": ((LARGEST, "ArgMax.R5", [], [of("Less", X, ONE)]), False),
 }  # fmt: skip
 
 NONES = constant(-1, -1, -1, -1)
@@ -385,9 +392,9 @@ def short(
     return [some(of("Less", sizes, constant(*least)))]
 
 
-def sized(least: float, most: float) -> list[Tree]:
-    sizes = along("Gather", along("Concat", shape(X), NONES), ONE)
-    return [of("Less", sizes, constant(least)), of("Greater", sizes, constant(most))]
+def sized(size: float, axis: float = 1, none: float = -1) -> Tree:
+    around = along("Concat", shape(X), constant(none, none, none, none))
+    return of("Equal", along("Gather", around, constant(axis)), constant(size))
 
 
 WINDOWS: dict[str, tuple[list[Tree], bool]] = {
@@ -407,10 +414,24 @@ WINDOWS: dict[str, tuple[list[Tree], bool]] = {
     "another flag": ([some(of("Less", X, ZERO))], False),
 }
 GROUPS: dict[str, tuple[list[Tree], bool]] = {
-    "one size": ([some(of("Or", *sized(4, 4)))], True),
-    "a smallest size alone": ([some(sized(4, 4)[0])], False),
-    "a largest size alone": ([some(sized(4, 4)[1])], False),
-    "a larger size": ([some(of("Or", *sized(4, 5)))], False),
+    "one size": ([sized(4)], True),
+    "another size": ([sized(5)], False),
+    "the size of another axis": ([sized(4, 0)], False),
+    "the size of no axis": ([sized(4, none=4)], False),
+}
+W_SIZES, X_SIZES, X_OR_THE_MULTIPLE = (
+    along("Gather", along("Concat", shape(value), constant(none, none)), ONE)
+    for value, none in ((Z, -1), (X, -2), (X, -4))
+)
+CHANNELS: dict[str, tuple[list[Tree], bool]] = {
+    "a multiple": ([of("Equal", of("Mul", W_SIZES, constant(4)), X_SIZES)], True),
+    "another multiple": ([of("Equal", of("Mul", W_SIZES, constant(2)), X_SIZES)], False),
+    "equal sizes": ([of("Equal", W_SIZES, X_SIZES)], False),
+    "no axis as long as a multiple of no axis": (
+        [of("Equal", of("Mul", W_SIZES, constant(4)), X_OR_THE_MULTIPLE)],
+        False,
+    ),
+    "the other way round": ([of("Equal", X_SIZES, of("Mul", W_SIZES, constant(4)))], False),
 }
 GROUPED = alone("Conv<group = 4>(x, z)", "float[1, n, 8, 8] x, float[4, 1, 3, 3] z")
 
@@ -460,7 +481,13 @@ def guards_of_windows() -> dict[str, tuple[Case, bool]]:
 
 
 def guards_of_groups() -> dict[str, tuple[Case, bool]]:
-    return {name: ((GROUPED, "Conv.R3", [], b), holds) for name, (b, holds) in GROUPS.items()}
+    return {name: ((GROUPED, "Conv.R3", b, []), holds) for name, (b, holds) in GROUPS.items()}
+
+
+def guards_of_channels() -> dict[str, tuple[Case, bool]]:
+    return {
+        name: ((GROUPED, "Conv.channels", k, []), holds) for name, (k, holds) in CHANNELS.items()
+    }
 
 
 def guards_of_quotients() -> dict[str, tuple[Case, bool]]:
@@ -482,6 +509,7 @@ CASES = {
         ("axes", AXES),
         ("windows", guards_of_windows()),
         ("groups", guards_of_groups()),
+        ("channels", guards_of_channels()),
         ("elements", ELEMENTS),
     )
     for name, case in table.items()

@@ -204,7 +204,7 @@ REASONS = {
     "a shape": (
         "(float[n] x) => (float[n] y) { a = Unique(x) y = MatMul(x, a) }",
         "MatMul.C1",
-        "it is not proved: A has shape (n,), which is not of rank 2",
+        "it is not proved: the rank of A (n,) is 1, not 2",
     ),
     "a shape of no step": (
         "(float[n] x) => (float[n] y) { a = Unique(x) y = Max(a) }",
