@@ -20,6 +20,20 @@ def test_walk_through_gives_what_it_says(copy: PackageCopy) -> None:
     assert child.exit_status == 0
 
 
+def test_demand_on_shapes_is_a_term_that_has_a_guard(copy: PackageCopy) -> None:
+    child = copy.run(
+        """
+        import numpy as np
+        from sonnx_ort.enforcing.native.catalog import deciding_guard
+        from sonnx_ort.profile.requirements.fitting import FITS
+
+        assert deciding_guard(FITS) is not None
+        print(FITS.violation([np.zeros((2, 3)), np.zeros((4, 4))]).reason)
+        """
+    )
+    assert child.stdout == "axis 1 of A (2, 3) is 3, and axis 0 of B (4, 4) is 4\n", child
+
+
 def test_its_new_files_are_of_the_projects_style(copy: PackageCopy) -> None:
     new = [file for file, kind, _ in steps() if kind == "python" and file]
     child = copy.run(
