@@ -12,12 +12,13 @@ from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Illustration
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import DraftRules, Window
-from sonnx_ort.terms.language import IfGiven, Tensor
+from sonnx_ort.terms.language import Either, IfGiven, Tensor
 
 _CONV = DraftRules("Conv", 741, "E_CONV_REAL_CONSTR_")
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _CONV_OPERANDS = ("X", "W", "B")
 _W, _B, _ZERO = Tensor("W"), Tensor("B"), Tensor("w_zero_point")
+_SCALAR_OR_EACH = Either((_ZERO.rank == 0, _ZERO.is_of_shape(_W.size(0))))
 
 _CONV_RULES = (
     DraftRules("Conv", 741, "E_CONV_FLOAT_CONSTR_").rule(
@@ -152,7 +153,7 @@ _INTEGER_RULES = (
         "The operand w_zero_point is a scalar, or has one element for each output.",
         OnShapes(
             ("W", "w_zero_point"),
-            lambda _: IfGiven(_ZERO, (_ZERO.rank == 0) | _ZERO.is_of_shape(_W.size(0))),
+            lambda _: IfGiven(_ZERO, _SCALAR_OR_EACH),
             Illustration(
                 "W (6, 3, 3, 3), w_zero_point ()",
                 "W (6, 3, 3, 3), w_zero_point (1,)",

@@ -1,15 +1,16 @@
 """The language of demands on shapes.
 
     X, W = Tensor("X"), Tensor("W")
-    (X.rank == 4) & (4 * W.size(1) == X.size(1))
+    All((X.rank == 4, 4 * W.size(1) == X.size(1)))
 
-Python's operators build terms, so a term reads as the sentence of its rule does. Numbers and terms
-compare by identity, because `==` builds a comparison.
+Python's operators build comparisons, so that they read as the sentence of their rule does. Numbers
+and terms are hashed by identity, because `==` builds a term.
 """
 
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 
 class Relation(enum.StrEnum):
@@ -30,25 +31,8 @@ class Relation(enum.StrEnum):
                 return one <= other
 
 
-class Term:
-    """A demand, which holds of the shapes of operands or does not."""
-
-    __slots__ = ()
-
-    def __and__(self, other: "Term") -> "All":
-        """Both hold."""
-        return All((self, other))
-
-    def __or__(self, other: "Term") -> "Either":
-        """One of them holds at least."""
-        return Either((self, other))
-
-
-class Number:
-    """A number that shapes decide: a rank, a size, or a multiple of one.
-
-    It is never negative.
-    """
+class _Comparable:
+    """A number that shapes decide. It is never negative."""
 
     __slots__ = ()
 
@@ -56,25 +40,26 @@ class Number:
 
     def __eq__(self, other: object) -> "Compare":  # type: ignore[override]
         """That it is another number."""
-        return Compare(self, Relation.EQUAL, _number(other))
+        return Compare(_number(self), Relation.EQUAL, _number(other))
 
-    def __ge__(self, other: "int | Number") -> "Compare":
+    def __ge__(self, other: object) -> "Compare":
         """That it is not below a number."""
-        return Compare(self, Relation.AT_LEAST, _number(other))
+        return Compare(_number(self), Relation.AT_LEAST, _number(other))
 
-    def __le__(self, other: "int | Number") -> "Compare":
+    def __le__(self, other: object) -> "Compare":
         """That it is not above a number."""
-        return Compare(self, Relation.AT_MOST, _number(other))
+        return Compare(_number(self), Relation.AT_MOST, _number(other))
 
     def __rmul__(self, factor: int) -> "Number":
         """A multiple."""
-        return self if factor == 1 else Times(factor, self)
+        number = cast("Number", self)
+        return number if factor == 1 else Times(factor, number)
 
 
-def _number(other: object) -> int | Number:
-    if isinstance(other, int | Number):
-        return other
-    raise TypeError(f"a size is compared with a number or a size, and {other!r} is neither")
+def _number(given: object) -> "int | Number":
+    if isinstance(given, int | Number):
+        return given
+    raise TypeError(f"a size is compared with a number or a size, and {given!r} is neither")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,36 +69,36 @@ class Tensor:
     name: str
 
     @property
-    def rank(self) -> Number:
+    def rank(self) -> "Rank":
         """The number of its axes."""
         return Rank(self)
 
-    def size(self, axis: int) -> Number:
+    def size(self, axis: int) -> "Size":
         """The size of an axis, negative from the end.
 
         No comparison holds of an axis that is not there.
         """
         return Size(self, axis)
 
-    def has_axis(self, axis: int, *, or_end: bool = False) -> Term:
+    def has_axis(self, axis: int, *, or_end: bool = False) -> "HasAxis":
         """That an axis exists, negative from the end; `or_end` admits the rank itself too."""
         return HasAxis(self, axis, or_end)
 
-    def is_of_shape(self, *sizes: int | Number) -> "OfShape":
+    def is_of_shape(self, *sizes: "int | Number") -> "OfShape":
         """That it has so many axes, of these sizes."""
         own = (self.size(axis) == size for axis, size in enumerate(sizes))
         return OfShape((self.rank == len(sizes), *own), self, sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rank(Number):
+class Rank(_Comparable):
     """The rank of a tensor."""
 
     tensor: Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Size(Number):
+class Size(_Comparable):
     """The size of an axis of a tensor."""
 
     tensor: Tensor
@@ -121,32 +106,32 @@ class Size(Number):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Times(Number):
+class Times(_Comparable):
     """A multiple of a number."""
 
     factor: int
-    number: Number
+    number: "int | Number"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compare(Term):
+class Compare:
     """A comparison of two numbers."""
 
-    left: Number
+    left: "int | Number"
     relation: Relation
-    right: int | Number
+    right: "int | Number"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IsMultiple(Term):
+class IsMultiple:
     """A number is a multiple of a positive one."""
 
-    number: Number
+    number: "Number"
     factor: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HasAxis(Term):
+class HasAxis:
     """A tensor has an axis, negative from the end; `or_end` admits the rank itself too."""
 
     tensor: Tensor
@@ -155,7 +140,7 @@ class HasAxis(Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SizesBehind(Term):
+class SizesBehind:
     """No axis of a tensor behind one of its axes, negative from the end, is longer than a size."""
 
     tensor: Tensor
@@ -164,10 +149,10 @@ class SizesBehind(Term):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class All(Term):
+class All:
     """Each of some terms holds."""
 
-    terms: tuple[Term, ...]
+    terms: "tuple[Term, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,34 +160,44 @@ class OfShape(All):
     """A tensor has a rank and sizes; the terms say so one by one."""
 
     tensor: Tensor
-    sizes: tuple[int | Number, ...]
+    sizes: "tuple[int | Number, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Either(Term):
+class Either:
     """One of some terms holds at least."""
 
-    terms: tuple[Term, ...]
+    terms: "tuple[Term, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Each(Term):
+class Each:
     """A term holds of each operand that is given."""
 
-    of: Callable[[Tensor], Term]
+    of: "Callable[[Tensor], Term]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IfGiven(Term):
+class IfGiven:
     """A term holds, unless an operand is left out."""
 
     tensor: Tensor
-    term: Term
+    term: "Term"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decided(Term):
+class Decided:
     """What the attributes of a node decide, and how, as a clause."""
 
     holds: bool
     words: str
+
+
+Number = Rank | Size | Times
+"""A rank, a size, or a multiple of one."""
+
+Term = Compare | IsMultiple | HasAxis | SizesBehind | All | Either | Each | IfGiven | Decided
+"""A demand, which holds of the shapes of operands or does not.
+
+Each reader takes every kind of term; mypy refuses one that passes over a kind.
+"""

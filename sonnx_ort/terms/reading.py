@@ -89,7 +89,7 @@ class Shapes:
         except _NoNumberError as error:
             return error.answer
 
-    def _of_numbers(self, term: Term) -> Answer:
+    def _of_numbers(self, term: Compare | IsMultiple | HasAxis | SizesBehind) -> Answer:
         match term:
             case Compare():
                 return self._compared(term)
@@ -102,7 +102,6 @@ class Shapes:
                 return Answer(holds, f"{self._named(tensor)} {has} axis {axis}")
             case SizesBehind(tensor, axis, longest):
                 return self._behind(tensor, axis, longest)
-        raise TypeError(f"no reading of the term {type(term).__name__}")
 
     def _compared(self, term: Compare) -> Answer:
         left, right = self._value(term.left), self._value(term.right)
@@ -167,7 +166,6 @@ class Shapes:
             case Times(factor, inner):
                 value = self._value(inner)
                 return factor * value if isinstance(value, int) else None
-        raise TypeError(f"no reading of the number {type(number).__name__}")
 
     def _is_certain(self, number: int | Number) -> bool:
         match number:

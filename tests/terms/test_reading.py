@@ -13,6 +13,7 @@ from sonnx_ort.terms.language import (
     All,
     Decided,
     Each,
+    Either,
     IfGiven,
     IsMultiple,
     SizesBehind,
@@ -27,7 +28,7 @@ X, W = Tensor("X"), Tensor("W")
 LIMITS = All((X.size(1) == 4, X.size(2) >= 3))
 NARROW = X.size(0) <= 2
 BIAS = IfGiven(W, W.is_of_shape(X.size(0)))
-SCALAR_OR_BIAS = (W.rank == 0) | W.is_of_shape(X.size(0))
+SCALAR_OR_BIAS = Either((W.rank == 0, W.is_of_shape(X.size(0))))
 CHANNELS = 2 * W.size(1) == X.size(1)
 MATRICES = Each(lambda tensor: tensor.rank == 2)
 AXES = W.size(0) == X.rank

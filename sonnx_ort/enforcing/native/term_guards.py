@@ -44,8 +44,15 @@ from sonnx_ort.terms.language import (
 _MISSING, _MISSING_ON_THE_RIGHT = -1, -(1 << 62)
 """Stand for the size of an axis that is not there; no multiples of them are equal."""
 
-_BEYOND_ALL = 2**62
-"""An end behind the last axis."""
+_BEYOND_ALL = 1 << 62
+"""An end behind the last axis, and a number above all sizes."""
+
+_FILLERS = {
+    Relation.EQUAL: (_MISSING, _MISSING_ON_THE_RIGHT),
+    Relation.AT_LEAST: (_MISSING, _BEYOND_ALL),
+    Relation.AT_MOST: (_BEYOND_ALL, _MISSING),
+}
+"""What stands for axes that are not there on both sides, so that the comparison does not hold."""
 
 _SLICE_BY_INPUTS = 10
 """The first opset in which Slice gets places as inputs."""
@@ -90,7 +97,8 @@ class _Guard:
                 return Flag(self._joined_by("And", kept), when_kept=True)
             case Compare(_, Relation.EQUAL) | HasAxis():
                 return Flag(self._kept(term), when_kept=True)
-        return Flag(self._broken(term), when_kept=False)
+            case _:
+                return Flag(self._broken(term), when_kept=False)
 
     def _kept(self, term: Term) -> ir.Value:
         """Whether a term about two numbers, or an axis, holds."""
@@ -101,7 +109,7 @@ class _Guard:
             case HasAxis(tensor, axis, False):
                 place = self.nodes.constant([axis if axis >= 0 else -axis - 1], "axis")
                 return self.nodes.add("Greater", [self._vector([Rank(tensor)]), place], "has_axis")
-        raise TypeError(f"no guard of the term {type(term).__name__}")
+        raise _no_guard(term)
 
     def _broken(self, term: Term) -> ir.Value:
         """Whether a term does not hold, as one flag."""
@@ -122,7 +130,7 @@ class _Guard:
                 return self._joined_by("And", [self._broken(each) for each in terms])
             case All(terms) if all(isinstance(each, Compare) for each in terms):
                 return self._any_broken([each for each in terms if isinstance(each, Compare)])
-        raise TypeError(f"no guard of the term {type(term).__name__}")
+        raise _no_guard(term)
 
     def _joined_by(self, operator: str, flags: Sequence[ir.Value]) -> ir.Value:
         return reduce(lambda one, two: self.nodes.add(operator, [one, two], "together"), flags)
@@ -132,9 +140,9 @@ class _Guard:
         flags = []
         for relation in dict.fromkeys(each.relation for each in comparisons):
             of_relation = [each for each in comparisons if each.relation is relation]
-            left = self._vector([each.left for each in of_relation])
-            filler = _MISSING_ON_THE_RIGHT if relation is Relation.EQUAL else _BEYOND_ALL
-            right = self._vector([each.right for each in of_relation], filler)
+            fillers = _FILLERS[relation]
+            left = self._vector([each.left for each in of_relation], fillers[0])
+            right = self._vector([each.right for each in of_relation], fillers[1])
             match relation:
                 case Relation.EQUAL:
                     same = self.nodes.add("Equal", [left, right], "is_same")
@@ -144,7 +152,7 @@ class _Guard:
                 case Relation.AT_LEAST:
                     broken = self.nodes.add("Less", [left, right], "is_too_small")
                 case Relation.AT_MOST:
-                    raise TypeError("no guard of an upper limit of one size")
+                    broken = self.nodes.add("Greater", [left, right], "is_too_large")
             alone = len(of_relation) == 1
             flags.append(broken if alone else any_true(self.nodes, broken, "any_broken"))
         return self._joined_by("Or", flags)
@@ -173,7 +181,7 @@ class _Guard:
                 case [Rank(tensor)]:
                     yield self.nodes.shape(self.nodes.shape(self.operands[tensor.name]))
                 case _:
-                    raise TypeError(f"no guard of the number {type(alike[0]).__name__}")
+                    raise TypeError(f"no guard of the number {alike[0]}")
 
     def _sizes(self, tensor: Tensor, axes: Sequence[int], missing: int) -> ir.Value:
         """The sizes of axes; `missing` for one that is not there."""
@@ -196,6 +204,11 @@ class _Guard:
     def _gathered(self, sizes: ir.Value, places: Sequence[int]) -> ir.Value:
         places_of_sizes = self.nodes.constant([*places], "axes")
         return self.nodes.add("Gather", [sizes, places_of_sizes], "sizes", {"axis": 0})
+
+
+def _no_guard(term: Term) -> TypeError:
+    """Refuse a term that attributes decide, that ONNX Runtime holds, or of a new kind."""
+    return TypeError(f"no guard of the term {type(term).__name__}")
 
 
 def _vector_key(number: int | Number) -> object:

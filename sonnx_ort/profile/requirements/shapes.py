@@ -193,6 +193,8 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
+        if not self.attributes:
+            return self
         names = (*self.attributes, VERSION)
         given = ((name, attributes[name]) for name in names if name in attributes)
         return replace(self, given=tuple(given))

@@ -45,7 +45,6 @@ def _formula(  # noqa: PLR0911 - a case for each constructor
             first = axis + 1 + (0 if axis >= 0 else term(x.rank))
             short = for_all(x.rank, lambda i: z3.Or(i < first, x.sizes.at(i) <= longest))
             return z3.And(_formula(terms.HasAxis(tensor, axis), operands), short)
-    raise TypeError(f"no formula of the term {type(demand).__name__}")
 
 
 def _compared(one: z3.ArithRef, relation: terms.Relation, other: z3.ArithRef) -> z3.BoolRef:
@@ -78,4 +77,3 @@ def _number(number: int | terms.Number, operands: Operands) -> z3.ArithRef:
             return x.sizes.any_at(axis if axis >= 0 else x.rank + axis)
         case terms.Times(factor, inner):
             return factor * _number(inner, operands)
-    raise TypeError(f"no formula of the number {type(number).__name__}")
