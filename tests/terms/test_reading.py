@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from sonnx_ort.terms.language import (
     Term,
 )
 from sonnx_ort.terms.operand import Operand, Shape
+from sonnx_ort.terms.reading import Shapes, holds
 
 EXAMPLE = Illustration("kept", "broken", "correct the shape")
 X, W = Tensor("X"), Tensor("W")
@@ -173,6 +175,24 @@ def test_what_is_known_decides(
     term: Term, shapes: Sequence[Shape | None], status: str, evidence: str
 ) -> None:
     assert of(term).judge(operands(*shapes)) == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        LIMITS, NARROW, BIAS, SCALAR_OR_BIAS, CHANNELS, MATRICES, AXES, X.has_axis(1),
+        X.has_axis(-2), X.has_axis(1, or_end=True), SizesBehind(X, 0, 1), SizesBehind(X, -2, 1),
+        IsMultiple(X.size(0), 2), All(()), Decided(True, ""), Decided(False, ""),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_run_is_decided_as_known_shapes_are(term: Term) -> None:
+    shapes = [shape for rank in range(4) for shape in product((0, 1, 2, 3), repeat=rank)]
+    for one in shapes[::3]:
+        for given in ([one], *([one, other] for other in shapes[::5])):
+            names = "XW"[: len(given)]
+            answer = Shapes(names, given, lambda _, __: True).answer(term)
+            assert holds(term, dict(zip(names, given, strict=True))) is bool(answer.holds)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Requirements on the shapes of operands."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -26,7 +26,7 @@ from sonnx_ort.profile.rule import (
 )
 from sonnx_ort.terms.language import Decided, Each, Tensor, Term
 from sonnx_ort.terms.operand import Operand, Shape, broadcast_shape, contradict, format_shape
-from sonnx_ort.terms.reading import Answer, Shapes
+from sonnx_ort.terms.reading import Answer, Shapes, holds
 
 _BROADCASTABLE = Broadcastable()
 
@@ -172,6 +172,7 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         held: Whether ONNX Runtime refuses the model, or each run, that breaks it, with an error, so
             that no guard is needed. `tests/soundness/test_held_by_runtime.py` shows it.
         given: The attributes of the node, by name.
+        term: What is demanded of the node.
     """
 
     operands: tuple[str, ...]
@@ -180,16 +181,16 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
     attributes: tuple[str, ...] = ()
     held: bool = False
     given: tuple[tuple[str, AttributeValue], ...] = ()
+    term: Term = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the term."""
+        object.__setattr__(self, "term", self.demand(dict(self.given)))
 
     @property
     def subject(self) -> Subject:
         """The subject of the requirement."""
         return Subject.HELD if self.held else Subject.OWN_SHAPE
-
-    @property
-    def term(self) -> Term:
-        """What is demanded of the node."""
-        return self.demand(dict(self.given))
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
@@ -226,8 +227,9 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
     ) -> Violation | None:
         """Read the term of the shapes of arrays that have these names."""
         shapes = [array.shape for array in arrays]
-        answer = Shapes(names, shapes, lambda _, __: True).answer(self.term)
-        return None if answer.holds else Violation(answer.words)
+        if holds(self.term, dict(zip(names, shapes, strict=True))):
+            return None
+        return Violation(Shapes(names, shapes, lambda _, __: True).answer(self.term).words)
 
 
 def of_rank(rank: int, example: Illustration, *, held: bool = False) -> OnShapes:
