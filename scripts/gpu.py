@@ -115,7 +115,7 @@ def compare_backends(provider: str, operator: str, seed: int, models: int) -> di
     Raises:
         BackendsDiffer: They do not agree.
     """
-    module = ["-m", "support.provider_agreement", provider, operator, str(seed), str(models)]
+    module = ["-m", "support.agreement", provider, operator, str(seed), str(models)]
     variables = {"PYTHONPATH": os.pathsep.join((f"{ROOT / 'tests'}", f"{ROOT / 'scripts'}"))}
     options: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
     command = [sys.executable, *module]

@@ -17,8 +17,8 @@ import sonnx_ort
 from sonnx_ort import models
 from sonnx_ort.checker import Rejected, check
 from sonnx_ort.errors import SonnxError
-from support.certified import enforced_with_certificate
 from support.command import command
+from support.examined import enforced_with_certificate
 from support.graphs import parse
 
 MODELS: Mapping[str, tuple[str, str]] = {

@@ -9,7 +9,7 @@ import pytest
 
 from sonnx_ort.checker import Rejected, check
 from sonnx_ort.checker.node import needed
-from support.certified import enforced_with_certificate
+from support.examined import enforced_with_certificate
 from support.graphs import parse
 
 ELSE = "else_branch = e () => (float[] q) { q = Abs(x) }>"

@@ -8,8 +8,7 @@ import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
 from support.backends import BACKENDS
 from support.sessions import enforced, on_one_thread
-from support.tables import Feeds, Table
-from support.window_tables import WINDOW_TABLES
+from support.window_tables import WINDOW_TABLES, Feeds, Table
 
 LEVELS = pytest.mark.parametrize("level", ["none", "basic", "all"])
 

@@ -1,7 +1,7 @@
 // Runs models in ONNX Runtime for Node.js, where there is no Python.
 //
 // `node run_models.mjs FOLDER` reads the runs in FOLDER/runs.json and prints how each ends;
-// tests/support/plain_runs/folder.py describes both.
+// tests/end_to_end/test_plain_runtimes.py describes both.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -13,7 +13,7 @@ from sonnx_ort.oracle.functions import between_neighbours
 from sonnx_ort.oracle.numbers import power_of_two
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from support.oracle import rounded
+from support.oracle_cases import rounded
 from support.values import FLOATS, assert_same_bits, from_bits, special_values
 
 INF, NAN = np.inf, np.nan

@@ -12,7 +12,7 @@ from sonnx_ort.oracle.numbers import (
     floor_log2,
     power_of_two,
 )
-from support.oracle import rounded
+from support.oracle_cases import rounded
 
 FORMATS = [pytest.param(f, id=t.value) for t, f in FLOAT_FORMATS.items()]
 

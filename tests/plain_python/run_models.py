@@ -1,7 +1,7 @@
 """Runs models in a Python that has ONNX Runtime and numpy, and refuses to import sonnx_ort.
 
 `python -I run_models.py FOLDER` reads the runs in FOLDER/runs.json and prints how each ends;
-tests/support/plain_runs/folder.py describes both.
+tests/end_to_end/test_plain_runtimes.py describes both.
 """
 
 import base64

@@ -11,10 +11,9 @@ import pytest
 import sonnx_ort
 from sonnx_ort.reporting.html_report import html_report
 from support.browser import Browser, browsing, why_no_browser
-from support.checks import MENDING, mendable
+from support.checks import MADE, MENDING, mendable
 from support.examined import check_with_outline
 from support.graphs import parse
-from support.shown import MADE
 
 pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
 

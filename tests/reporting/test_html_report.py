@@ -15,10 +15,9 @@ from sonnx_ort.reporting.html_report import html_report
 from sonnx_ort.reporting.page_parts import prose
 from sonnx_ort.reporting.remedies import next_command
 from sonnx_ort.reporting.verdict import verdict
-from support.checks import mendable
+from support.checks import MADE, mendable
 from support.examined import check_with_outline
 from support.graphs import binary_model, model, parse, tensor
-from support.shown import MADE
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",

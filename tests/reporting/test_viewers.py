@@ -12,8 +12,8 @@ import sonnx_ort
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.viewers import annotated, overlay
+from support.checks import MADE
 from support.graphs import parse
-from support.shown import MADE
 
 SCHEMA = Path(__file__).parent / "schemas" / "model-explorer-node-data.json"
 

@@ -3,18 +3,47 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 
 import benchmark
 import pytest
 from benchmarks import finite, operators, plot, report
-from benchmarks.measurement import choose_subjects
+from benchmarks.measurement import Measurement, choose_subjects
 from benchmarks.targets import TARGETS
 from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
+from benchmarks.workload import Setting
 
 from sonnx_ort.backends import Backend
-from support.benchmarks import measurement
+
+MICROSECOND = 1e-6
+
+
+def measurement(
+    elements: int = 1_000_000,
+    element_type: str = "float32",
+    *,
+    nodes: int = 1,
+    proved: bool = False,
+    **microseconds: Sequence[float],
+) -> Measurement:
+    """Make up a measurement on one thread.
+
+    Args:
+        elements: The number of elements.
+        element_type: The numpy name of their type.
+        nodes: The number of nodes.
+        proved: Whether all is proved.
+        **microseconds: What each subject took, turn by turn.
+    """
+    setting = Setting(element_type, elements, nodes, proved=proved)
+    turns = [
+        {name: figure * MICROSECOND for name, figure in zip(microseconds, taken, strict=True)}
+        for taken in zip(*microseconds.values(), strict=True)
+    ]
+    return Measurement(setting, turns)
+
 
 TURNS = [{"a": 1.0, "b": 3.0}, {"a": 2.0, "b": 3.0}, {"a": 4.0, "b": 6.0}, {"a": 1.5}]
 

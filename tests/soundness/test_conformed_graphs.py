@@ -3,11 +3,109 @@
 `SONNX_ORT_GRAPHS=20000 pytest tests/soundness/test_conformed_graphs.py` tries as many.
 """
 
+import logging
 import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
+import onnx
+import onnxruntime as ort
 import pytest
 
-from support.soundness.isolated import failures_of, run_attempts, tally_of
+import sonnx_ort
+from sonnx_ort.conforming.rounds import place_of
+from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.models.example import differing_elements
+from support.sessions import on_one_thread
+from support.soundness.isolated import failures_of, how_it_ends, run_attempts, tally_of
+from support.soundness.shrinking import Feeds, Sample, smallest
+from support.soundness.trials import make_trial
+
+
+def attempt(number: int) -> dict[str, int]:
+    """Conform the graph of a number, run both, and give what was looked at."""
+    logging.getLogger("sonnx_ort").disabled = True
+    trial = make_trial(number)
+    return _conformed(Sample(trial.model, trial.runs), trial.broadcast)
+
+
+def shrunk(number: int) -> str:
+    """Give the smallest graph on which the same goes wrong as on that of a number."""
+    trial = make_trial(number)
+    sample = Sample(trial.model, trial.runs)
+    return str(smallest(sample, lambda smaller: _conformed(smaller, trial.broadcast)))
+
+
+def _conformed(sample: Sample, broadcast: str) -> Counter[str]:
+    tally = Counter(graphs=1)
+    options = {"broadcast": broadcast}
+    made = sonnx_ort.conform(sample.model, **options)
+    tally["changes"] += len(made.changes)
+    tally["graphs with new nodes"] += any(change.added for change in made.changes)
+    again = sonnx_ort.conform(made.model, **options)
+    assert again.changes == (), f"conformed again: {again.changes[0]}"
+    assert len(made.remaining) <= len(made.before.violations)
+    _require_true_reports(sample.model, made, broadcast)
+    tally["mended"] += len(made.before.violations) - len(made.remaining)
+    for feeds in sample.runs:
+        # An integer division may end the process.
+        if how_it_ends(lambda given: _run(sample.model, given), feeds):
+            tally["runs that fail"] += 1
+            continue
+        expected = _run(sample.model, feeds)
+        # What fails is told with its process.
+        actual = _run(made.model, feeds)
+        if not (other := _differing(expected, actual)):
+            tally["runs with the same bits"] += 1
+            continue
+        # An LSTM of empty operands reads memory that nobody has written: no two runs are the same.
+        if not _has_unchanged_lstm(sample.model, made):
+            repeated = (_run(sample.model, feeds) for _ in range(_REPETITIONS))
+            assert any(_differing(expected, each) for each in repeated), other
+        tally["runs that repeat otherwise without a change"] += 1
+    return tally
+
+
+def _require_true_reports(
+    model: onnx.ModelProto, made: sonnx_ort.Conformed, broadcast: str
+) -> None:
+    """Nothing that `check` marks is left, and the conformed model is as the last report says."""
+    options = {"operators": "profile", "backend": "native", "broadcast": broadcast}
+    marked = {place_of(o) for o in sonnx_ort.check(model, **options).mendable}
+    wrong = marked & {place_of(o) for o, _ in made.remaining}
+    assert not wrong, f"marked, and not mended: {wrong}"
+    told, found = (
+        [(*place_of(o), o.status) for o in report.obligations]
+        for report in (made.report, sonnx_ort.check(made.model, **options))
+    )
+    assert told == found, f"only in one report: {set(told) ^ set(found)}"
+
+
+_REPETITIONS = 8
+
+
+def _has_unchanged_lstm(model: onnx.ModelProto, made: sonnx_ort.Conformed) -> bool:
+    """Whether there is an LSTM, and none that a change has touched."""
+    changed = any(change.operator == "LSTM" and change.values for change in made.changes)
+    return not changed and any(node.op_type == "LSTM" for node in all_nodes(model))
+
+
+def _differing(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
+    """The outputs that are not the same, as text."""
+    return [
+        f"{name}: {one} {other}"
+        for name, one, other in ((n, a, actual[n]) for n, a in expected.items())
+        if (one.dtype, one.shape) != (other.dtype, other.shape)
+        or differing_elements(one, other).any()
+    ]
+
+
+def _run(model: onnx.ModelProto, feeds: Feeds) -> Mapping[str, Any]:
+    session = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
+
 
 DEFAULT = 200
 GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(DEFAULT)))
@@ -18,12 +116,12 @@ FIRST = 1_500_000
 @pytest.fixture(scope="module")
 def lines(once):
     numbers = range(FIRST, FIRST + GRAPHS)
-    attempt = "support.soundness.conformed:attempt"
+    attempt = "soundness.test_conformed_graphs:attempt"
     return once("conformed_graphs", lambda: run_attempts(attempt, numbers, 2))
 
 
 def test_results_keep_their_bits(lines):
-    failures = failures_of(lines, "support.soundness.conformed:shrunk")
+    failures = failures_of(lines, "soundness.test_conformed_graphs:shrunk")
     assert not failures, "\n\n".join(failures)
 
 

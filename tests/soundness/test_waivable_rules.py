@@ -11,8 +11,7 @@ from support.child import run_python
 RUN = """
 import itertools, json
 import numpy as np, onnx, onnxruntime as ort
-from support.broken_convolutions import broken_convolutions
-from support.broken_layout import broken_layout
+from support.broken_cases import broken_convolutions, broken_layout
 from support.graphs import parse
 
 FLOATS = ["float16", "bfloat16", "float", "double"]

@@ -16,9 +16,8 @@ import sonnx_ort
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from support.onnx_backend import Start
-from support.onnx_cases import Suite, plain
 from support.onnx_record import BACKENDS, EXPLICIT, LEVELS_TRIED, OPERATORS, REJECT, is_refused
-from support.onnx_reference import Reference
+from support.onnx_reference import Reference, Suite, plain
 from support.sessions import LEVELS, on_one_thread
 
 _ASKED_FOR = {"all": "all,-Graph"}

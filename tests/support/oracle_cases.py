@@ -1,7 +1,8 @@
-"""Nodes of operators with operands for them, and what the oracle admits of their results."""
+"""Nodes with operands for them, what the oracle admits of their results, and how it rounds."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -9,11 +10,18 @@ import onnx
 
 from sonnx_ort.oracle import Result, Violation, meaning, violation
 from sonnx_ort.oracle.elements import TYPES
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, decode, encode, finite
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.graphs import parse
 from support.operator_cases import OPERATOR_CASES, OPSET, Array, written
+
+
+def rounded(value: Fraction, binary_format: BinaryFormat) -> Fraction | None:
+    """The number of a format that a nonnegative number is encoded as; None for infinity."""
+    found = decode(encode(finite(value, negative=False), binary_format), binary_format)
+    return found.magnitude if found.kind is Kind.FINITE else None
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, RULES
 from sonnx_ort.profile.rule import Subject
 from support.backends import INSTALLED, RUNS_PYTHON
+from support.examined import concluded_by_checker
 from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness import exact_results
 from support.soundness.arrays import Array
-from support.soundness.certified import concluded_by_checker
 from support.soundness.evaluator import Evaluation, Missing, Value
 from support.soundness.judge import Judge, Tally
 from support.soundness.leaves import Abandoned

@@ -21,10 +21,10 @@ import sonnx_ort
 from sonnx_ort.checker import Rejected, check
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
-from support.certified import enforced_with_certificate
+from support.examined import enforced_with_certificate
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.fields import with_changed_fields
+from support.soundness.forgeries import with_changed_fields
 from support.soundness.held import held_to_runs
 from support.soundness.models import random_feeds, random_model
 

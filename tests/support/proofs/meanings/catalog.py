@@ -5,8 +5,7 @@ from types import MappingProxyType
 
 from support.proofs.meanings.elementwise import ELEMENTWISE
 from support.proofs.meanings.expansion import EXPANSION
-from support.proofs.meanings.lines import LINES
-from support.proofs.meanings.reductions import REDUCTIONS
+from support.proofs.meanings.reductions import LINES, REDUCTIONS
 from support.proofs.meanings.shapes import SHAPES
 from support.proofs.meanings.vectors import VECTORS
 from support.proofs.run import Meaning
