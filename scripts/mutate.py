@@ -37,6 +37,7 @@ EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 """The mutants that do what the original does, and why."""
 
 ROOMS = (
+    "sonnx_ort/terms",
     "sonnx_ort/profile",
     "custom_ops",
     "sonnx_ort/checker",
@@ -54,6 +55,7 @@ ROOMS = (
 
 TESTS = (
     *(
+        "tests/terms",
         "tests/profile",
         "tests/custom_ops",
         "tests/kernel",

@@ -225,7 +225,7 @@ CHANGES = (
         frozenset(
             f"{operator}.{rule}"
             for operator in ("Conv", "ConvInteger")
-            for rule in ("R1", "kernel", "channels", *_WINDOW)
+            for rule in ("R1", "kernel", *_WINDOW)
         ),
         convolve_along_two_axes,
     ),
