@@ -184,7 +184,6 @@ def test_what_is_known_decides(
         X.has_axis(-2), X.has_axis(1, or_end=True), SizesBehind(X, 0, 1), SizesBehind(X, -2, 1),
         IsMultiple(X.size(0), 2), All(()), Decided(True, ""), Decided(False, ""),
     ],
-    ids=repr,
 )  # fmt: skip
 def test_run_is_decided_as_known_shapes_are(term: Term) -> None:
     shapes = [shape for rank in range(4) for shape in product((0, 1, 2, 3), repeat=rank)]
