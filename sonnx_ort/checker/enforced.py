@@ -306,7 +306,7 @@ class Enforced:
             case ("Shape", (), ("Shape", *_)):
                 return True
             case ("Shape", (), ("value", name)):
-                return self._original.knows("shape", name) and bool(self._rank(name))
+                return bool(self.known_rank(name))
         return False
 
     def _length(self, tree: Tree, facts: Facts) -> object:
@@ -316,7 +316,8 @@ class Enforced:
             case ("Shape", (), ("Shape", *_)):
                 shape = [1]
             case ("Shape", (), ("value", name)):
-                return self._rank(name) if self._original.knows("shape", name) else tree
+                rank = self.known_rank(name)
+                return tree if rank is None else rank
             case ("value", name) if self._original.knows("shape", name):
                 shape = self._shape(name)
             case ("constant", _, dims, _):
@@ -346,12 +347,9 @@ class Enforced:
         shape: tuple[Size, ...] = self._original.known("shape", name)
         return shape
 
-    def _rank(self, name: str) -> int:
-        return len(self._shape(name))
-
     def known_rank(self, name: str) -> int | None:
         """The established rank of a value of the original; None if there is none."""
-        return self._rank(name) if self._original.knows("shape", name) else None
+        return len(self._shape(name)) if self._original.knows("shape", name) else None
 
     def equal_ranks(self, one: Tree, other: Tree, facts: Facts) -> bool:
         """Whether two shapes are known to have as many sizes, so that Equal compares each."""
@@ -359,8 +357,8 @@ class Enforced:
             case (("Shape", (), ("Shape", *_)), ("Shape", (), ("Shape", *_))):
                 return True
             case (("Shape", (), ("value", a)), ("Shape", (), ("value", b))):
-                known = all(self._original.knows("shape", name) for name in (a, b))
-                if known and self._rank(a) == self._rank(b):
+                rank = self.known_rank(a)
+                if rank is not None and rank == self.known_rank(b):
                     return True
         ranks = [("Shape", (), one), ("Shape", (), other)]
         return bool({("Equal", (), *ranks), ("Equal", (), *ranks[::-1])} & facts.kept)

@@ -74,8 +74,8 @@ class Flags:
                 return all(self.hold(of(Tensor(name))) for name in self.values)
             case IfGiven(tensor, inner):
                 return tensor.name not in self.values or self.hold(inner)
-            case HasAxis(tensor, axis, False):
-                place = ("constant", "int64", (1,), (axis if axis >= 0 else -axis - 1,))
+            case HasAxis(tensor, _, False):
+                place = ("constant", "int64", (1,), (term.below_the_rank,))
                 rank = ("Shape", (), ("Shape", (), ("value", self.values[tensor.name])))
                 return ("Greater", (), rank, place) in self.facts.kept
             case Compare(left, relation, right):

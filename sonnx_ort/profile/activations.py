@@ -11,8 +11,8 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
-from sonnx_ort.profile.requirements.shapes import Attributes, OnShapes, has_axis, on_axis
-from sonnx_ort.profile.rule import Illustration, Requirement, Rule
+from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
+from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Source
 from sonnx_ort.terms.language import SizesBehind, Tensor, Term
 

@@ -7,10 +7,17 @@ from collections.abc import Sequence
 
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, HeldByRuntime
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
-from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
+from sonnx_ort.profile.rule import (
+    Attributes,
+    Illustration,
+    Judgement,
+    Rule,
+    at_run_time,
+    proved,
+    violated,
+)
 from sonnx_ort.profile.windows import (
     SPATIAL,
-    Attributes,
     DraftRules,
     Window,
     kernel_of,

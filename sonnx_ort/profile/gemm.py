@@ -8,8 +8,8 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, RequiredInput
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
-from sonnx_ort.profile.rule import Illustration, Rule
-from sonnx_ort.profile.windows import Attributes, DraftRules
+from sonnx_ort.profile.rule import Attributes, Illustration, Rule
+from sonnx_ort.profile.windows import DraftRules
 from sonnx_ort.terms.language import IfGiven, Tensor, Term
 
 _RULES = DraftRules("Gemm", 801)

@@ -19,9 +19,9 @@ from sonnx_ort.profile.requirements.attributes import (
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
-from sonnx_ort.profile.rule import Illustration, Judgement, Rule, proved, violated
+from sonnx_ort.profile.rule import Attributes, Illustration, Judgement, Rule, proved, violated
 from sonnx_ort.profile.source import Standing
-from sonnx_ort.profile.windows import SPATIAL, Attributes, DraftRules, Window, kernel_of
+from sonnx_ort.profile.windows import SPATIAL, DraftRules, Window, kernel_of
 from sonnx_ort.terms.language import All, Tensor, Term
 from sonnx_ort.terms.operand import Operand
 

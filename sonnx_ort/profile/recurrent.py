@@ -13,9 +13,9 @@ from sonnx_ort.profile.requirements.attributes import (
 )
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
-from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.rule import Attributes, Illustration, Rule
 from sonnx_ort.profile.source import Standing
-from sonnx_ort.profile.windows import Attributes, DraftRules
+from sonnx_ort.profile.windows import DraftRules
 from sonnx_ort.terms.language import All, Decided, IfGiven, Number, Tensor, Term
 
 _RULES = DraftRules("LSTM", 821)

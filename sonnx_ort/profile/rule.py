@@ -156,6 +156,10 @@ AttributeValue = int | float | str | tuple[int | float | str, ...] | None
 """The value of a node's attribute: a number, a text or a list of them; None for other types."""
 
 
+Attributes = Mapping[str, AttributeValue]
+"""The attributes of a node, by name."""
+
+
 VERSION = "version"
 """The name under which a requirement that depends on attributes gets the imported version."""
 

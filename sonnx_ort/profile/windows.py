@@ -3,21 +3,19 @@
 Source: SONNX Conv, ConvInteger and MaxPool, drafts of the working group, section Attributes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.profile.common_rules import own, working_group
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
-from sonnx_ort.profile.rule import AttributeValue, Illustration, Requirement, Rule
+from sonnx_ort.profile.rule import Attributes, AttributeValue, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.terms.operand import Operand
 
 SPATIAL = (2, 3)
 """The spatial axes; the others are batch and channels."""
-
-Attributes = Mapping[str, AttributeValue]
 
 
 @dataclass(frozen=True, slots=True)

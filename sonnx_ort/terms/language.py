@@ -138,6 +138,11 @@ class HasAxis:
     axis: int
     or_end: bool = False
 
+    @property
+    def below_the_rank(self) -> int:
+        """The number that is below the rank exactly if the axis exists, from either end."""
+        return self.axis if self.axis >= 0 else -self.axis - 1
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizesBehind:

@@ -64,10 +64,10 @@ def term_guard(requirement: OnShapes) -> DecidingGuard:
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Read the term as nodes."""
         known = node.examined.operands
-        names = requirement.operands or [f"operand {k}" for k in range(len(operands))]
+        names = requirement.names_of(len(operands))
         certain = not any(operand.scalar_inputs for operand in known)
         ranks = {o.name: len(o.shape) for o in known if certain and o.shape is not None}
-        values = dict(zip(names, operands, strict=False))
+        values = dict(zip(names, operands, strict=True))
         return _Guard(nodes, values, ranks).flag(requirement.term)
 
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
@@ -106,8 +106,8 @@ class _Guard:
             case Compare(left, Relation.EQUAL, right):
                 numbers = self._vector([left]), self._vector([right], _MISSING_ON_THE_RIGHT)
                 return self.nodes.add("Equal", [*numbers], "is_wanted")
-            case HasAxis(tensor, axis, False):
-                place = self.nodes.constant([axis if axis >= 0 else -axis - 1], "axis")
+            case HasAxis(tensor, _, False):
+                place = self.nodes.constant([term.below_the_rank], "axis")
                 return self.nodes.add("Greater", [self._vector([Rank(tensor)]), place], "has_axis")
         raise _no_guard(term)
 

@@ -4,7 +4,7 @@ Source: SONNX Reshape, draft of the working group, constraints of allowzero, X a
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sonnx_ort.profile.requirements.named_axes import certain, rank_unknown
 from sonnx_ort.profile.rule import (
-    AttributeValue,
+    Attributes,
     DependsOnAttributes,
     HintByExample,
     Illustration,
@@ -27,8 +27,6 @@ from sonnx_ort.profile.rule import (
     violated,
 )
 from sonnx_ort.terms.operand import Dimension, Operand, Shape, format_shape
-
-Attributes = Mapping[str, AttributeValue]
 
 _INFERRED = -1
 """The size that follows from the others."""
@@ -173,7 +171,7 @@ class InferableSize(DependsOnAttributes, HintByExample):
         "name every size, or keep empty tensors out",
     )
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+    def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
         return replace(self, copies_zeros=_copies_zeros(attributes))
 

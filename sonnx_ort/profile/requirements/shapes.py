@@ -1,6 +1,6 @@
 """Requirements on the shapes of operands."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS, Broadcastable
 from sonnx_ort.profile.rule import (
     VERSION,
+    Attributes,
     AttributeValue,
     DependsOnAttributes,
     HintByExample,
@@ -155,8 +156,6 @@ def _size(dimension: int | str | None) -> str:
     return "unknown" if dimension is None else str(dimension)
 
 
-Attributes = Mapping[str, AttributeValue]
-
 AssumedAxes = tuple[tuple[int, int], ...]
 """The axes that ONNX assumes, each with the first version in which it does."""
 
@@ -200,6 +199,10 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         given = ((name, attributes[name]) for name in names if name in attributes)
         return replace(self, given=tuple(given))
 
+    def names_of(self, count: int) -> Sequence[str]:
+        """The names of the first operands of the rule, by which the term knows so many of them."""
+        return self.operands[:count] or [f"operand {position}" for position in range(count)]
+
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Read the term of the known shapes."""
         answer = self._answer(operands, [operand.shape for operand in operands])
@@ -219,8 +222,7 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Read the term of the shapes of arrays, without those at the end that are left out."""
-        names = self.operands or [f"operand {position}" for position in range(len(arrays))]
-        return self.violation_of(names[: len(arrays)], arrays)
+        return self.violation_of(self.names_of(len(arrays)), arrays)
 
     def violation_of(
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]

@@ -13,8 +13,8 @@ Operands = Mapping[str, Tensor]
 
 def holds(requirement: OnShapes, operands: Sequence[Tensor]) -> z3.BoolRef:
     """Whether the shapes of operands are as a requirement demands."""
-    names = requirement.operands or [f"operand {k}" for k in range(len(operands))]
-    return _formula(requirement.term, dict(zip(names, operands, strict=False)))
+    names = requirement.names_of(len(operands))
+    return _formula(requirement.term, dict(zip(names, operands, strict=True)))
 
 
 def _formula(  # noqa: PLR0911 - a case for each constructor
