@@ -16,13 +16,14 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.division import (
+    NONZERO,
     InfinityForZeroDivisor,
-    NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule
+from sonnx_ort.terms.elements import Limits, NumberSet
 
 _PAIR = 2
 
@@ -155,30 +156,33 @@ def _checked(rule: Rule, family: Family) -> CheckedRule | None:
     match requirement:
         case SameShape():
             return CheckedRule(rule, None)
-        case NonZeroDivisor() | RepresentableQuotient():
-            return CheckedRule(rule, type(requirement).__name__, requirement.finding)
+        case RepresentableQuotient():
+            return CheckedRule(rule, "RepresentableQuotient", requirement.finding)
         case InfinityForZeroDivisor():
             breakable = family is not Family.FLOAT
             return CheckedRule(rule, "InfinityForZeroDivisor", requirement.finding, breakable)
-        case WithinInterval() if _limits_integers(requirement, 0, _all_but_the_smallest):
-            return CheckedRule(rule, "NotSmallest", requirement.finding)
-        case WithinInterval() if _limits_integers(requirement, 1, _within_width):
-            return CheckedRule(rule, "WithinWidth", requirement.finding)
+        case OnElements() if (check := _check_of_elements(requirement)) is not None:
+            return CheckedRule(rule, check, requirement.finding)
         case _:
             return None
 
 
-Limits = tuple[int | None, int | None]
+def _check_of_elements(requirement: OnElements) -> str | None:
+    """The struct that checks a demand on elements; None if there is none."""
+    match requirement.position, requirement.numbers:
+        case 1, numbers if numbers == NONZERO:
+            return "NonZeroDivisor"
+        case 0, NumberSet() as numbers if _limits_integers(numbers, _all_but_the_smallest):
+            return "NotSmallest"
+        case 1, NumberSet() as numbers if _limits_integers(numbers, _within_width):
+            return "WithinWidth"
+    return None
 
 
-def _limits_integers(
-    requirement: WithinInterval, position: int, limits: Callable[[np.dtype[np.generic]], Limits]
-) -> bool:
-    """Whether elements of the operand at a position have these limits, in each integer type."""
+def _limits_integers(numbers: NumberSet, limits: Callable[[np.dtype[np.generic]], Limits]) -> bool:
+    """Whether a set has these limits, and nothing else outside, in each integer type."""
     dtypes = (kind.dtype for kind in ElementType if kind.family is Family.INTEGER)
-    return requirement.position == position and all(
-        requirement.limits(dtype) == limits(dtype) for dtype in dtypes
-    )
+    return numbers.admits_zero and all(numbers.limits(dtype) == limits(dtype) for dtype in dtypes)
 
 
 def _all_but_the_smallest(dtype: np.dtype[np.generic]) -> Limits:

@@ -13,15 +13,16 @@ from sonnx_ort.kernel.node import INTEGERS
 from sonnx_ort.kernel.sizes import require
 from sonnx_ort.profile.element_type import ElementType, smallest_value
 from sonnx_ort.profile.requirements.division import (
+    NONZERO,
     InfinityForZeroDivisor,
-    NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
+from sonnx_ort.profile.requirements.elements import INT32, OnElements
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, OnShapes, SameShape
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
+from sonnx_ort.terms.elements import NumberSet
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ class Guarded:
         return (limit,) in _compared(self.facts.kept, operator, one)
 
 
-Holds = Callable[[Any, Guarded], bool]
-"""Whether the guards hold a requirement of a node."""
+Holds = Callable[[Any, Guarded], bool | None]
+"""Whether the guards hold a requirement of a node; None if it has no guards of a known form."""
 
 
 def _compared(flags: Iterable[Tree], operator: str, one: Tree) -> list[tuple[float, ...]]:
@@ -89,8 +90,7 @@ def _one_shape(_: Any, guarded: Guarded) -> bool:
     return True
 
 
-def _no_zero(_: Any, guarded: Guarded) -> bool:
-    x = guarded.x(1)
+def _no_zero(guarded: Guarded, x: Tree) -> bool:
     # As a condition, 0 is false.
     zero = (guarded.is_nowhere("Equal", each, 0) for each in (x, ("Cast", (("to", 9),), x)))
     return _is_above_zero(guarded, x) or any(zero)
@@ -98,7 +98,7 @@ def _no_zero(_: Any, guarded: Guarded) -> bool:
 
 def _infinity_for_zero(_: Any, guarded: Guarded) -> bool:
     """Integers have no infinity, and no zero then. Floats with zeros are computed otherwise."""
-    return guarded.type(1) in INTEGERS and _no_zero(_, guarded)
+    return guarded.type(1) in INTEGERS and _no_zero(guarded, guarded.x(1))
 
 
 def _is_above_zero(guarded: Guarded, x: Tree) -> bool:
@@ -156,25 +156,31 @@ def _on_shapes(requirement: OnShapes, guarded: Guarded) -> bool:
     return Flags(guarded.facts, values, guarded.enforced.known_rank).hold(requirement.term)
 
 
-def _interval(requirement: WithinInterval, guarded: Guarded) -> bool:
+def _on_elements(requirement: OnElements, guarded: Guarded) -> bool | None:
+    """No element is outside, if the guards of such a set are known."""
+    numbers, position = requirement.numbers, requirement.position
+    if numbers == NONZERO:
+        return _no_zero(guarded, guarded.x(position))
+    if isinstance(numbers, NumberSet) and numbers != INT32 and numbers.admits_zero:
+        return _is_within(numbers, position, guarded)
+    return None
+
+
+def _is_within(numbers: NumberSet, position: int, guarded: Guarded) -> bool:
     """No element is below the smallest number or above the largest, or NaN."""
-    element_type = guarded.type(requirement.position)
+    element_type = guarded.type(position)
     if element_type is None:
         return False
-    x, nowhere = guarded.x(requirement.position), guarded.facts.nowhere
-    lower, upper = requirement.limits(element_type.dtype)
+    x, nowhere = guarded.x(position), guarded.facts.nowhere
+    lower, upper = numbers.limits(element_type.dtype)
     # A limit of no elements is compared with nothing.
     below = [limit for limit in _compared(nowhere, "Less", x) if len(limit) == 1]
     above = [limit for limit in _compared(nowhere, "Greater", x) if len(limit) == 1]
     return (
         (lower is None or any(limit >= lower for (limit,) in below))
         and (upper is None or any(limit <= upper for (limit,) in above))
-        and (requirement.admits_nan or ("IsNaN", (), x) in nowhere)
+        and (numbers.admits_nan or ("IsNaN", (), x) in nowhere)
     )
-
-
-def _interval_if(requirement: WithinIntervalIf, guarded: Guarded) -> bool:
-    return _interval(requirement.interval, guarded)
 
 
 def _slicing(requirement: Slicing, guarded: Guarded) -> bool:
@@ -230,11 +236,9 @@ def _is_alike(guarded: Guarded, index: int, axis: int) -> bool:
 _GUARDS: Mapping[type, Holds] = {
     SameShape: _one_shape,
     NoBroadcasting: _one_shape,
-    NonZeroDivisor: _no_zero,
+    OnElements: _on_elements,
     InfinityForZeroDivisor: _infinity_for_zero,
     RepresentableQuotient: _representable,
-    WithinInterval: _interval,
-    WithinIntervalIf: _interval_if,
     InferableSize: _inferable,
     OnShapes: _on_shapes,
     Slicing: _slicing,

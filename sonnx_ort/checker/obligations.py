@@ -17,7 +17,7 @@ from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes, require
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.division import InfinityForZeroDivisor, NonZeroDivisor
+from sonnx_ort.profile.requirements.division import NONZERO_DIVISOR, InfinityForZeroDivisor
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, Shape
 
@@ -213,7 +213,7 @@ def conclude(node: Node, identifier: str) -> None:
             object.__setattr__(each, "constant", None)
     if isinstance(rule.requirement, InfinityForZeroDivisor):
         # Where a divisor is 0, the Div of a file is that of ONNX, which gives something else.
-        rule = replace(rule, requirement=NonZeroDivisor())
+        rule = replace(rule, requirement=NONZERO_DIVISOR)
     results = [
         Operand("the result", name, "node", sparse=not node.model.is_dense(name))
         for name in node.proto.output

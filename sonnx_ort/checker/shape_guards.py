@@ -67,7 +67,7 @@ class Flags:
         """Whether a term holds because of the flags."""
         match term:
             case Decided(holds, _):
-                return holds
+                return bool(holds)
             case All(terms):
                 return all(map(self.hold, terms))
             case Each(of):

@@ -208,7 +208,7 @@ def _decided_by(
     """What a run checks, and the values that decide it; None if other values matter too."""
     requirement = obligation.rule.requirement
     checked = obligation.status is Status.RUNTIME
-    if not checked or not isinstance(requirement, DecidedByOperands):
+    if not checked or not isinstance(requirement, DecidedByOperands) or not requirement.deciding:
         return None
     target = examined.target
     names = target.operand_names

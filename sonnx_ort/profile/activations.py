@@ -9,11 +9,12 @@ from sonnx_ort.profile.common_rules import CommonRules, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
 from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Source
+from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import SizesBehind, Tensor, Term
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
@@ -290,11 +291,12 @@ _SOFTMAX_FURTHER = (
             "The draft gives 1 for infinity and 0 for finite numbers beside it; its formula, which "
             "it calls unfinished, says nothing of two infinities. ONNX Runtime gives NaN.",
         ),
-        WithinInterval(
-            ("X",),
-            0,
-            lambda dtype: (-np.inf, float(ml_dtypes.finfo(dtype).max)),  # type: ignore[no-untyped-call]
-            "infinity",
+        on_elements(
+            "X",
+            NumberSet(
+                "infinity",
+                lambda dtype: (-np.inf, float(ml_dtypes.finfo(dtype).max)),  # type: ignore[no-untyped-call]
+            ),
             Illustration(
                 "X [1.0, -inf], float",
                 "X [1.0, inf], float",

@@ -3,8 +3,8 @@
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.division import NonZeroDivisor, RepresentableQuotient
-from sonnx_ort.profile.requirements.elements import WithinInt32
+from sonnx_ort.profile.requirements.division import NONZERO_DIVISOR, RepresentableQuotient
+from sonnx_ort.profile.requirements.elements import WITHIN_INT32
 from sonnx_ort.profile.rule import Rule
 
 _ADD_RULES = CommonRules(
@@ -74,7 +74,7 @@ _DIVISORS = (
         _MOD_FIRST_CODE + 9,
         "No element of B is zero.",
         by_analogy("Mod"),
-        NonZeroDivisor(),
+        NONZERO_DIVISOR,
     ),
     Rule(
         "Mod.int.C2",
@@ -137,7 +137,7 @@ _MAX_C1 = Rule(
     150,
     "No element of type int64 is beyond what int32 can hold.",
     own("Max", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
-    WithinInt32(),
+    WITHIN_INT32,
     survived=True,
     needed_before="1.32.0",
 )
@@ -185,7 +185,7 @@ _MIN_C1 = Rule(
     170,
     "No element of type int64 is beyond what int32 can hold.",
     own("Min", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
-    WithinInt32(),
+    WITHIN_INT32,
     survived=True,
     needed_before="1.32.0",
 )

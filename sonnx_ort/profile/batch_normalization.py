@@ -8,10 +8,11 @@ from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.profile.source import Source
+from sonnx_ort.terms.elements import NumberSet
 
 _FIRST_CODE = 661
 _OPERANDS = ("X", "scale", "B", "input_mean", "input_var")
@@ -91,17 +92,14 @@ _VARIANCE = Rule(
     _FIRST_CODE + 9,
     "No element of input_var is negative or NaN.",
     _of("C3 of input_var"),
-    WithinInterval(
-        ("input_var",),
-        0,
-        lambda _: (0.0, math.inf),
-        "negative or NaN",
+    on_elements(
+        "input_var",
+        NumberSet("negative or NaN", lambda _: (0.0, math.inf), admits_nan=False),
         Illustration(
             "input_var [1.0, 0.0], float",
             "input_var [1.0, -0.5], float",
             "correct the variance, which is a mean of squares",
         ),
-        admits_nan=False,
     ),
     ("input_var",),
     survived=True,

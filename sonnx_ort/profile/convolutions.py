@@ -6,13 +6,14 @@ from sonnx_ort.profile.convolution_rules import convolution_rules
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.same_type import NotBoth, SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
-from sonnx_ort.profile.rule import Illustration
+from sonnx_ort.profile.rule import Attributes, Illustration
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import DraftRules, Window
-from sonnx_ort.terms.language import Either, IfGiven, Tensor
+from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import Decided, Either, IfGiven, Tensor
 
 _CONV = DraftRules("Conv", 741, "E_CONV_REAL_CONSTR_")
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
@@ -79,6 +80,15 @@ CONV = Operator(
     elementwise=False,
     by_shape=_CONV_OPERANDS,
 )
+
+
+_ONLY_ZERO = NumberSet("not 0", lambda _: (0, 0))
+
+
+def _zero_where_padded(said: Attributes) -> NumberSet | Decided:
+    if not any(Window.of(said).padding):
+        return Decided(True, "X is not padded")
+    return _ONLY_ZERO
 
 
 _INTEGER = DraftRules("ConvInteger", 761, "E_CONVINTEGER_INT_CONSTR_")
@@ -170,21 +180,16 @@ _INTEGER_RULES = (
         "C1",
         17,
         "Where X is padded, its zero point is 0.",
-        WithinIntervalIf(
-            ("pads",),
-            lambda attributes: any(Window.of(attributes).padding),
-            WithinInterval(
-                ("x_zero_point",),
-                0,
-                lambda _: (0, 0),
-                "not 0",
-                Illustration(
-                    "x_zero_point 0, pads=[1, 1, 1, 1]",
-                    "x_zero_point 128, pads=[1, 1, 1, 1]",
-                    "pad X before the node, with Pad",
-                ),
+        OnElements(
+            ("x_zero_point",),
+            "x_zero_point",
+            _zero_where_padded,
+            Illustration(
+                "x_zero_point 0, pads=[1, 1, 1, 1]",
+                "x_zero_point 128, pads=[1, 1, 1, 1]",
+                "pad X before the node, with Pad",
             ),
-            "X is not padded",
+            ("pads",),
         ),
         "x_zero_point",
         remark="The draft pads with 0 and subtracts the zero point from it. ONNX does not say it.",

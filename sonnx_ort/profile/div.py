@@ -5,8 +5,8 @@ from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.division import (
-    InfinityForZeroDivisor,
-    NonZeroDivisor,
+    INFINITY_FOR_ZERO_DIVISOR,
+    NONZERO_DIVISOR,
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.same_type import SameNumericType
@@ -80,7 +80,7 @@ _INT_C1 = Rule(
     24,
     "No element of B is zero.",
     _integer(Standing.OWN, "E_DIV_INT_CONSTR_B_0030"),
-    NonZeroDivisor(),
+    NONZERO_DIVISOR,
 )
 _INT_C2 = Rule(
     "Div.int.C2",
@@ -141,7 +141,7 @@ _R5 = Rule(
         "C2 and its Why3 contract (`B.data[i] <> 0`) exclude zeros. The formula is followed. "
         "Integers have no infinity, so a zero divisor of theirs is a violation.",
     ),
-    InfinityForZeroDivisor(),
+    INFINITY_FOR_ZERO_DIVISOR,
 )
 
 

@@ -11,9 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.profile.source import Source, Standing, Words
+from sonnx_ort.terms.elements import NumberSet
 
 FINITE_OUTPUTS = "Graph.finite"
 """The name by which a caller asks for it at the float outputs of the main graph."""
@@ -39,19 +40,16 @@ def finite_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 @functools.cache
-def finite_elements(value: str) -> WithinInterval:
+def finite_elements(value: str) -> OnElements:
     """The requirement on a value of this name: that all elements are finite numbers."""
-    return WithinInterval(
-        (value,),
-        0,
-        finite_limits,
-        "NaN or infinite",
+    return on_elements(
+        value,
+        NumberSet("NaN or infinite", finite_limits, admits_nan=False),
         Illustration(
             "y [1.0, -2.5]",
             "y [1.0, inf]",
             "keep the operands in the domain and range of the node, for example with Clip",
         ),
-        admits_nan=False,
     )
 
 

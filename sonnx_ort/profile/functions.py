@@ -8,10 +8,11 @@ from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.terms.elements import NumberSet
 
 _ABS_FIRST_CODE = 501
 _ABS_OPERANDS = ("X",)
@@ -32,14 +33,12 @@ _REPRESENTABLE = Rule(
     working_group(
         "Abs", "Its magnitude does not fit the type; ONNX Runtime returns the value itself."
     ),
-    WithinInterval(
-        _ABS_OPERANDS,
-        0,
-        lambda dtype: (
-            int(np.iinfo(dtype).min) + (dtype.kind == "i"),
-            int(np.iinfo(dtype).max),
+    on_elements(
+        "X",
+        NumberSet(
+            "the smallest value",
+            lambda dtype: (int(np.iinfo(dtype).min) + (dtype.kind == "i"), math.inf),
         ),
-        "the smallest value",
         Illustration("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
     ),
     survived=True,
@@ -221,11 +220,9 @@ _COSINE = Rule(
         of="October 2026",
         later_tag="E_ACOS_FLOAT_CONSTR_X_0010",
     ),
-    WithinInterval(
-        _ACOS_OPERANDS,
-        0,
-        lambda _: (-1, 1),
-        "below -1 or above 1",
+    on_elements(
+        "X",
+        NumberSet("below -1 or above 1", lambda _: (-1, 1)),
         Illustration(
             "X [0.5, -1.0], float",
             "X [0.5, 1.001], float",
@@ -274,17 +271,15 @@ _NOT_NEGATIVE = Rule(
     _POW_FIRST_CODE + 9,
     "No element of Y is negative.",
     working_group("Pow", "The draft states it for integers; 0 has no power of that kind."),
-    WithinInterval(
-        _POW_OPERANDS,
-        1,
-        # ONNX accepts an exponent of another type, which another rule covers.
-        lambda dtype: (0, int(np.iinfo(dtype).max) if dtype.kind in "iu" else np.inf),
-        "negative",
+    on_elements(
+        "Y",
+        NumberSet("negative", lambda _: (0, math.inf)),
         Illustration(
             "X [2, 3], Y [3, 0], both int32",
             "X [2, 0], Y [3, -1], both int32",
             "keep negative exponents out, for example with Max, or compute with floats",
         ),
+        _POW_OPERANDS,
     ),
     survived=True,
 )
@@ -368,9 +363,7 @@ def _no_nan(number: int, bound: str) -> tuple[Rule, Rule]:
     example = Illustration(
         f"{bound} 2.5, float", f"{bound} NaN, float", "give a number, or leave the bound out"
     )
-    operand = WithinInterval(
-        (bound,), 0, lambda _: (-math.inf, math.inf), "NaN", example, admits_nan=False
-    )
+    operand = on_elements(bound, NumberSet("NaN", admits_nan=False), example)
     attribute = AdmittedAttribute(
         (bound,),
         None,

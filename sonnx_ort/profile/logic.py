@@ -3,8 +3,9 @@
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.terms.elements import NumberSet
 
 
 def _of_conditions(name: str, first_code: int, what: str) -> Operator:
@@ -68,16 +69,18 @@ _NARROW_SHIFT = Rule(
         "ONNX says from version 28 on alone what such a shift gives, and versions of ONNX Runtime "
         "give different results.",
     ),
-    WithinInterval(
-        _BIT_SHIFT_OPERANDS,
-        1,
-        lambda dtype: (0, 8 * dtype.itemsize - 1),
-        "negative, or the number of bits of the type or more",
+    on_elements(
+        "Y",
+        NumberSet(
+            "negative, or the number of bits of the type or more",
+            lambda dtype: (0, 8 * dtype.itemsize - 1),
+        ),
         Illustration(
             "X [1], Y [7], both uint8",
             "X [1], Y [8], both uint8",
             "keep wide shifts out, for example with Min, or widen the type with Cast",
         ),
+        _BIT_SHIFT_OPERANDS,
     ),
     survived=True,
 )

@@ -16,12 +16,13 @@ from sonnx_ort.profile.requirements.attributes import (
     GivenAttributes,
     HeldByRuntime,
 )
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Attributes, Illustration, Judgement, Rule, proved, violated
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import SPATIAL, DraftRules, Window, kernel_of
+from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import All, Tensor, Term
 from sonnx_ort.terms.operand import Operand
 
@@ -248,17 +249,14 @@ _NUMBERS = _RULES.rule(
     "float.C2",
     16,
     "No element of X is NaN or -inf.",
-    WithinInterval(
-        ("X",),
-        0,
-        _finite_or_more,
-        "NaN or -inf",
+    on_elements(
+        "X",
+        NumberSet("NaN or -inf", _finite_or_more, admits_nan=False),
         Illustration(
             "X [[0.5, inf]], float",
             "X [[0.5, NaN]], float",
             "replace NaN and -inf by numbers, for example with IsNaN, IsInf and Where",
         ),
-        admits_nan=False,
     ),
     remark="The draft takes a NaN for -inf; that of October 2026 gives NaN for it.",
     unenforced="silently gives NaN or a number for a window with a NaN, depending on its place "

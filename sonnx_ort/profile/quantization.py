@@ -12,11 +12,12 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, RequiredInput
-from sonnx_ort.profile.requirements.elements import WithinInterval
-from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
+from sonnx_ort.terms.elements import NumberSet
 
 _QUANTIZE, _DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 _FIRST_CODES = {_QUANTIZE: 1141, _DEQUANTIZE: 1161}
@@ -120,8 +121,9 @@ _QUANTIZE_RULES = (
         f"{_QUANTIZE}.C1",
         9,
         "The scale is a number other than 0.",
-        NonZeroNumbers(
+        on_elements(
             "y_scale",
+            NumberSet("0 or NaN", admits_nan=False, admits_zero=False),
             Illustration("y_scale 0.5", "y_scale 0.0", "correct the scale, which is a step"),
         ),
         "y_scale",
@@ -130,17 +132,18 @@ _QUANTIZE_RULES = (
         f"{_QUANTIZE}.C2",
         10,
         "Every element of X is finite.",
-        WithinInterval(
-            ("X",),
-            0,
-            lambda _: (float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)),
-            "NaN or infinite",
+        on_elements(
+            "X",
+            NumberSet(
+                "NaN or infinite",
+                lambda _: (float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)),
+                admits_nan=False,
+            ),
             Illustration(
                 "X [0.5, 1e20]",
                 "X [0.5, NaN]",
                 "keep NaN and infinities out, for example with IsNaN, Where and Clip",
             ),
-            admits_nan=False,
         ),
         "X",
     ),

@@ -50,6 +50,13 @@ def violated(evidence: str) -> Judgement:
     return Judgement(Status.VIOLATED, evidence)
 
 
+def judged(holds: bool | None, evidence: str) -> Judgement:
+    """The rule holds in every run, in none, or, with None, each run checks it."""
+    if holds is None:
+        return at_run_time(evidence)
+    return proved(evidence) if holds else violated(evidence)
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A violation of a rule in one run.
@@ -135,7 +142,7 @@ class JudgesResults(Protocol):
 
 @runtime_checkable
 class DecidedByOperands(Protocol):
-    """A requirement decided by the elements of the `deciding` operands, for any operator."""
+    """A requirement decided by elements of the `deciding` operands, if any, for any operator."""
 
     deciding: tuple[str, ...]
 

@@ -2,17 +2,16 @@
 
 from types import MappingProxyType
 
-import numpy as np
-
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, flag
-from sonnx_ort.profile.requirements.elements import RepresentableAsInteger, WithinInterval
+from sonnx_ort.profile.requirements.elements import REPRESENTABLE_AS_INTEGER, on_elements
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import axis_not_empty, of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.terms.elements import NumberSet
 
 _CAST_FIRST_CODE = 621
 
@@ -40,7 +39,7 @@ _HELD = Rule(
         "Cast",
         "ONNX leaves the result undefined, and it differs from machine to machine.",
     ),
-    RepresentableAsInteger(),
+    REPRESENTABLE_AS_INTEGER,
     survived=True,
 )
 
@@ -213,17 +212,14 @@ _NUMBERS = Rule(
         "The draft gives the place of the first NaN, or of the last one with select_last_index. "
         "ONNX Runtime gives another place: 2 of [1, NaN, 3].",
     ),
-    WithinInterval(
-        ("X",),
-        0,
-        lambda _: (-np.inf, np.inf),
-        "NaN",
+    on_elements(
+        "X",
+        NumberSet("NaN", admits_nan=False),
         Illustration(
             "X [1.0, inf, 3.0], float",
             "X [1.0, NaN, 3.0], float",
             "replace NaN by a number, for example with IsNaN and Where",
         ),
-        admits_nan=False,
     ),
     survived=True,
 )

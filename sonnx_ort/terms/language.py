@@ -192,9 +192,9 @@ class IfGiven:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decided:
-    """What the attributes of a node decide, and how, as a clause."""
+    """What the attributes of a node decide, and how, as a clause; None if they leave it open."""
 
-    holds: bool
+    holds: bool | None
     words: str
 
 

@@ -142,3 +142,8 @@ def _broadcast(a: Shape | None, b: Shape | None) -> Shape | None:
 def first_index(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
     """The index of the first true element in row-major order; at least one must be true."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def format_index(index: tuple[int, ...]) -> str:
+    """Format an index as `[1, 2]`; a scalar has no entries."""
+    return f"[{', '.join(map(str, index))}]"

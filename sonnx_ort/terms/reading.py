@@ -234,7 +234,7 @@ def holds(term: Term, shapes: Sizes) -> bool:  # noqa: PLR0911 - a case for each
         case IfGiven(tensor, inner):
             return tensor.name not in shapes or holds(inner, shapes)
         case Decided(decided, _):
-            return decided
+            return bool(decided)
         case IsMultiple(number, factor):
             value = _number(number, shapes)
             return value is not None and value % factor == 0

@@ -1,6 +1,7 @@
 """Every rule that a run can break has a guard of standard operators."""
 
 from dataclasses import replace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import onnx
@@ -8,28 +9,33 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.enforcing.native import catalog
+from sonnx_ort.enforcing.native import catalog, element_guards
 from sonnx_ort.enforcing.native.catalog import deciding_guard
 from sonnx_ort.enforcing.native.element_guards import (
     NONZERO_DIVISOR,
     REPRESENTABLE_QUOTIENT,
     WITHIN_INT32,
+    elements_guard,
     not_within,
 )
-from sonnx_ort.enforcing.native.guard import DecidingGuard, Precondition
+from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Precondition
 from sonnx_ort.enforcing.native.line_guards import lines_guard
-from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
+from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32
 from sonnx_ort.enforcing.native.powers import EXACT_POWER
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.division import NonZeroDivisor, RepresentableQuotient
+from sonnx_ort.profile.requirements.division import NONZERO, RepresentableQuotient
+from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.terms.elements import NumberSet
 from support.graphs import binary_model, parse
 from support.waivers import waiver
+
+(NUMBERS,) = (rule for rule in RULES.values() if rule.sentence == "No element of X is NaN.")
 
 
 @pytest.mark.parametrize(
@@ -42,12 +48,13 @@ from support.waivers import waiver
     ids=lambda r: r.id,
 )
 def test_requirement_beyond_equal_shapes_has_a_guard(rule: Rule) -> None:
-    rule = rule.of_node(dict.fromkeys(rule.attributes, onnx.TensorProto.INT32))
+    given = dict.fromkeys(rule.attributes, onnx.TensorProto.INT32)
+    rule = rule.of_node({**given, "pads": (1, 1, 1, 1)})
     assert deciding_guard(rule.requirement) is not None
 
 
 def test_rule_without_a_guard_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "DECIDING_GUARDS", {})
+    monkeypatch.setattr(catalog, "_MADE_GUARDS", {})
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(binary_model("Div", "uint8", ["n"], ["n"]), backend="native")
     assert str(caught.value) == (
@@ -60,7 +67,7 @@ def test_rule_without_a_guard_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     ("guard", "bound", "free"),
     [
         (EXACT_POWER, ElementType.INT8, ElementType.FLOAT),
-        (NONZERO_NUMBERS, ElementType.FLOAT, ElementType.INT32),
+        (elements_guard(NUMBERS.requirement), ElementType.FLOAT, ElementType.INT32),
         (DIFFERENCE_WITHIN_INT32, ElementType.INT32, ElementType.INT64),
         (NONZERO_DIVISOR, ElementType.UINT8, ElementType.DOUBLE),
         (REPRESENTABLE_QUOTIENT, ElementType.INT16, ElementType.UINT16),
@@ -92,19 +99,51 @@ def test_end_of_an_interval_that_is_left_out_is_not_compared(
     assert [n.op_type for n in nodes.nodes if n.op_type != "Constant"] == operators
 
 
+def look_at(numbers: NumberSet) -> list[str]:
+    """The operators of the guard of a set of numbers, of float."""
+    guard = elements_guard(on_elements("X", numbers, NUMBERS.requirement.example))
+    nodes = StandardNodes(ValueNames(ir.Model(ir.Graph([], [], nodes=[]), ir_version=9)), "x", 17)
+    node = GuardedNode(SimpleNamespace(operands=[]), ElementType.FLOAT, ir.DataType.FLOAT)
+    guard.look(nodes, [ir.Value(name="x")], node)
+    return [node.op_type for node in nodes.nodes if node.op_type != "Constant"]
+
+
+def test_zeros_are_found_with_and_without_nan() -> None:
+    found = ["Cast", "ReduceMax", "Cast"]
+    assert look_at(NumberSet("0", admits_zero=False)) == ["Cast", "Equal", *found]
+    neither = NumberSet("0 or NaN", admits_nan=False, admits_zero=False)
+    assert look_at(neither) == ["Less", "Greater", "Or", "Equal", *found]
+
+
+def test_interval_without_zero_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^no guard of an interval without 0$"):
+        look_at(NumberSet("0 or above 7", lambda _: (-np.inf, 7), admits_zero=False))
+
+
 @pytest.mark.parametrize(
-    ("element_type", "requirement", "checked_before"),
+    ("element_type", "room", "table", "key", "checked_before"),
     [
-        ("uint8", NonZeroDivisor, "21 Div.int.R1"),
-        ("int32", RepresentableQuotient, "21 Div.int.R1, 24 Div.int.C1"),
+        ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
+        (
+            "int32",
+            catalog,
+            "DECIDING_GUARDS",
+            RepresentableQuotient,
+            "21 Div.int.R1, 24 Div.int.C1",
+        ),
     ],
 )
-def test_guard_that_presumes_earlier_rules_reads_guarded_operands(
-    monkeypatch: pytest.MonkeyPatch, element_type: str, requirement: type, checked_before: str
+def test_guard_that_presumes_earlier_rules_reads_guarded_operands(  # noqa: PLR0917
+    monkeypatch: pytest.MonkeyPatch,
+    element_type: str,
+    room: ModuleType,
+    table: str,
+    key: object,
+    checked_before: str,
 ) -> None:
-    guard = replace(catalog.DECIDING_GUARDS[requirement], precondition=Precondition.EARLIER_RULES)
-    guards = {**catalog.DECIDING_GUARDS, requirement: guard}
-    monkeypatch.setattr(catalog, "DECIDING_GUARDS", guards)
+    guards = getattr(room, table)
+    guard = replace(guards[key], precondition=Precondition.EARLIER_RULES)
+    monkeypatch.setattr(room, table, {**guards, key: guard})
     model = binary_model("Div", element_type, ["n"], ["m"])
     made = sonnx_ort.rewrite(model, backend="native")
     (behind,) = [node for node in made.graph.node if node.name.endswith(f"{checked_before} (B)")]

@@ -32,8 +32,8 @@ INSTALLED = (
 ANY = f"{RIGHT}, and any version may run the model"
 OLDER = f"{RIGHT}, and an older version is installed"
 UNKNOWN = "the elements of data_0 and data_1 are known only in a run"
-HELD = "data_1 is a constant that holds 3000000000"
-PROVED = "every number is one that int32 can hold"
+HELD = "the constant data_1 'z' is beyond int32 at [1]"
+PROVED = "every element of data_0 'z' lies in 1 to 3 and every element of data_1 'z' lies in 1 to 3"
 
 
 def obligation(text: str, runtime: str | None) -> Obligation:

@@ -1,4 +1,4 @@
-"""Numbers that divide, and differences that have to be numbers of int32."""
+"""Differences that have to be numbers of int32."""
 
 from collections.abc import Sequence
 
@@ -6,45 +6,12 @@ import numpy as np
 import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
-from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32
+from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 
-INF, NAN = np.inf, np.nan
-NONZERO = NonZeroNumbers("y_scale", Illustration("1.0", "0.0", "mend it"))
 DIFFERENCE = DifferenceWithinInt32()
 SMALLEST, LARGEST = -(2**31), 2**31 - 1
-
-
-def scale(constant: object = None) -> Operand:
-    array = None if constant is None else np.array(constant, np.float32)
-    return Operand("y_scale", "s", "input", "float", constant=array)
-
-
-@pytest.mark.parametrize(
-    ("constant", "status", "evidence"),
-    [
-        (None, "runtime", "the elements of y_scale are known only in a run"),
-        (0.5, "proved", "no element of the constant y_scale 's' is 0 or NaN"),
-        ([-1e-45, INF], "proved", "no element of the constant y_scale 's' is 0 or NaN"),
-        ([], "proved", "no element of the constant y_scale 's' is 0 or NaN"),
-        (-0.0, "violated", "the constant y_scale 's' is -0 at []"),
-        ([1, NAN], "violated", "the constant y_scale 's' is nan at [1]"),
-    ],
-)
-def test_what_is_known_of_a_scale(constant: object, status: str, evidence: str) -> None:
-    assert NONZERO.judge([scale(constant)]) == Judgement(Status(status), evidence)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_scale_of_a_run(dtype: type) -> None:
-    smallest = np.finfo(dtype).smallest_subnormal
-    assert NONZERO.violation([np.array([smallest, -smallest, INF, -INF], dtype)]) is None
-    assert NONZERO.violation([np.zeros((2, 0), dtype)]) is None
-    found = NONZERO.violation([np.array(0, dtype)])
-    assert found == Violation("y_scale is 0 at []", (), (0.0,))
-    found = NONZERO.violation([np.array([[1, NAN]], dtype)])
-    assert (found.reason, found.index) == ("y_scale is nan at [0, 1]", (0, 1))
 
 
 def integers(name: str, constant: object = None, bounds: Bounds | None = None) -> Operand:
@@ -130,6 +97,5 @@ def test_nothing_is_subtracted_in_a_run() -> None:
     assert DIFFERENCE.violation([np.array([SMALLEST], np.int32)]) is None
 
 
-def test_hints() -> None:
-    assert NONZERO.hint([]) == "mend it"
+def test_hint() -> None:
     assert DIFFERENCE.hint([]) == "keep X or the zero point small, for example with Clip"

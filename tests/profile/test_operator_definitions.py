@@ -7,7 +7,7 @@ import pytest
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import require_distinct
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import of_rank
 
 CLIP, DIV, SQRT = (OPERATORS[name] for name in ("Clip", "Div", "Sqrt"))
@@ -18,7 +18,7 @@ FIRST_OF_SQRT = next(SQRT.all_rules())
 INTERVAL = next(
     rule
     for rule in OPERATORS["BatchNormalization"].all_rules()
-    if isinstance(rule.requirement, WithinInterval)
+    if isinstance(rule.requirement, OnElements)
 )
 
 

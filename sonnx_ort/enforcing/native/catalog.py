@@ -8,10 +8,8 @@ from typing import Any
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.native.element_guards import (
-    NONZERO_DIVISOR,
     REPRESENTABLE_QUOTIENT,
-    WITHIN_INT32,
-    interval_guard,
+    elements_guard,
     with_infinity,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
@@ -21,7 +19,7 @@ from sonnx_ort.enforcing.native.layout_guards import (
     inferable_size_guard,
 )
 from sonnx_ort.enforcing.native.line_guards import lines_guard
-from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
+from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32
 from sonnx_ort.enforcing.native.powers import EXACT_POWER
 from sonnx_ort.enforcing.native.shape_guards import slice_guard
 from sonnx_ort.enforcing.native.term_guards import term_guard
@@ -32,18 +30,13 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
-    NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.elements import (
-    WithinInt32,
-    WithinInterval,
-    WithinIntervalIf,
-)
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
-from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import OnShapes
@@ -52,21 +45,17 @@ from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
 
 DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
     {
-        NonZeroDivisor: NONZERO_DIVISOR,
-        InfinityForZeroDivisor: NONZERO_DIVISOR,
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
-        WithinInt32: WITHIN_INT32,
         ExactPower: EXACT_POWER,
-        NonZeroNumbers: NONZERO_NUMBERS,
         DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
     }
 )
 """The guards of elements, and of shapes of single operands."""
 
-_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
+_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = MappingProxyType(
     {
-        WithinInterval: interval_guard,
-        WithinIntervalIf: lambda requirement: interval_guard(requirement.interval),
+        OnElements: elements_guard,
+        InfinityForZeroDivisor: elements_guard,
         OnShapes: term_guard,
         Slicing: slice_guard,
         LinesAboveNegativeInfinity: lines_guard,

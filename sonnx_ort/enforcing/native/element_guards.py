@@ -5,8 +5,9 @@ One pass over A finds the smallest value; only if A has it, both are checked for
     Equal(A, smallest) -> any? -> Tile(0 or 1) -> And(., Equal(Tile(B), -1)) -> any?
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 
 import numpy as np
 import onnx_ir as ir
@@ -21,34 +22,66 @@ from sonnx_ort.enforcing.native.guard import (
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.division import NONZERO
+from sonnx_ort.profile.requirements.elements import INT32, OnElements
+from sonnx_ort.terms.elements import Limits, NumberSet
+from sonnx_ort.terms.language import Decided
 
 
-def interval_guard(requirement: WithinInterval) -> DecidingGuard:
-    """The guard of an interval of one operand."""
+def elements_guard(requirement: OnElements) -> DecidingGuard | None:
+    """The guard of a demand on elements; None if attributes leave open what is demanded."""
+    numbers, position = requirement.numbers, requirement.position
+    if isinstance(numbers, Decided):
+        return None
+    if numbers in TUNED_GUARDS:
+        return TUNED_GUARDS[numbers]
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        """One pass over the operand for each limit that its type can exceed."""
-        operand = operands[requirement.position]
-        (name,) = requirement.deciding
-        limits, computed_in = requirement.limits(node.element_type.dtype), node.type_of(name)
-        if requirement.admits_nan:
-            outside = _outside(nodes, operand, computed_in, limits)
-        else:
-            outside = not_within(nodes, operand, computed_in, limits)
-        return Flag(any_true(nodes, outside, "any_outside"), when_kept=False)
+        """Whether any element is outside."""
+        computed_in = node.type_of(requirement.checked)
+        limits = numbers.limits(node.element_type.dtype)
+        outside = _not_in(nodes, operands[position], numbers, computed_in, limits)
+        return Flag(any_true(nodes, *outside), when_kept=False)
 
-    def binds(element_type: ElementType) -> bool:
-        return requirement.binds(element_type.dtype)
+    return DecidingGuard(look, lambda kind: numbers.binds(kind.dtype), Precondition.NOTHING)
 
-    return DecidingGuard(look, binds, Precondition.NOTHING)
+
+def _not_in(
+    nodes: StandardNodes,
+    operand: ir.Value,
+    numbers: NumberSet,
+    computed_in: ir.DataType,
+    limits: Limits,
+) -> tuple[ir.Value, str]:
+    """Which elements are outside, and what any of them is called."""
+    if numbers.admits_zero:
+        among = _outside if numbers.admits_nan else not_within
+        return among(nodes, operand, computed_in, limits), "any_outside"
+    if limits != (None, None):
+        raise TypeError("no guard of an interval without 0")
+    if numbers.admits_nan:
+        return _zeros(nodes, operand, computed_in), "has_zero"
+    return _zeros_and_nan(nodes, operand, computed_in), "any_zero_or_nan"
+
+
+def _zeros_and_nan(nodes: StandardNodes, operand: ir.Value, computed_in: ir.DataType) -> ir.Value:
+    """Neither below 0 nor above it is 0, and NaN."""
+    zero = nodes.constant(0, "zero", computed_in)
+    compared = [
+        nodes.add(operator, [operand, zero], purpose)
+        for operator, purpose in (("Less", "is_below"), ("Greater", "is_above"))
+    ]
+    other = nodes.add("Or", compared, "is_other_than_zero")
+    # ONNX Runtime's optimizer removes a Not.
+    false = nodes.constant(False, "false", ir.DataType.BOOL)
+    return nodes.add("Equal", [other, false], "is_zero_or_nan")
 
 
 def _outside(
     nodes: StandardNodes,
     operand: ir.Value,
     computed_in: ir.DataType,
-    limits: tuple[float | None, float | None],
+    limits: Limits,
 ) -> ir.Value:
     """Which elements are below the lower or above the upper limit; NaN is neither."""
     flags = [
@@ -65,7 +98,7 @@ def not_within(
     nodes: StandardNodes,
     operand: ir.Value,
     computed_in: ir.DataType,
-    limits: tuple[float | None, float | None],
+    limits: Limits,
 ) -> ir.Value:
     """Which elements are not within the limits, including NaN."""
     lower, upper = limits
@@ -201,3 +234,8 @@ WITHIN_INT32 = DecidingGuard(
     _is_within_int32, lambda kind: kind is ElementType.INT64, Precondition.NOTHING
 )
 """No element of any operand is outside int32, if it is int64."""
+
+TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = MappingProxyType(
+    {NONZERO: NONZERO_DIVISOR, INT32: WITHIN_INT32}
+)
+"""Guards that take the place of those that terms make."""

@@ -1,12 +1,9 @@
-"""Guards that check single numbers, and differences of integers.
-
-Less(scale, 0), Greater(scale, 0) -> Or -> Not -> any?
+"""Guards that check differences of integers.
 
 ReduceMax(zero point) -> above 0? -> Add(smallest int32) -> Greater(X) -> any?
 """
 
 import numpy as np
-import onnx_ir as ir
 
 from sonnx_ort.enforcing.native.guard import (
     DecidingGuard,
@@ -17,30 +14,9 @@ from sonnx_ort.enforcing.native.guard import (
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import ElementType
 
 _INT32 = np.iinfo(np.int32)
-
-
-def _is_number_other_than_zero(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-    """Neither below 0 nor above it is 0, and NaN."""
-    (operand,) = operands
-    zero = nodes.constant(0, "zero", node.computed_in)
-    compared = [
-        nodes.add(operator, [operand, zero], purpose)
-        for operator, purpose in (("Less", "is_below"), ("Greater", "is_above"))
-    ]
-    other = nodes.add("Or", compared, "is_other_than_zero")
-    # ONNX Runtime's optimizer removes a Not.
-    false = nodes.constant(False, "false", ir.DataType.BOOL)
-    found = nodes.add("Equal", [other, false], "is_zero_or_nan")
-    return Flag(any_true(nodes, found, "any_zero_or_nan"), when_kept=False)
-
-
-NONZERO_NUMBERS = DecidingGuard(
-    _is_number_other_than_zero, lambda kind: kind.family is Family.FLOAT, Precondition.NOTHING
-)
-"""No element of the only operand is 0 or NaN."""
 
 
 def _difference_is_within_int32(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.rule import (
     HintByExample,
     Illustration,
@@ -18,43 +19,23 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import Operand, first_index
+from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.operand import Operand, first_index, format_index
 
+NONZERO = NumberSet("zero", admits_zero=False, finding="a zero divisor")
+"""What divisors have to be."""
 
-class NonZeroDivisor(HintByExample):
-    """No element of B is zero."""
-
-    subject = Subject.ELEMENTS
-    deciding = ("B",)
-    finding = "a zero divisor"
-    example = Illustration(
+NONZERO_DIVISOR = on_elements(
+    "B",
+    NONZERO,
+    Illustration(
         "A [6, 9], B [3, 2]",
         "A [6, 9], B [3, 0]",
         "keep zeros out of the divisor, for example with Where or Max",
-    )
-
-    def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Check B if it is a constant or has bounds."""
-        _, b = operands
-        if b.bounds is not None and 0 not in b.bounds:
-            return proved(f"every element of B '{b.value}' lies in {b.bounds}")
-        if b.constant is None:
-            return at_run_time("the elements of B are known only in a run")
-        violation = _zero(b.constant)
-        if violation is None:
-            return proved(f"no element of the constant B '{b.value}' is zero")
-        return violated(f"the constant B '{b.value}' is zero at {format_index(violation)}")
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Find the first zero in B."""
-        a, b = arrays
-        index = _zero(b)
-        return None if index is None else _violation(self.finding, a, b, index)
-
-    @property
-    def decides(self) -> type:
-        """That no element of B is zero."""
-        return NonZeroDivisor
+    ),
+    ("A", "B"),
+)
+"""No element of B is zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,45 +76,40 @@ class RepresentableQuotient(HintByExample):
         return None if index is None else _violation(self.finding, a, b, index)
 
 
-class InfinityForZeroDivisor:
+class InfinityForZeroDivisor(OnElements):
     """A zero divisor gives +inf; a type without infinities cannot keep the rule."""
 
-    subject = Subject.ELEMENTS
-    deciding = ("B",)
-    example = Illustration(
-        "A [6.0], B [0.0], both float: the result is +inf",
-        "A [6], B [0], both int32",
-        "keep zeros out of an integer divisor, for example with Where or Max",
-    )
-
-    _nonzero = NonZeroDivisor()
-    finding = _nonzero.finding
-
-    @property
-    def decides(self) -> type:
-        """That no element of an integer B is zero."""
-        return NonZeroDivisor
+    __slots__ = ()
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Floats keep the rule by definition; integers only without zeros."""
         types = (ElementType.named(operand.element_type) for operand in operands)
         if any(kind is not None and kind.family is Family.FLOAT for kind in types):
             return proved("the operator's result is +inf wherever B is zero")
-        return self._nonzero.judge(operands)
+        return super().judge(operands)
 
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+    def violation_of(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> Violation | None:
         """Find the first zero in an integer B."""
-        return self._nonzero.violation(arrays) if arrays[1].dtype.kind in "iu" else None
+        return super().violation_of(names, arrays) if arrays[1].dtype.kind in "iu" else None
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Suggest how to avoid zeros in integers."""
-        del operands
-        return self._nonzero.example.mended
+        return NONZERO_DIVISOR.hint(operands)
 
 
-def format_index(index: tuple[int, ...]) -> str:
-    """Format an index as `[1, 2]`; a scalar has no entries."""
-    return f"[{', '.join(map(str, index))}]"
+INFINITY_FOR_ZERO_DIVISOR = InfinityForZeroDivisor(
+    NONZERO_DIVISOR.operands,
+    "B",
+    NONZERO_DIVISOR.demand,
+    Illustration(
+        "A [6.0], B [0.0], both float: the result is +inf",
+        "A [6], B [0], both int32",
+        "keep zeros out of an integer divisor, for example with Where or Max",
+    ),
+)
+"""The demand of the preliminary document on divisors."""
 
 
 def _reason_to_fit(a: Operand, b: Operand) -> str | None:
@@ -157,10 +133,6 @@ def _reason_to_fit(a: Operand, b: Operand) -> str | None:
 def _signed(constant: npt.NDArray[Any] | None) -> npt.NDArray[np.signedinteger] | None:
     """The constant if its type is signed."""
     return constant if constant is not None and constant.dtype.kind == "i" else None
-
-
-def _zero(b: npt.NDArray[Any]) -> tuple[int, ...] | None:
-    return None if np.count_nonzero(b) == b.size else first_index(np.asarray(b == 0))
 
 
 def _overflow(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[int, ...] | None:

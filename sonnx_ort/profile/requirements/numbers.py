@@ -1,14 +1,12 @@
-"""Requirements on single numbers, and on the difference of two integers."""
+"""Requirements on the difference of two integers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
     HintByExample,
     Illustration,
@@ -19,48 +17,9 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import Operand, first_index
+from sonnx_ort.terms.operand import Operand, first_index, format_index
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class NonZeroNumbers(HintByExample):
-    """Every element of the only operand, of floats, is a number other than 0, and not NaN.
-
-    Attributes:
-        name: The operand.
-    """
-
-    name: str
-    example: Illustration
-
-    subject: ClassVar = Subject.ELEMENTS
-
-    def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Check a constant."""
-        (operand,) = operands
-        if operand.constant is None:
-            return at_run_time(f"the elements of {operand.name} are known only in a run")
-        named = f"the constant {operand.name} '{operand.value}'"
-        index = _zero_or_nan(operand.constant)
-        if index is None:
-            return proved(f"no element of {named} is 0 or NaN")
-        return violated(f"{named} is {operand.constant[index].item():g} at {format_index(index)}")
-
-    def violation(self, arrays: Sequence[Array]) -> Violation | None:
-        """Find the first 0 or NaN."""
-        (array,) = arrays
-        index = _zero_or_nan(array)
-        if index is None:
-            return None
-        value = array[index].item()
-        return Violation(f"{self.name} is {value:g} at {format_index(index)}", index, (value,))
-
-
-def _zero_or_nan(array: Array) -> tuple[int, ...] | None:
-    found = np.asarray((array == 0) | np.isnan(array))
-    return first_index(found) if found.any() else None
 
 
 _INT32 = Bounds(-(1 << 31), (1 << 31) - 1)

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
     HintByExample,
     Illustration,
@@ -19,7 +18,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import Operand, first_index
+from sonnx_ort.terms.operand import Operand, first_index, format_index
 
 EXACT_IN_DOUBLE = 1 << 53
 """From this magnitude on, double does not have every integer."""

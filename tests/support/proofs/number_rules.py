@@ -1,4 +1,4 @@
-"""What rules about single numbers, differences and lines demand, as formulas."""
+"""What rules about differences and lines demand, as formulas."""
 
 import z3
 
@@ -6,16 +6,6 @@ from support.proofs.lines import lines_of
 from support.proofs.tensors import Tensor, for_all
 
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
-
-
-def numbers_other_than_zero(x: Tensor) -> z3.BoolRef:
-    """No element is 0 or NaN."""
-
-    def other(index: int | z3.ArithRef) -> z3.BoolRef:
-        element = x.elements.at(index)
-        return z3.Not(z3.Or(z3.fpIsZero(element), z3.fpIsNaN(element)))
-
-    return for_all(x.elements.length, other)
 
 
 def differences_within_int32(x: Tensor, *subtrahend: Tensor) -> z3.BoolRef:

@@ -9,29 +9,25 @@ from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
-    NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.elements import (
-    WithinInt32,
-    WithinInterval,
-    WithinIntervalIf,
-)
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
-from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
+from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import Decided
 from support.proofs.alignment_rules import lines_up
 from support.proofs.layout_rules import equal_but_on_axis, inferable, named_once
 from support.proofs.number_rules import (
     differences_within_int32,
     lines_above_negative_infinity,
-    numbers_other_than_zero,
 )
 from support.proofs.powers import exponent_is_exact, is_exact
 from support.proofs.shape_terms import holds
@@ -85,7 +81,6 @@ _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
     InferableSize: inferable,
     AxesNamedOnce: named_once,
     EqualButOnAxis: equal_but_on_axis,
-    NonZeroNumbers: lambda _, x: numbers_other_than_zero(x),
     DifferenceWithinInt32: lambda _, *operands: differences_within_int32(*operands),
     LinesAboveNegativeInfinity: lambda requirement, x: lines_above_negative_infinity(
         requirement.axis, x
@@ -97,10 +92,7 @@ _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
 
 def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
     """Whether operands keep a rule that a run decides."""
-    select_operands = rule.select_operands(tuple(names), tuple(operands))
-    if isinstance(rule.requirement, WithinInterval) and not select_operands:
-        return z3.BoolVal(True)  # an operand that is left out has no element outside
-    return demanded(rule.requirement, select_operands)
+    return demanded(rule.requirement, rule.select_operands(tuple(names), tuple(operands)))
 
 
 def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef:
@@ -113,19 +105,14 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
         case SameShape():
             first, *others = operands
             found = z3.And([same_sizes(first.sizes, other.sizes) for other in others])
-        case NonZeroDivisor() | InfinityForZeroDivisor():
-            found = _nonzero(operands[-1])
+        case InfinityForZeroDivisor() if operands[-1].element_type.family is Family.FLOAT:
+            found = z3.BoolVal(True)
+        case OnElements():
+            found = _on_elements(requirement, operands)
         case RepresentableQuotient():
             found = _representable(*operands)
-        case WithinInterval():
-            found = _within(requirement, operands[requirement.position])
-        case WithinIntervalIf():
-            applied = requirement.applied
-            found = z3.BoolVal(True) if applied is None else demanded(applied, operands)
         case ExactPower():
             found = _exact(*operands)
-        case WithinInt32():
-            found = z3.And([_within_int32(operand) for operand in operands])
         case Broadcastable():
             found = broadcastable([operand.sizes for operand in operands])
         case LimitedBroadcasting():
@@ -135,10 +122,34 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
     return found
 
 
-def _nonzero(b: Tensor) -> z3.BoolRef:
-    if b.element_type.family is not Family.INTEGER:
-        return z3.BoolVal(True)
-    return for_all(b.elements.length, lambda i: z3.Not(equal(b.elements.at(i), z3.IntVal(0))))
+def _on_elements(requirement: OnElements, operands: Sequence[Tensor]) -> z3.BoolRef:
+    """Every element is in the set of numbers; an operand that is left out has no element."""
+    numbers, place = requirement.numbers, requirement.position
+    if isinstance(numbers, Decided):
+        return z3.BoolVal(bool(numbers.holds))
+    checked = operands[place : place + 1] if requirement.checked else operands
+    return z3.And([_inside(numbers, each) for each in checked])
+
+
+def _inside(numbers: NumberSet, x: Tensor) -> z3.BoolRef:
+    kind = x.element_type
+    lower, upper = numbers.limits(kind.dtype)
+
+    def inside(index: int | z3.ArithRef) -> z3.BoolRef:
+        element = x.elements.at(index)
+        conditions = []
+        if lower is not None:
+            conditions.append(z3.Not(less(element, literal(lower, kind), kind)))
+        if upper is not None:
+            conditions.append(z3.Not(less(literal(upper, kind), element, kind)))
+        if not numbers.admits_nan:
+            conditions.append(z3.Not(z3.fpIsNaN(element)))
+        if not numbers.admits_zero:
+            zero = z3.fpIsZero(element) if z3.is_fp(element) else equal(element, z3.IntVal(0))
+            conditions.append(z3.Not(zero))
+        return z3.And(conditions)
+
+    return for_all(x.elements.length, inside)
 
 
 def _representable(a: Tensor, b: Tensor) -> z3.BoolRef:
@@ -153,24 +164,6 @@ def _representable(a: Tensor, b: Tensor) -> z3.BoolRef:
     return for_all(a.elements.length, fits)
 
 
-def _within(requirement: WithinInterval, x: Tensor) -> z3.BoolRef:
-    kind = x.element_type
-    lower, upper = requirement.limits(kind.dtype)
-
-    def inside(index: int | z3.ArithRef) -> z3.BoolRef:
-        element = x.elements.at(index)
-        conditions = []
-        if lower is not None:
-            conditions.append(z3.Not(less(element, literal(lower, kind), kind)))
-        if upper is not None:
-            conditions.append(z3.Not(less(literal(upper, kind), element, kind)))
-        if not requirement.admits_nan:
-            conditions.append(z3.Not(z3.fpIsNaN(element)))
-        return z3.And(conditions)
-
-    return for_all(x.elements.length, inside)
-
-
 def _exact(x: Tensor, y: Tensor) -> z3.BoolRef:
     single = isinstance(y.elements.length, int) and y.elements.length == 1
 
@@ -179,19 +172,6 @@ def _exact(x: Tensor, y: Tensor) -> z3.BoolRef:
         return z3.And(is_exact(base, exponent), exponent_is_exact(exponent))
 
     return for_all(x.elements.length, exact)
-
-
-def _within_int32(x: Tensor) -> z3.BoolRef:
-    if x.element_type != "int64":
-        return z3.BoolVal(True)
-    kind = x.element_type
-    least, most = z3.IntVal(-(1 << 31)), z3.IntVal((1 << 31) - 1)
-
-    def inside(index: int | z3.ArithRef) -> z3.BoolRef:
-        element = x.elements.at(index)
-        return z3.Not(z3.Or(less(element, least, kind), less(most, element, kind)))
-
-    return for_all(x.elements.length, inside)
 
 
 def broadcastable(shapes: Sequence[Vector]) -> z3.BoolRef:

@@ -3,15 +3,12 @@
 from collections.abc import Iterator
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.requirements.division import (
-    InfinityForZeroDivisor,
-    NonZeroDivisor,
-    RepresentableQuotient,
-)
-from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.division import NONZERO, RepresentableQuotient
+from sonnx_ort.profile.requirements.elements import INT32, OnElements
 from sonnx_ort.profile.requirements.powers import ExactPower, exact_powers, is_wide
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement
+from sonnx_ort.terms.elements import NumberSet
 from support.proofs.mutation import Mutation, left_out, number, off_by, operator, swapped
 from support.proofs.nodes import Guarded
 
@@ -43,10 +40,9 @@ def faults_of_elements(guarded: Guarded) -> Iterator[Mutation]:
 def _faults(requirement: Requirement, kind: ElementType, limit: str) -> Iterator[Mutation]:
     signed = kind.dtype.kind == "i"
     match requirement:
-        case NonZeroDivisor() | InfinityForZeroDivisor() if kind.family is Family.INTEGER:
-            yield number("zero", 1) if kind in _COMPARED else number("false", True)
-            if signed:
-                yield number("too_small", -2)
+        case OnElements():
+            if isinstance(requirement.numbers, NumberSet):
+                yield from _faults_of_elements(requirement.numbers, kind, limit)
         case RepresentableQuotient() if signed:
             yield off_by("smallest", 1)
             yield off_by("minus_one", 2)
@@ -54,11 +50,6 @@ def _faults(requirement: Requirement, kind: ElementType, limit: str) -> Iterator
         case ExactPower():
             yield operator("is_exact", "Or")
             yield from _faults_of_powers(kind)
-        case WithinInterval():
-            yield from _faults_of_limits(requirement, kind, limit)
-        case WithinInt32() if kind is ElementType.INT64:
-            yield number("false", True)
-            yield operator("some_beyond_5", "And")
 
 
 def _faults_of_powers(kind: ElementType) -> Iterator[Mutation]:
@@ -72,10 +63,20 @@ def _faults_of_powers(kind: ElementType) -> Iterator[Mutation]:
     yield number("limit_2", allowed.upper + 1.5)
 
 
-def _faults_of_limits(
-    requirement: WithinInterval, kind: ElementType, limit: str
-) -> Iterator[Mutation]:
-    lower, upper = requirement.limits(kind.dtype)
+def _faults_of_elements(numbers: NumberSet, kind: ElementType, limit: str) -> Iterator[Mutation]:
+    if numbers == NONZERO and kind.family is Family.INTEGER:
+        yield number("zero", 1) if kind in _COMPARED else number("false", True)
+        if kind.dtype.kind == "i":
+            yield number("too_small", -2)
+    elif numbers == INT32 and kind is ElementType.INT64:
+        yield number("false", True)
+        yield operator("some_beyond_5", "And")
+    elif numbers not in {NONZERO, INT32}:
+        yield from _faults_of_limits(numbers, kind, limit)
+
+
+def _faults_of_limits(numbers: NumberSet, kind: ElementType, limit: str) -> Iterator[Mutation]:
+    lower, upper = numbers.limits(kind.dtype)
     if lower is upper is None:
         return
     # Between two numbers of bfloat16 there are 65,535 floats, in which they are compared.
@@ -83,5 +84,5 @@ def _faults_of_limits(
     yield off_by(limit, step)
     yield off_by(limit, -step)
     if lower is not None and upper is not None:
-        name, instead = ("is_outside", "And") if requirement.admits_nan else ("is_within", "Or")
+        name, instead = ("is_outside", "And") if numbers.admits_nan else ("is_within", "Or")
         yield operator(name, instead)

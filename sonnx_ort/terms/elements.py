@@ -1,0 +1,83 @@
+"""What a demand on elements admits: a set of numbers.
+
+    NumberSet("negative", lambda dtype: (0, math.inf))
+
+A set of numbers is an interval, with NaN or without it, and with 0 or without it. It says in words
+what is outside.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.terms.operand import first_index
+
+Limits = tuple[float | None, float | None]
+"""The smallest and the largest allowed number; None for an end at or beyond the type's own."""
+
+
+def everything(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The interval of all numbers of a type."""
+    del dtype
+    return -math.inf, math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSet:
+    """Which numbers elements may be, by type.
+
+    Attributes:
+        outside: Describes a forbidden element, such as "negative".
+        interval: The smallest and largest allowed number, by type.
+        admits_nan: Whether NaN is allowed.
+        admits_zero: Whether 0 is, if it lies in the interval.
+        finding: What a forbidden element of a run is; empty for "<operand> is <outside>".
+    """
+
+    outside: str
+    interval: Callable[[np.dtype[Any]], tuple[float, float]] = everything
+    admits_nan: bool = True
+    admits_zero: bool = True
+    finding: str = ""
+
+    def limits(self, dtype: np.dtype[Any]) -> Limits:
+        """The allowed interval for a type."""
+        lower, upper = self.interval(dtype)
+        smallest, largest = -math.inf, math.inf
+        if dtype.kind in "iu":
+            smallest, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return lower if lower > smallest else None, upper if upper < largest else None
+
+    def binds(self, dtype: np.dtype[Any]) -> bool:
+        """Whether a type has elements outside."""
+        nan_is_outside = not self.admits_nan and dtype.kind not in "iu"
+        return nan_is_outside or not self.admits_zero or self.limits(dtype) != (None, None)
+
+    def holds_all(self, bounds: Bounds, dtype: np.dtype[Any]) -> bool:
+        """Whether all integers in an interval are in the set."""
+        lower, upper = self.limits(dtype)
+        return (
+            (lower is None or lower <= bounds.lower)
+            and (upper is None or bounds.upper <= upper)
+            and (self.admits_zero or 0 not in bounds)
+        )
+
+    def first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
+        """The index of the first element outside; None if there is none."""
+        lower, upper = self.limits(array.dtype)
+        masks = [] if lower is None else [array < lower]
+        masks += [] if upper is None else [array > upper]
+        masks += [] if self.admits_nan else [np.isnan(array)]
+        # To count zeros is faster than to compare with 0.
+        if not self.admits_zero and np.count_nonzero(array) < array.size:
+            masks.append(array == 0)
+        if not masks:
+            return None
+        outside = np.asarray(reduce(np.logical_or, masks))
+        return first_index(outside) if outside.any() else None

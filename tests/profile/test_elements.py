@@ -1,0 +1,268 @@
+"""Elements outside a set of numbers: known before a run, and found in one."""
+
+import numpy as np
+import onnx
+import pytest
+
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
+from sonnx_ort.profile.requirements.division import NONZERO_DIVISOR
+from sonnx_ort.profile.requirements.elements import (
+    REPRESENTABLE_AS_INTEGER,
+    WITHIN_INT32,
+    OnElements,
+    on_elements,
+)
+from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
+from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.operand import Operand
+
+EXAMPLE = Illustration("X", "Y", "mend it")
+OCTAL = NumberSet("no octal digit", lambda _: (0, 7))
+DIGITS = on_elements("Y", OCTAL, EXAMPLE, ("X", "Y"))
+SCALE = RULES["QuantizeLinear.C1"].requirement
+POSITIVE = on_elements("Y", NumberSet("negative", lambda _: (0, np.inf)), EXAMPLE)
+NUMBERS = on_elements("Y", NumberSet("NaN", admits_nan=False), EXAMPLE)
+BEYOND = 2**31
+NO_DIGIT = "the constant Y 'y' is no octal digit at"
+ALL_DIGITS = "no element of the constant Y 'y' is no octal digit"
+TOO_LARGE = "the constant Y 'y' is beyond int32 at [1]"
+WITHIN = "every element of Y 'y' lies in"
+UNKNOWN = "the elements of Y are known only in a run"
+
+
+def operand(
+    name: str, kind: str | None, constant: object = None, bounds: tuple[int, int] | None = None
+) -> Operand:
+    array = None if constant is None else np.array(constant, kind)
+    interval = None if bounds is None else Bounds(*bounds)
+    return Operand(name, name.lower(), "input", kind, constant=array, bounds=interval)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "kind", "constant", "bounds", "status", "evidence"),
+    [
+        (DIGITS, "int8", None, None, "runtime", UNKNOWN),
+        (DIGITS, "int8", None, (0, 7), "proved", "every element of Y 'y' lies in 0 to 7"),
+        (DIGITS, "int8", None, (0, 8), "runtime", UNKNOWN),
+        (DIGITS, "int8", None, (-1, 7), "runtime", UNKNOWN),
+        (DIGITS, "int8", [0, 7], None, "proved", ALL_DIGITS),
+        (DIGITS, "int8", [], None, "proved", ALL_DIGITS),
+        (DIGITS, "int8", [[0, 7], [1, 8]], None, "violated", f"{NO_DIGIT} [1, 1]"),
+        (DIGITS, "int8", -1, None, "violated", f"{NO_DIGIT} []"),
+        (DIGITS, None, None, (0, 7), "runtime", UNKNOWN),
+        (POSITIVE, "uint8", None, None, "proved", "no uint8 is negative"),
+        (NUMBERS, "int8", None, None, "proved", "no int8 is NaN"),
+        (NUMBERS, "double", None, None, "runtime", UNKNOWN),
+        (NONZERO_DIVISOR, "int8", None, (1, 9), "proved", "every element of Y 'y' lies in 1 to 9"),
+        (NONZERO_DIVISOR, "int8", None, (-1, 1), "runtime", UNKNOWN),
+        (NONZERO_DIVISOR, "int8", [3, 0], None, "violated", "the constant Y 'y' is zero at [1]"),
+        (WITHIN_INT32, "int64", [1, BEYOND], None, "violated", TOO_LARGE),
+        (WITHIN_INT32, "int64", None, (-BEYOND, 0), "proved", f"{WITHIN} -2147483648 to 0"),
+        (WITHIN_INT32, "int64", None, (0, BEYOND), "runtime", UNKNOWN),
+        (WITHIN_INT32, "uint64", None, None, "proved", "no uint64 is beyond int32"),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_one_operand(  # noqa: PLR0917 - a table of cases
+    requirement: OnElements, kind: str | None, constant, bounds, status: str, evidence: str
+) -> None:
+    operands = [operand("X", kind)] * requirement.position + [operand("Y", kind, constant, bounds)]
+    assert requirement.judge(operands) == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize(
+    ("operands", "status", "evidence"),
+    [
+        (
+            [operand("X", "int64"), operand("Y", None), operand("Z", "int64", [1])],
+            "runtime",
+            "the elements of X and Y are known only in a run",
+        ),
+        (
+            [operand("X", "int64"), operand("Y", "int64", [BEYOND])],
+            "violated",
+            "the constant Y 'y' is beyond int32 at [0]",
+        ),
+        (
+            [operand("X", "int64", [1]), operand("Y", "int64", [2])],
+            "proved",
+            " and ".join(
+                f"no element of the constant {name} is beyond int32" for name in ("X 'x'", "Y 'y'")
+            ),
+        ),
+        (
+            [operand("X", "int32"), operand("Y", "int32")],
+            "proved",
+            "no int32 is beyond int32",
+        ),
+    ],
+)
+def test_what_is_known_of_each_operand(operands: list[Operand], status: str, evidence: str) -> None:
+    assert WITHIN_INT32.judge(operands) == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize(
+    ("constant", "status", "evidence"),
+    [
+        (0.5, "proved", "no element of the constant Y 'y' is 0 or NaN"),
+        ([-1e-45, np.inf], "proved", "no element of the constant Y 'y' is 0 or NaN"),
+        ([], "proved", "no element of the constant Y 'y' is 0 or NaN"),
+        (-0.0, "violated", "the constant Y 'y' is 0 or NaN at []"),
+        ([1, np.nan], "violated", "the constant Y 'y' is 0 or NaN at [1]"),
+    ],
+)
+def test_what_is_known_of_a_scale(constant: object, status: str, evidence: str) -> None:
+    array = np.array(constant, np.float32)
+    known = SCALE.judge([Operand("Y", "y", "input", "float", constant=array)])
+    assert known == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "dtype", "elements", "index"),
+    [
+        (DIGITS, "int8", [0, 7, 3], None),
+        (DIGITS, "int8", [0, 8, -1], (1,)),
+        (DIGITS, "int8", [0, -1, 8], (1,)),
+        (DIGITS, "uint64", [7, 2**64 - 1], (1,)),
+        (DIGITS, "int64", [[1], [-(2**63)]], (1, 0)),
+        (DIGITS, "float32", [np.nan, 7, np.inf], (2,)),
+        (DIGITS, "float64", [np.nan, -0.0, np.nextafter(0, -1)], (2,)),
+        (DIGITS, "float16", [np.nan], None),
+        (DIGITS, "int32", [], None),
+        (NUMBERS, "float32", [0, np.inf, -np.inf], None),
+        (NUMBERS, "float32", [np.inf, np.nan], (1,)),
+        (SCALE, "float16", [np.finfo(np.float16).smallest_subnormal, -np.inf], None),
+        (SCALE, "float64", np.zeros((2, 0)), None),
+        (SCALE, "float32", [[1, np.nan]], (0, 1)),
+        (SCALE, "float32", -0.0, ()),
+        (NONZERO_DIVISOR, "int16", [[1, -1], [256, 0]], (1, 1)),
+        (WITHIN_INT32, "int64", [BEYOND - 1, -BEYOND], None),
+        (WITHIN_INT32, "int64", [0, BEYOND], (1,)),
+        (WITHIN_INT32, "int64", [-BEYOND - 1], (0,)),
+        (WITHIN_INT32, "uint64", [2**64 - 1], None),
+    ],
+)
+def test_first_element_outside_is_a_violation(requirement, dtype: str, elements, index) -> None:
+    array = np.array(elements, dtype)
+    found = requirement.violation([np.ones_like(array)] * requirement.position + [array])
+    assert (None if found is None else found.index) == index
+
+
+@pytest.mark.parametrize(
+    ("requirement", "names", "arrays", "violation"),
+    [
+        (
+            DIGITS,
+            ("X", "Y"),
+            [np.int8([[1, 2]]), np.int8([[3, 9]])],
+            Violation("Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9", (0, 1), (2, 9)),
+        ),
+        (
+            NONZERO_DIVISOR,
+            ("A", "B"),
+            [np.int8([1, 2]), np.int8([3, 0])],
+            Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0)),
+        ),
+        (
+            WITHIN_INT32,
+            ("A", "B"),
+            [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
+            Violation("B is beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,)),
+        ),
+    ],
+)
+def test_violation_tells_the_operands(requirement, names, arrays, violation: Violation) -> None:
+    assert requirement.violation_of(names, arrays) == violation
+
+
+def test_operand_without_a_name_is_counted() -> None:
+    found = WITHIN_INT32.violation([np.array([1]), np.array([BEYOND])])
+    assert found.reason == "operand 1 is beyond int32: operand 1[0] = 2147483648"
+
+
+@pytest.mark.parametrize(
+    ("pads", "status", "evidence"),
+    [(None, "proved", "nothing is padded"), ((0, 1), "runtime", UNKNOWN)],
+)
+def test_attributes_decide_whether_elements_are_limited(pads, status: str, evidence: str) -> None:
+    limited = OnElements(
+        ("X", "Y"),
+        "Y",
+        lambda given: OCTAL if any(given.get("pads", ())) else Decided(True, "nothing is padded"),
+        EXAMPLE,
+        ("pads",),
+    )
+    bound = limited.of_node({"other": 1} if pads is None else {"pads": pads})
+    operands = [operand("X", "int8"), operand("Y", "int8")]
+    assert bound.judge(operands) == Judgement(Status(status), evidence)
+    found = bound.violation([np.int8([1]), np.int8([9])])
+    assert (found is None) is (pads is None)
+    assert bound.hint([]) == "mend it"
+
+
+def test_operand_that_is_left_out_has_no_elements() -> None:
+    assert DIGITS.judge([operand("X", "int8")]) == Judgement(Status.PROVED, "Y is left out")
+    assert DIGITS.violation([np.int8([1])]) is None
+
+
+INTEGERS = [kind for kind in ElementType if kind.family is Family.INTEGER]
+HINT = "keep such numbers out, for example with Clip, or convert to a wider type"
+
+
+def converting(to: str):
+    number = onnx.TensorProto.DataType.Value(to.upper())
+    return REPRESENTABLE_AS_INTEGER.of_node({"to": number})
+
+
+def neighbours(kind: ElementType, number: int) -> list[np.generic]:
+    """The floats of a type around a number."""
+    with np.errstate(over="ignore"):
+        at = kind.dtype.type(float(number))
+    down, up = (np.nextafter(at, kind.dtype.type(to)) for to in (-np.inf, np.inf))
+    return [down, at, up]
+
+
+@pytest.mark.parametrize("to", INTEGERS)
+@pytest.mark.parametrize("kind", FLOAT_TYPES)
+def test_a_float_is_held_as_exact_arithmetic_says(kind: ElementType, to: ElementType) -> None:
+    held = np.iinfo(to.dtype.name)
+    ends = [held.min - 1, held.min, 0, held.max, held.max + 1]
+    numbers = [number for end in ends for number in neighbours(kind, end)]
+    numbers += [kind.dtype.type(special) for special in (np.nan, np.inf, -np.inf)]
+    for number in numbers:
+        fits = bool(np.isfinite(number)) and held.min <= int(float(number)) <= held.max
+        found = converting(to).violation([np.array([number], kind.dtype)])
+        assert (found is None) == fits, float(number)
+
+
+def test_offence_tells_the_number_and_the_type() -> None:
+    found = converting("int8").violation([np.float32([1, 128])])
+    assert found == Violation("X is NaN or beyond int8: X[1] = 128.0", (1,), (128.0,))
+
+
+@pytest.mark.parametrize("to", ["float", "string", "bool"])
+def test_other_types_hold_every_number(to: str) -> None:
+    expected = Judgement(Status.PROVED, f"{to} is no type of integers")
+    assert converting(to).judge([operand("X", "float")]) == expected
+
+
+def test_a_number_that_names_no_type_is_no_type_of_integers() -> None:
+    requirement = REPRESENTABLE_AS_INTEGER.of_node({"to": 4711})
+    expected = Judgement(Status.PROVED, "4711 is no type of integers")
+    assert requirement.judge([operand("X", "float")]) == expected
+
+
+@pytest.mark.parametrize("attributes", [{"to": None}, {"to": "int8"}])
+def test_without_a_type_nothing_is_proved_and_nothing_keeps_the_rule(attributes) -> None:
+    requirement = REPRESENTABLE_AS_INTEGER.of_node(attributes)
+    reason = "the node does not say which type it converts to"
+    assert requirement.judge([operand("X", "float")]) == Judgement(Status.RUNTIME, reason)
+    assert requirement.violation([np.float32([1])]) == Violation(reason)
+
+
+@pytest.mark.parametrize("to", ["int8", "float"])
+def test_hint(to: str) -> None:
+    assert converting(to).hint([]) == HINT
+    assert REPRESENTABLE_AS_INTEGER.hint([]) == HINT
