@@ -8,29 +8,22 @@ since. Those that do what the original does are listed in scripts/mutation/same_
 Ends with status 1 if another one survives.
 """
 
-import argparse
-import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from environment import ROOT, exit_status, run_in_environment
 
 run_in_environment()
 
 from mutation.conditions import Mutant, mutants
-from mutation.outcomes import Entry, Equivalent, listed_in
-from records import RECORDS, known_record, versions_of, write_record
-
-RECORD = RECORDS / "conditions.json"
-"""The record that is kept in the repository."""
+from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "same_conditions.toml"
 """The mutants that do what the original does, and why."""
@@ -74,36 +67,28 @@ class Conditions(Entry):
 
     conditions: int = 0
 
-
-def equivalents(path: Path = EQUIVALENTS) -> list[Equivalent]:
-    """All that are listed."""
-    return listed_in(path) if path.is_file() else []
+    def __str__(self) -> str:
+        """Give all numbers."""
+        return f"{self.conditions} conditions, {Entry.__str__(self)}"
 
 
 def run(arguments: Sequence[str]) -> int:
     """Try mutants and keep the record; give 1 if one survived that is not listed."""
-    options = _parser().parse_args(arguments)
-    made_with = versions_of(_PACKAGES)
-    known = {} if options.anew else known_record(options.record, made_with, "made_with")
-    entries, good = known.get("files", {}), True
+    options = parse(__doc__, "conditions.json", tuple(ROOMS), arguments)
+    outcomes, interrupted = Outcomes(options, _PACKAGES, EQUIVALENTS), False
     for tests, files in _by_tests(options.files, options.tests).items():
-        tried = {path: _to_try(path, entries.get(path)) for path in files}
+        tried = {path: _to_try(path, outcomes) for path in files}
         results = _results({path: names for path, names in tried.items() if names}, tests)
         if results is None:
             print(f"The tests could not be run; {_LOG.relative_to(ROOT)} says why.")
             return 2
         for path in files:
-            if not results.keys() >= {(path, name) for name in tried[path]}:
-                good = False  # interrupted
-                continue
-            entry, stale = _entry(path, entries.get(path), tried[path], results)
-            entries[path] = asdict(entry)
-            good &= not entry.survivors and not stale
-            print(_words(path, entry, stale), flush=True)
-        write_record(
-            options.record, {"made_with": made_with, "files": dict(sorted(entries.items()))}
-        )
-    return 0 if good else 1
+            if results.keys() >= {(path, name) for name in tried[path]}:
+                _add(outcomes, path, tried[path], results)
+            else:
+                interrupted = True
+        outcomes.write()
+    return 0 if outcomes.good and not interrupted else 1
 
 
 def _by_tests(
@@ -111,12 +96,9 @@ def _by_tests(
 ) -> dict[tuple[str, ...], list[str]]:
     """The Python files at places that have conditions, by the tests they are tried with."""
     found: dict[tuple[str, ...], list[str]] = {}
-    for place in places:
-        path = ROOT / place
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            name = file.relative_to(ROOT).as_posix()
-            if mutants(file.read_text("utf-8")):
-                found.setdefault(tuple(tests or _tests_of(name)), []).append(name)
+    for name in python_files(places):
+        if _named(name):
+            found.setdefault(tuple(tests or _tests_of(name)), []).append(name)
     return found
 
 
@@ -124,19 +106,30 @@ def _tests_of(file: str) -> tuple[str, ...]:
     return next((tests for room, tests in ROOMS.items() if file.startswith(room)), ("tests",))
 
 
-def _digest(path: str) -> str:
-    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
-
-
-def _listed(path: str) -> set[str]:
-    return {one for entry in equivalents() if entry.path == path for one in entry.mutants}
-
-
-def _to_try(path: str, known: Mapping[str, Any] | None) -> list[str]:
+def _to_try(path: str, outcomes: Outcomes) -> list[str]:
     """The mutants of a file; those that have survived, if it has not changed since."""
-    if known is not None and known["source"] == _digest(path):
-        return sorted({*known["survivors"], *_listed(path)})
-    return [mutant.name for mutant in mutants((ROOT / path).read_text("utf-8"))]
+    known = outcomes.files.get(path)
+    if known is not None and known["source"] == digest(path):
+        return sorted({*known["survivors"], *outcomes.listed(path)})
+    return list(_named(path))
+
+
+def _add(
+    outcomes: Outcomes,
+    path: str,
+    tried: Sequence[str],
+    results: Mapping[tuple[str, str], int],
+) -> None:
+    """Note what came of a file's mutants."""
+    named = _named(path)
+    entry = Conditions(digest(path), mutants=len(named), conditions=len(named) // 2)
+    statuses = {name: results[path, name] for name in tried if name in named}
+    entry.timeouts = sum(status == _ENDLESS for status in statuses.values())
+    if path in outcomes.files and len(tried) < len(named):
+        entry.timeouts += outcomes.files[path]["timeouts"]
+    survived = [name for name in named if statuses.get(name) == 0]
+    places = {name: f"{path}:{mutant.line}: " for name, mutant in named.items()}
+    outcomes.add(path, entry, survived, places)
 
 
 def _results(
@@ -194,49 +187,6 @@ def _pytest(*arguments: str, **variables: str) -> int:
 
 def _named(path: str) -> dict[str, Mutant]:
     return {mutant.name: mutant for mutant in mutants((ROOT / path).read_text("utf-8"))}
-
-
-def _entry(
-    path: str,
-    known: Mapping[str, Any] | None,
-    tried: Sequence[str],
-    results: Mapping[tuple[str, str], int],
-) -> tuple[Conditions, set[str]]:
-    """What came of a file's mutants, and what is listed of it in vain."""
-    entry, names, listed = Conditions(_digest(path)), list(_named(path)), _listed(path)
-    statuses = {name: results[path, name] for name in tried if name in names}
-    survived = {name for name, status in statuses.items() if status == 0}
-    entry.mutants, entry.conditions = len(names), len(names) // 2
-    entry.timeouts = sum(status == _ENDLESS for status in statuses.values())
-    if known is not None and len(tried) < len(names):
-        entry.timeouts += known["timeouts"]
-    entry.survivors = [name for name in names if name in survived - listed]
-    entry.equivalent = len(survived & listed)
-    entry.killed = entry.mutants - entry.timeouts - len(survived)
-    return entry, listed - survived
-
-
-def _words(path: str, entry: Conditions, stale: set[str]) -> str:
-    summary = (
-        f"{path}: {entry.conditions} conditions, {entry.mutants} mutants, {entry.killed} killed, "
-        f"{entry.timeouts} without an end, {entry.equivalent} equivalent, "
-        f"{len(entry.survivors)} survived"
-    )
-    lines = [f"{path}:{_named(path)[name].line}: {name}" for name in entry.survivors]
-    return "\n    ".join([summary, *lines, *(f"listed in vain: {one}" for one in sorted(stale))])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="conditions.py", description="Measure the coverage of conditions by the tests."
-    )
-    parser.add_argument(
-        *("files",), nargs="*", metavar="FILE", default=tuple(ROOMS), help="files or folders"
-    )
-    parser.add_argument("--record", type=Path, default=RECORD, help="the record, %(default)s")
-    parser.add_argument("--anew", action="store_true", help="begin the record again")
-    parser.add_argument("--tests", nargs="+", metavar="FILE", help="the tests; those of each room")
-    return parser
 
 
 if __name__ == "__main__":

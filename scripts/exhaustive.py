@@ -26,7 +26,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 from model_builders.graphs import binary
-from records import RECORDS, counting, today, versions_of, write_record
+from campaigns import RECORDS, counting, today, versions_of, write_record
 
 import sonnx_ort
 from sonnx_ort.backends import Backend

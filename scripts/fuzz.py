@@ -34,7 +34,7 @@ from fuzzing.child import End, Ended, Fault, call_in_child
 from fuzzing.extremes import extreme_model, extremes, try_extremes
 from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
 from hypothesis.database import DirectoryBasedExampleDatabase
-from records import RECORDS, counting, digest_of, known_record, today, versions_of, write_record
+from campaigns import RECORDS, counting, digest_of, known_record, today, versions_of, write_record
 
 import sonnx_ort
 from sonnx_ort.backends import Backend

@@ -24,7 +24,7 @@ run_in_environment()
 import numpy as np
 import onnxruntime
 from model_builders.graphs import parse
-from records import RECORDS, known_record, today, versions_of, write_record
+from campaigns import RECORDS, known_record, today, versions_of, write_record
 from rich.progress import Progress
 
 import sonnx_ort

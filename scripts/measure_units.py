@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 from model_builders.graphs import parse
-from records import RECORDS, known_record, versions_of, write_record
+from campaigns import RECORDS, known_record, versions_of, write_record
 
 Array = npt.NDArray[Any]
 

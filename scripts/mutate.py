@@ -7,16 +7,13 @@ what has changed since. Those that do what the original does are listed in
 scripts/mutation/equivalents.toml. Ends with status 1 if another one survives.
 """
 
-import argparse
 import contextlib
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
 
@@ -24,14 +21,11 @@ from environment import ROOT, exit_status, run_in_environment
 
 run_in_environment()
 
-from mutation.outcomes import Entry, Equivalent, listed_in
+from campaigns import known_record, write_record
+from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
 from mutmut.mutation.diff_apply import generated_function_names
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
-from records import RECORDS, known_record, versions_of, write_record
-
-RECORD = RECORDS / "mutants.json"
-"""The record that is kept in the repository."""
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 """The mutants that do what the original does, and why."""
@@ -80,37 +74,29 @@ _SURVIVED, _ENDLESS = {0, 5, 33}, {24, -24, 36, 152}
 """Exit statuses as mutmut has them; it gives 255 where tests could not be collected, too."""
 
 
-def equivalents(path: Path = EQUIVALENTS) -> list[Equivalent]:
-    """All that are listed."""
-    return listed_in(path)
-
-
 def run(arguments: Sequence[str]) -> int:
     """Try mutants and keep the record; give 1 if one survived that is not listed."""
-    options = _parser().parse_args(arguments)
-    made_with = versions_of(_PACKAGES)
-    known = {} if options.anew else known_record(options.record, made_with, "made_with")
+    options = parse(__doc__, "mutants.json", ROOMS, arguments)
+    outcomes = Outcomes(options, _PACKAGES, EQUIVALENTS)
     # What mutmut knows already outlives a call that is interrupted before there is a record.
     stamp = _STAGE.with_suffix(".json")
-    if options.anew or not known_record(stamp, made_with, "made_with"):
+    if options.anew or not known_record(stamp, outcomes.made_with, "made_with"):
         shutil.rmtree(_STAGE, ignore_errors=True)
-        write_record(stamp, {"made_with": made_with})
-    files = {path: _staged(path) for path in _files(options.only)}
-    _make_stage(options.only, options.tests)
+        write_record(stamp, {"made_with": outcomes.made_with})
+    files = {path: _staged(path) for path in python_files(options.files)}
+    _make_stage(options.files, options.tests or TESTS)
     with contextlib.chdir(_STAGE):
         _forget_survivors(files.values())
         if not _mutmut_ends_well():
             return 2
-        entries, good = known.get("files", {}), True
         for path, staged in files.items():
-            listed = {one for e in equivalents() if e.path == path for one in e.mutants}
-            entry, stale = _entry(path, staged, listed)
-            entries[path] = asdict(entry)
-            good &= not entry.survivors and not stale
-            print(_words(path, entry, stale), flush=True)
-    files_by_name = dict(sorted(entries.items()))
-    write_record(options.record, {"made_with": made_with, "files": files_by_name})
-    return 0 if good else 1
+            codes = _data(staged).exit_code_by_key
+            entry = Entry(digest(path), mutants=len(codes))
+            entry.timeouts = sum(code in _ENDLESS for code in codes.values())
+            survived = [change(staged, name) for name, code in codes.items() if code in _SURVIVED]
+            outcomes.add(path, entry, sorted(survived), {})
+    outcomes.write()
+    return 0 if outcomes.good else 1
 
 
 def _mutmut_ends_well() -> bool:
@@ -130,13 +116,6 @@ def _mutmut_ends_well() -> bool:
         lines = log.read_text("utf-8").splitlines()
         print(*[line for line in lines if line[:1].isascii()][-50:], sep="\n")
     return done.returncode == 0
-
-
-def _files(places: Sequence[str]) -> list[str]:
-    """The Python files at places, from the repository's root."""
-    paths = (ROOT / place for place in places)
-    found = {f for path in paths for f in (path.rglob("*.py") if path.is_dir() else [path])}
-    return sorted(file.relative_to(ROOT).as_posix() for file in found)
 
 
 def _staged(path: str) -> str:
@@ -169,8 +148,7 @@ def _make_stage(rooms: Sequence[str], tests: Sequence[str]) -> None:
 def _forget_survivors(staged: Iterable[str]) -> None:
     """Have mutmut try them again: there may be other tests."""
     for path in staged:
-        data = SourceFileMutationData(path=path)
-        data.load()
+        data = _data(path)
         if data.exit_code_by_key:
             for name, code in data.exit_code_by_key.items():
                 if code in _SURVIVED:
@@ -178,19 +156,10 @@ def _forget_survivors(staged: Iterable[str]) -> None:
             data.save()
 
 
-def _entry(path: str, staged: str, listed: set[str]) -> tuple[Entry, set[str]]:
-    """What came of a file's mutants, and what is listed of it in vain."""
-    entry = Entry(hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16])
+def _data(staged: str) -> SourceFileMutationData:
     data = SourceFileMutationData(path=staged)
     data.load()
-    codes = data.exit_code_by_key
-    survived = {change(staged, name) for name, code in codes.items() if code in _SURVIVED}
-    entry.mutants = len(codes)
-    entry.timeouts = sum(code in _ENDLESS for code in codes.values())
-    entry.killed = sum(code not in _SURVIVED | _ENDLESS for code in codes.values())
-    entry.survivors = sorted(survived - listed)
-    entry.equivalent = entry.mutants - entry.timeouts - entry.killed - len(entry.survivors)
-    return entry, listed - survived
+    return data
 
 
 def change(path: str, mutant: str) -> str:
@@ -212,34 +181,6 @@ def change(path: str, mutant: str) -> str:
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
     pairs = zip(one, other, strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
-
-
-def _words(path: str, entry: Entry, stale: set[str]) -> str:
-    summary = (
-        f"{path}: {entry.mutants} mutants, {entry.killed} killed, {entry.timeouts} without an end, "
-        f"{entry.equivalent} equivalent, {len(entry.survivors)} survived"
-    )
-    return "\n    ".join([summary, *entry.survivors, *(f"listed in vain: {one}" for one in stale)])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="mutate.py", description="Try the mutants of the package with its tests."
-    )
-    default = ", %(default)s by default"
-    parser.add_argument("--record", type=Path, default=RECORD, help=f"the record{default}")
-    parser.add_argument("--anew", action="store_true", help="begin the record again")
-    parser.add_argument(
-        *("--only",), nargs="+", metavar="FILE", default=ROOMS, help=f"files or folders{default}"
-    )
-    parser.add_argument(
-        *("--tests",),
-        nargs="+",
-        metavar="FILE",
-        default=TESTS,
-        help=f"the tests{default}",
-    )
-    return parser
 
 
 if __name__ == "__main__":

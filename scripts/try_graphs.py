@@ -22,7 +22,7 @@ from environment import ROOT, exit_status, run_in_environment
 run_in_environment()
 sys.path.append(str(ROOT / "tests"))
 
-from records import RECORDS, counting, digest_of, today, versions_of, write_record
+from campaigns import RECORDS, counting, digest_of, today, versions_of, write_record
 
 RECORD = RECORDS / "random_graphs.json"
 _FOUND = ROOT / "build" / "random_graphs"

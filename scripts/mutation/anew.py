@@ -5,7 +5,6 @@ The variable SONNX_ORT_MUTANT has the path of the module, the number of the cond
 
 import json
 import os
-import resource
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -13,14 +12,12 @@ from types import CodeType
 import pytest
 
 from mutation.conditions import mutated
-
-MEMORY = 8 << 30
-"""The memory that the process of a mutant may have, in bytes."""
+from mutation.process import limit_memory
 
 
 def pytest_load_initial_conftests() -> None:
     """Have the module compiled as a mutant, before anything imports it."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_memory()
     path, number, value = json.loads(os.environ["SONNX_ORT_MUTANT"])
     original = SourceFileLoader.get_code
 

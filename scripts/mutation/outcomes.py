@@ -1,10 +1,14 @@
 """What came of mutants, and the lists of those that do what the original does."""
 
+import argparse
+import hashlib
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from records import today
+from campaigns import RECORDS, known_record, make_parser, today, versions_of, write_record
+from environment import ROOT
 
 
 @dataclass(slots=True)
@@ -23,6 +27,13 @@ class Entry:
     equivalent: int = 0
     survivors: list[str] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        """Give all numbers."""
+        return (
+            f"{self.mutants} mutants, {self.killed} killed, {self.timeouts} without an end, "
+            f"{self.equivalent} equivalent, {len(self.survivors)} survived"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
@@ -31,6 +42,81 @@ class Equivalent:
     path: str
     mutants: tuple[str, ...]
     reason: str
+
+
+class Outcomes:
+    """The record of a campaign, begun anew if it was made with other packages or if that is asked.
+
+    Attributes:
+        made_with: The versions of the packages.
+        files: The entries by the files' paths.
+        good: Whether nothing has survived that is not listed, and nothing is listed in vain.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, packages: Iterable[str], equivalents: Path
+    ) -> None:
+        self._path, self._equivalents = options.record, listed_in(equivalents)
+        self.made_with = versions_of(packages)
+        known = {} if options.anew else known_record(self._path, self.made_with, "made_with")
+        self.files, self.good = known.get("files", {}), True
+
+    def listed(self, path: str) -> set[str]:
+        """The mutants of a file that are listed as equivalent."""
+        return {one for e in self._equivalents if e.path == path for one in e.mutants}
+
+    def add(
+        self, path: str, entry: Entry, survived: Sequence[str], places: Mapping[str, str]
+    ) -> None:
+        """Note and print what came of the mutants of a file.
+
+        Args:
+            path: The file.
+            entry: Its entry, which has the number of mutants and of timeouts.
+            survived: The names of those that survived.
+            places: What is printed in front of a survivor, by its name.
+        """
+        listed = self.listed(path)
+        entry.survivors = [name for name in dict.fromkeys(survived) if name not in listed]
+        entry.killed = entry.mutants - entry.timeouts - len(survived)
+        entry.equivalent = len(survived) - len(entry.survivors)
+        stale = sorted(listed.difference(survived))
+        self.files[path] = asdict(entry)
+        self.good &= not entry.survivors and not stale
+        shown = (f"{places.get(name, '')}{name}" for name in entry.survivors)
+        vain = (f"listed in vain: {one}" for one in stale)
+        print(f"{path}: {entry}", *shown, *vain, sep="\n    ", flush=True)
+
+    def write(self) -> None:
+        """Write the record."""
+        files = dict(sorted(self.files.items()))
+        write_record(self._path, {"made_with": self.made_with, "files": files})
+
+
+def parse(
+    description: str, record: str, rooms: Sequence[str], arguments: Sequence[str]
+) -> argparse.Namespace:
+    """Read the arguments of a campaign: files or folders, those of rooms by default, and tests."""
+    parser = make_parser(description, RECORDS / record, counted=False)
+    parser.add_argument("files", nargs="*", metavar="FILE", default=rooms, help="files or folders")
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help="the tests; those of each room")
+    options = parser.parse_args(arguments)
+    for place in (*options.files, *(options.tests or ())):
+        if not (ROOT / place.partition("::")[0]).exists():
+            parser.error(f"there is no file or folder {place}")
+    return options
+
+
+def python_files(places: Iterable[str]) -> list[str]:
+    """The Python files at places, from the repository's root."""
+    paths = (ROOT / place for place in places)
+    found = (f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path]))
+    return list(dict.fromkeys(file.relative_to(ROOT).as_posix() for file in found))
+
+
+def digest(path: str) -> str:
+    """A short digest of a file."""
+    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
 
 
 def listed_in(path: Path) -> list[Equivalent]:

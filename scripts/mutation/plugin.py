@@ -4,18 +4,16 @@ mutmut does not see which tests depend on what runs while modules are imported, 
 of a function is cached when a test calls it again.
 """
 
-import resource
 from collections.abc import Callable
 
 import pytest
 from mutmut.state import state
 
-from mutation.caches import package_caches
+from mutation.process import limit_memory, package_caches
 
 TABLES = ("tests/profile/test_catalog.py", "tests/reporting/test_rules_pages.py")
 """Tests of all that is made while the profile's modules are imported, word for word."""
 
-_MEMORY = 8 << 30
 _at_import: set[str] = set()
 _table_tests: set[str] = set()
 _caches: list[Callable[[], None]] = []
@@ -23,7 +21,7 @@ _caches: list[Callable[[], None]] = []
 
 def pytest_configure() -> None:
     """Keep a mutant from taking all memory."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    limit_memory()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import gc
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -25,11 +24,8 @@ import pytest
 from coverage import Coverage
 from coverage.data import CoverageData
 
-from mutation.caches import package_caches
 from mutation.conditions import Mutant, mutants, mutated
-
-MEMORY = 8 << 30
-"""The memory that the process of a mutant may have, in bytes."""
+from mutation.process import limit_memory, package_caches
 
 _AT_LEAST, _TIMES = 20, 5
 """A mutant has so many seconds, and so many times that of its tests."""
@@ -157,7 +153,7 @@ def forked(act: Callable[[], int], limit: float) -> int:
         try:
             os.setpgid(0, 0)
             signal.setitimer(signal.ITIMER_REAL, limit)
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            limit_memory()
             status = act()
         except BaseException:  # noqa: BLE001 - the fork ends here, whatever happens
             traceback.print_exc(file=sys.__stderr__)

@@ -9,8 +9,11 @@ from support.tiny_project import TinyProject
 
 pytest.importorskip("coverage")
 
-from conditions import ROOMS, equivalents
+from conditions import EQUIVALENTS, ROOMS
 from mutation.conditions import mutants, mutated
+from mutation.outcomes import listed_in
+
+LISTED = listed_in(EQUIVALENTS)
 
 
 @pytest.mark.parametrize(
@@ -145,16 +148,16 @@ def test_both_values_of_each_condition_are_tried_with_the_tests_that_reach_it(
     assert status == 1
 
 
-@pytest.mark.parametrize("path", sorted({listed.path for listed in equivalents()}))
+@pytest.mark.parametrize("path", sorted({listed.path for listed in LISTED}))
 def test_listed_mutants_are_of_conditions_as_they_are(path: str) -> None:
     made = {mutant.name for mutant in mutants((REPOSITORY / path).read_text("utf-8"))}
     assert made.issuperset(
-        mutant for one in equivalents() if one.path == path for mutant in one.mutants
+        mutant for one in LISTED if one.path == path for mutant in one.mutants
     )
 
 
 def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
-    listed = [(entry.path, one) for entry in equivalents() for one in entry.mutants]
+    listed = [(entry.path, one) for entry in LISTED for one in entry.mutants]
     assert max(Counter(listed).values(), default=1) == 1
-    assert all(entry.reason and entry.mutants for entry in equivalents())
-    assert all(entry.path.startswith(tuple(ROOMS)) for entry in equivalents())
+    assert all(entry.reason and entry.mutants for entry in LISTED)
+    assert all(entry.path.startswith(tuple(ROOMS)) for entry in LISTED)

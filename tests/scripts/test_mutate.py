@@ -9,7 +9,10 @@ from support.tiny_project import TinyProject
 
 pytest.importorskip("mutmut")
 
-from mutate import ROOMS, equivalents
+from mutate import EQUIVALENTS, ROOMS
+from mutation.outcomes import listed_in
+
+LISTED = listed_in(EQUIVALENTS)
 
 MODULE = """\
 class Interval:
@@ -49,7 +52,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
 
 def mutate(project: TinyProject, *listed: str) -> tuple[int, str, dict]:
     """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
-    return project.run("--only", "tiny.py", "--tests", "tests", listed=listed)
+    return project.run("tiny.py", "--tests", "tests", listed=listed)
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +93,16 @@ def test_listed_mutant_that_does_not_survive_is_told(second_run) -> None:
     assert status == 1
 
 
-@pytest.mark.parametrize("path", sorted({listed.path for listed in equivalents()}))
+@pytest.mark.parametrize("path", sorted({listed.path for listed in LISTED}))
 def test_listed_mutants_are_of_lines_as_they_are(path: str) -> None:
     source = " ".join((REPOSITORY / path).read_text("utf-8").split())
-    for listed in (one for entry in equivalents() if entry.path == path for one in entry.mutants):
+    for listed in (one for entry in LISTED if entry.path == path for one in entry.mutants):
         parts = listed.partition(": ")[2].split(" -> ")
         assert any(" -> ".join(parts[:count]) in source for count in range(1, len(parts))), listed
 
 
 def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
-    listed = [(entry.path, one) for entry in equivalents() for one in entry.mutants]
+    listed = [(entry.path, one) for entry in LISTED for one in entry.mutants]
     assert max(Counter(listed).values(), default=1) == 1
-    assert all(entry.reason and entry.mutants for entry in equivalents())
-    assert all(entry.path.startswith(ROOMS) for entry in equivalents())
+    assert all(entry.reason and entry.mutants for entry in LISTED)
+    assert all(entry.path.startswith(ROOMS) for entry in LISTED)

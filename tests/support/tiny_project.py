@@ -43,7 +43,7 @@ class TinyProject:
         """
         scripts = REPOSITORY / "scripts"
         shutil.copytree(scripts / "mutation", self.root / "scripts" / "mutation")
-        for script in ("environment.py", self.script, "records.py"):
+        for script in ("environment.py", self.script, "campaigns.py"):
             shutil.copy(scripts / script, self.root / "scripts")
         (self.root / "scripts" / "mutation" / self.equivalents).unlink()
         (self.root / "tests").mkdir()

@@ -1,12 +1,21 @@
-"""The caches of the package's functions, which would hide a mutant from the next test."""
+"""The process that a mutant is tried in: its memory, and what would hide the mutant."""
 
 import functools
 import gc
+import resource
 from collections.abc import Callable
+
+MEMORY = 8 << 30
+"""The memory that it may have, in bytes."""
+
+
+def limit_memory() -> None:
+    """Keep a mutant from taking all memory."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def package_caches() -> list[Callable[[], None]]:
-    """What empties each of them."""
+    """What empties each cache of the package, for a test to compute all anew."""
     wrapper = functools._lru_cache_wrapper  # noqa: SLF001 - the type has no public name
     found = [value for value in gc.get_objects() if isinstance(value, wrapper)]
     ours = [c for c in found if getattr(c, "__module__", "").startswith("sonnx_ort")]
