@@ -21,6 +21,8 @@ from sonnx_ort.files import write_text
 RECORDS = ROOT / "docs" / "records"
 """Where they are kept."""
 
+_BEGUN = time.monotonic()
+
 
 def versions_of(packages: Iterable[str]) -> dict[str, str]:
     """The versions of packages, of Python, and the kind of processor."""
@@ -74,13 +76,13 @@ def make_parser(
 
 def steps(what: str, total: int, done: Callable[[], int], seconds: float) -> Iterator[None]:
     """Give a step as long as less than all is done and there is time; show how far it is."""
-    end, console = time.monotonic() + seconds, Console()
+    console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task(what, total=total, completed=done())
-        while done() < total and time.monotonic() < end:
+        while done() < total and time.monotonic() < _BEGUN + seconds:
             yield
             bar.update(task, completed=done())
 

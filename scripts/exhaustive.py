@@ -8,13 +8,12 @@ they are. Ends with status 1 if anything differs. Runs in this Python if sonnx_o
 it, else in the environment `.venv`, which it makes first if there is none.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from environment import exit_status, run_in_environment
@@ -25,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime
+from campaigns import RECORDS, make_parser, steps, today, versions_of, write_record
 from model_builders.graphs import binary
-from campaigns import RECORDS, counting, today, versions_of, write_record
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -239,7 +238,12 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         The exit status: 0 if nothing differs, 1 if something does, 2 if other versions began one.
     """
-    options = _parser().parse_args(arguments)
+    parser = make_parser(__doc__, RECORD)
+    parser.add_argument("--only", default="", help="sweeps whose names have this, like 'compiled'")
+    parser.add_argument(
+        "--blocks", type=int, default=BLOCKS, help="at most so many of each, of %(default)s"
+    )
+    options = parser.parse_args(arguments)
     path, made_with = options.record, versions()
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
     entries = {name: Entry(**entry) for name, entry in known.items()}
@@ -254,48 +258,19 @@ def run(arguments: Sequence[str]) -> int:
             )
             return 2
 
-    def save() -> None:
-        write_record(path, {name: asdict(entry) for name, entry in entries.items()})
-
     for name, sweep in chosen.items():
         entry = entries[name]
-        _go_on(sweep, entry, options.blocks, save)
+        session, last = SweepSession(sweep), min(BLOCKS, entry.blocks + options.blocks)
+        for _ in steps(name, last, partial(getattr, entry, "blocks"), options.seconds):
+            entry.add(session.compare(entry.blocks))
+            write_record(path, {name: asdict(entry) for name, entry in entries.items()})
         line = f"{name}: {entry.pairs:,} of {2**32:,} pairs, differences: {entry.differences:,}"
         print(line, *entry.examples, sep="\n    ", flush=True)
     return int(any(entries[name].differences for name in chosen))
 
 
-def _go_on(sweep: Sweep, entry: Entry, most: int, save: Callable[[], None]) -> None:
-    last = min(BLOCKS, entry.blocks + most)
-    if entry.blocks >= last:
-        return
-    session = SweepSession(sweep)
-    with counting(on_terminals_alone=True) as bar:
-        task = bar.add_task(str(sweep), total=BLOCKS, completed=entry.blocks)
-        for block in range(entry.blocks, last):
-            entry.add(session.compare(block))
-            save()
-            bar.advance(task)
-
-
 def _words(found: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in found.items())
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="exhaustive.py", description="Try every pair of 16-bit floats with each backend."
-    )
-    default = "%(default)s by default"
-    parser.add_argument("--record", type=Path, default=RECORD, help=f"the record, {default}")
-    parser.add_argument("--anew", action="store_true", help="begin the chosen sweeps again")
-    parser.add_argument(
-        "--only", default="", help='the sweeps whose name has this in it, such as "compiled"'
-    )
-    parser.add_argument(
-        "--blocks", type=int, default=BLOCKS, help="how many blocks of each at most, of %(default)s"
-    )
-    return parser
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ build/fuzzing. `--only NUMBER` tries the batch of a number again, and records no
 input, with extreme values, and records nothing: so many models, which follow from `--seed`.
 """
 
-import argparse
 import contextlib
 import random
 import sys
@@ -29,12 +28,21 @@ run_in_environment()
 sys.path.append(str(ROOT / "tests"))
 
 import hypothesis
+from campaigns import (
+    RECORDS,
+    digest_of,
+    known_record,
+    make_parser,
+    steps,
+    today,
+    versions_of,
+    write_record,
+)
 from fuzzing.attempt import attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
 from fuzzing.extremes import extreme_model, extremes, try_extremes
 from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
 from hypothesis.database import DirectoryBasedExampleDatabase
-from campaigns import RECORDS, counting, digest_of, known_record, today, versions_of, write_record
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -68,10 +76,11 @@ class Record:
     runtimes_own: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path) -> "Record":
+    def read(cls, path: Path, *, anew: bool = False) -> "Record":
         """Go on with a record that was made by the same sources and versions, or begin one."""
         made_by = versions_of(_PACKAGES) | {"sources": digest_of(_SOURCES)}
-        known = known_record(path, made_by) or {"made_by": made_by}
+        known = {} if anew else known_record(path, made_by)
+        known = known or {"made_by": made_by}
         return cls(**known | {"outcomes": Counter(known.get("outcomes", {}))})
 
     def add(self, batch: "Record") -> None:
@@ -89,10 +98,8 @@ class Record:
 
 def run(arguments: Sequence[str]) -> int:
     """Go on until so many models have been tried or one fails; give 1 if there are faults."""
-    parser = argparse.ArgumentParser(prog="fuzz.py")
+    parser = make_parser(__doc__, RECORD, processes=True)
     parser.add_argument("--models", type=int, default=100_000, help="how many, with those recorded")
-    parser.add_argument("--processes", type=int, default=1, help="how many work at once")
-    parser.add_argument("--record", type=Path, default=RECORD, help="the file that is gone on with")
     parser.add_argument("--only", type=int, metavar="NUMBER", help="try one batch, unrecorded")
     parser.add_argument("--extremes", type=int, metavar="MODELS", help="try extremes, unrecorded")
     parser.add_argument("--seed", type=int, default=0, help="which extremes are tried")
@@ -104,13 +111,13 @@ def run(arguments: Sequence[str]) -> int:
         batch = try_batch(options.only, _BATCH)
         print(*(batch.faults or sorted(batch.outcomes.items())), sep="\n")
         return 1 if batch.faults else 0
-    record = Record.read(options.record)
-    with (
-        counting() as progress,
-        ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as executor,
-    ):
-        task = progress.add_task("models", total=options.models, completed=record.models)
-        while record.models < options.models and not record.faults:
+    record = Record.read(options.record, anew=options.anew)
+
+    def done() -> int:
+        return options.models if record.faults else record.models
+
+    with ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as executor:
+        for _ in steps("models", options.models, done, options.seconds):
             wanted = options.models - record.models
             size = min(_BATCH, -(-wanted // options.processes))
             firsts = range(record.models, options.models, size)[: options.processes]
@@ -118,7 +125,6 @@ def run(arguments: Sequence[str]) -> int:
             for batch in executor.map(try_batch, firsts, sizes):
                 record.add(batch)
             record.write(options.record)
-            progress.update(task, completed=record.models)
     print(f"{record.models} models, {len(record.faults)} faults: {options.record}", *record.faults)
     return 1 if record.faults else 0
 

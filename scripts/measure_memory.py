@@ -5,27 +5,24 @@ with each backend, each in a process of its own. The figures are written to
 docs/records/memory.json; a second call leaves out what stands there.
 """
 
-import argparse
 import contextlib
 import gc
 import json
 import logging
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from environment import exit_status, run_in_environment
+from environment import captured, exit_status, run_in_environment
 
 run_in_environment()
 
 import numpy as np
 import onnxruntime
+from campaigns import RECORDS, known_record, make_parser, steps, today, versions_of, write_record
 from model_builders.graphs import parse
-from campaigns import RECORDS, known_record, today, versions_of, write_record
-from rich.progress import Progress
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -154,10 +151,9 @@ PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 
 def run(arguments: Sequence[str]) -> int:
     """Measure all cases, or one of them; give 1 if the memory grows."""
-    parser = argparse.ArgumentParser(prog="measure_memory.py")
+    parser = make_parser(__doc__, RECORD)
     parser.add_argument("--runs", type=int, default=100_000, help="runs of one session")
     parser.add_argument("--sessions", type=int, default=10_000, help="sessions")
-    parser.add_argument("--record", type=Path, default=RECORD, help="the file with the figures")
     parser.add_argument(
         "--case", nargs=2, metavar=("CASE", "BACKEND"), help="measure this one here"
     )
@@ -172,22 +168,23 @@ def run(arguments: Sequence[str]) -> int:
     made_by = versions_of(PACKAGES)
     begun: dict[str, Any] = {"made_by": made_by, "date": "", "unit": "KiB", "allowance": ALLOWANCE}
     begun |= {"left_behind": LEFT_BEHIND, "cases": {}}
-    record = known_record(options.record, made_by) or begun
-    with Progress() as progress:
-        for case, backend in progress.track(CHOSEN, description="cases"):
-            name = f"{case}, {backend}"
-            known = record["cases"].get(name, {})
-            if known.get("repetitions") == repetitions[case]:
-                continue
-            arguments = ["--case", case, backend, f"--{case}", str(repetitions[case])]
-            command = [sys.executable, sys.argv[0], *arguments]
-            ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            growth = Growth(**json.loads(ended.stdout))
-            progress.console.print(f"{name}: {growth}", highlight=False)
-            exceeds = growth.exceeds(LEFT_BEHIND[case])
-            record["cases"][name] = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
-            record["date"] = today()
-            write_record(options.record, record)
+    record = ({} if options.anew else known_record(options.record, made_by)) or begun
+    left = [
+        (case, backend)
+        for case, backend in CHOSEN
+        if record["cases"].get(f"{case}, {backend}", {}).get("repetitions") != repetitions[case]
+    ]
+    for _ in steps("cases", len(CHOSEN), lambda: len(CHOSEN) - len(left), options.seconds):
+        case, backend = left.pop(0)
+        arguments = ["--case", case, backend, f"--{case}", str(repetitions[case])]
+        ended = captured([sys.executable, __file__, *arguments], check=True)
+        growth = Growth(**json.loads(ended.stdout.splitlines()[-1]))
+        print(f"{case}, {backend}: {growth}", flush=True)
+        exceeds = growth.exceeds(LEFT_BEHIND[case])
+        entry = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
+        record["cases"][f"{case}, {backend}"] = entry
+        record["date"] = today()
+        write_record(options.record, record)
     return 1 if any(case["exceeds"] for case in record["cases"].values()) else 0
 
 

@@ -5,12 +5,11 @@ compared with that of double, rounded to float. Takes some minutes. Counts are k
 docs/records/units.json, block by block: it can be interrupted, and goes on where it stopped.
 """
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from environment import exit_status, run_in_environment
@@ -20,8 +19,8 @@ run_in_environment()
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
+from campaigns import RECORDS, known_record, make_parser, steps, versions_of, write_record
 from model_builders.graphs import parse
-from campaigns import RECORDS, known_record, versions_of, write_record
 
 Array = npt.NDArray[Any]
 
@@ -97,20 +96,19 @@ def _places(array: Array) -> npt.NDArray[np.int64]:
 
 def run(arguments: Sequence[str]) -> int:
     """Sweep all floats of each operator; a record of other versions is begun anew."""
-    argparse.ArgumentParser(description="By how many units Log and Acos miss.").parse_args(
-        arguments
-    )
+    options = make_parser(__doc__, RECORD).parse_args(arguments)
     versions = versions_of(("onnxruntime", "numpy"))
-    record = known_record(RECORD, versions, "versions") or {"versions": versions, "operators": {}}
+    known = {} if options.anew else known_record(options.record, versions, "versions")
+    record = known or {"versions": versions, "operators": {}}
     for operator in OPERATORS:
         sweep = Sweep(operator)
         entry = record["operators"].setdefault(operator, {"floats": 0, "units": {}})
-        while entry["floats"] < sweep.floats:
+        for _ in steps(operator, sweep.floats, partial(entry.get, "floats"), options.seconds):
             counted = sweep.block(entry["floats"])
             units = Counter({int(unit): count for unit, count in entry["units"].items()}) + counted
             entry["units"] = {str(unit): units[unit] for unit in sorted(units)}
             entry["floats"] += counted.total()
-            write_record(RECORD, record)
+            write_record(options.record, record)
         print(operator, entry["units"])
     return 0
 

@@ -7,7 +7,6 @@ how many were tried, and which disagreed; a further call goes on behind the last
 number. What disagreed is written to build/random_graphs, with the smallest such graph.
 """
 
-import argparse
 import importlib
 import json
 import sys
@@ -22,7 +21,7 @@ from environment import ROOT, exit_status, run_in_environment
 run_in_environment()
 sys.path.append(str(ROOT / "tests"))
 
-from campaigns import RECORDS, counting, digest_of, today, versions_of, write_record
+from campaigns import RECORDS, digest_of, make_parser, steps, today, versions_of, write_record
 
 RECORD = RECORDS / "random_graphs.json"
 _FOUND = ROOT / "build" / "random_graphs"
@@ -67,9 +66,10 @@ class Part:
 class Record:
     """A file of parts, the newest last; begun where there is none."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, anew: bool = False) -> None:
         self._path = path
-        read = json.loads(path.read_text("utf-8"))["parts"] if path.is_file() else []
+        known = path.is_file() and not anew
+        read = json.loads(path.read_text("utf-8"))["parts"] if known else []
         self.parts = [Part(**part | {"counts": Counter(part["counts"])}) for part in read]
 
     @property
@@ -92,27 +92,22 @@ class Record:
 
 def run(arguments: Sequence[str]) -> int:
     """Go on until so many graphs have been tried; give 1 if anything disagreed."""
-    parser = argparse.ArgumentParser(prog="try_graphs.py")
+    parser = make_parser(__doc__, RECORD, processes=True)
     parser.add_argument("--graphs", type=int, default=100_000, help="how many, with those recorded")
-    parser.add_argument("--processes", type=int, default=1, help="how many work at once")
-    parser.add_argument("--record", type=Path, default=RECORD, help="the file that is gone on with")
     options = parser.parse_args(arguments)
     isolated = importlib.import_module("support.soundness.isolated")
-    record = Record(options.record)
-    with counting() as progress:
-        task = progress.add_task("graphs", total=options.graphs, completed=record.graphs)
-        while record.graphs < options.graphs:
-            part = record.current()
-            numbers = range(part.stop, min(part.stop + _BATCH, options.graphs))
-            lines = isolated.run_attempts(f"{_TRIALS}:attempt", numbers, options.processes)
-            part.add(lines)
-            record.save()
-            progress.update(task, completed=record.graphs)
-            for failure in isolated.failures_of(lines, f"{_TRIALS}:shrunk"):
-                progress.console.print(failure, markup=False, highlight=False)
-                _FOUND.mkdir(parents=True, exist_ok=True)
-                name = failure.partition(":")[0]
-                (_FOUND / f"{name}.txt").write_text(f"{failure}\n", "utf-8")
+    record = Record(options.record, anew=options.anew)
+    for _ in steps("graphs", options.graphs, lambda: record.graphs, options.seconds):
+        part = record.current()
+        numbers = range(part.stop, min(part.stop + _BATCH, options.graphs))
+        lines = isolated.run_attempts(f"{_TRIALS}:attempt", numbers, options.processes)
+        part.add(lines)
+        record.save()
+        for failure in isolated.failures_of(lines, f"{_TRIALS}:shrunk"):
+            print(failure)
+            _FOUND.mkdir(parents=True, exist_ok=True)
+            name = failure.partition(":")[0]
+            (_FOUND / f"{name}.txt").write_text(f"{failure}\n", "utf-8")
     failed = [failure for part in record.parts for failure in part.failures]
     print(f"{record.graphs} graphs, {len(failed)} disagreed: {options.record}")
     return 1 if failed else 0
