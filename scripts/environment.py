@@ -43,9 +43,7 @@ NEWEST = {"newest": ("dev", "[oracle]"), "docs": ("docs", ""), "wheels": ("wheel
 Without extras, None, the project itself is not installed.
 """
 
-# Source packages would need a compiler, and build requirements that no hash pins; compiling
-# everything when it is installed takes as long as installing it.
-_OPTIONS = ("--disable-pip-version-check", "--no-compile", "--only-binary=:all:")
+_Command = tuple[str | Path, ...]
 
 
 class EnvironmentNotMade(Exception):  # noqa: N818 - reads as what happened
@@ -102,20 +100,21 @@ class Environment:
         python = find_python(self.python)
         takes = "half a minute" if self.versions == "runtime" else "a minute or two"
         print(f"Making the environment {self.folder.name}: {takes}.", flush=True)
-        pip = (self.commands / "python", "-I", "-m", "pip", "install", "-q", *_OPTIONS)
-        commands: list[Sequence[str | Path]] = [
-            (python, "-I", "-m", "venv", "--clear", self.folder)
-        ]
+        make, install = self._tools(python)
         if self.versions in LOCKS:
-            commands.append((*pip, "--require-hashes", "-r", self.lock))
-            commands.append((*pip, "--no-deps", "--no-build-isolation", "-e", self.root))
+            commands = [
+                (*install, "--require-hashes", "-r", self.lock),
+                (*install, "--no-deps", "--no-build-isolation", "-e", self.root),
+            ]
         else:
             group, extras = NEWEST[self.versions]
             project = () if extras is None else ("-e", f"{self.root}{extras}")
-            commands.append((*pip, *self._group(group), *project))
+            commands = [(*install, *self._group(group), *project)]
         # Compiling the kernels takes longer than all else.
         variables = {"SONNX_ORT_WITHOUT_KERNELS": "1"} if self.versions == "runtime" else {}
-        for command in commands:
+        if "PIP_INDEX_URL" in os.environ:
+            variables["UV_DEFAULT_INDEX"] = os.environ["PIP_INDEX_URL"]
+        for command in (make, *commands):
             if self.call(command, None, **variables) != 0:
                 raise EnvironmentNotMade(
                     f"The environment {self.folder.name} could not be made; the lines above say "
@@ -124,6 +123,22 @@ class Environment:
                 )
         # Written last: an environment without it is not finished.
         stamp.write_text(made_from, "utf-8")
+
+    def _tools(self, python: str) -> tuple[_Command, _Command]:
+        """The commands that make an environment and install packages: of uv where it is there.
+
+        Source packages would need a compiler, and build requirements that no hash pins.
+        """
+        uv = find_uv()
+        if uv is None:
+            pip = (self.commands / "python", "-I", "-m", "pip", "install", "-q")
+            # Compiling everything when it is installed takes as long as installing it.
+            options = ("--disable-pip-version-check", "--no-compile", "--only-binary=:all:")
+            return (python, "-I", "-m", "venv", "--clear", self.folder), (*pip, *options)
+        make = (uv, "-q", "venv", "--clear", "--no-project", "--python", python, self.folder)
+        # To uv the sources of the project are a package, too.
+        only = ("--only-binary=:all:", "--no-binary=sonnx_ort")
+        return make, (uv, "-q", "pip", "install", "--python", self.folder, *only)
 
     def call(
         self, command: Sequence[str | Path], folder: Path | None = None, **variables: str
@@ -184,6 +199,11 @@ class Environment:
         return digest.hexdigest()
 
 
+def find_uv() -> str | None:
+    """The program uv, where it is there."""
+    return shutil.which("uv")
+
+
 def find_python(version: str) -> str:
     """Find a Python of a version: on the PATH, or where uv or pyenv keep it.
 
@@ -193,8 +213,9 @@ def find_python(version: str) -> str:
     if version == THIS_PYTHON:
         return sys.executable
     candidates = [shutil.which(f"python{version}")]
-    if shutil.which("uv") is not None:
-        found = captured(["uv", "--quiet", "python", "find", "--no-project", version])
+    uv = find_uv()
+    if uv is not None:
+        found = captured([uv, "--quiet", "python", "find", "--no-project", version])
         candidates.append(found.stdout.strip())
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     candidates += map(str, sorted(pyenv.glob(f"{version}.*/bin/python")))

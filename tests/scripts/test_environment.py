@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import environment as module
 import pytest
 from environment import (
     PYTHONS,
@@ -53,6 +54,8 @@ def commands(monkeypatch):
         return int(called.failing is not None and called.failing in called[-1])
 
     monkeypatch.setattr(Environment, "call", call)
+    monkeypatch.setattr(module, "find_uv", lambda: None)
+    monkeypatch.delenv("PIP_INDEX_URL", raising=False)
     return called
 
 
@@ -63,6 +66,39 @@ def test_environment_is_made_from_the_lock_file_with_hashes(environment, command
     assert packages[-4:] == ["--only-binary=:all:", "--require-hashes", "-r", str(environment.lock)]
     assert project[-3:] == ["--no-build-isolation", "-e", str(environment.root)]
     assert commands.variables == {}
+
+
+@pytest.mark.parametrize(
+    ("versions", "installed"),
+    [
+        (
+            "locked",
+            [
+                ["--require-hashes", "-r", "requirements.lock"],
+                ["--no-deps", "--no-build-isolation", "-e", "."],
+            ],
+        ),
+        ("docs", [["four", "-e", "."]]),
+    ],
+)
+def test_environment_is_made_by_uv_where_it_is(
+    environment, commands, monkeypatch, versions, installed
+):
+    monkeypatch.setattr(module, "find_uv", lambda: "/bin/uv")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror/simple")
+    made = Environment(environment.root, versions)
+    made.prepare()
+    uv, folder, root = ["/bin/uv", "-q"], str(made.folder), environment.root
+    paths = {"requirements.lock": str(root / "requirements.lock"), ".": str(root)}
+    only = ["--only-binary=:all:", "--no-binary=sonnx_ort"]
+    assert commands == [
+        [*uv, "venv", "--clear", "--no-project", "--python", sys.executable, folder],
+        *(
+            [*uv, "pip", "install", "--python", folder, *only, *(paths.get(p, p) for p in packages)]
+            for packages in installed
+        ),
+    ]
+    assert commands.variables == {"UV_DEFAULT_INDEX": "https://mirror/simple"}
 
 
 def test_environment_of_the_runtime_packages_compiles_nothing(environment, commands, capsys):
