@@ -23,9 +23,9 @@ run_in_environment()
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from campaigns import RECORDS, make_parser, steps, today, versions_of, write_record
 from model_builders.graphs import binary
+from plain_sessions import make_options
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -153,10 +153,8 @@ class SweepSession:
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = sonnx_ort.InferenceSession(
-            model_of(sweep), options, edition=sweep.edition, backend=sweep.backend
+            model_of(sweep), make_options(), edition=sweep.edition, backend=sweep.backend
         )
 
     def compare(self, block: int) -> Differences:

@@ -24,6 +24,7 @@ run_in_environment()
 import onnxruntime
 from benchmarks.turns import Run, ratio_of, take_turns
 from benchmarks.workload import ELEMENT_TYPES, Feeds, Setting, make_feeds, make_model
+from plain_sessions import make_options
 
 from sonnx_ort import register, rewrite
 
@@ -32,7 +33,6 @@ OPERATORS = ("Div", "Sub", "Broadcast")
 
 _ELEMENTS = (16, 10_000, 1_000_000, 10_000_000)
 _DEVICES = {"CUDAExecutionProvider": "cuda", "ROCMExecutionProvider": "cuda"}
-_FATAL_ONLY = 4
 _SHOWN_LINES = 40
 
 _EXPLANATION = f"""
@@ -177,8 +177,7 @@ def _bound_run(session: onnxruntime.InferenceSession, feeds: Feeds, provider: st
 
 def _options() -> onnxruntime.SessionOptions:
     """Session options under which a session knows which provider runs a node."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = _FATAL_ONLY
+    options = make_options()
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     return options
 

@@ -20,9 +20,9 @@ from environment import captured, exit_status, run_in_environment
 run_in_environment()
 
 import numpy as np
-import onnxruntime
 from campaigns import RECORDS, known_record, make_parser, steps, today, versions_of, write_record
 from model_builders.graphs import parse
+from plain_sessions import make_options
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -36,7 +36,6 @@ ALLOWANCE = 4096
 runs and not in others. So 4,000 repetitions show what leaves 2 KiB each, and 100,000 what leaves 70
 bytes."""
 
-_FATAL = 4
 _MODEL = parse("""(int32[n] a, int32[n] b, float[n,4] x, float[n,4] y)
 => (int32[n] c, float[n,4] z) {
     [divide] c = Div(a, b)
@@ -102,10 +101,7 @@ def _resident() -> int:
 
 
 def _session(backend: str) -> sonnx_ort.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = _FATAL
-    options.intra_op_num_threads = 1
-    return sonnx_ort.InferenceSession(_MODEL, options, backend=Backend(backend))
+    return sonnx_ort.InferenceSession(_MODEL, make_options(), backend=Backend(backend))
 
 
 def runs(backend: str) -> Callable[[int], object]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 from campaigns import RECORDS, known_record, make_parser, steps, versions_of, write_record
 from model_builders.graphs import parse
+from plain_sessions import make_options, start
 
 Array = npt.NDArray[Any]
 
@@ -71,9 +72,7 @@ class Sweep:
     @cached_property
     def _session(self) -> ort.InferenceSession:
         model = parse(f"(float[n] X) => (float[n] Y) {{ Y = {self.operator}(X) }}")
-        options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        return ort.InferenceSession(model.SerializeToString(), options)
+        return start(model, make_options(threads=0, optimized=False))
 
 
 def missed(found: Array, nearest: Array) -> Counter[int]:

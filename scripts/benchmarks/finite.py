@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from model_builders.graphs import parse
+from plain_sessions import make_options, start
 
 import sonnx_ort
 from benchmarks import report
@@ -63,12 +63,7 @@ def _runs(model: onnx.ModelProto, feeds: Feeds) -> Iterator[tuple[str, Run]]:
 
 
 def _run_of(model: onnx.ModelProto, feeds: Feeds) -> Run:
-    options = sonnx_ort.register(onnxruntime.SessionOptions())
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return partial(session.run, None, feeds)
+    return partial(start(model, sonnx_ort.register(make_options())).run, None, feeds)
 
 
 def _workload(name: str) -> tuple[onnx.ModelProto, Feeds]:

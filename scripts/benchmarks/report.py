@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from qualifying.markdown import table
+
 from benchmarks.turns import Spread
 from sonnx_ort.backends import Backend
 
@@ -141,9 +143,8 @@ def print_row(row: Row, *, titles: bool, first_width: int = 34) -> None:
 
 def markdown_table(rows: Sequence[Row]) -> str:
     """A table in Markdown."""
-    titles = list(rows[0])
-    cells = (titles, ["---", *("---:",) * (len(titles) - 1)], *(row.values() for row in rows))
-    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+    cells = (list(row.values()) for row in rows)
+    return f"{table(list(rows[0]), cells, numbers=len(rows[0]) - 1)}\n"
 
 
 def write_json(file: Path, described: Mapping[str, str], figures: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 from onnxruntime_extensions import PyOp, onnx_op
+from plain_sessions import PROVIDERS, make_options, start
 
 from benchmarks.turns import Run
 from benchmarks.workload import Feeds, Setting, make_model
@@ -19,7 +20,6 @@ from sonnx_ort.backends import BackendChoice
 # Imports register the operators of both domains, which has to happen before the first session.
 from sonnx_ort.custom_ops.registration import LIBRARY_PATH
 
-_PROVIDERS = ["CPUExecutionProvider"]
 _PLAIN_DOMAIN = "plain"
 
 Array = npt.NDArray[Any]
@@ -27,13 +27,13 @@ Array = npt.NDArray[Any]
 
 def start_onnxruntime(setting: Setting, feeds: Feeds) -> Run:
     """The model as it is, in ONNX Runtime."""
-    return _run_of(make_model(setting), _options(setting), feeds)
+    return _run_of(make_model(setting), make_options(setting.threads), feeds)
 
 
 def start_rewritten(setting: Setting, feeds: Feeds, backend: BackendChoice) -> Run:
     """The model rewritten with a backend, in ONNX Runtime."""
     model = rewrite(make_model(setting).SerializeToString(), backend=backend)
-    return _run_of(model, register(_options(setting), backend=backend), feeds)
+    return _run_of(model, register(make_options(setting.threads), backend=backend), feeds)
 
 
 start_compiled = partial(start_rewritten, backend="compiled")
@@ -44,7 +44,7 @@ start_python = partial(start_rewritten, backend="python")
 def start_session(setting: Setting, feeds: Feeds) -> Run:
     """The model in `sonnx_ort.InferenceSession` with the native backend."""
     session = InferenceSession(
-        make_model(setting), _options(setting), backend="native", providers=_PROVIDERS
+        make_model(setting), make_options(setting.threads), backend="native", providers=PROVIDERS
     )
     return partial(session.run, None, feeds)
 
@@ -55,7 +55,7 @@ def start_plain(setting: Setting, feeds: Feeds) -> Run:
     model.opset_import.append(onnx.helper.make_opsetid(_PLAIN_DOMAIN, 1))
     for node in model.graph.node:
         node.domain = _PLAIN_DOMAIN
-    options = _options(setting)
+    options = make_options(setting.threads)
     options.register_custom_ops_library(LIBRARY_PATH)
     return _run_of(model, options, feeds)
 
@@ -88,14 +88,7 @@ def start_checkify(setting: Setting, feeds: Feeds) -> Run:
 
 
 def _run_of(model: onnx.ModelProto, options: onnxruntime.SessionOptions, feeds: Feeds) -> Run:
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=_PROVIDERS)
-    return partial(session.run, None, feeds)
-
-
-def _options(setting: Setting) -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = setting.threads
-    return options
+    return partial(start(model, options).run, None, feeds)
 
 
 def _in_jax(setting: Setting, feeds: Feeds) -> tuple[Any, list[Any]]:

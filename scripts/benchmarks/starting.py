@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from model_builders.graphs import parse
+from plain_sessions import PROVIDERS, make_options, start
 
 from benchmarks import report
 from benchmarks.turns import Run, Turn, apart, ratio_of, seconds_of, take_turns
@@ -24,7 +24,6 @@ OURS = "InferenceSession"
 """What takes turns: a session of ONNX Runtime on the model as it is and on what `rewrite` makes of
 it, the rewrite alone, and our session, which does both and looks at the optimized graph."""
 
-_PROVIDERS = ["CPUExecutionProvider"]
 _BUNDLED = ("div_int32", "normalization_broadcast", "digits")
 _LAYERS = 16
 _STATUS = Path("/proc/self/status")
@@ -145,10 +144,9 @@ def _starts(subject: Subject, backend: str) -> dict[str, Run]:
         return rewrite(source, broadcast="explicit", backend=Backend(backend))
 
     enforced = rewritten().SerializeToString()
-    start = partial(onnxruntime.InferenceSession, providers=_PROVIDERS)
     return {
-        PLAIN: lambda: start(source, _options()),
-        REWRITTEN: lambda: start(enforced, register(_options())),
+        PLAIN: partial(start, source),
+        REWRITTEN: lambda: start(enforced, register(make_options())),
         REWRITE: rewritten,
         OURS: partial(_start_ours, source, backend),
     }
@@ -156,14 +154,14 @@ def _starts(subject: Subject, backend: str) -> dict[str, Run]:
 
 def _start_ours(source: str | bytes, backend: str) -> InferenceSession:
     return InferenceSession(
-        source, _options(), broadcast="explicit", backend=Backend(backend), providers=_PROVIDERS
+        source, make_options(), broadcast="explicit", backend=Backend(backend), providers=PROVIDERS
     )
 
 
 def _time(subject: Subject, backend: str, seconds: float) -> list[Turn]:
     starts = _starts(subject, backend)
-    for start in starts.values():
-        start()
+    for warm_up in starts.values():
+        warm_up()
     return take_turns(starts, seconds, PLAIN)
 
 
@@ -172,11 +170,7 @@ def _memory(subject: Subject, name: str, backend: str) -> Memory:
     _start_ours(str(models.path(_BUNDLED[0])), backend)
     source = subject.source()
     before = _reset_peak()
-    session = (
-        _start_ours(source, backend)
-        if name == OURS
-        else onnxruntime.InferenceSession(source, _options(), providers=_PROVIDERS)
-    )
+    session = _start_ours(source, backend) if name == OURS else start(source)
     peak, held = _kilobytes("VmHWM"), _kilobytes("VmRSS")
     del session
     if before is None or peak is None or held is None:
@@ -197,13 +191,6 @@ def _kilobytes(figure: str) -> int | None:
         return None
     found = re.search(rf"^{figure}:\s+(\d+) kB", _STATUS.read_text(encoding="ascii"), re.MULTILINE)
     return None if found is None else int(found[1])
-
-
-def _options() -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    return options
 
 
 def _megabytes(size: int | None) -> str:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 from onnx import helper
+from plain_sessions import PROVIDERS, make_options, start
 
 import sonnx_ort
 import sonnx_ort.custom_ops
@@ -25,7 +26,6 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
-_FATAL = 4
 _LARGE = 1 << 12
 """Models whose inputs have more elements are not run."""
 
@@ -87,9 +87,7 @@ def attempt_alone(made: FuzzedModel, say: Say) -> list[str]:
     """Start and run a model in ONNX Runtime, without this project."""
     say("alone")
     try:
-        session = onnxruntime.InferenceSession(
-            as_runtime_takes_it(made.content), _options(), providers=["CPUExecutionProvider"]
-        )
+        session = start(as_runtime_takes_it(made.content))
         feeds = _feeds(session, made.feeds)
         if feeds is not None:
             session.run(None, feeds)
@@ -165,9 +163,9 @@ def _rewrite(content: bytes, choices: dict[str, Any], backend: Backend) -> str:
 def _run(made: FuzzedModel, say: Say) -> str:
     session = sonnx_ort.InferenceSession(
         made.content,
-        _options(),
+        make_options(),
         backend=made.backend,
-        providers=["CPUExecutionProvider"],
+        providers=PROVIDERS,
         **made.choices,
     )
     feeds = _feeds(session, made.feeds)
@@ -176,13 +174,6 @@ def _run(made: FuzzedModel, say: Say) -> str:
     say(f"run, {made.backend}")
     session.run(None, feeds)
     return "ran"
-
-
-def _options() -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = _FATAL
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return options
 
 
 def _feeds(session: onnxruntime.InferenceSession, seed: int) -> dict[str, npt.NDArray[Any]] | None:

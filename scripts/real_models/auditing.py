@@ -3,7 +3,7 @@
 import argparse
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,21 +101,22 @@ def summary(found: Sequence[AuditedModel]) -> str:
             f"Level {level}: {len(nodes):,} nodes of {len(found)} models: {shares}. Slowest: "
             f"{slowest.name}, {slowest.seconds[level]:.1f} s.\n"
         )
-        lines += [*_operators(nodes), ""]
+        lines.append(_operators(nodes))
     return "\n".join(lines)
 
 
-def _operators(nodes: Sequence[NodeAudit]) -> Iterator[str]:
+def _operators(nodes: Sequence[NodeAudit]) -> str:
+    heads = [*map(str, Verdict), "units admitted", "units outside"]
     groups: dict[str, list[NodeAudit]] = {}
     for node in nodes:
         groups.setdefault(node.operator, []).append(node)
-    heads = ["operator", *map(str, Verdict), "units admitted", "units outside"]
-    yield f"| {' | '.join(heads)} |"
-    yield f"| --- |{' ---: |' * (len(heads) - 1)}"
+    rows = []
     for name, group in sorted(groups.items()):
         counts = Counter(node.verdict for node in group)
-        units = (f"{_largest(group, verdict):,}" for verdict in (Verdict.ADMITTED, Verdict.OUTSIDE))
-        yield f"| {name} | {' | '.join([*(f'{counts[v]:,}' for v in Verdict), *units])} |"
+        units = (_largest(group, verdict) for verdict in (Verdict.ADMITTED, Verdict.OUTSIDE))
+        numbers = [*(counts[v] for v in Verdict), *units]
+        rows.append({"operator": name} | {h: f"{n:,}" for h, n in zip(heads, numbers, strict=True)})
+    return report.markdown_table(rows)
 
 
 def _largest(nodes: Sequence[NodeAudit], verdict: Verdict) -> int:

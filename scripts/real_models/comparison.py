@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from plain_sessions import make_options, start
 
 from real_models.feeds import Trial, make_feeds
 from sonnx_ort import Backend, Waiver, check, register, rewrite
@@ -22,8 +23,6 @@ from sonnx_ort.options import DEFAULT
 
 _PATIENCE = 300.0
 """Seconds that one run may take."""
-
-_FATAL = 4
 
 
 class Outcome(enum.StrEnum):
@@ -73,17 +72,10 @@ def start_session(
     enforcing: bool = False,
 ) -> onnxruntime.InferenceSession:
     """Start a session of ONNX Runtime on a model, on one thread."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = _FATAL
-    if not optimized:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options = make_options(optimized=optimized)
     if backend or enforcing:
         register(options, backend=Backend(backend or Backend.NATIVE))
-    model: Path | bytes = path
-    if backend:
-        model = rewritten(path, backend, operators).SerializeToString()
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return start(rewritten(path, backend, operators) if backend else path, options)
 
 
 def rewritten(path: Path, backend: str, operators: str) -> onnx.ModelProto:

@@ -151,9 +151,7 @@ def test_both_values_of_each_condition_are_tried_with_the_tests_that_reach_it(
 @pytest.mark.parametrize("path", sorted({listed.path for listed in LISTED}))
 def test_listed_mutants_are_of_conditions_as_they_are(path: str) -> None:
     made = {mutant.name for mutant in mutants((REPOSITORY / path).read_text("utf-8"))}
-    assert made.issuperset(
-        mutant for one in LISTED if one.path == path for mutant in one.mutants
-    )
+    assert made.issuperset(mutant for one in LISTED if one.path == path for mutant in one.mutants)
 
 
 def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
