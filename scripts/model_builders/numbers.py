@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import onnx
+import restrictions
 from onnx import helper, numpy_helper
 
 from model_builders.bundle import Bundle, bundle, explicit, rejections, runs
 from model_builders.graphs import Dimensions, binary, parse
 from model_builders.outcome import Array, element_type_of
-from sonnx_ort import oracle
 from sonnx_ort.models import Citation
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.profile.element_type import ElementType
@@ -98,7 +98,7 @@ def random_examples() -> Iterator[Bundle]:
         return a.astype(np.float32), b.astype(np.float32) + np.float32(1)
 
     def example(name: str, shows: str, a: Array, b: Array, section: str) -> Bundle:
-        quotients = oracle.outcome("Div", (a, b), element_type_of(a), Edition.TYPED)
+        quotients = restrictions.outcome("Div", (a, b), element_type_of(a), Edition.TYPED)
         assert isinstance(quotients, np.ndarray)  # noqa: S101 - no divisor is zero
         uses, source = runs(A=a, B=b, C=quotients), Citation("ONNX, operator Div", section)
         return bundle(name, shows, _binary("Div", a), uses, source)

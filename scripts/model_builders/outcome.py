@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import onnx
+import restrictions
 from onnx import helper, inliner, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
@@ -108,7 +109,7 @@ class _ExactNode(OpRun):
         """Compute the outputs, or raise `_Broken`."""
         operator = self.onnx_node.op_type
         attributes = {a.name: helper.get_attribute_value(a) for a in self.onnx_node.attribute}
-        if operator not in oracle.OPERATORS and operator in oracle.COMPUTED:
+        if operator not in restrictions.OPERATORS and operator in oracle.COMPUTED:
             return self._meant(inputs, attributes)
         operands = tuple(map(np.asarray, inputs))
         if operator == BROADCAST.name or self.explicit:
@@ -116,10 +117,10 @@ class _ExactNode(OpRun):
         if operator == BROADCAST.name:
             return operands
         of_type = element_type_of(operands[-1 if OPERATORS[operator].elementwise else 0])
-        found = oracle.outcome(
+        found = restrictions.outcome(
             operator, operands, of_type, self.edition, attributes, unneeded=self.unneeded
         )
-        if isinstance(found, oracle.Violation):
+        if isinstance(found, restrictions.Violation):
             raise self._broken(found, operator, operands)
         return (found,)
 
@@ -143,7 +144,7 @@ class _ExactNode(OpRun):
             selected = rule.select_operands(tuple(given), tuple(given.values()))
             found = rule.of_node({**values, VERSION: version}).requirement.violation(selected)
             if found is not None:
-                violation = oracle.Violation(rule.id, found.index, found.values)
+                violation = restrictions.Violation(rule.id, found.index, found.values)
                 raise self._broken(violation, operator.name, operands)
         results = oracle.meaning(operator.name, version, read, operands, self.edition)
         if not isinstance(results, tuple):
@@ -151,13 +152,13 @@ class _ExactNode(OpRun):
         return tuple(result.nearest for result in results)[: len(self.onnx_node.output)]
 
     def _broadcast(self, *operands: Array) -> tuple[Array, ...]:
-        repeated = oracle.broadcast(*operands)
-        if isinstance(repeated, oracle.Violation):
+        repeated = restrictions.broadcast(*operands)
+        if isinstance(repeated, restrictions.Violation):
             raise self._broken(repeated, BROADCAST.name, operands)
         return repeated
 
     def _broken(
-        self, found: oracle.Violation, operator: str, operands: Sequence[Array | None]
+        self, found: restrictions.Violation, operator: str, operands: Sequence[Array | None]
     ) -> _Broken:
         profiled = OPERATORS[operator]
         names = profiled.operand_names(len(operands))

@@ -10,27 +10,12 @@ from math import trunc
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS, IntegerFormat
 from sonnx_ort.oracle.numbers import Kind, Number
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """The first violated rule, in the order of the operator's contract.
-
-    `index` is that of the first invalid elements in row-major order, and `values` are these
-    elements; both are None for shapes.
-    """
-
-    rule: str
-    index: tuple[int, ...] | None = None
-    values: tuple[int | float, ...] | None = None
-
 
 Array = npt.NDArray[Any]
 Elements = tuple[Any, ...]
@@ -179,23 +164,3 @@ def domain(
         halves = f"{operator}.int.C1"
         rules = [ElementRule(halves, _beyond_int32(k), (k,)) for k in range(operands)]
     return Domain([rule for rule in rules if rule.id not in unneeded], limits)
-
-
-def violation_of_elements(
-    bounds: Domain, operands: Sequence[Array], decoded: Sequence[Sequence[Any]], edition: Edition
-) -> Violation | None:
-    """Find the first rule, and the first elements that violate it in row-major order.
-
-    The operands have one shape, and `decoded` are their exact elements.
-    """
-    for rule in bounds.rules:
-        places = zip(np.ndindex(operands[0].shape), zip(*decoded, strict=True), strict=True)
-        for index, elements in places:
-            if rule.offends(elements, bounds.limits):
-                values = tuple(_plain(operands[position][index]) for position in rule.told)
-                return Violation(rule.named(edition), index, values)
-    return None
-
-
-def _plain(element: Any) -> int | float:
-    return int(element) if element.dtype.kind in "iu" else float(element)

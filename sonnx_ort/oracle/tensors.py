@@ -1,10 +1,8 @@
-"""BatchNormalization, Clip and ArgMax, and the profile's Broadcast.
+"""BatchNormalization, Clip and ArgMax.
 
-Sources: SONNX Broadcast, "Informal specification": condition 1 (ranks), condition 2 (sizes) and the
-relations between multi-indexes of step 1 and step 2, evaluated index by index; indexes start at 0
-here and at 1 there. For the operators the drafts of the working group, section "Informal
-specification" of each, on reals and on floats, and ONNX for axes that count from the end, bounds of
-one element, and types of a BatchNormalization that differ.
+Sources: the drafts of the working group, section "Informal specification" of each, on reals and on
+floats, and ONNX for axes that count from the end, bounds of one element, and types of a
+BatchNormalization that differ.
 """
 
 from collections.abc import Sequence
@@ -22,7 +20,6 @@ from sonnx_ort.oracle.arithmetic import (
     square_root_of_float,
     subtract_floats,
 )
-from sonnx_ort.oracle.domains import Violation
 from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.node import Node
@@ -39,53 +36,11 @@ from sonnx_ort.oracle.results import (
 )
 
 Array = npt.NDArray[Any]
-Sizes = tuple[int, ...]
 
 _ROUNDINGS_OF_A_NORMALIZATION = 8
 """A sum, a root, a reciprocal, two factors, two sums, and one in reserve."""
 
 _NORMALIZED = "8 roundings of the sum of magnitudes, for any order of scaling and shifting (ours)"
-
-
-def broadcast(*tensors: Array) -> tuple[Array, ...] | Violation:
-    """Broadcast tensors X0 to XL, at least one, to their common shape.
-
-    Returns:
-        Z0 to ZL with bit-identical elements, or the violated rule.
-    """
-    rank = max(tensor.ndim for tensor in tensors)
-    padded = [_prepended(tensor.shape, rank) for tensor in tensors]
-    common = tuple(max(sizes[k] for sizes in padded) for k in range(rank))
-    if not all(_is_broadcastable(sizes, common) for sizes in padded):
-        return Violation("Broadcast.E1")
-    return tuple(
-        _repeated(tensor, sizes, common) for tensor, sizes in zip(tensors, padded, strict=True)
-    )
-
-
-def _prepended(sizes: Sizes, rank: int) -> Sizes:
-    """Step 1: prepend sizes of 1 until the rank is reached."""
-    return (1,) * (rank - len(sizes)) + sizes
-
-
-def _is_broadcastable(sizes: Sizes, common: Sizes) -> bool:
-    return all(size in (largest, 1) for size, largest in zip(sizes, common, strict=True))
-
-
-def _repeated(tensor: Array, sizes: Sizes, common: Sizes) -> Array:
-    """Step 2: copy each element of Zm from the element of Ym, and so of Xm, at the mapped index."""
-    bits = np.dtype(f"u{tensor.dtype.itemsize}")
-    elements, result = tensor.view(bits), np.empty(common, bits)
-    prepended = len(common) - tensor.ndim
-    for index in np.ndindex(common):
-        leading_to = tuple(map(_index, index, sizes, common))
-        result[index] = elements[leading_to[prepended:]]
-    return result.view(tensor.dtype)
-
-
-def _index(current: int, size: int, common_size: int) -> int:
-    """The document's f: the current index if the size is the common one, else the first index."""
-    return current if size == common_size else 0
 
 
 def batch_normalization(node: Node) -> tuple[Elements, ...]:

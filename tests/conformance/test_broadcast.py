@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from restrictions import Violation, broadcast
 
 import sonnx_ort
-from sonnx_ort.oracle import Violation, broadcast
 from sonnx_ort.profile.element_type import NUMERIC_TYPES
 from support import ort_values
 from support.broadcasting import assert_identical, broadcast_model, numbered, shapes_of_tensors

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from restrictions import Violation, outcome
 
 import sonnx_ort
-from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from restrictions import OPERATORS
 
 import sonnx_ort
 from sonnx_ort.oracle import COMPUTED, Undefined
-from sonnx_ort.oracle.operators import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support import ort_values
 from support.backends import BACKENDS

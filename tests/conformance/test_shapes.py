@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from restrictions import outcome
 
-from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES
 from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS, through_kernel

@@ -8,8 +8,8 @@ import functools
 
 import numpy as np
 import pytest
+from restrictions import outcome
 
-from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 import pytest
+from restrictions import Violation, outcome
 
-from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.conformity import assert_conforms, each_operator, keeping_the_rules

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from restrictions import broadcast
 
 from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE, common_shape
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.oracle import broadcast
 from support.broadcasting import shapes_of_tensors
 from support.kernels import INTEGERS, failure_of
 

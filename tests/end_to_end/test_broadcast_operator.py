@@ -7,9 +7,9 @@ import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper
+from restrictions import broadcast
 
 import sonnx_ort
-from sonnx_ort.oracle import broadcast
 from sonnx_ort.profile.rule import Status
 from support import ort_values
 from support.backends import on_each_backend, on_python

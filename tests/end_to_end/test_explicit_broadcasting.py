@@ -5,9 +5,9 @@ import logging
 import numpy as np
 import onnxruntime as ort
 import pytest
+from restrictions import broadcast, outcome
 
 import sonnx_ort
-from sonnx_ort.oracle import broadcast, outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status

@@ -23,6 +23,7 @@ import onnx
 import pytest
 from node_packages import what_is_missing
 from onnx import helper
+from restrictions import Violation, outcome
 
 import sonnx_ort
 from sonnx_ort import models
@@ -36,7 +37,6 @@ from sonnx_ort.models import (
     RunViolation,
     same_elements,
 )
-from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS, names_of

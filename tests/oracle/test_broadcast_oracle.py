@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from restrictions import Violation, broadcast
 
-from sonnx_ort.oracle import Violation, broadcast
 from sonnx_ort.profile.element_type import ElementType
 from support.broadcasting import assert_identical, shapes_of_tensors
 from support.values import from_bits

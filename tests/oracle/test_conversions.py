@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from restrictions import Violation, outcome
 
-from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.oracle.elements import TYPES
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from restrictions import OPERATORS, Violation, outcome
 
-from sonnx_ort.oracle import COMPUTED, OPERATORS, Violation, outcome
+from sonnx_ort.oracle import COMPUTED
 from sonnx_ort.profile import catalog
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.options import Edition

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from restrictions import outcome
 
-from sonnx_ort.oracle import UNITS, meaning, outcome
+from sonnx_ort.oracle import UNITS, meaning
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.values import special_values

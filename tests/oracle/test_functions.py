@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from restrictions import outcome
 
-from sonnx_ort.oracle import outcome
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.functions import between_neighbours
 from sonnx_ort.oracle.numbers import power_of_two

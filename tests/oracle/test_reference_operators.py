@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from restrictions import Violation, outcome
 
-from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS, assert_same_bits, random_pairs

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from restrictions import Violation, outcome
 
-from sonnx_ort.oracle import Violation, meaning, outcome
+from sonnx_ort.oracle import meaning
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.values import INTEGERS, assert_same_bits, random_pairs

@@ -16,10 +16,10 @@ from exhaustive import (
     run,
     sweeps,
 )
+from restrictions import outcome
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
 from support.pages import REPOSITORY
 from support.values import all_pairs, from_bits, random_pairs, special_values

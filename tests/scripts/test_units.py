@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 from measure_units import OPERATORS, RECORD, Sweep, missed
+from restrictions import outcome
 
-from sonnx_ort.oracle import UNITS, outcome
+from sonnx_ort.oracle import UNITS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 import onnx
+from restrictions import Violation, violation
 
-from sonnx_ort.oracle import Result, Violation, meaning, violation
+from sonnx_ort.oracle import Result, meaning
 from sonnx_ort.oracle.elements import TYPES
 from sonnx_ort.oracle.numbers import BinaryFormat, Kind, decode, encode, finite
 from sonnx_ort.profile.catalog import OPERATORS

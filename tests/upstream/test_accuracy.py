@@ -3,8 +3,8 @@
 import numpy as np
 import onnxruntime as ort
 import pytest
+from restrictions import outcome
 
-from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.graphs import parse

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import onnx
+from restrictions import Violation
 
-from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.catalog import OPERATORS
 from support.soundness.arrays import Array
 from support.soundness.exact_results import NETWORKS, Enclosed, exact_results

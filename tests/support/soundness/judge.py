@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from restrictions import Violation as Breach
+from restrictions import broadcast
 
 import sonnx_ort
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.oracle import Violation as Breach
-from sonnx_ort.oracle import broadcast
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS, RULES
 from sonnx_ort.profile.rule import Status
 from support.soundness import exact_results, rules

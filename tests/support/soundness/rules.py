@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
+from restrictions import OPERATORS as WITH_OUTCOMES
+from restrictions import Violation, outcome, single_operand_violations, violation
 
-from sonnx_ort.oracle import OPERATORS as WITH_OUTCOMES
-from sonnx_ort.oracle import Violation, outcome, violation
-from sonnx_ort.oracle.single_operands import single_operand_violations
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition

@@ -1,13 +1,21 @@
-"""The rules of operators that are not element-wise, on their operands in a run.
+"""The profile's rules on operands, told a second time, and what comes of operands that keep them.
 
-Sources: SONNX MatMul, C1 of both inputs; BatchNormalization, C3 of input_var; Clip, C1 of min and
-max; Slice, R2, R6, R7 and R8 and C2 of the ends; ArgMax, R5; Softmax, QuantizeLinear,
-DequantizeLinear, Concat, Reshape, Unsqueeze, Range, Conv, ConvInteger, MaxPool, Gemm and LSTM,
-restrictions and constraints. All are drafts. Squeeze has rules of this project.
+Sources: the two editions of SONNX Div and the preliminary edition of SONNX Sub, "Restrictions":
+equal shapes (R1). SONNX Broadcast, "Informal specification": condition 1 (ranks), condition 2
+(sizes) and the relations between multi-indexes of step 1 and step 2, evaluated index by index;
+indexes start at 0 here and at 1 there. SONNX MatMul, C1 of both inputs;
+BatchNormalization, C3 of input_var; Clip, C1 of min and max; Slice, R2, R6, R7 and R8 and C2 of the
+ends; ArgMax, R5; Softmax, QuantizeLinear, DequantizeLinear, Concat, Reshape, Unsqueeze, Range,
+Conv, ConvInteger, MaxPool, Gemm and LSTM, restrictions and constraints. All are drafts. Squeeze has
+rules of this project.
+
+The bundled models are built with this, and the tests hold the rules of the profile to it. The rules
+on elements are those of `oracle.domains`.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -16,12 +24,180 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import reach
-from sonnx_ort.oracle.domains import Violation
-from sonnx_ort.oracle.elements import Attributes, Operands
+from sonnx_ort.oracle import Undefined, elementwise, meaning
+from sonnx_ort.oracle.domains import Domain, domain
+from sonnx_ort.oracle.elements import Attributes, Operands, decoded_elements
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """The first violated rule, in the order of the operator's contract.
+
+    `index` is that of the first invalid elements in row-major order, and `values` are these
+    elements; both are None for shapes.
+    """
+
+    rule: str
+    index: tuple[int, ...] | None = None
+    values: tuple[int | float, ...] | None = None
+
 
 Array = npt.NDArray[Any]
+Sizes = tuple[int, ...]
 Find = Callable[[Sequence[Array | None], Attributes], Iterator[Violation]]
 """Finds the violations of an operator; operands that are left out at the end may be missing."""
+
+_COMPUTED = frozenset({"MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"})
+"""The operators that are not element-wise and have an `outcome`."""
+
+NO_ATTRIBUTES: Attributes = MappingProxyType({})
+"""The attributes of a node without any."""
+
+ZEROS_OF_EITHER_SIGN = frozenset({"Max", "Min", "Clip", "MatMul", "BatchNormalization"})
+"""Operators that may return a zero of either sign for zeros of both signs.
+
+Compare their results by value. The oracle considers 0 larger than -0, as IEEE 754-2019 does (9.6).
+"""
+
+OPERATORS = elementwise.OPERATORS | _COMPUTED
+"""The operators that have an `outcome`."""
+
+_NEWEST = 1 << 10
+"""A version in which all operators have their newest meaning."""
+
+
+def outcome(  # noqa: PLR0913 - what a node has
+    operator: str,
+    operands: Operands,
+    element_type: ElementType,
+    edition: Edition,
+    attributes: Attributes = NO_ATTRIBUTES,
+    *,
+    unneeded: Container[str] = frozenset(),
+) -> Array | Violation:
+    """The exact results of an operator, each rounded once, or the first violated rule.
+
+    For a NaN result, any quiet NaN is correct; for some operators a zero of either sign is, see
+    `ZEROS_OF_EITHER_SIGN`. For operators without a finite exact computation, `meaning` admits
+    other results too.
+
+    Args:
+        operator: Its name.
+        operands: All operands, of any shapes, None for omitted ones; conditions of a Where have
+            dtype bool, and indices of a Slice are integers.
+        element_type: The type of all other operands.
+        edition: It determines the violated rule of Div and Sub, and the result for a zero divisor.
+        attributes: The attributes of the node. The default direction of a BitShift is left.
+        unneeded: Rules of `AGAINST_KERNELS` that do not count, because no kernel is wrong there.
+
+    Raises:
+        ValueError: The operator does not support the type, or the operands do not fit each other.
+    """
+    broken = violation(operator, operands, element_type, edition, attributes, unneeded=unneeded)
+    if broken is not None:
+        return broken
+    found = meaning(operator, _NEWEST, attributes, operands, edition)
+    if not isinstance(found, Undefined):
+        return found[0].nearest
+    raise ValueError(f"{operator} has no result: {found.reason}")
+
+
+def violation(  # noqa: PLR0913 - what a node has
+    operator: str,
+    operands: Operands,
+    element_type: ElementType,
+    edition: Edition,
+    attributes: Attributes = NO_ATTRIBUTES,
+    *,
+    unneeded: Container[str] = frozenset(),
+) -> Violation | None:
+    """The first rule that operands violate; the arguments are those of `outcome`.
+
+    Raises:
+        ValueError: The operator does not support the type.
+    """
+    if operator in _COMPUTED:
+        return single_operand_violation(operator, operands, attributes)
+    elementwise.computation(operator, element_type, edition, attributes)
+    present = [operand for operand in operands if operand is not None]
+    if len({operand.shape for operand in present}) > 1:
+        return Violation(_shape_rule(operator, element_type, edition))
+    result_type = elementwise.result_type(operator, element_type, attributes)
+    bounds = domain(operator, element_type, result_type, len(present), unneeded)
+    if not bounds.rules:
+        return None
+    decoded = [decoded_elements(operand, element_type) for operand in present]
+    return violation_of_elements(bounds, present, decoded, edition)
+
+
+def _shape_rule(operator: str, element_type: ElementType, edition: Edition) -> str:
+    if operator in ("Div", "Sub") and edition is Edition.PRELIMINARY:
+        return f"{operator}.R1"
+    return f"{operator}.{element_type.family}.R1"
+
+
+def violation_of_elements(
+    bounds: Domain, operands: Sequence[Array], decoded: Sequence[Sequence[Any]], edition: Edition
+) -> Violation | None:
+    """Find the first rule, and the first elements that violate it in row-major order.
+
+    The operands have one shape, and `decoded` are their exact elements.
+    """
+    for rule in bounds.rules:
+        places = zip(np.ndindex(operands[0].shape), zip(*decoded, strict=True), strict=True)
+        for index, elements in places:
+            if rule.offends(elements, bounds.limits):
+                values = tuple(_plain(operands[position][index]) for position in rule.told)
+                return Violation(rule.named(edition), index, values)
+    return None
+
+
+def _plain(element: Any) -> int | float:
+    return int(element) if element.dtype.kind in "iu" else float(element)
+
+
+def broadcast(*tensors: Array) -> tuple[Array, ...] | Violation:
+    """Broadcast tensors X0 to XL, at least one, to their common shape.
+
+    Returns:
+        Z0 to ZL with bit-identical elements, or the violated rule.
+    """
+    rank = max(tensor.ndim for tensor in tensors)
+    padded = [_prepended(tensor.shape, rank) for tensor in tensors]
+    common = tuple(max(sizes[k] for sizes in padded) for k in range(rank))
+    if not all(_is_broadcastable(sizes, common) for sizes in padded):
+        return Violation("Broadcast.E1")
+    return tuple(
+        _repeated(tensor, sizes, common) for tensor, sizes in zip(tensors, padded, strict=True)
+    )
+
+
+def _prepended(sizes: Sizes, rank: int) -> Sizes:
+    """Step 1: prepend sizes of 1 until the rank is reached."""
+    return (1,) * (rank - len(sizes)) + sizes
+
+
+def _is_broadcastable(sizes: Sizes, common: Sizes) -> bool:
+    return all(size in (largest, 1) for size, largest in zip(sizes, common, strict=True))
+
+
+def _repeated(tensor: Array, sizes: Sizes, common: Sizes) -> Array:
+    """Step 2: copy each element of Zm from the element of Ym, and so of Xm, at the mapped index."""
+    bits = np.dtype(f"u{tensor.dtype.itemsize}")
+    elements, result = tensor.view(bits), np.empty(common, bits)
+    prepended = len(common) - tensor.ndim
+    for index in np.ndindex(common):
+        leading_to = tuple(map(_index, index, sizes, common))
+        result[index] = elements[leading_to[prepended:]]
+    return result.view(tensor.dtype)
+
+
+def _index(current: int, size: int, common_size: int) -> int:
+    """The document's f: the current index if the size is the common one, else the first index."""
+    return current if size == common_size else 0
+
 
 _SPATIAL = 2
 """The first spatial axis."""
@@ -297,6 +473,3 @@ _RULES: Mapping[str, Find] = MappingProxyType(
     }
 )
 """Per operator, a check of its rules in order."""
-
-OPERATORS = frozenset({"MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"})
-"""The operators that are not element-wise and that `tensors` computes; `meaning` has the others."""
