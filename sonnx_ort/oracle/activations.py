@@ -39,7 +39,6 @@ from sonnx_ort.oracle.results import (
     UNDEFINED,
     Elements,
     Enclosed,
-    NotDefinedError,
     Result,
     exactly,
     number,
@@ -250,10 +249,7 @@ def softmax(node: Node) -> tuple[Elements, ...]:
     """
     x, binary = node.exact(), node.format()
     together = node.version < 13
-    axis = node.integer("axis", 1 if together else -1)
-    if not -x.ndim <= axis < x.ndim:
-        raise NotDefinedError(f"axis {axis} is not in [{-x.ndim}, {x.ndim - 1}]")
-    axis %= x.ndim
+    axis = node.axis(1 if together else -1)
     lines = np.moveaxis(x, axis, -1) if not together else x
     length = int(np.prod(x.shape[axis:])) if together else x.shape[axis]
     flat = lines.reshape(-1, length) if length else lines.reshape(0, 1)

@@ -148,7 +148,7 @@ def _parametric(node: BallNode, x: "arb", slope: "arb") -> "arb":
 def _leaky(node: BallNode) -> tuple[Array, ...]:
     """LeakyRelu: a 16-bit type may round alpha before the product."""
     narrow = node.binary is not None and node.binary.precision < FLOAT_PRECISION
-    alpha, roundings = node.real("alpha", 0.01), 3 if narrow else 1
+    alpha, roundings = node.factor("alpha", 0.01), 3 if narrow else 1
     x = node.operand(0)
     return (mapped(lambda e: _leaking(e, node.rounded(alpha * e.min(0), roundings)), x),)
 
@@ -190,7 +190,7 @@ def _tangent(node: BallNode, x: "arb") -> "arb":
 
 
 def _hard_sigmoid(node: BallNode) -> tuple[Array, ...]:
-    alpha, beta = node.real("alpha", 0.2), node.real("beta", 0.5)
+    alpha, beta = node.factor("alpha", 0.2), node.factor("beta", 0.5)
 
     def of_element(x: "arb") -> "arb":
         return node.rounded(alpha * x + beta, 4, abs(alpha * x) + abs(beta)).max(0).min(1)

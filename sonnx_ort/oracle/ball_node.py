@@ -19,8 +19,8 @@ from sonnx_ort.oracle.elements import Exact
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.intervals import ball_of, ball_type, precision
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, power_of_two
-from sonnx_ort.oracle.results import tensor
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two
+from sonnx_ort.oracle.results import Elements, Result, tensor
 
 if TYPE_CHECKING:
     from flint import arb
@@ -97,6 +97,10 @@ class BallNode(Node):
         del place
         return self.binary
 
+    def element_type(self, place: int = 0) -> None:
+        """No type, as over the reals."""
+        del place
+
     def given(self) -> list[Array]:
         """The operands that are not omitted."""
         return [operand for operand in self.operands if operand is not None]
@@ -112,13 +116,13 @@ class BallNode(Node):
             raise NotFollowedError(f"operand {place} is not known exactly")
         return operand
 
-    def real(self, name: str, default: float) -> "arb":
+    def factor(self, name: str, default: float) -> Any:
         """The number of an attribute, which ONNX keeps as a float.
 
         Raises:
             NotFollowedError: It is not finite.
         """
-        factor = self.factor(name, default)
+        factor: Number = super().factor(name, default)
         if factor.kind is not Kind.FINITE:
             raise NotFollowedError(f"{name} is NaN or infinite")
         return ball_of(factor.value)
@@ -189,8 +193,8 @@ def _errors(binary: BinaryFormat, roundings: int) -> "tuple[arb, arb, arb]":
     return relative, underflow, limit
 
 
-Compute = Callable[[BallNode], tuple[Array, ...]]
-Count = Callable[[BallNode], int]
+Compute = Callable[[Any], Sequence[Array | Elements | Result]]
+Count = Callable[[Any], int]
 
 
 def sizes_of_operands(node: BallNode) -> int:

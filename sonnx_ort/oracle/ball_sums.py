@@ -1,7 +1,7 @@
-"""Products, sums along axes, normalizations and recurrent cells on balls.
+"""Sums along axes, normalizations and recurrent cells on balls.
 
 A sum of n summands in a format is off by at most `relative_error` of its roundings times the sum of
-their magnitudes, in any order, as `products` and `tensors` have it.
+their magnitudes, in any order, as `tensors` has it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,132 +14,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sonnx_ort.oracle.activations import ULPS_OF_EXP
-from sonnx_ort.oracle.ball_moves import axis_of, integers_of
 from sonnx_ort.oracle.ball_node import (
     Array,
     BallNode,
     NotFollowedError,
     Operation,
-    alike,
     anything,
     are_balls,
     mapped,
 )
-from sonnx_ort.oracle.elements import Exact
-from sonnx_ort.oracle.intervals import Interval, ball_of, ball_type, has_flint
+from sonnx_ort.oracle.intervals import ball_of, ball_type
 from sonnx_ort.oracle.recurrent import lstm
 from sonnx_ort.oracle.results import Enclosed, tensor
 
 if TYPE_CHECKING:
     from flint import arb
 
-_FROM_A_SUM = 4
-"""The roundings beside those of products and their sums: two factors, a last sum, the bound."""
-
-
-def product(a: Exact, b: Exact) -> Exact:
-    """The product of two matrices of balls."""
-    if not has_flint():
-        return np.asarray(a @ b + Interval(), object)
-    from flint import arb_mat  # noqa: PLC0415 - an optional dependency
-
-    left, right = (arb_mat(each.shape[0], each.shape[1], each.ravel().tolist()) for each in (a, b))
-    return tensor((left * right).entries(), (a.shape[0], b.shape[1]))
-
-
-def sums_of_products(
-    node: BallNode, a: Exact, b: Exact, addend: Exact | None = None, factor: "arb | int" = 1
-) -> Exact:
-    """The product of two matrices times a factor, plus balls that are broadcast to it."""
-    plain = product(a, b)
-    made = plain if factor == 1 else mapped(lambda each: factor * each, plain)
-    if addend is not None:
-        made = mapped(lambda x, y: x + y, made, addend)
-    if node.binary is None:
-        return made
-    magnitudes = product(mapped(abs, a), mapped(abs, b))
-    added = tensor([0], ()) if addend is None else mapped(abs, addend)
-    size: Any = abs(factor)
-    roundings = a.shape[1] + _FROM_A_SUM
-
-    def rounded(each: "arb", magnitude: "arb", addend: "arb") -> "arb":
-        total = size * magnitude + addend
-        return node.rounded(each, roundings, total, reach=magnitude, amplified=1 + size)
-
-    return mapped(rounded, made, magnitudes, added)
-
-
-def _mat_mul(node: BallNode) -> tuple[Array, ...]:
-    """MatMul of tensors of any rank but 0."""
-    a, b = _stacks(node)
-    stacks = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    left, right = (
-        np.broadcast_to(each, (*stacks, *each.shape[-2:])).reshape(-1, *each.shape[-2:])
-        for each in (a, b)
-    )
-    shape = (*stacks, a.shape[-2], b.shape[-1])
-    made = np.empty((len(left), *shape[-2:]), object)
-    for place, (rows, columns) in enumerate(zip(left, right, strict=True)):
-        made[place] = sums_of_products(node, rows, columns)
-    made = made.reshape(shape)
-    if node.operand(0).ndim == 1:
-        made = made.squeeze(-2)
-    return (made.squeeze(-1) if node.operand(1).ndim == 1 else made,)
-
-
-def _stacks(node: BallNode) -> tuple[Array, Array]:
-    """The operands as stacks of matrices; a vector is a row on the left, a column on the right."""
-    a, b = node.operand(0), node.operand(1)
-    if 0 in (a.ndim, b.ndim):
-        raise NotFollowedError("an operand is a scalar")
-    a, b = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
-    fits = a.shape[-1] == b.shape[-2]
-    try:
-        np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    except ValueError:
-        fits = False
-    if not fits:
-        raise NotFollowedError(
-            f"{node.operand(0).shape} and {node.operand(1).shape} have no product"
-        )
-    return a, b
-
-
-def _multiplications(node: BallNode) -> int:
-    a, b = _stacks(node)
-    stacks = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return prod((*stacks, *a.shape[-2:], b.shape[-1]))
-
-
-def _gemm(node: BallNode) -> tuple[Array, ...]:
-    a, b = _turned(node)
-    c, beta = node.optional(2), node.real("beta", 1)
-    if c is not None:
-        shape = (a.shape[0], b.shape[1])
-        if alike(np.empty(shape), c)[0].shape != shape:
-            raise NotFollowedError(f"C {c.shape} cannot be broadcast to {shape}")
-        c = mapped(lambda each: beta * each, c)
-    return (sums_of_products(node, a, b, c, node.real("alpha", 1)),)
-
-
-def _turned(node: BallNode) -> tuple[Array, Array]:
-    a, b = (
-        node.operand(k).T if node.integer(name, 0) else node.operand(k)
-        for k, name in enumerate(("transA", "transB"))
-    )
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
-        raise NotFollowedError(f"{a.shape} and {b.shape} have no product")
-    return a, b
-
-
-def _gemm_multiplications(node: BallNode) -> int:
-    a, b = _turned(node)
-    return prod((*a.shape, b.shape[1]))
-
 
 def _normalize(node: BallNode) -> tuple[Array, ...]:
     """BatchNormalization with the statistics of training."""
-    x, epsilon = node.operand(0), node.real("epsilon", 1e-5)
+    x = node.operand(0)
+    epsilon: arb = node.factor("epsilon", 1e-5)
     vectors = [node.operand(place) for place in range(1, 5)]
     if node.integer("training_mode", 0) or node.version < 9:
         raise NotFollowedError("it is for training, or older than version 9")
@@ -175,7 +70,7 @@ def _sum(line: "Iterable[arb]") -> "arb":
 def _normalize_layers(node: BallNode) -> tuple[Array, ...]:
     """LayerNormalization: to mean 0 and variance 1 along the last axes, scaled and shifted."""
     node.unbounded("LayerNormalization")
-    x, axis, epsilon = node.operand(0), axis_of(node, -1), node.real("epsilon", 1e-5)
+    x, axis, epsilon = node.operand(0), node.axis(-1), node.factor("epsilon", 1e-5)
     kept, scale, shift = x.shape[:axis], node.operand(1), node.optional(2)
     made = np.empty((prod(kept), prod(x.shape[axis:])), object)
     for place, line in enumerate(x.reshape(made.shape).tolist()):
@@ -190,7 +85,7 @@ def _normalize_layers(node: BallNode) -> tuple[Array, ...]:
 def _softmax(node: BallNode) -> tuple[Array, ...]:
     """Softmax; before version 13 the axes from `axis` on count as one."""
     x, together = node.operand(0), node.version < 13
-    axis = axis_of(node, 1 if together else -1)
+    axis = node.axis(1 if together else -1)
     lines = x if together else np.moveaxis(x, axis, -1)
     length = prod(x.shape[axis:]) if together else x.shape[axis]
     flat = lines.reshape(-1, length).tolist() if x.size else []
@@ -231,7 +126,7 @@ def _reduction(compute: Callable[[BallNode, Sequence[Any]], Any], since: int) ->
 
     def of_node(node: BallNode) -> tuple[Array, ...]:
         x = node.operand(0)
-        axes = integers_of(node, 1, "axes", since)
+        axes = node.listed(1, "axes", since)
         if not axes:
             if node.integer("noop_with_empty_axes", 0):
                 return (x,)
@@ -322,10 +217,8 @@ def _recurrent_multiplications(node: BallNode) -> int:
 SUMS: Mapping[str, Operation] = MappingProxyType(
     {
         "BatchNormalization": Operation(_normalize, lambda node: node.operand(0).size),
-        "Gemm": Operation(_gemm, _gemm_multiplications),
         "LSTM": Operation(_lstm, _recurrent_multiplications),
         "LayerNormalization": Operation(_normalize_layers, lambda node: node.operand(0).size),
-        "MatMul": Operation(_mat_mul, _multiplications),
         "ReduceMax": _reduction(_top, 18),
         "ReduceMean": _reduction(mean, 18),
         "ReduceMin": _reduction(_bottom, 18),

@@ -14,7 +14,6 @@ from typing import Any
 
 from sonnx_ort.oracle.ball_conversions import CONVERSIONS
 from sonnx_ort.oracle.ball_elements import ELEMENTWISE
-from sonnx_ort.oracle.ball_moves import MOVES
 from sonnx_ort.oracle.ball_node import (
     Array,
     BallNode,
@@ -30,15 +29,17 @@ from sonnx_ort.oracle.ball_node import (
 from sonnx_ort.oracle.ball_sums import SUMS
 from sonnx_ort.oracle.ball_windows import WINDOWS
 from sonnx_ort.oracle.elements import Operands
+from sonnx_ort.oracle.layout import MOVES
 from sonnx_ort.oracle.meaning import COMPUTED, meaning
 from sonnx_ort.oracle.numbers import BinaryFormat
-from sonnx_ort.oracle.results import NotDefinedError, Undefined
+from sonnx_ort.oracle.products import PRODUCTS
+from sonnx_ort.oracle.results import Elements, NotDefinedError, Result, Undefined
 from sonnx_ort.profile.options import Edition
 
 __all__ = ["FOLLOWED", "MOVED", "NotFollowedError", "balls", "followed", "operations", "precisely"]
 
 _OPERATIONS: Mapping[str, Operation] = MappingProxyType(
-    {**CONVERSIONS, **ELEMENTWISE, **MOVES, **SUMS, **WINDOWS}
+    {**CONVERSIONS, **ELEMENTWISE, **MOVES, **PRODUCTS, **SUMS, **WINDOWS}
 )
 
 FOLLOWED = frozenset(_OPERATIONS) | COMPUTED
@@ -131,7 +132,16 @@ def _followed(operator: str, node: BallNode, edition: Edition) -> tuple[Array, .
     if not operation.moves or any(map(are_balls, node.given())):
         operands = (balls(o) if o is not None and is_float(o) else o for o in node.operands)
         node = replace(node, operands=tuple(operands))
-    return operation.compute(node)
+    return tuple(map(_array, operation.compute(node)))
+
+
+def _array(made: Array | Elements | Result) -> Array:
+    match made:
+        case Elements():
+            return made.elements
+        case Result():
+            return made.nearest
+    return made
 
 
 def _exactly(operator: str, node: BallNode, edition: Edition) -> tuple[Array, ...]:

@@ -1,21 +1,50 @@
-"""Operators that only move elements, from Reshape to Slice, and Shape and Constant.
+"""Operators that move or choose elements, from Reshape to Range, and Shape and Constant.
 
 Sources: the drafts of the working group of these names, sections "Informal specification" and
-constraints. Squeeze has no draft: ONNX Squeeze, version 25; so have the versions that take shapes
-and axes as attributes. A Slice without axes or steps, or beyond the ends: ONNX Slice, version 13.
-Elements keep their bits; numpy is only used for indexing.
+constraints. Those without a draft, from Squeeze to Transpose, are ONNX's; so are the versions that
+take shapes and axes as attributes. A Slice without axes or steps, or beyond the ends: ONNX Slice,
+version 13. Elements keep their bits, and balls are moved as numbers are; numpy is only used for
+indexing.
 """
 
-from collections.abc import Iterable, Sequence
-from math import prod
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil, prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import selected
+from sonnx_ort.oracle.ball_node import (
+    BallNode,
+    Compute,
+    Count,
+    NotFollowedError,
+    Operation,
+    are_balls,
+    balls,
+    sizes_of_operands,
+)
+from sonnx_ort.oracle.elements import Exact, encoded_elements
+from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.results import NotDefinedError, Result, copied, exactly
+from sonnx_ort.oracle.numbers import Kind, Number, precedes
+from sonnx_ort.oracle.results import (
+    EXACT,
+    Elements,
+    Enclosed,
+    NotDefinedError,
+    Result,
+    copied,
+    exactly,
+    number,
+    tensor,
+)
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +56,7 @@ def reshape(node: Node) -> tuple[Result, ...]:
         NotDefinedError: S breaks C1 to C3 of the draft, or the sizes differ (C1 of X).
     """
     x = node.operand(0)
-    asked = node.integers("shape", []) if node.version < 5 else node.operand(1).tolist()
+    asked = node.listed(1, "shape", 5) or []
     return (copied(_in_shape(x, _asked_shape(x.shape, asked, node.integer("allowzero", 0)))),)
 
 
@@ -75,7 +104,7 @@ def squeeze(node: Node) -> tuple[Result, ...]:
         NotDefinedError: A named axis does not exist, or has another size.
     """
     x = node.operand(0)
-    axes = _named_axes(node)
+    axes = node.listed(1, "axes", 13)
     if axes is None:
         removed = {k for k, size in enumerate(x.shape) if size == 1}
     else:
@@ -92,19 +121,11 @@ def unsqueeze(node: Node) -> tuple[Result, ...]:
         NotDefinedError: A place is beyond the rank of the result, or named twice.
     """
     x = node.operand(0)
-    axes = _named_axes(node) or []
+    axes = node.listed(1, "axes", 13) or []
     rank = x.ndim + len(axes)
     inserted = _places(axes, rank)
     sizes = iter(x.shape)
     return (copied(x.reshape([1 if k in inserted else next(sizes) for k in range(rank)])),)
-
-
-def _named_axes(node: Node) -> list[int] | None:
-    """The axes, which are an attribute before version 13."""
-    if node.version < 13:
-        return node.integers("axes", []) if "axes" in node.attributes else None
-    axes = node.optional(1)
-    return None if axes is None else axes.ravel().tolist()
 
 
 def _places(axes: Iterable[int], rank: int) -> set[int]:
@@ -124,6 +145,8 @@ def concat(node: Node) -> tuple[Result, ...]:
         NotDefinedError: Scalars, sizes that differ on other axes, or no such axis.
     """
     tensors = [node.operand(place) for place in range(len(node.operands))]
+    if any(map(are_balls, tensors)):
+        tensors = list(map(balls, tensors))
     axis = node.integer("axis", 1)
     rank = tensors[0].ndim
     if rank == 0 or any(each.ndim != rank for each in tensors):
@@ -147,7 +170,8 @@ def cut(node: Node) -> tuple[Result, ...]:
             lengths.
     """
     x = node.operand(0)
-    starts, ends, named, by = (_list_of_slice(node, *each) for each in enumerate(_OF_A_SLICE, 1))
+    lists = enumerate(("starts", "ends", "axes", "steps"), 1)
+    starts, ends, named, by = (node.listed(*each, 10) for each in lists)
     starts, ends = starts or [], ends or []
     axes = list(range(len(starts))) if named is None else named
     steps = [1] * len(starts) if by is None else by
@@ -159,17 +183,6 @@ def cut(node: Node) -> tuple[Result, ...]:
     for axis, *along in zip(axes, starts, ends, steps, strict=True):
         x = np.take(x, selected(x.shape[axis], *along), axis)
     return (copied(x),)
-
-
-_OF_A_SLICE = ("starts", "ends", "axes", "steps")
-"""The lists of a Slice, which are attributes before version 10."""
-
-
-def _list_of_slice(node: Node, place: int, name: str) -> list[int] | None:
-    if node.version < 10:
-        return node.integers(name, []) if name in node.attributes else None
-    operand = node.optional(place)
-    return None if operand is None else operand.ravel().tolist()
 
 
 def shape(node: Node) -> tuple[Result, ...]:
@@ -199,5 +212,302 @@ def constant(node: Node) -> tuple[Result, ...]:
     said = [name for name in ("value", *_SCALARS) if name in node.attributes]
     if len(said) != 1:
         raise NotDefinedError("a Constant has one attribute, which is not sparse and no string")
-    value = node.attributes[said[0]]
-    return (copied(np.asarray(value, _SCALARS.get(said[0]))),)
+    value = np.asarray(node.attributes[said[0]], _SCALARS.get(said[0]))
+    if isinstance(node, BallNode) and value.dtype.kind not in "fVbiu":
+        raise NotFollowedError("its value is no tensor of numbers")
+    return (copied(value),)
+
+
+def transpose(node: Node) -> tuple[Result, ...]:
+    """Transpose: with the axes in another order.
+
+    Raises:
+        NotDefinedError: perm is none of the axes.
+    """
+    x = node.operand(0)
+    order = node.integers("perm", list(range(x.ndim))[::-1])
+    if sorted(order) != list(range(x.ndim)):
+        raise NotDefinedError(f"perm {order} does not name each of {x.ndim} axes once")
+    return (copied(x.transpose(order)),)
+
+
+def expand(node: Node) -> tuple[Result, ...]:
+    """Expand: broadcast to a shape, to which the shape of the operand may extend it.
+
+    Raises:
+        NotDefinedError: The shapes cannot be broadcast.
+    """
+    return (copied(np.broadcast_to(node.operand(0), _expanded_shape(node))),)
+
+
+def _expanded_shape(node: Node) -> tuple[int, ...]:
+    asked = tuple(node.listed(1, "shape", 8) or ())
+    try:
+        return np.broadcast_shapes(node.operand(0).shape, asked)
+    except ValueError as error:
+        raise NotDefinedError(f"{node.operand(0).shape} cannot be broadcast to {asked}") from error
+
+
+def tile(node: Node) -> tuple[Result, ...]:
+    """Tile: repeated along each axis."""
+    return (copied(np.tile(node.operand(0), node.listed(1, "repeats", 6) or [])),)
+
+
+def _tiled_size(node: Node) -> int:
+    return node.operand(0).size * prod(node.listed(1, "repeats", 6) or [])
+
+
+def gather(node: Node) -> tuple[Result, ...]:
+    """Gather: the elements at some indices along an axis.
+
+    Raises:
+        NotDefinedError: An index or the axis does not exist.
+    """
+    x, indices, axis = node.operand(0), node.known(1), node.axis(0)
+    size = x.shape[axis]
+    if ((indices < -size) | (indices >= size)).any():
+        raise NotDefinedError(f"an index is not in [{-size}, {size - 1}]")
+    return (copied(np.take(x, indices, axis)),)
+
+
+def _gathered_size(node: Node) -> int:
+    x, axis = node.operand(0), node.axis(0)
+    return node.operand(1).size * prod(x.shape[:axis] + x.shape[axis + 1 :])
+
+
+def split(node: Node) -> tuple[Result, ...]:
+    """Split: parts along an axis.
+
+    Raises:
+        NotDefinedError: The parts do not add up, or there is no such axis.
+    """
+    x, axis = node.operand(0), node.axis(0)
+    sizes = node.listed(1, "split", 13)
+    if sizes is None:
+        count = node.integer("num_outputs", 1)
+        size = -(-x.shape[axis] // count)
+        sizes = [max(0, min(size, x.shape[axis] - k * size)) for k in range(count)]
+    if sum(sizes) != x.shape[axis]:
+        raise NotDefinedError(f"the parts {sizes} do not add up to {x.shape[axis]}")
+    return tuple(map(copied, np.split(x, np.cumsum(sizes)[:-1].tolist(), axis)))
+
+
+def pad(node: Node) -> tuple[Result, ...]:
+    """Pad; before version 11 pads and value are attributes.
+
+    Raises:
+        NotDefinedError: Pads do not fit the axes, or are below 0.
+    """
+    x = node.operand(0)
+    pads, axes = _pads(node)
+    mode = str(node.attributes.get("mode", "constant"))
+    if mode != "constant":
+        around = [(0, 0)] * x.ndim
+        for axis, before, behind in zip(axes, pads, pads[len(axes) :], strict=False):
+            around[axis] = before, behind
+        # The modes have the same names in numpy.
+        places: Any = np.pad(np.arange(x.size).reshape(x.shape), around, mode)  # type: ignore[call-overload]
+        return (copied(x.ravel()[places]),)
+    value: Any = node.optional(2)
+    if node.version < 11:
+        value = np.array(node.attributes.get("value", 0.0), np.float32)
+    elif value is None:
+        value = np.zeros((), x.dtype)
+    if are_balls(x) != are_balls(value):
+        raise NotDefinedError("it pads balls with something else")
+    shape, inner = list(x.shape), [slice(None)] * x.ndim
+    for axis, before, behind in zip(axes, pads, pads[len(axes) :], strict=False):
+        inner[axis] = slice(before, before + x.shape[axis])
+        shape[axis] += before + behind
+    made = np.full(shape, value.ravel()[0], x.dtype)
+    made[tuple(inner)] = x
+    return (copied(made),)
+
+
+def _pads(node: Node) -> tuple[list[int], list[int]]:
+    rank = node.operand(0).ndim
+    pads = node.listed(1, "pads", 11) or []
+    axes = node.listed(3, "axes", 18) or list(range(rank))
+    if len(pads) != 2 * len(axes) or any(not -rank <= axis < rank for axis in axes):
+        raise NotDefinedError(f"{len(pads)} pads do not fit the axes {axes} of {rank}")
+    if any(pad < 0 for pad in pads):
+        raise NotDefinedError("a pad is below 0")
+    return pads, axes
+
+
+def _padded_size(node: Node) -> int:
+    pads, axes = _pads(node)
+    shape = list(node.operand(0).shape)
+    for axis, before, behind in zip(axes, pads, pads[len(axes) :], strict=False):
+        shape[axis] += before + behind
+    return prod(shape)
+
+
+def constant_of_shape(node: Node) -> tuple[Result, ...]:
+    """ConstantOfShape: one number for all elements."""
+    value = np.asarray(node.attributes.get("value", np.zeros(1, np.float32)))
+    return (copied(np.full(node.known(0).tolist(), value.ravel()[0], value.dtype)),)
+
+
+def identity(node: Node) -> tuple[Result, ...]:
+    """Identity: the operand."""
+    return (copied(node.operand(0)),)
+
+
+def dropout(node: Node) -> tuple[Result, ...]:
+    """Dropout, which does nothing unless its node is for training.
+
+    Raises:
+        NotDefinedError: It is for training.
+    """
+    if node.optional(2) is not None and node.known(2).any():
+        raise NotDefinedError("it is for training")
+    return identity(node)
+
+
+def arg_max(node: Node) -> tuple[Result, ...]:
+    """ArgMax: the index of the largest element on an axis.
+
+    The draft counts NaN as the largest, and this project demands that there is none.
+
+    Raises:
+        NotDefinedError: There is no such axis, or nothing on it.
+        NotFollowedError: Several balls may have the largest number.
+    """
+    x, axis = node.exact(), node.axis(0)
+    if x.shape[axis] == 0:
+        raise NotDefinedError(f"axis {axis} has no elements")
+    last = bool(node.integer("select_last_index", 0))
+    lines = np.moveaxis(x, axis, -1)
+    choose = _certain_place_of_largest if isinstance(node, BallNode) else _place_of_largest
+    found = [choose(line, last=last) for line in lines.reshape(-1, x.shape[axis]).tolist()]
+    kept = bool(node.integer("keepdims", 1))
+
+    def shaped(values: Sequence[Any], dtype: type[np.generic]) -> Array:
+        indices = np.array(values, dtype).reshape(lines.shape[:-1])
+        return np.expand_dims(indices, axis) if kept else indices
+
+    places = shaped([place for place, _ in found], np.int64)
+    undefined = shaped([nan for _, nan in found], np.bool_)
+    return (exactly(places, undefined, "the operands break ArgMax.float.C1"),)
+
+
+def _place_of_largest(elements: Sequence[Any], *, last: bool) -> tuple[int, bool]:
+    """The place of the largest element, and whether it is NaN."""
+    nans = [i for i, e in enumerate(elements) if getattr(e, "kind", None) is Kind.NAN]
+    if nans:
+        return nans[-1 if last else 0], True
+    chosen = 0
+    for place, element in enumerate(elements):
+        if precedes(elements[chosen], element) or (
+            last and not precedes(element, elements[chosen])
+        ):
+            chosen = place
+    return chosen, False
+
+
+def _certain_place_of_largest(line: "Sequence[arb]", *, last: bool) -> tuple[int, bool]:
+    """The place of the ball that is the largest for certain, or of several of the same number."""
+    best = max(range(len(line)), key=lambda place: line[place].upper())
+    ties = [k for k, each in enumerate(line) if k == best or each == line[best]]
+    if not all(k in ties or each < line[best] for k, each in enumerate(line)):
+        raise NotFollowedError("several elements may be the largest")
+    return ties[-1 if last else 0], False
+
+
+_ROUNDED = "index, product and sum are each rounded (ours: the draft ignores accuracy)"
+_MOST = 1 << 24
+
+
+def range_of(node: Node) -> tuple[Elements | Result, ...]:
+    """Range: start, start + delta, start + 2 delta and so on, up to before limit.
+
+    The number of elements is that over the reals, in each type.
+
+    Raises:
+        NotDefinedError: A step of 0, a number that is not finite, or an operand that is no scalar.
+        ValueError: More than 2^24 elements, or balls that do not decide how many.
+    """
+    if any(node.operand(place).size != 1 for place in range(3)):
+        raise NotDefinedError("start, limit and delta are not all scalars")
+    if isinstance(node, BallNode):
+        return (Elements(_range_of_balls(node), None, _ROUNDED),)
+    start, limit, delta = (_value(node.exact(place).ravel()[0]) for place in range(3))
+    if delta == 0:
+        raise NotDefinedError("delta is 0")
+    count = max(0, ceil((limit - start) / delta))
+    if count > _MOST:
+        raise ValueError(f"{count} elements are too many to compute")
+    values = [start + i * delta for i in range(count)]
+    element_type = node.element_type()
+    if element_type is not None and node.is_of_integers():
+        return (exactly(encoded_elements([int(value) for value in values], element_type)),)
+    binary = node.format()
+    if binary is None or count == 0:
+        points = [Enclosed(number(value), number(value)) for value in values]
+        return (Elements(tensor(points, [count]), element_type, EXACT),)
+    relative, underflow = relative_error(3, binary), 2 * half_a_subnormal(binary)
+    elements = []
+    for i, value in enumerate(values):
+        magnitude = abs(start) + i * abs(delta)
+        error = relative * magnitude + underflow if i else Fraction(0)
+        elements.append(Enclosed(number(value), number(value), error, magnitude + error))
+    return (Elements(tensor(elements, [count]), element_type, _ROUNDED),)
+
+
+def _value(datum: Number | int | np.integer) -> Fraction:
+    if not isinstance(datum, Number):
+        return Fraction(int(datum))
+    if datum.kind is not Kind.FINITE:
+        raise NotDefinedError("start, limit and delta are not all finite")
+    return datum.value
+
+
+def _range_of_balls(node: BallNode) -> Exact:
+    start, _, delta = (node.operand(place).ravel()[0] for place in range(3))
+    made = [
+        node.rounded(start + i * delta, 4, abs(start) + i * abs(delta)) if i else start
+        for i in range(_count_of_range(node))
+    ]
+    return tensor(made, [len(made)])
+
+
+def _count_of_range(node: Node) -> int:
+    """How many elements a Range of balls has."""
+    start, limit, delta = (balls(node.operand(place)).item() for place in range(3))
+    if not delta != 0:
+        raise NotFollowedError("delta may be 0")
+    count = ((limit - start) / delta).ceil().unique_fmpz()
+    if count is None:
+        raise NotFollowedError("the number of elements is not certain")
+    return max(0, int(count))
+
+
+def _moving(compute: Compute, count: Count = sizes_of_operands) -> Operation:
+    return Operation(compute, count, moves=True, exact=True)
+
+
+MOVES: Mapping[str, Operation] = MappingProxyType(
+    {
+        "Flatten": _moving(flatten),
+        "Reshape": _moving(reshape),
+        "Squeeze": _moving(squeeze),
+        "Unsqueeze": _moving(unsqueeze),
+        "ArgMax": Operation(arg_max),
+        "Concat": _moving(concat),
+        "Constant": _moving(constant),
+        "ConstantOfShape": _moving(constant_of_shape, lambda node: prod(node.known(0).tolist())),
+        "Dropout": _moving(dropout),
+        "Expand": _moving(expand, lambda node: prod(_expanded_shape(node))),
+        "Gather": _moving(gather, _gathered_size),
+        "Identity": _moving(identity),
+        "Pad": _moving(pad, _padded_size),
+        "Range": Operation(range_of, _count_of_range),
+        "Shape": _moving(shape, lambda _: 0),
+        "Slice": _moving(cut),
+        "Split": _moving(split),
+        "Tile": _moving(tile, _tiled_size),
+        "Transpose": _moving(transpose),
+    }
+)
+"""The operators that move or choose elements."""

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.elements import Exact, exact_elements
-from sonnx_ort.oracle.numbers import BinaryFormat, Number, decode
-from sonnx_ort.oracle.results import number, tensor
+from sonnx_ort.oracle.numbers import BinaryFormat, decode
+from sonnx_ort.oracle.results import NotDefinedError, number, tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
@@ -53,6 +53,29 @@ class Node:
         """An operand, or None if it is omitted."""
         return self.operands[place] if place < len(self.operands) else None
 
+    def known(self, place: int) -> Array:
+        """An operand whose elements decide what the node computes, such as a zero point."""
+        return self.operand(place)
+
+    def axis(self, default: int) -> int:
+        """The axis of the first operand that the attribute `axis` names, counted from the first.
+
+        Raises:
+            NotDefinedError: There is none.
+        """
+        rank, axis = self.operand(0).ndim, self.integer("axis", default)
+        if not -rank <= axis < rank:
+            raise NotDefinedError(f"axis {axis} is not in [{-rank}, {rank - 1}]")
+        return axis % rank
+
+    def listed(self, place: int, name: str, since: int) -> list[int] | None:
+        """The integers of an operand, which are an attribute before a version; None if left out."""
+        if self.version < since:
+            return self.integers(name, []) if name in self.attributes else None
+        if self.optional(place) is None:
+            return None
+        return [int(each) for each in self.known(place).ravel()]
+
     def integers(self, name: str, default: list[int]) -> list[int]:
         """The integers of an attribute."""
         return [int(each) for each in self.attributes.get(name, default)]
@@ -61,7 +84,7 @@ class Node:
         """The integer of an attribute."""
         return int(self.attributes.get(name, default))
 
-    def factor(self, name: str, default: float) -> Number:
+    def factor(self, name: str, default: float) -> Any:
         """The number of an attribute, which ONNX keeps as a float; a `Fraction` stays as it is."""
         value = self.attributes.get(name, default)
         if isinstance(value, Fraction):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 
 class Kind(enum.Enum):
@@ -184,6 +184,11 @@ def less(a: Number, b: Number) -> bool:
 def less_or_equal(a: Number, b: Number) -> bool:
     """Whether a <= b."""
     return less(a, b) or equal(a, b)
+
+
+def precedes(x: Any, y: Any) -> bool:
+    """Whether x < y, for numbers or integers."""
+    return less(x, y) if isinstance(x, Number) else x < y
 
 
 def largest(*data: Number) -> Number:

@@ -1,11 +1,10 @@
-"""BatchNormalization, Clip and ArgMax.
+"""BatchNormalization and Clip.
 
 Sources: the drafts of the working group, section "Informal specification" of each, on reals and on
-floats, and ONNX for axes that count from the end, bounds of one element, and types of a
+floats, and ONNX for bounds of one element, and types of a
 BatchNormalization that differ.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,7 +22,7 @@ from sonnx_ort.oracle.arithmetic import (
 from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, less, power_of_two, upper_bound
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two, precedes, upper_bound
 from sonnx_ort.oracle.results import (
     UNDEFINED,
     Elements,
@@ -127,9 +126,9 @@ def clip(node: Node) -> tuple[Elements | Result, ...]:
     lowest, highest = (_bound(node, *named) for named in ((1, "min"), (2, "max")))
 
     def clipped(element: Any) -> Any:
-        if lowest is not None and _precedes(element, lowest):
+        if lowest is not None and precedes(element, lowest):
             element = lowest
-        return highest if highest is not None and _precedes(highest, element) else element
+        return highest if highest is not None and precedes(highest, element) else element
 
     flat = [clipped(element) for element in x.ravel().tolist()]
     if element_type is not None and node.is_of_integers():
@@ -150,50 +149,3 @@ def _bound(node: Node, place: int, name: str) -> Any:
     if getattr(bound, "kind", None) is Kind.NAN:
         raise NotDefinedError(f"{name} is NaN")
     return bound
-
-
-def arg_max(node: Node) -> tuple[Result, ...]:
-    """ArgMax: the index of the largest element on an axis.
-
-    The draft counts NaN as the largest, and this project demands that there is none.
-
-    Raises:
-        NotDefinedError: There is no such axis, or nothing on it.
-    """
-    x, axis = node.exact(), node.integer("axis", 0)
-    if not -x.ndim <= axis < x.ndim:
-        raise NotDefinedError(f"axis {axis} is not in [{-x.ndim}, {x.ndim - 1}]")
-    if x.shape[axis] == 0:
-        raise NotDefinedError(f"axis {axis} has no elements")
-    last = bool(node.integer("select_last_index", 0))
-    lines = np.moveaxis(x, axis, -1)
-    found = [
-        _place_of_largest(line, last=last) for line in lines.reshape(-1, x.shape[axis]).tolist()
-    ]
-    kept = bool(node.integer("keepdims", 1))
-
-    def shaped(values: Sequence[Any], dtype: type[np.generic]) -> Array:
-        indices = np.array(values, dtype).reshape(lines.shape[:-1])
-        return np.expand_dims(indices, axis) if kept else indices
-
-    places = shaped([place for place, _ in found], np.int64)
-    undefined = shaped([nan for _, nan in found], np.bool_)
-    return (exactly(places, undefined, "the operands break ArgMax.float.C1"),)
-
-
-def _place_of_largest(elements: Sequence[Any], *, last: bool) -> tuple[int, bool]:
-    """The place of the largest element, and whether it is NaN."""
-    nans = [i for i, e in enumerate(elements) if getattr(e, "kind", None) is Kind.NAN]
-    if nans:
-        return nans[-1 if last else 0], True
-    chosen = 0
-    for place, element in enumerate(elements):
-        if _precedes(elements[chosen], element) or (
-            last and not _precedes(element, elements[chosen])
-        ):
-            chosen = place
-    return chosen, False
-
-
-def _precedes(x: Any, y: Any) -> bool:
-    return less(x, y) if isinstance(x, Number) else x < y
