@@ -11,16 +11,19 @@ way from the algorithms that their drafts give. The drafts leave the accuracy of
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import chain
+from functools import reduce
+from itertools import accumulate, chain
 from math import floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sonnx_ort.oracle.arithmetic import multiply_floats
+from sonnx_ort.oracle.ball_node import BallNode
 from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.functions import closely, enclosed
+from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import (
     NAN,
@@ -247,19 +250,21 @@ def softmax(node: Node) -> tuple[Elements, ...]:
     Raises:
         NotDefinedError: There is no such axis.
     """
-    x, binary = node.exact(), node.format()
+    x = node.exact()
     together = node.version < 13
     axis = node.axis(1 if together else -1)
     lines = np.moveaxis(x, axis, -1) if not together else x
     length = int(np.prod(x.shape[axis:])) if together else x.shape[axis]
     flat = lines.reshape(-1, length) if length else lines.reshape(0, 1)
-    made = tensor(chain(*(_shares(line.tolist(), binary) for line in flat)), lines.shape)
+    made = tensor(chain(*(_shares(node, line) for line in flat.tolist())), lines.shape)
     elements = made if together else np.moveaxis(made, -1, axis)
     reason = "all elements along the axis are -inf"
     return (Elements(elements, node.element_type(), _BOUNDS["Softmax"], reason),)
 
 
-def _shares(line: Sequence[Number], binary: BinaryFormat | None) -> Iterable[Enclosed]:
+def _shares(node: Node, line: Sequence[Any]) -> Iterable[Any]:
+    if isinstance(node, BallNode):
+        return _shares_of_balls(node, line)
     top = largest(*line)
     if top.kind is Kind.NAN:
         return [point(NAN)] * len(line)
@@ -269,7 +274,35 @@ def _shares(line: Sequence[Number], binary: BinaryFormat | None) -> Iterable[Enc
         return [point(_ONE if each == infinity(negative=False) else _ZERO) for each in line]
     depths = [None if e.kind is Kind.INFINITE else top.value - e.value for e in line]
     weights = [point(_ZERO) if d is None else exponential(number(-d)) for d in depths]
-    return _quotients(weights, depths, binary)
+    return _quotients(weights, depths, node.format())
+
+
+def _shares_of_balls(node: BallNode, line: "Sequence[arb]") -> "list[arb]":
+    """The exponentials by their sum, of the differences to a number that all share.
+
+    In a format it is the largest element. Over the reals any number may stand in its place, and
+    each exponential is taken apart from the others in its divisor: 1 by 1 plus the others by it.
+    """
+    ball = ball_type()
+    top = reduce(lambda a, b: a.max(b), line)
+    if node.binary is None:
+        weights = [(each - ball(top.mid())).exp() for each in line]
+        shares = [1 / (1 + others / w) for w, others in zip(weights, _others(weights), strict=True)]
+    else:
+        depths = [node.rounded((top - each).max(0), 2) for each in line]
+        weights = [node.rounded((-d).exp(), 2 * ULPS_OF_EXP).max(0).min(2) for d in depths]
+        whole: Any = sum(weights)
+        divisor = node.rounded(whole, len(line), reach=whole)
+        shares = [node.rounded(weight / divisor, 4) for weight in weights]
+    # A divisor that may be 0 leaves the share open.
+    return [share if share.is_finite() else ball(0).union(ball(1)) for share in shares]
+
+
+def _others(weights: "Sequence[arb]") -> list[Any]:
+    """For each element the sum of the others."""
+    zero = ball_type()(0)
+    before, behind = ([zero, *accumulate(ordered)] for ordered in (weights[:-1], weights[:0:-1]))
+    return [sum(pair) for pair in zip(before, reversed(behind), strict=True)]
 
 
 def _quotients(

@@ -4,16 +4,15 @@ A sum of n summands in a format is off by at most `relative_error` of its roundi
 their magnitudes, in any order, as `tensors` has it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from itertools import accumulate
 from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sonnx_ort.oracle.activations import ULPS_OF_EXP
+from sonnx_ort.oracle.activations import softmax
 from sonnx_ort.oracle.ball_node import (
     Array,
     BallNode,
@@ -23,7 +22,7 @@ from sonnx_ort.oracle.ball_node import (
     are_balls,
     mapped,
 )
-from sonnx_ort.oracle.intervals import ball_of, ball_type
+from sonnx_ort.oracle.intervals import ball_of
 from sonnx_ort.oracle.recurrent import lstm
 from sonnx_ort.oracle.results import Enclosed, tensor
 
@@ -63,10 +62,6 @@ def _larger(a: "arb", b: "arb") -> "arb":
     return a.max(b)
 
 
-def _sum(line: "Iterable[arb]") -> "arb":
-    return sum(line, ball_type()(0))
-
-
 def _normalize_layers(node: BallNode) -> tuple[Array, ...]:
     """LayerNormalization: to mean 0 and variance 1 along the last axes, scaled and shifted."""
     node.unbounded("LayerNormalization")
@@ -80,45 +75,6 @@ def _normalize_layers(node: BallNode) -> tuple[Array, ...]:
         made[place] = [each / (variance + epsilon).sqrt() for each in centered]
     scaled = mapped(lambda e, factor: e * factor, made.reshape(x.shape), scale)
     return (scaled if shift is None else mapped(lambda a, b: a + b, scaled, shift),)
-
-
-def _softmax(node: BallNode) -> tuple[Array, ...]:
-    """Softmax; before version 13 the axes from `axis` on count as one."""
-    x, together = node.operand(0), node.version < 13
-    axis = node.axis(1 if together else -1)
-    lines = x if together else np.moveaxis(x, axis, -1)
-    length = prod(x.shape[axis:]) if together else x.shape[axis]
-    flat = lines.reshape(-1, length).tolist() if x.size else []
-    made = tensor((each for line in flat for each in _shares(node, line)), lines.shape)
-    return (made if together else np.moveaxis(made, -1, axis),)
-
-
-def _shares(node: BallNode, line: "Sequence[arb]") -> "list[arb]":
-    """The exponentials by their sum, of the differences to a number that all share.
-
-    In a format it is the largest element. Over the reals any number may stand in its place, and
-    each exponential is taken apart from the others in its divisor: 1 by 1 plus the others by it.
-    """
-    ball = ball_type()
-    top = reduce(_larger, line)
-    if node.binary is None:
-        weights = [(each - ball(top.mid())).exp() for each in line]
-        shares = [1 / (1 + others / w) for w, others in zip(weights, _others(weights), strict=True)]
-    else:
-        depths = [node.rounded((top - each).max(0), 2) for each in line]
-        weights = [node.rounded((-d).exp(), 2 * ULPS_OF_EXP).max(0).min(2) for d in depths]
-        whole = _sum(weights)
-        divisor = node.rounded(whole, len(line), reach=whole)
-        shares = [node.rounded(weight / divisor, 4) for weight in weights]
-    # A divisor that may be 0 leaves the share open.
-    return [share if share.is_finite() else ball(0).union(ball(1)) for share in shares]
-
-
-def _others(weights: "Sequence[arb]") -> "list[arb]":
-    """For each element the sum of the others."""
-    zero = ball_type()(0)
-    before, behind = ([zero, *accumulate(ordered)] for ordered in (weights[:-1], weights[:0:-1]))
-    return [_sum(pair) for pair in zip(before, reversed(behind), strict=True)]
 
 
 def _reduction(compute: Callable[[BallNode, Sequence[Any]], Any], since: int) -> Operation:
@@ -224,7 +180,7 @@ SUMS: Mapping[str, Operation] = MappingProxyType(
         "ReduceMin": _reduction(_bottom, 18),
         "ReduceSum": _reduction(total, 13),
         "ReduceSumSquare": _reduction(_sum_of_squares, 18),
-        "Softmax": Operation(_softmax, lambda node: node.operand(0).size),
+        "Softmax": Operation(softmax, lambda node: node.operand(0).size),
     }
 )
 """Operators with sums of many elements."""

@@ -12,7 +12,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from sonnx_ort.oracle.ball_conversions import CONVERSIONS
 from sonnx_ort.oracle.ball_elements import ELEMENTWISE
 from sonnx_ort.oracle.ball_node import (
     Array,
@@ -27,13 +26,14 @@ from sonnx_ort.oracle.ball_node import (
     size_of_result,
 )
 from sonnx_ort.oracle.ball_sums import SUMS
-from sonnx_ort.oracle.ball_windows import WINDOWS
 from sonnx_ort.oracle.elements import Operands
 from sonnx_ort.oracle.layout import MOVES
 from sonnx_ort.oracle.meaning import COMPUTED, meaning
 from sonnx_ort.oracle.numbers import BinaryFormat
 from sonnx_ort.oracle.products import PRODUCTS
+from sonnx_ort.oracle.quantization import CONVERSIONS
 from sonnx_ort.oracle.results import Elements, NotDefinedError, Result, Undefined
+from sonnx_ort.oracle.windows import WINDOWS
 from sonnx_ort.profile.options import Edition
 
 __all__ = ["FOLLOWED", "MOVED", "NotFollowedError", "balls", "followed", "operations", "precisely"]

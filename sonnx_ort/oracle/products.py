@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS, add_floats, multiply_floats
-from sonnx_ort.oracle.ball_conversions import integers_or_balls
 from sonnx_ort.oracle.ball_node import BallNode, NotFollowedError, Operation, mapped
 from sonnx_ort.oracle.elements import (
     Exact,
@@ -35,6 +34,7 @@ from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.intervals import Interval, has_flint
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two
+from sonnx_ort.oracle.quantization import integers_or_balls
 from sonnx_ort.oracle.results import (
     Elements,
     Enclosed,

@@ -1,13 +1,15 @@
-"""QuantizeLinear and DequantizeLinear.
+"""QuantizeLinear and DequantizeLinear, and Cast of balls.
 
 Sources: the drafts of the working group of these names, section "Function". They have scalars and
 one pair of types each, float to uint8 and int32 to float; for vectors of scales and other types
-ONNX QuantizeLinear and DequantizeLinear, version 28.
+ONNX QuantizeLinear and DequantizeLinear, version 28. `elements` has the sources of Cast.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +21,19 @@ from sonnx_ort.oracle.arithmetic import (
     divide_floats,
     multiply_floats,
 )
-from sonnx_ort.oracle.elements import Exact, encoded_elements, type_numbered
+from sonnx_ort.oracle.ball_elements import FLOAT_PRECISION, divided, size_of_first, truncated
+from sonnx_ort.oracle.ball_node import (
+    BallNode,
+    NotFollowedError,
+    Operation,
+    are_balls,
+    balls,
+    mapped,
+)
+from sonnx_ort.oracle.elements import TYPES, Exact, encoded_elements, type_numbered
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
+from sonnx_ort.oracle.functions import exact_end
+from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import (
     BinaryFormat,
@@ -29,6 +42,7 @@ from sonnx_ort.oracle.numbers import (
     decode,
     encode,
     nearest_integer,
+    power_of_two,
 )
 from sonnx_ort.oracle.results import (
     EXACT,
@@ -41,15 +55,16 @@ from sonnx_ort.oracle.results import (
     point,
     tensor,
 )
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import ElementType, Family
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Array = npt.NDArray[Any]
-Indices = tuple[int, ...]
 
 _NEITHER = "X / y_scale is NaN, or X infinite"
 _SCALED = "the difference and the product are each rounded to 16 bits, or the product alone (ours)"
 _NARROW = (ElementType.FLOAT16, ElementType.BFLOAT16)
-_FLOAT_PRECISION = FLOAT_FORMATS[ElementType.FLOAT].precision
 
 
 def quantize_linear(node: Node) -> tuple[Result, ...]:
@@ -61,27 +76,23 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
     Raises:
         NotDefinedError: A scale is zero, the zero points have another shape than the scales, or the
             result is no integer of a standard width.
-        ValueError: The scales are for blocks.
+        ValueError: The scales are for blocks, or a scale may be zero.
     """
-    x, scales = node.exact(0), node.exact(1)
-    if any(scale.is_zero for scale in scales.ravel().tolist()):
-        raise NotDefinedError("y_scale is 0")
-    quantized_type = _result_type(node, 2, ElementType.UINT8)
+    shape, quantized_type = node.operand(0).shape, _result_type(node, 2, ElementType.UINT8)
     limits = INTEGER_FORMATS.get(quantized_type)
     if limits is None:
         raise NotDefinedError(f"{quantized_type} is no integer type")
+    places = _with_scales(node)
+    if isinstance(node, BallNode):
+        made = tensor((_quantized_ball(node, *place, limits) for place in places), shape)
+        return (exactly(integers_or_balls(made, quantized_type.dtype)),)
+    if any(scale.is_zero for scale in node.exact(1).ravel().tolist()):
+        raise NotDefinedError("y_scale is 0")
     binary = _precision(node)
-    place = _scale_of(node)
-    zeros = _zero_points(node, scales.shape)
-    quantized = [
-        _quantized(
-            x.item(*index), scales.item(*place(index)), zeros.item(*place(index)), limits, binary
-        )
-        for index in np.ndindex(x.shape)
-    ]
-    undefined = np.array([each is None for each in quantized], np.bool_).reshape(x.shape)
+    quantized = [_quantized(*place, limits, binary) for place in places]
+    undefined = np.array([each is None for each in quantized], np.bool_).reshape(shape)
     encoded = encoded_elements([each or 0 for each in quantized], quantized_type)
-    return (exactly(encoded.reshape(x.shape), undefined, _NEITHER),)
+    return (exactly(encoded.reshape(shape), undefined, _NEITHER),)
 
 
 def _quantized(
@@ -99,6 +110,24 @@ def _quantized(
     )
 
 
+def _quantized_ball(
+    node: BallNode, x: "arb", scale: "arb", zero: int, limits: IntegerFormat
+) -> "arb":
+    """A ball around all integers that are possible."""
+    ball = ball_type()
+    smallest, largest = limits.smallest, limits.largest
+
+    def end(quotient: "arb") -> int:
+        near = quotient.max(smallest - zero - 1).min(largest - zero + 1)
+        return max(smallest, min(largest, round(exact_end(near)) + zero))
+
+    quotient = divided(node, x, scale)
+    if not quotient.is_finite():
+        return ball(smallest).union(ball(largest))
+    lower, upper = (end(each) for each in (quotient.lower(), quotient.upper()))
+    return ball(lower) if lower == upper else ball(lower).union(ball(upper))
+
+
 def _rounded(datum: Number, binary: BinaryFormat | None) -> Number:
     """The number rounded to a format; as it is over the reals."""
     return datum if binary is None else decode(encode(datum, binary), binary)
@@ -109,7 +138,9 @@ def _result_type(node: Node, place: int, otherwise: ElementType) -> ElementType:
     chosen = node.integer("output_dtype", 0)
     if chosen:
         return type_numbered(chosen)
-    return (node.element_type(place) if node.optional(place) is not None else None) or otherwise
+    # Integers have a type beside balls too.
+    given = None if node.optional(place) is None else Node.element_type(node, place)
+    return given or otherwise
 
 
 def _precision(node: Node) -> BinaryFormat | None:
@@ -117,29 +148,29 @@ def _precision(node: Node) -> BinaryFormat | None:
     return FLOAT_FORMATS[type_numbered(chosen)] if chosen else node.format(1)
 
 
-def _scale_of(node: Node) -> Callable[[Indices], Indices]:
-    """The index of the scale of an element."""
-    x, scales = node.operand(0), node.operand(1)
-    if scales.ndim == 0:
-        return lambda _: ()
-    if scales.shape == (1,) and x.ndim < 2:
-        return lambda _: (0,)
+def _with_scales(node: Node) -> Iterator[tuple[Any, Any, Any]]:
+    """Each element of the first operand with its scale and its zero point."""
+    x, scales = node.operand(0), node.exact(1)
+    given = [0] * scales.size if node.optional(2) is None else node.known(2).ravel().tolist()
+    if node.optional(2) is not None and node.operand(2).shape != scales.shape:
+        zero_points = f"zero points {node.operand(2).shape}"
+        raise NotDefinedError(f"{zero_points} do not belong to scales {scales.shape}")
+    along = _shape_along_axis(node, x.shape, scales.shape)
+    spread = (each.reshape(along) for each in (scales, tensor(given, scales.shape)))
+    operands = (node.exact(0), *(np.broadcast_to(each, x.shape) for each in spread))
+    return zip(*(each.ravel().tolist() for each in operands), strict=True)
+
+
+def _shape_along_axis(node: Node, x: tuple[int, ...], scales: tuple[int, ...]) -> list[int]:
+    """The shape of scales that are broadcast to the first operand."""
+    if not scales or (scales == (1,) and len(x) < 2):
+        return []
     axis = node.integer("axis", 1)
-    if node.integer("block_size", 0) or scales.ndim > 1:
+    if node.integer("block_size", 0) or len(scales) > 1:
         raise ValueError("scales for blocks are not computed")
-    if not -x.ndim <= axis < x.ndim or scales.shape != (x.shape[axis],):
-        raise NotDefinedError(f"scales {scales.shape} do not belong to axis {axis} of {x.shape}")
-    return lambda index: (index[axis],)
-
-
-def _zero_points(node: Node, shape: tuple[int, ...]) -> Exact:
-    """The zero points, which have the shape of the scales; 0 if they are left out."""
-    if node.optional(2) is None:
-        return np.zeros(shape, object)
-    zeros = node.exact(2)
-    if zeros.shape != shape:
-        raise NotDefinedError(f"zero points {zeros.shape} do not belong to scales {shape}")
-    return zeros
+    if not -len(x) <= axis < len(x) or scales != (x[axis],):
+        raise NotDefinedError(f"scales {scales} do not belong to axis {axis} of {x}")
+    return [-1 if k == axis % len(x) else 1 for k in range(len(x))]
 
 
 def dequantize_linear(node: Node) -> tuple[Elements, ...]:
@@ -152,27 +183,108 @@ def dequantize_linear(node: Node) -> tuple[Elements, ...]:
         NotDefinedError: The scales do not belong to the axis, or the zero points not to them.
         ValueError: The scales are for blocks.
     """
-    x, scales, place = node.exact(0), node.exact(1), _scale_of(node)
-    zeros = _zero_points(node, scales.shape)
+    shape, places = node.operand(0).shape, _with_scales(node)
+    if isinstance(node, BallNode):
+        made = (_dequantized_ball(node, *place) for place in places)
+        return (Elements(tensor(made, shape), None, _SCALED),)
     result_type = _result_type(node, 1, ElementType.FLOAT)
     binary = FLOAT_FORMATS[result_type]
     wraps = node.element_type(0) is ElementType.INT32
     elements = []
-    for index in np.ndindex(x.shape):
-        difference = x[index] - zeros[place(index)]
+    for x, scale, zero in places:
+        difference = x - zero
         if wraps:
             difference = (difference + (1 << 31)) % (1 << 32) - (1 << 31)
-        elements.append(_product(difference, scales[place(index)], binary))
+        elements.append(_product(difference, scale, binary))
     bound = _SCALED if result_type in _NARROW else EXACT
-    return (Elements(tensor(elements, x.shape), result_type, bound),)
+    return (Elements(tensor(elements, shape), result_type, bound),)
+
+
+def _dequantized_ball(node: BallNode, x: Any, scale: "arb", zero: int) -> "arb":
+    """A difference and a product, each of which may be rounded."""
+    difference = x - zero
+    limits = INTEGER_FORMATS[ElementType.INT32]
+    if not (difference >= limits.smallest and difference <= limits.largest):
+        raise NotFollowedError("a difference may be outside int32")
+    return node.rounded(difference * scale, 3, reach=abs(difference + 0 * scale))
 
 
 def _product(difference: int, scale: Number, binary: BinaryFormat) -> Enclosed:
     factor = number(Fraction(difference))
-    if binary.precision >= _FLOAT_PRECISION:
+    if binary.precision >= FLOAT_PRECISION:
         return point(multiply_floats(_rounded(factor, binary), scale))
     product = multiply_floats(factor, scale)
     if product.kind is not Kind.FINITE:
         return point(product)
     error = relative_error(2, binary) * product.magnitude + half_a_subnormal(binary)
     return Enclosed(product, product, error, factor.magnitude)
+
+
+def _cast(node: BallNode) -> tuple[Array, ...]:
+    target = TYPES.get(node.integer("to", 0))
+    if target is None:
+        raise NotFollowedError("it casts to a type of which nothing is known")
+    x = node.operand(0)
+    if target.family is Family.FLOAT:
+        return (_cast_to_float(node, balls(x), target),)
+    if not are_balls(x):
+        kept = [int(each) for each in x.ravel().tolist()]
+        if target is ElementType.BOOL:
+            return (x.astype(np.bool_),)
+        return (encoded_elements(kept, target).reshape(x.shape),)
+    convert = _truth if target is ElementType.BOOL else _integer_of(target)
+    return (mapped(convert, x).astype(target.dtype),)
+
+
+def _cast_to_float(node: BallNode, x: Exact, target: ElementType) -> Exact:
+    """Numbers in another format, by way of float to the narrow ones."""
+    if node.binary is None:
+        return x
+    binary = FLOAT_FORMATS[target]
+    there = replace(node, binary=binary)
+    roundings = 2 if binary.precision < FLOAT_PRECISION else 1
+    held = power_of_two(binary.precision).numerator
+
+    def converted(each: "arb") -> "arb":
+        small = each.is_exact() and each.is_integer() and abs(each) <= held
+        return each if small else there.rounded(each, roundings)
+
+    return mapped(converted, x)
+
+
+def _truth(x: "arb") -> bool:
+    if x == 0 or x != 0:
+        return bool(x != 0)
+    raise NotFollowedError("a number is too close to 0 to be cast to a bool")
+
+
+def _integer_of(target: ElementType) -> "Callable[[arb], int]":
+    limits = INTEGER_FORMATS[target]
+
+    def convert(x: "arb") -> int:
+        if not (x > limits.smallest - 1 and x < limits.largest + 1):
+            raise NotFollowedError(f"a number may be outside {target}")
+        whole = truncated(x)
+        if whole is None:
+            raise NotFollowedError("a number is too close to an integer to be truncated")
+        return int(whole)
+
+    return convert
+
+
+def integers_or_balls(elements: Exact, dtype: npt.DTypeLike) -> Array:
+    """Integers of a dtype if all balls are integers; else the balls."""
+    if all(each.is_exact() for each in elements.ravel()):
+        whole = [int(each.unique_fmpz()) for each in elements.ravel()]
+        return np.array(whole, dtype).reshape(elements.shape)
+    return elements
+
+
+CONVERSIONS: Mapping[str, Operation] = MappingProxyType(
+    {
+        "Cast": Operation(_cast, size_of_first, exact=True),
+        "DequantizeLinear": Operation(dequantize_linear, size_of_first),
+        "QuantizeLinear": Operation(quantize_linear, size_of_first),
+    }
+)
+"""The operators that convert."""

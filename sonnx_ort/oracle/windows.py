@@ -1,22 +1,26 @@
-"""Sliding windows over the spatial axes of a tensor, and MaxPool.
+"""Sliding windows over the spatial axes of a tensor: MaxPool and averages.
 
 Sources: SONNX MaxPool, draft of the working group, and the newer one in ericjenn/sonnx: padding
 takes no part, a NaN in a window gives NaN. A window of padding only has no maximum. The working
 group's draft demands auto_pad NOTSET, ceil_mode 0 and storage_order 0; others are ONNX MaxPool,
-version 22.
+version 22; averages ONNX AveragePool, version 22.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from math import prod
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import reach
-from sonnx_ort.oracle.elements import encoded_elements
+from sonnx_ort.oracle.ball_node import BallNode, NotFollowedError, Operation
+from sonnx_ort.oracle.ball_sums import mean, reduced
+from sonnx_ort.oracle.elements import Exact, encoded_elements
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import Kind, Number, largest, less
 from sonnx_ort.oracle.results import (
@@ -30,6 +34,9 @@ from sonnx_ort.oracle.results import (
     point,
     tensor,
 )
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Array = npt.NDArray[Any]
 Index = tuple[int, ...]
@@ -114,13 +121,16 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
 
     An index counts the elements of the whole tensor X in row-major order, as ONNX says and the
     working group's text; its formula counts within a channel. If several elements are the largest,
-    the index of each is admitted; the nearest one is the first.
+    the index of each is admitted; the nearest one is the first. Balls come without indices.
 
     Raises:
         NotDefinedError: Attributes do not fit the operand.
     """
     x = node.exact(0)
     windows = windows_of(node, node.integers("kernel_shape", []))
+    if isinstance(node, BallNode):
+        made = _pooled(node, windows, lambda line, _: reduce(lambda a, b: a.max(b), line))
+        return (Elements(made, None),)
     column_major = bool(node.integer("storage_order", 0))
     tops, chosen = [], []
     for channel in np.ndindex(*x.shape[:2]):
@@ -185,3 +195,51 @@ def patches(x: Array, places: Sequence[Sequence[Index | None]], padding: int) ->
     count = len(indices[0]) if indices else 0
     chosen = np.array(indices, np.int64).reshape(len(indices), count)
     return flat[:, chosen].swapaxes(0, 1).reshape(len(indices), x.shape[0] * count)
+
+
+def _average_pool(node: BallNode) -> tuple[Array, ...]:
+    """AveragePool: of the elements of a window, or with zeros for its padding."""
+    if node.integer("ceil_mode", 0):
+        raise NotFollowedError("ceil_mode is set")
+    padded = bool(node.integer("count_include_pad", 0))
+
+    def average(line: "Sequence[arb]", size: int) -> Any:
+        return mean(node, [*line, *[line[0] * 0] * (size - len(line))] if padded else line)
+
+    return (_pooled(node, windows_of(node, node.integers("kernel_shape", [])), average),)
+
+
+def _pooled(node: BallNode, windows: Windows, compute: Any) -> Exact:
+    """What a function makes of the elements of each window, given the window's size too."""
+    x = node.operand(0)
+    places = [list(windows.places(window)) for window in np.ndindex(*windows.counts)]
+    inside = patches(np.ones((1, *windows.sizes), np.bool_), places, 0)
+    if not inside.any(1).all():
+        raise NotFollowedError("a window has no element of X")
+    size = prod(windows.kernel)
+    made = np.empty((*x.shape[:2], *windows.counts), object)
+    for batch, channel in np.ndindex(*x.shape[:2]):
+        rows = patches(x[batch, channel][None], places, 0)
+        found = (compute(row[i].tolist(), size) for row, i in zip(rows, inside, strict=True))
+        made[batch, channel] = tensor(found, windows.counts)
+    return made
+
+
+def _elements_of_windows(node: BallNode) -> int:
+    windows = windows_of(node, node.integers("kernel_shape", []))
+    return prod((*node.operand(0).shape[:2], *windows.counts, *windows.kernel))
+
+
+def _global_average(node: BallNode) -> tuple[Array, ...]:
+    x = node.operand(0)
+    return (reduced(node, x, range(2, x.ndim), mean),)
+
+
+WINDOWS: Mapping[str, Operation] = MappingProxyType(
+    {
+        "AveragePool": Operation(_average_pool, _elements_of_windows),
+        "GlobalAveragePool": Operation(_global_average, lambda node: node.operand(0).size),
+        "MaxPool": Operation(max_pool, _elements_of_windows),
+    }
+)
+"""The operators of windows."""
