@@ -1,7 +1,8 @@
-"""Relu, LeakyRelu, Exp, Sin, Sigmoid, Tanh and Softmax.
+"""Relu, LeakyRelu, Exp, Sin, Sigmoid, Tanh, Softmax and Clip.
 
 Sources: the drafts of the working group of these names, and ericjenn/sonnx for Sin, sections on
-reals and on floats; for Softmax before version 13 ONNX. Results that are not rational are enclosed
+reals and on floats; for Softmax before version 13, and bounds of one
+element, ONNX. Results that are not rational are enclosed
 by ball arithmetic (python-flint, the extra `oracle`).
 
 Errors: what the drafts allow, where they say it. Of Tanh `tanh_acc.md` derives a bound from an
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sonnx_ort.oracle.arithmetic import multiply_floats
-from sonnx_ort.oracle.ball_node import BallNode
+from sonnx_ort.oracle.ball_node import BallNode, mapped
 from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.functions import closely, enclosed
@@ -35,6 +36,7 @@ from sonnx_ort.oracle.numbers import (
     infinity,
     largest,
     power_of_two,
+    precedes,
     upper_bound,
 )
 from sonnx_ort.oracle.results import (
@@ -42,6 +44,7 @@ from sonnx_ort.oracle.results import (
     UNDEFINED,
     Elements,
     Enclosed,
+    NotDefinedError,
     Result,
     exactly,
     number,
@@ -343,3 +346,45 @@ def _error_of_weight(weight: Enclosed, depth: Fraction | None, binary: BinaryFor
     relative = Fraction(7, 4) * turned + 2 * ULPS_OF_EXP * power_of_two(-binary.precision)
     underflow = 2 * ULPS_OF_EXP * half_a_subnormal(binary)
     return relative * upper_bound(weight.upper.value) + underflow
+
+
+def clip(node: Node) -> tuple[Elements | Result, ...]:
+    """Clip: min(upper, max(lower, element)), for the bounds that are present.
+
+    A NaN element stays NaN. Before version 11 bounds are attributes.
+
+    Raises:
+        NotDefinedError: A bound has not one element, or is NaN.
+    """
+    x, element_type = node.exact(), node.common_type(0, 1, 2)
+    lowest, highest = (_bound(node, *named) for named in ((1, "min"), (2, "max")))
+
+    if isinstance(node, BallNode):
+        if lowest is not None:
+            x = mapped(lambda each: each.max(lowest), x)
+        return (Elements(x if highest is None else mapped(lambda e: e.min(highest), x), None),)
+
+    def clipped(element: Any) -> Any:
+        if lowest is not None and precedes(element, lowest):
+            element = lowest
+        return highest if highest is not None and precedes(highest, element) else element
+
+    flat = [clipped(element) for element in x.ravel().tolist()]
+    if element_type is not None and node.is_of_integers():
+        return (exactly(encoded_elements(flat, element_type).reshape(x.shape)),)
+    return (Elements(tensor(map(point, flat), x.shape), element_type),)
+
+
+def _bound(node: Node, place: int, name: str) -> Any:
+    if node.version < 11:
+        bound = node.factor(name, 0.0) if name in node.attributes else None
+    elif node.optional(place) is None:
+        bound = None
+    else:
+        elements = node.exact(place)
+        if elements.size != 1:
+            raise NotDefinedError(f"{name} of shape {elements.shape} has not one element")
+        bound = elements.item()
+    if getattr(bound, "kind", None) is Kind.NAN:
+        raise NotDefinedError(f"{name} is NaN")
+    return bound

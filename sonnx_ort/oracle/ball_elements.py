@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sonnx_ort.oracle.activations import ULPS_OF_EXP, bound_of_tangent
+from sonnx_ort.oracle.activations import ULPS_OF_EXP, bound_of_tangent, clip
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.ball_node import (
     Array,
@@ -216,21 +216,6 @@ def _gelu(node: BallNode) -> tuple[Array, ...]:
     return (mapped(lambda x: x / 2 * (1 + curve(x)), node.operand(0)),)
 
 
-def _clip(node: BallNode) -> tuple[Array, ...]:
-    """Clip, by bounds that are attributes before version 11."""
-    given = [node.optional(1), node.optional(2)]
-    if node.version < 11:
-        given = [
-            balls(np.array(node.attributes[name], np.float32)) if name in node.attributes else None
-            for name in ("min", "max")
-        ]
-    made = node.operand(0)
-    for bound, compute in zip(given, (_larger, _smaller), strict=True):
-        if bound is not None:
-            made = mapped(compute, made, bound)
-    return (made,)
-
-
 def _larger(a: "arb", b: "arb") -> "arb":
     return a.max(b)
 
@@ -288,7 +273,7 @@ ELEMENTWISE: Mapping[str, Operation] = MappingProxyType(
         "Acos": _by(_angle),
         "Add": _by(lambda node, a, b: node.rounded(a + b)),
         "Ceil": _exact_element(lambda x: x.ceil()),
-        "Clip": Operation(_clip, size_of_first),
+        "Clip": Operation(clip, size_of_first),
         "Cos": _unbounded("Cos", lambda x: x.cos()),
         "Div": _by(divided),
         "Equal": _compared(lambda a, b: a == b, lambda a, b: a != b),

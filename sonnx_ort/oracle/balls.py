@@ -25,7 +25,6 @@ from sonnx_ort.oracle.ball_node import (
     require_finite,
     size_of_result,
 )
-from sonnx_ort.oracle.ball_sums import SUMS
 from sonnx_ort.oracle.elements import Operands
 from sonnx_ort.oracle.layout import MOVES
 from sonnx_ort.oracle.meaning import COMPUTED, meaning
@@ -33,6 +32,7 @@ from sonnx_ort.oracle.numbers import BinaryFormat
 from sonnx_ort.oracle.products import PRODUCTS
 from sonnx_ort.oracle.quantization import CONVERSIONS
 from sonnx_ort.oracle.results import Elements, NotDefinedError, Result, Undefined
+from sonnx_ort.oracle.sums import SUMS
 from sonnx_ort.oracle.windows import WINDOWS
 from sonnx_ort.profile.options import Edition
 

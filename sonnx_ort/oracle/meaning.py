@@ -15,7 +15,7 @@ from sonnx_ort.oracle import (
     products,
     quantization,
     recurrent,
-    tensors,
+    sums,
     windows,
 )
 from sonnx_ort.oracle.elements import Exact, Operands
@@ -31,8 +31,8 @@ _COMPUTED: Mapping[str, tuple[int, Compute]] = MappingProxyType(
     {
         **{operator: (7, elementwise(operator)) for operator in ELEMENTWISE},
         "ArgMax": (1, layout.arg_max),
-        "BatchNormalization": (7, tensors.batch_normalization),
-        "Clip": (6, tensors.clip),
+        "BatchNormalization": (7, sums.batch_normalization),
+        "Clip": (6, activations.clip),
         "Concat": (1, layout.concat),
         "Constant": (1, layout.constant),
         "Conv": (1, products.convolve),

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle.ball_node import BallNode, NotFollowedError, Operation
-from sonnx_ort.oracle.ball_sums import mean, reduced
 from sonnx_ort.oracle.elements import Exact, encoded_elements
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import Kind, Number, largest, less
@@ -34,6 +33,7 @@ from sonnx_ort.oracle.results import (
     point,
     tensor,
 )
+from sonnx_ort.oracle.sums import mean, reduced
 
 if TYPE_CHECKING:
     from flint import arb

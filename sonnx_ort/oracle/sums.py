@@ -1,10 +1,14 @@
-"""Sums along axes, normalizations and recurrent cells on balls.
+"""BatchNormalization, and of balls other normalizations, sums along axes and LSTM.
 
-A sum of n summands in a format is off by at most `relative_error` of its roundings times the sum of
-their magnitudes, in any order, as `tensors` has it.
+Sources: the draft of the working group of BatchNormalization, section "Informal specification", on
+reals and on floats, and ONNX for types that differ; for the others ONNX. A sum of n summands in a
+format is off by at most `relative_error` of its roundings times the sum of their magnitudes, in any
+order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from math import prod
 from types import MappingProxyType
@@ -13,6 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sonnx_ort.oracle.activations import softmax
+from sonnx_ort.oracle.arithmetic import (
+    add_floats,
+    divide_floats,
+    multiply_floats,
+    square_root_of_float,
+    subtract_floats,
+)
 from sonnx_ort.oracle.ball_node import (
     Array,
     BallNode,
@@ -22,23 +33,101 @@ from sonnx_ort.oracle.ball_node import (
     are_balls,
     mapped,
 )
+from sonnx_ort.oracle.elements import Exact
+from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.intervals import ball_of
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two, upper_bound
 from sonnx_ort.oracle.recurrent import lstm
-from sonnx_ort.oracle.results import Enclosed, tensor
+from sonnx_ort.oracle.results import UNDEFINED, Elements, Enclosed, NotDefinedError, tensor
 
 if TYPE_CHECKING:
     from flint import arb
 
 
-def _normalize(node: BallNode) -> tuple[Array, ...]:
-    """BatchNormalization with the statistics of training."""
+_ROUNDINGS_OF_A_NORMALIZATION = 8
+"""A sum, a root, a reciprocal, two factors, two sums, and one in reserve."""
+
+_NORMALIZED = "8 roundings of the sum of magnitudes, for any order of scaling and shifting (ours)"
+
+
+def batch_normalization(node: Node) -> tuple[Elements, ...]:
+    """BatchNormalization: (element - mean) / deviation, scaled and shifted.
+
+    The second axis of X is the channel; the other operands are scale, shift, mean and variance per
+    channel. Any order of scaling, shifting and subtracting is admitted.
+
+    Raises:
+        NotDefinedError: Operands do not have one element for each channel.
+        ValueError: The node is for training, or has statistics for each element, or the square of a
+            deviation may be below 0.
+    """
+    old = isinstance(node, BallNode) and node.version < 9
+    if node.integer("training_mode", 0) or not node.integer("spatial", 1) or old:
+        raise ValueError("BatchNormalization has a meaning here for inference by channels alone")
+    x, vectors = node.exact(), [node.exact(place) for place in range(1, 5)]
+    count = x.shape[1] if x.ndim > 1 else 1
+    if any(vector.shape != (count,) for vector in vectors):
+        raise NotDefinedError(f"operands do not have one element for each of {count} channels")
+    epsilon, binary = node.factor("epsilon", 1e-5), node.format()
+    if isinstance(node, BallNode):
+        return (Elements(_normalized_balls(node, vectors, epsilon), None, _NORMALIZED),)
+    if binary is None:
+        raise ValueError("BatchNormalization has no meaning over the reals here")
+    channels = [
+        _Channel(binary, scale, shift, mean, variance, _deviation(variance, epsilon))
+        for scale, shift, mean, variance in zip(*(v.tolist() for v in vectors), strict=True)
+    ]
+    places = np.ndindex(x.shape)
+    elements = [
+        channels[index[1] if x.ndim > 1 else 0].normalized(each)
+        for index, each in zip(places, x.ravel().tolist(), strict=True)
+    ]
+    reason = "the operands break BatchNormalization.C3"
+    return (Elements(tensor(elements, x.shape), node.element_type(), _NORMALIZED, reason),)
+
+
+def _deviation(variance: Number, epsilon: Number) -> Number:
+    return square_root_of_float(add_floats(variance, epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class _Channel:
+    """What elements of a channel are normalized with; the deviation is not yet rounded."""
+
+    binary: BinaryFormat
+    scale: Number
+    shift: Number
+    mean: Number
+    variance: Number
+    deviation: Number
+
+    def normalized(self, x: Number) -> Enclosed:
+        """An element; not defined if the variance is negative or NaN."""
+        scale, shift, mean, variance = self.scale, self.shift, self.mean, self.variance
+        if variance.kind is Kind.NAN or (variance.negative and not variance.is_zero):
+            return UNDEFINED
+        quotient = divide_floats(multiply_floats(scale, subtract_floats(x, mean)), self.deviation)
+        total = add_floats(quotient, shift)
+        if scale.kind is Kind.INFINITE:
+            # If scaled before the subtraction, element and mean may both be infinite.
+            return Enclosed(total, total, reach=power_of_two(self.binary.largest_exponent))
+        # Infinities have magnitude zero here, because the reach covers finite numbers only.
+        divisor = self.deviation.magnitude
+        factor = upper_bound(scale.magnitude / divisor) if divisor else Fraction(0)
+        distance, half_subnormal = x.magnitude + mean.magnitude, half_a_subnormal(self.binary)
+        summands = factor * distance + shift.magnitude
+        underflow = 2 * half_subnormal * (distance + scale.magnitude + 4)
+        error = relative_error(_ROUNDINGS_OF_A_NORMALIZATION, self.binary) * summands + underflow
+        on_the_way = (scale.magnitude * distance, factor, distance, variance.magnitude)
+        reach = max(summands + error, *on_the_way)
+        operands = (x, scale, shift, mean, variance)
+        finite = divisor and all(each.kind is Kind.FINITE for each in operands)
+        return Enclosed(total, total, error if finite else Fraction(0), reach)
+
+
+def _normalized_balls(node: BallNode, vectors: Sequence[Exact], epsilon: "arb") -> Exact:
     x = node.operand(0)
-    epsilon: arb = node.factor("epsilon", 1e-5)
-    vectors = [node.operand(place) for place in range(1, 5)]
-    if node.integer("training_mode", 0) or node.version < 9:
-        raise NotFollowedError("it is for training, or older than version 9")
-    if x.ndim < 2 or {each.shape for each in vectors} != {x.shape[1:2]}:
-        raise NotFollowedError("its operands do not have one element for each channel")
 
     def of_element(x: "arb", scale: "arb", shift: "arb", mean: "arb", variance: "arb") -> "arb":
         if not variance + epsilon > 0:
@@ -50,12 +139,12 @@ def _normalize(node: BallNode) -> tuple[Array, ...]:
         distance = abs(x) + abs(mean)
         summands = abs(factor) * distance + abs(shift)
         on_the_way = reduce(_larger, (abs(scale) * distance, abs(factor), distance, abs(variance)))
-        # The roundings are those that `tensors` counts, and one of the bound.
+        # The roundings are those that `_Channel` counts, and one of the bound.
         amplified = 1 + distance + abs(scale)
         return node.rounded(made, 9, summands, reach=on_the_way, amplified=amplified)
 
-    spread = (each.reshape(-1, *[1] * (x.ndim - 2)) for each in vectors)
-    return (mapped(of_element, x, *spread),)
+    spread = (each.reshape(-1, *[1] * max(x.ndim - 2, 0)) for each in vectors)
+    return mapped(of_element, x, *spread)
 
 
 def _larger(a: "arb", b: "arb") -> "arb":
@@ -172,7 +261,7 @@ def _recurrent_multiplications(node: BallNode) -> int:
 
 SUMS: Mapping[str, Operation] = MappingProxyType(
     {
-        "BatchNormalization": Operation(_normalize, lambda node: node.operand(0).size),
+        "BatchNormalization": Operation(batch_normalization, lambda node: node.operand(0).size),
         "LSTM": Operation(_lstm, _recurrent_multiplications),
         "LayerNormalization": Operation(_normalize_layers, lambda node: node.operand(0).size),
         "ReduceMax": _reduction(_top, 18),
