@@ -15,6 +15,7 @@ scripts/pages.py makes a page. Other arguments go to pytest, which then runs all
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -68,6 +69,8 @@ def main() -> int:
     )
     print(announcement(checks, what), flush=True)
     environment.prepare(fresh=options.fresh)
+    # Otherwise each process of a test compiles all that it imports anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     return 0 if run_checks(checks) else 1
 
 

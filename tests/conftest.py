@@ -4,6 +4,9 @@ import inspect
 import json
 import logging
 import os
+import subprocess
+import sys
+import types
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -17,9 +20,11 @@ from hypothesis import HealthCheck, settings
 import sonnx_ort
 from sonnx_ort import backends
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing import isolated_run
 from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.options import Choices
 from support.backends import INSTALLED, RUNS_PYTHON
+from support.forks import ForkedPython
 
 if RUNS_PYTHON:
     import onnxruntime_extensions  # noqa: F401 - it has child processes take a slow protobuf
@@ -80,6 +85,15 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
         yield chosen
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _forked_runs() -> Iterator[None]:
+    """Have the package isolate its runs in forks, but where tests are about how it does."""
+    forking = types.SimpleNamespace(**vars(subprocess) | {"Popen": ForkedPython})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(isolated_run, "subprocess", forking)
+        yield
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], Any]], Any]:
     """Make what takes long once for all processes that share the tests of a module.
@@ -101,6 +115,16 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[]
         return json.loads(path.read_text(encoding="utf-8"))
 
     return make
+
+
+@pytest.fixture(scope="session")
+def wheel(once: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the repository, for which a compiler takes most of a minute."""
+    # Imported late, as below.
+    from distributions import build_wheel  # noqa: PLC0415
+
+    root, folder = Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("wheel")
+    return Path(once("wheel", lambda: str(build_wheel(Path(sys.executable), root, folder))))
 
 
 @pytest.fixture

@@ -321,7 +321,7 @@ print(json.dumps([each for each in sys.modules if each.startswith("sonnx_ort.")]
 
 @BACKENDS
 def test_enforced_model_is_made_and_run_without_any_annex(backend: str) -> None:
-    child = run_python(f"BACKEND = {backend!r}", RUN)
+    child = run_python(f"BACKEND = {backend!r}", RUN, fresh=True)
     assert child.exit_status == 0, child
     modules = json.loads(child.stdout)
     assert not ANNEXES.intersection(module.split(".")[1] for module in modules)

@@ -59,14 +59,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(folder: Path, code: str, before: str = WITHOUT_EXTENSIONS) -> str:
-    child = run_python(f"import os\nos.chdir({str(folder)!r})", before, code)
+    child = run_python(f"import os\nos.chdir({str(folder)!r})", before, code, fresh=True)
     assert child.exit_status == 0, child
     return child.stdout
 
 
 def command(folder: Path, *arguments: str) -> tuple[int, str, str]:
     code = f"sys.argv = ['sonnx-ort', *{arguments!r}]\nmain()"
-    child = run_python(f"import os\nos.chdir({str(folder)!r})", WITHOUT_EXTENSIONS, code)
+    child = run_python(
+        f"import os\nos.chdir({str(folder)!r})", WITHOUT_EXTENSIONS, code, fresh=True
+    )
     return child.exit_status, child.stdout, child.stderr
 
 

@@ -45,7 +45,7 @@ def python(request, tmp_path_factory, dependencies):
 
 def run(folder: Path, *arguments: str, **variables: str) -> ChildResult:
     command = [sys.executable, *arguments]
-    return run_program(command, folder=str(folder), timeout=120, **variables)
+    return run_program(command, folder=str(folder), timeout=120, **variables, fresh=True)
 
 
 def run_with(path: list[Path], folder: Path, *arguments: str) -> ChildResult:

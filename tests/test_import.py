@@ -24,7 +24,7 @@ print(json.dumps([name for name in {HEAVY} if name in sys.modules]))
     ],
 )
 def test_nothing_is_imported_before_it_is_needed(code: str, never: list[str]) -> None:
-    child = run_python(code, IMPORTED)
+    child = run_python(code, IMPORTED, fresh=True)
     assert set(json.loads(child.stdout)).isdisjoint(never), child
 
 
@@ -49,7 +49,7 @@ assert not {"sympy", "onnx_ir._symbolic_shapes"} & sys.modules.keys()
     ],
 )
 def test_sympy_is_not_imported_and_is_there_at_its_first_use(use: str, shown: str) -> None:
-    child = run_python(REWRITE, "import onnx_ir", use)
+    child = run_python(REWRITE, "import onnx_ir", use, fresh=True)
     assert (child.exit_status, child.stdout) == (0, f"{shown}\n"), child
 
 
@@ -70,7 +70,7 @@ print(type(sympy).__name__, onnx_ir.SymbolicDim(sympy.Symbol("x")) + 1)
 
 
 def test_sympy_that_is_imported_together_with_the_graph_library_is_the_only_one() -> None:
-    child = run_python(MEANWHILE)
+    child = run_python(MEANWHILE, fresh=True)
     assert (child.exit_status, child.stdout) == (0, "meanwhile module x + 1\n"), child
 
 
@@ -91,7 +91,7 @@ print(json.dumps(names))
 
 @pytest.fixture(scope="module")
 def first_uses() -> dict[str, str]:
-    child = run_python(FIRST_USES)
+    child = run_python(FIRST_USES, fresh=True)
     assert child.exit_status == 0, child
     names: dict[str, str] = json.loads(child.stdout)
     return names
@@ -104,7 +104,7 @@ def test_public_name_is_there_at_its_first_use(first_uses: dict[str, str], name:
 
 @pytest.mark.parametrize("used", ["", "sonnx_ort.register()"])
 def test_public_names_alone_are_listed_at_any_time(used: str) -> None:
-    child = run_python("import sonnx_ort", used, "print(*dir(sonnx_ort))")
+    child = run_python("import sonnx_ort", used, "print(*dir(sonnx_ort))", fresh=True)
     assert child.stdout.split() == sorted([*sonnx_ort.__all__, "__version__"])
 
 
@@ -115,5 +115,7 @@ def test_other_name_is_an_attribute_error() -> None:
 
 
 def test_star_import_gives_all_public_names() -> None:
-    child = run_python("from sonnx_ort import *\nprint(rewrite.__name__, models.__name__)")
+    child = run_python(
+        "from sonnx_ort import *\nprint(rewrite.__name__, models.__name__)", fresh=True
+    )
     assert child.stdout == "rewrite sonnx_ort.models\n", child

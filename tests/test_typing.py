@@ -48,7 +48,7 @@ def test_type_checker_sees_wrong_choices_and_the_kind_of_model(tmp_path: Path) -
     options = ("--config-file", "", "--follow-imports", "silent", "--no-error-summary")
     command = [sys.executable, "-m", "mypy", "--strict", "--hide-error-context", *options]
     untyped = ["--ignore-missing-imports", "program.py"]
-    child = run_program([*command, *untyped], folder=str(tmp_path), timeout=600)
+    child = run_program([*command, *untyped], folder=str(tmp_path), timeout=600, fresh=True)
     reported = {line.split(":")[1] for line in child.stdout.splitlines() if ": error: " in line}
     lines = enumerate(PROGRAM.split("\n"), start=1)
     assert reported == {str(number) for number, line in lines if line.endswith("# wrong")}, child

@@ -80,7 +80,7 @@ print(json.dumps({{
 
 @cache
 def audited(*, hidden: bool) -> dict[str, list[str]]:
-    done = run_python(AUDIT.format(hidden=hidden, model=MODEL))
+    done = run_python(AUDIT.format(hidden=hidden, model=MODEL), fresh=True)
     assert done.exit_status == 0, done
     found: dict[str, list[str]] = json.loads(done.stdout)
     return found

@@ -230,10 +230,10 @@ NEEDED = {"google", "ml_dtypes", "numpy", "onnx", "sonnx_ort", "typing_extension
 
 
 def test_checker_imports_onnx_and_what_onnx_needs_only() -> None:
-    child = run_python(IMPORTS)
+    child = run_python(IMPORTS, fresh=True)
     assert child.exit_status == 0, child
     standard = {*sys.stdlib_module_names, *sys.builtin_module_names, "__main__"}
-    before = {*json.loads(run_python("import json, sys", BARE).stdout)}
+    before = {*json.loads(run_python("import json, sys", BARE, fresh=True).stdout)}
     assert {*json.loads(child.stdout)} - standard - before <= NEEDED
 
 
@@ -246,7 +246,7 @@ def alone(tmp_path: Path) -> Run:
 
     def run(*arguments: Path) -> tuple[int, str, str]:
         program = [sys.executable, "-m", "sonnx_ort.checker", *arguments]
-        done = run_program(program, folder=str(tmp_path), timeout=60)
+        done = run_program(program, folder=str(tmp_path), timeout=60, fresh=True)
         return done.exit_status, done.stdout, done.stderr
 
     return run

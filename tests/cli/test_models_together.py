@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 from support.command import command
+from support.forks import ForkedPython, run
 from support.graphs import binary_model
 
 
@@ -159,14 +160,8 @@ def test_quiet_rewrite_and_run(folder: Path) -> None:
 def _process(
     *arguments: str, stdin: bytes = b"", **variables: str
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "sonnx_ort", *arguments],
-        capture_output=True,
-        check=False,
-        env=os.environ | variables,
-        input=stdin,
-        timeout=120,
-    )
+    command = [sys.executable, "-m", "sonnx_ort", *arguments]
+    return run(command, stdin, env=os.environ | variables)
 
 
 def test_model_on_standard_input(folder: Path) -> None:
@@ -188,7 +183,7 @@ def test_colours_are_for_terminals_that_want_them(
 
     master, slave = pty.openpty()
     kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    with subprocess.Popen(
+    with ForkedPython(
         [sys.executable, "-m", "sonnx_ort", "check", "broken.onnx"],
         stdout=slave,
         stderr=subprocess.PIPE,

@@ -14,6 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 from support.command import command
+from support.forks import run
 from support.graphs import parse
 
 MODEL = "(float[n] x) => (float[n] y) { [divide] y = Div(x, x) }"
@@ -144,5 +145,4 @@ def process(
     *arguments: str, stdout: object = subprocess.PIPE
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command in a process of its own, which has its own standard output."""
-    line = [sys.executable, "-m", "sonnx_ort", *arguments]
-    return subprocess.run(line, stdout=stdout, stderr=subprocess.PIPE, check=False)  # type: ignore[call-overload,no-any-return]
+    return run([sys.executable, "-m", "sonnx_ort", *arguments], stdout=stdout)

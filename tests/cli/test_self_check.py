@@ -90,7 +90,8 @@ def test_file_that_cannot_be_written_is_told_before_the_check(given, tmp_path: P
 def test_missing_package_is_a_sentence() -> None:
     done = run_python(
         "import sys\nsys.modules['onnxruntime'] = None\n"
-        "from sonnx_ort.cli import app\napp(['self-check'])"
+        "from sonnx_ort.cli import app\napp(['self-check'])",
+        fresh=True,
     )
     assert done.exit_status == 2
     assert done.stderr.startswith("sonnx-ort: a package is missing or damaged: import of ")

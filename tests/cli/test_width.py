@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from sonnx_ort.reporting.terminal import WIDTH
 from support.command import command
+from support.forks import ForkedPython
 from support.graphs import binary_model, parse
 
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals")
@@ -54,7 +54,7 @@ def shown_in_terminal(columns: int, *arguments: str) -> str:
     ours, its = os.openpty()
     termios.tcsetwinsize(its, (50, columns))
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    process = subprocess.Popen(
+    process = ForkedPython(
         [sys.executable, "-m", "sonnx_ort", *arguments],
         stdin=its,
         stdout=its,

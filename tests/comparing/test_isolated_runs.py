@@ -1,11 +1,14 @@
 """Models run in a process of their own, whatever the user's program is."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from sonnx_ort.comparing import isolated_run
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from support.child import run_program
 from support.graphs import binary_model
@@ -14,6 +17,11 @@ AUDITED = """
 import sonnx_ort
 print("audited:", sonnx_ort.audit(sonnx_ort.models.path("div_example_1_float32")).ok)
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated_run, "subprocess", subprocess)
 
 
 def test_program_without_a_main_guard_is_not_run_again(tmp_path: Path) -> None:

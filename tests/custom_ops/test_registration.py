@@ -97,7 +97,8 @@ def test_registering_needs_no_more_than_an_import_and_survives_a_second_one():
         model = enforced_model("Sub", "int64", rank=0)
         session = ort.InferenceSession(model.SerializeToString(), options)
         print(session.run(None, {"A": np.array(5), "B": np.array(7)})[0])
-        """
+        """,
+        fresh=True,
     )
     assert (child.exit_status, child.stdout) == (0, "-2\n"), child
 
@@ -108,6 +109,7 @@ def test_importing_the_package_does_not_import_onnxruntime_extensions():
         import sys
         import sonnx_ort, sonnx_ort.custom_ops
         print("onnxruntime_extensions" in sys.modules)
-        """
+        """,
+        fresh=True,
     )
     assert (child.exit_status, child.stdout) == (0, "False\n"), child

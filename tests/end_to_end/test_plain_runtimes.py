@@ -245,7 +245,8 @@ def test_bare_python_has_none_of_the_packages(package):
         import runpy
         runpy.run_path({str(PYTHON[-1])!r})
         import {package}
-        """
+        """,
+        fresh=True,
     )
     assert done.exit_status == 1, done
     assert done.stderr.endswith(f"ModuleNotFoundError: {package} is not here\n")

@@ -5,13 +5,11 @@ import hashlib
 import json
 import re
 import shutil
-import sys
 from dataclasses import replace
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 
 import pytest
-from checks import unpack_wheel
 
 import sonnx_ort
 from sonnx_ort import installation, models, versions
@@ -281,15 +279,18 @@ def test_clone_is_not_checked_with_the_reason(
 
 
 @pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack_wheel(Path(sys.executable), REPOSITORY, tmp_path_factory.mktemp("wheel"))
+def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    shutil.unpack_archive(wheel, folder, "zip")
+    return folder
 
 
 def installed_files(folder: Path) -> ChildResult:
     return run_python(
         f"import sys\nsys.path.insert(0, {str(folder)!r})\n"
         "from sonnx_ort import installation\n"
-        "print(installation._installed_files())"
+        "print(installation._installed_files())",
+        fresh=True,
     )
 
 

@@ -232,7 +232,8 @@ def test_native_model_is_served_without_this_package(tmp_path):
         sys.argv = ["plain_session.py", {str(tmp_path / "model.onnx")!r}]
         runpy.run_path({str(EXAMPLES / "serving" / "plain_session.py")!r}, run_name="__main__")
         assert "sonnx_ort" not in sys.modules
-        """
+        """,
+        fresh=True,
     )
     assert done.exit_status == 0, done
     quotients, refusal = done.stdout.splitlines()[:2]

@@ -47,12 +47,12 @@ class TestGrowth:
         assert not growth.exceeds(LEFT_BEHIND["sessions"]), growth
 
     def test_leak_is_seen(self) -> None:
-        child = run_python(LEAK.format("kept.append(bytes(3000))"))
+        child = run_python(LEAK.format("kept.append(bytes(3000))"), fresh=True)
         seen, kib = child.stdout.split()
         assert (seen, int(kib) > ALLOWANCE) == ("True", True), child
 
     def test_what_is_freed_is_no_growth(self) -> None:
-        child = run_python(LEAK.format("bytes(1 << 20 + number % 4)"))
+        child = run_python(LEAK.format("bytes(1 << 20 + number % 4)"), fresh=True)
         assert child.stdout.startswith("False"), child
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -10,13 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.forks import VARIABLES, run
+
 TESTS = Path(__file__).resolve().parents[1]
 SCRIPTS = TESTS.parent / "scripts"
-
-_VARIABLES = {
-    "PYTHONPATH": os.pathsep.join(map(str, (TESTS, SCRIPTS))),
-    "PYTHONIOENCODING": "utf-8",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +45,7 @@ def run_program(
     folder: str | None = None,
     given: str = "",
     timeout: float,
+    fresh: bool = False,
     **variables: str,
 ) -> ChildResult:
     """Run a program in a child process; `support` and the modules of the scripts can be imported.
@@ -58,31 +55,34 @@ def run_program(
         folder: Where it runs; here unless given.
         given: What it reads from standard input.
         timeout: Seconds until the child is killed and `subprocess.TimeoutExpired` is raised.
+        fresh: Whether a Python has imported nothing when it starts; without, it may be a fork.
         **variables: Variables of its environment.
     """
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        check=False,
+    done = run(
+        list(command),
+        given,
+        timeout,
+        fresh=fresh,
         cwd=folder,
-        env=os.environ | _VARIABLES | variables,
+        env=os.environ | VARIABLES | variables,
         encoding="utf-8",
         errors="replace",
-        input=given,
-        timeout=timeout,
     )
     return ChildResult(done.returncode, done.stdout, done.stderr)
 
 
-def run_python(*parts: str, timeout: float = 120, **variables: str) -> ChildResult:
+def run_python(
+    *parts: str, timeout: float = 120, fresh: bool = False, **variables: str
+) -> ChildResult:
     """Run Python code in a child process with the same interpreter, in an empty folder of its own.
 
     Args:
         *parts: The code: pieces that follow each other, each with an indentation of its own.
         timeout: As for `run_program`.
+        fresh: As for `run_program`.
         **variables: As for `run_program`.
     """
     code = "\n".join(textwrap.dedent(part) for part in parts)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", code]
-        return run_program(command, folder=folder, timeout=timeout, **variables)
+        return run_program(command, folder=folder, timeout=timeout, fresh=fresh, **variables)

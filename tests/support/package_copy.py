@@ -44,4 +44,4 @@ class PackageCopy:
     def run(self, *parts: str) -> ChildResult:
         """Run Python code with the copy in the place of the package; arguments as `run_python`."""
         here = f"import sys\nsys.path.insert(0, {str(self.folder)!r})"
-        return run_python(here, *parts)
+        return run_python(here, *parts, fresh=True)

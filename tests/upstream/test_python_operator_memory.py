@@ -30,7 +30,7 @@ def with_operators(number):
 
 
 def grown(session: str) -> int:
-    child = run_python(SESSIONS, f"print(measure({session}, 500).grown)")
+    child = run_python(SESSIONS, f"print(measure({session}, 500).grown)", fresh=True)
     assert child.exit_status == 0, child
     return int(child.stdout)
 

@@ -264,6 +264,7 @@ def test_library_is_loaded_without_python_operators():
         "import sys, sonnx_ort",
         "sonnx_ort.register(backend='compiled')",
         "print('onnxruntime_extensions' in sys.modules)",
+        fresh=True,
     )
     assert child.stdout == "False\n", child
 
