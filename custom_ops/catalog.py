@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sonnx_ort.custom_ops.arithmetic import ARITHMETIC
-from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.definition import CARRIERS, KernelDefinition
-from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS
-from sonnx_ort.custom_ops.inspection import Inspection
+from sonnx_ort.custom_ops.inspection import (
+    ALIGNED_SHAPE,
+    BROADCAST_SHAPE,
+    FINITE_ELEMENTS,
+    Inspection,
+)
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.operator import Operator

@@ -1,8 +1,9 @@
-"""Custom operators that check the operands of a node, and compute nothing.
+"""Custom operators that compute nothing: they check operands, shapes and values.
 
-They read the shapes of operands, or the elements if rules depend on them, and return the shape of
-the first operand, so they read no large tensor. The graph reshapes the first operand to that shape,
-and the standard node computes:
+Custom operators that check the operands of a node, and compute nothing. They read the shapes of
+operands, or the elements if rules depend on them, and return the shape of the first operand, so
+they read no large tensor. The graph reshapes the first operand to that shape, and the standard node
+computes:
 
     Shape(A), Shape(B) -> sonnx::MatMulOperands -> A's shape, its shape -> Reshape -> shape
     A, shape -> Reshape -> A
@@ -10,8 +11,21 @@ and the standard node computes:
 For any number of operands, the shapes and the ranks of all are in two vectors:
 
     Shape(X0), Shape(X1), ... -> Concat -> sonnx::ConcatOperands
+
+Custom operators that decide broadcasting from shapes alone, without reading tensors.
+`sonnx::BroadcastShape` returns the common shape of any number of tensors. `sonnx::AlignedShape`
+returns the shape by which the second operand aligns with the first in opsets 1 and 6. The graph
+then reshapes and expands.
+
+The custom operator that checks that all elements of a value are finite. It returns the value's
+shape, to which the graph reshapes the value itself:
+
+    X -> sonnx::FiniteElements -> X's shape, its shape -> Reshape -> shape
+    X, shape -> Reshape -> X
 """
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,7 +33,6 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.custom_ops.decision import ATTRIBUTES, make_decision
 from sonnx_ort.custom_ops.definition import (
     CARRIERS,
     KERNEL_TYPES,
@@ -28,12 +41,22 @@ from sonnx_ort.custom_ops.definition import (
     KernelOutput,
     shape_output,
 )
-from sonnx_ort.custom_ops.kernel import shapes_in
-from sonnx_ort.custom_ops.violation_log import kernel_failed
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.custom_ops.failure_channel import (
+    contract_violation,
+    failed,
+    guard_name,
+    kernel_failed,
+)
+from sonnx_ort.custom_ops.kernel import ATTRIBUTES, make_decision, shapes_in
+from sonnx_ort.errors import escaped
+from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
+from sonnx_ort.profile.graph import FINITE, computing_operator, finite_elements
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
+from sonnx_ort.profile.rule import Rule, Violation
 
 Array = npt.NDArray[Any]
 
@@ -148,3 +171,151 @@ def omitted(operator: Operator, name: str) -> list[Any]:
 def _of_shape(sizes: Sequence[int]) -> Array:
     """An array of a shape, without memory for its elements."""
     return np.broadcast_to(np.int8(0), tuple(sizes))
+
+
+_BROADCASTABLE = Broadcastable()
+
+
+def common_shape(
+    sizes: Array, ranks: Array, node: str, operands: str
+) -> tuple[KernelOutput, KernelOutput]:
+    """Compute the common shape, or record a violation for the first two incompatible tensors.
+
+    Args:
+        sizes: The shapes of all tensors in one vector, int64.
+        ranks: The rank of each tensor, int64.
+        node: The node's name.
+        operands: The names of the tensors, a list in JSON.
+
+    Returns:
+        The common shape, and its own shape: `[rank]`, or `[-ticket]` on a violation. Never raises.
+    """
+    try:
+        shapes = shapes_in(sizes, ranks)
+        common = _BROADCASTABLE.common_shape(shapes)
+        if isinstance(common, Violation):
+            own = BROADCAST.operand_names(len(shapes))
+            names = [f"{one} '{name}'" for one, name in zip(own, json.loads(operands), strict=True)]
+            error = contract_violation(BROADCAST, E1, node, tuple(names), tuple(shapes), common)
+            return failed(_INT64, E1.code, error)
+        return shape_output(common), shape_output((len(common),))
+    except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
+        return kernel_failed(_INT64, BROADCAST.name, node, error)
+
+
+def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
+    sizes: Array, ranks: Array, node: str, operator: str, rule: str, axis: str
+) -> tuple[KernelOutput, KernelOutput]:
+    """Compute the shape by which the second of two tensors aligns with the first.
+
+    Args:
+        sizes: The shapes of both tensors in one vector, int64.
+        ranks: The rank of each tensor, int64.
+        node: The node's name.
+        operator: The node's operator.
+        rule: The rule that is violated if they cannot be aligned.
+        axis: The attribute `axis` in digits; empty if it is not set.
+
+    Returns:
+        The second tensor's shape with trailing axes of size 1, and the shape of that: `[rank]`, or
+        `[-ticket]` on a violation. Never raises.
+    """
+    try:
+        a, b = shapes_in(sizes, ranks)
+        limits = LimitedBroadcasting(int(axis) if axis else None)
+        violation = limits.violation(a, b)
+        if violation is not None:
+            broken, enforced = RULES[rule], OPERATORS[operator]
+            error = contract_violation(enforced, broken, node, enforced.operands, (a, b), violation)
+            return failed(_INT64, broken.code, error)
+        trailing = limits.trailing_axes(len(a), len(b)) or 0
+        return shape_output(b + (1,) * trailing), shape_output((len(b) + trailing,))
+    except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
+        return kernel_failed(_INT64, operator, node, error)
+
+
+BROADCAST_SHAPE = KernelDefinition(
+    name="BroadcastShape",
+    operator=BROADCAST,
+    inputs=(ElementType.INT64.value, ElementType.INT64.value),
+    output=ElementType.INT64.value,
+    attributes=("node", "operands"),
+    kernel=common_shape,
+)
+"""Checks a Broadcast."""
+
+ALIGNED_SHAPE = KernelDefinition(
+    name="AlignedShape",
+    operator=None,
+    inputs=(ElementType.INT64.value, ElementType.INT64.value),
+    output=ElementType.INT64.value,
+    attributes=("node", "operator", "rule", "axis"),
+    kernel=aligned_shape,
+    remark="B has to line up with A",
+)
+"""Checks the broadcasting of opsets 1 and 6."""
+
+
+_NAME = "FiniteElements"
+
+
+def finite_shape(
+    elements: npt.NDArray[Any], node: str, operator: str, value: str, element_type: str
+) -> tuple[KernelOutput, KernelOutput]:
+    """Give the shape of a value if all of its elements are finite.
+
+    Args:
+        elements: The value; 16-bit floats as float, perhaps before they are rounded.
+        node: The name of the node that computes it.
+        operator: That node's operator.
+        value: The value's name.
+        element_type: The value's own type.
+
+    Returns:
+        The shape, and its own shape: `[rank]`, or `[-ticket]` on a violation. Never raises.
+    """
+    try:
+        rounded = _rounded(elements, ElementType(element_type))
+        violation = finite_elements(value).violation((rounded,))
+        if violation is not None:
+            shapes = (elements.shape,)
+            error = contract_violation(
+                computing_operator(operator), FINITE, node, (value,), shapes, violation
+            )
+            return failed(_INT64, FINITE.code, error)
+        return shape_output(elements.shape), shape_output((elements.ndim,))
+    except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
+        return kernel_failed(_INT64, _NAME, node, error)
+
+
+@np.errstate(all="ignore")
+def _rounded(elements: npt.NDArray[Any], element_type: ElementType) -> npt.NDArray[Any]:
+    return elements.astype(element_type.dtype, copy=False)
+
+
+def finite_guard_name(operator: str, node: str, value: str) -> str:
+    """Make the name of the guard behind a value.
+
+    Args:
+        operator: The operator of the node that computes it, of any domain.
+        node: The name of that node.
+        value: The value's name.
+    """
+    # Errors are read by an operator's name of letters, digits and underscores.
+    name = re.sub(r"\W", "_", operator)
+    return guard_name(name, node, [FINITE], f"'{escaped(value)}' has to be finite")
+
+
+FINITE_ELEMENTS = tuple(
+    KernelDefinition(
+        name=_NAME,
+        operator=None,
+        inputs=(element_type.value,),
+        output=ElementType.INT64.value,
+        attributes=("node", "operator", "value", "element_type"),
+        kernel=finite_shape,
+    )
+    for element_type in FLOAT_TYPES
+    if element_type not in CARRIERS
+)
+"""One kernel for each type of floats that kernels take."""

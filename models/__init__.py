@@ -4,7 +4,6 @@
 inputs, and expected outputs or violations. `README.md` in this folder documents the manifest.
 """
 
-from sonnx_ort.models.description import describe, describe_difference
 from sonnx_ort.models.example import (
     Approximation,
     Case,
@@ -16,6 +15,8 @@ from sonnx_ort.models.example import (
     Rejection,
     RunViolation,
     StaticViolation,
+    describe,
+    describe_difference,
     same_elements,
 )
 from sonnx_ort.models.manifest import example, examples, load, names, path

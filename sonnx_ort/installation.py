@@ -20,9 +20,8 @@ from sonnx_ort.backends import Backend, require_runnable
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from sonnx_ort.custom_ops.compiled.library import LIBRARY
 from sonnx_ort.demonstration import run_case
-from sonnx_ort.errors import BackendUnavailable
+from sonnx_ort.errors import BackendUnavailable, to_json
 from sonnx_ort.evidence.record import PACKAGES
-from sonnx_ort.printable import to_json
 from sonnx_ort.profile.rule import release_numbers
 from sonnx_ort.runtime.registration import prepare
 

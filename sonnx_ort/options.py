@@ -16,8 +16,7 @@ from sonnx_ort.profile.catalog import (
     OPERATORS,
     WHOLE_PROFILE,
 )
-from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
-from sonnx_ort.profile.graph import GRAPH
+from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Demands, Edition, EditionChoice
 
 DEFAULT: Final = "default"

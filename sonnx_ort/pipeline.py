@@ -34,12 +34,16 @@ from sonnx_ort.enforcing.record import forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
-from sonnx_ort.loading.nesting import may_be_too_deep, require_readable
-from sonnx_ort.loading.serialization import serializable, serialize
+from sonnx_ort.loading.serialization import (
+    may_be_too_deep,
+    require_readable,
+    serializable,
+    serialize,
+)
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.validity import checkable
 from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.identity import identify
+from sonnx_ort.obligations.obligation import identify
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import (
@@ -308,7 +312,7 @@ def preview(examined: Examined) -> Report:
     loaded, examination = examined.loaded, examined.examination
     if loaded.rewritten or examination.report.ok:
         return examination.report
-    from sonnx_ort.conforming.preview import with_mendable
+    from sonnx_ort.conforming.fixpoint import with_mendable
 
     return with_mendable(loaded.model.graph_model, examination, partial(_examine_again, loaded))
 

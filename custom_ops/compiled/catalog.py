@@ -15,7 +15,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.division import (
+from sonnx_ort.profile.requirements.arithmetic import (
     NONZERO,
     InfinityForZeroDivisor,
     RepresentableQuotient,

@@ -15,7 +15,7 @@ import sonnx_ort
 from benchmarks import report
 from benchmarks.turns import Run, Turn, apart, ratio_of, seconds_of, take_turns
 from sonnx_ort.backends import Backend
-from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
+from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES
 
 Feeds = Mapping[str, npt.NDArray[Any]]
 

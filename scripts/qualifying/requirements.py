@@ -11,8 +11,7 @@ from traceability.page import Mark, marks_of, page_of
 from qualifying.markdown import code, table
 from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.finite import FINITE
-from sonnx_ort.profile.graph import GENERAL_RULES
+from sonnx_ort.profile.graph import FINITE, GENERAL_RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,17 @@ from sonnx_ort.auditing.judging import judge
 from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.difference import in_words
 from sonnx_ort.comparing.inputs import Inputs, Sizes, complete
-from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, LevelChoice, Settings
-from sonnx_ort.comparing.random_operators import seed_random_operators, unseeded
-from sonnx_ort.comparing.trace import in_words
+from sonnx_ort.comparing.isolated_run import (
+    Array,
+    IsolatedRuns,
+    Level,
+    LevelChoice,
+    Settings,
+    seed_random_operators,
+    unseeded,
+)
 from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical

@@ -11,8 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step, same
-from sonnx_ort.auditing.parts import body_as_model
+from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step, body_as_model, same
 from sonnx_ort.comparing.isolated_run import Array, Failed, Results
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.pipeline import require_serializable

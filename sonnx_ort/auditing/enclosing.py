@@ -19,7 +19,6 @@ from onnx import numpy_helper
 from sonnx_ort.auditing.audited_node import STANDARD_DOMAINS, attributes_of, versions
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.ball_node import are_balls, is_float, require_finite
 from sonnx_ort.oracle.balls import (
     FOLLOWED,
@@ -30,6 +29,7 @@ from sonnx_ort.oracle.balls import (
     precisely,
 )
 from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 if TYPE_CHECKING:

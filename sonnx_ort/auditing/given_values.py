@@ -8,8 +8,14 @@ import numpy as np
 import onnx
 
 from sonnx_ort.auditing.audited_node import Audited, versions
-from sonnx_ort.auditing.observing import Step, computed_apart, same
-from sonnx_ort.auditing.parts import array_of, constants_of, names_read
+from sonnx_ort.auditing.observing import (
+    Step,
+    array_of,
+    computed_apart,
+    constants_of,
+    names_read,
+    same,
+)
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
     Array,

@@ -14,8 +14,7 @@ from sonnx_ort.auditing.audited_node import Audited, attributes_of, meaning_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.ball_node import are_balls, balls, is_float
-from sonnx_ort.oracle.balls import MOVED, followed
-from sonnx_ort.oracle.enclosed import enclosed_meaning, type_of_results
+from sonnx_ort.oracle.balls import MOVED, enclosed_meaning, followed, type_of_results
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
 from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.node import ELEMENT_TYPES, Node

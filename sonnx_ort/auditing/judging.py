@@ -8,9 +8,16 @@ from zlib import crc32
 import numpy as np
 
 from sonnx_ort.auditing.audited_node import MEANT, Audited, attributes_of
-from sonnx_ort.auditing.broken_rules import BrokenRule, broken_rules
 from sonnx_ort.auditing.joined import meanings
-from sonnx_ort.auditing.verdicts import Element, NodeAudit, Sampling, Verdict, share
+from sonnx_ort.auditing.verdicts import (
+    BrokenRule,
+    Element,
+    NodeAudit,
+    Sampling,
+    Verdict,
+    broken_rules,
+    share,
+)
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError

@@ -24,10 +24,8 @@ the schemas of onnx. What it does not know it rejects.
     node               what these are about
 """
 
-from sonnx_ort.checker.certificate import check
-from sonnx_ort.checker.form import FORMAT, Malformed, read_certificate
-from sonnx_ort.checker.model import Model
-from sonnx_ort.checker.names import with_unique_names
+from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
+from sonnx_ort.checker.model import Model, with_unique_names
 from sonnx_ort.checker.node import bodies_of
 from sonnx_ort.kernel.sizes import Rejected
 

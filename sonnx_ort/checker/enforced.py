@@ -14,11 +14,9 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
 from sonnx_ort.checker.facts import NOTHING, Facts, Tree, Worlds, any_true, together
-from sonnx_ort.checker.model import Model, claimed_shapes, require_claim
-from sonnx_ort.checker.names import with_unique_names
+from sonnx_ort.checker.model import Model, claimed_shapes, require_claim, with_unique_names
 from sonnx_ort.checker.node import graphs_of, needed, on_the_way
-from sonnx_ort.checker.reading import defined_in, strict
-from sonnx_ort.checker.tensors import elements_of
+from sonnx_ort.checker.reading import defined_in, elements_of, strict
 from sonnx_ort.kernel.sizes import Rejected, Size, require
 
 _SCALAR = "scalar"

@@ -5,23 +5,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.facts import Facts, Tree
+from sonnx_ort.checker.facts import Facts, Flags, Tree
 from sonnx_ort.checker.node import Node
 from sonnx_ort.checker.obligations import Established, bound_rule
-from sonnx_ort.checker.shape_guards import Flags
 from sonnx_ort.kernel.node import INTEGERS
 from sonnx_ort.kernel.sizes import require
 from sonnx_ort.profile.element_type import ElementType, smallest_value
-from sonnx_ort.profile.requirements.division import (
+from sonnx_ort.profile.requirements.arithmetic import (
     NONZERO,
     InfinityForZeroDivisor,
     RepresentableQuotient,
 )
+from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.reshaping import InferableSize
+from sonnx_ort.profile.requirements.reshaping import InferableSize, SliceDemand, Slicing
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, OnShapes, SameShape
-from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.terms.elements import NumberSet
 
 

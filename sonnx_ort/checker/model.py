@@ -1,18 +1,17 @@
 """What follows from a model: steps that establish the types, shapes and elements of values."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto
 
-from sonnx_ort.checker.names import with_unique_names
 from sonnx_ort.checker.node import Node, bodies_of, graphs_of, on_the_way, type_name
 from sonnx_ort.checker.obligations import conclude
-from sonnx_ort.checker.reading import OWN_DOMAIN, strict
-from sonnx_ort.checker.tensors import elements_of as stored_elements
-from sonnx_ort.checker.types import type_of
+from sonnx_ort.checker.reading import OWN_DOMAIN, defined_in, strict
+from sonnx_ort.checker.reading import elements_of as stored_elements
 from sonnx_ort.kernel.bounds import bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
@@ -30,6 +29,86 @@ from sonnx_ort.kernel.sizes import (
     kept_sizes,
     require,
 )
+from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
+
+
+def type_of(node: Node, index: int) -> str:
+    """The type of the elements of a result.
+
+    Raises:
+        Rejected: It does not follow, or the result is no tensor.
+    """
+    if node.op_type == "Broadcast":
+        return node.type(index)
+    found = element_of(result_type(_Typed(node), index), "tensor")
+    if found is None:
+        raise Rejected(f"there is no rule for the type of a {node.op_type}")
+    return found
+
+
+class _Typed:
+    """A node whose operands are tensors, if a step gives their types."""
+
+    def __init__(self, node: Node) -> None:
+        self.operator = ("", node.op_type, node.model.version)
+        self.inputs, self.outputs = node.operands, node.results
+        self._node = node
+
+    def input_type(self, index: int) -> Type:
+        return tensor_of(self._node.type(index)) if self._node.given(index) else ""
+
+    def named_type(self, attribute: str) -> Type:
+        value = self._node.attribute(attribute)
+        return tensor_of(type_name(value)) if isinstance(value, int) else None
+
+    def attribute_type(self, attribute: str) -> Type:
+        value = self._node.attribute(attribute)
+        return tensor_of(type_name(value.data_type)) if isinstance(value, TensorProto) else None
+
+
+Names = Mapping[str, list[str]]
+"""The new names of each name, in the order of the file."""
+
+
+def with_unique_names(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Names]:
+    """Rename the values that share a name, but for the first of them.
+
+    Args:
+        model: The model; it is not changed.
+
+    Returns:
+        The model, or a copy if values had to be renamed; and the names of all values.
+    """
+    count = Counter(name for graph in graphs_of(model.graph) for name in defined_in(graph))
+    names: dict[str, list[str]] = {}
+    if max(count.values(), default=0) > 1:
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        _rename(copy.graph, {}, names, {*count})
+        return copy, names
+    return model, {name: [name] for name in count}
+
+
+def _rename(
+    graph: GraphProto, outer: Mapping[str, str], names: dict[str, list[str]], taken: set[str]
+) -> None:
+    scope = {**outer}
+    for name in defined_in(graph):
+        new = name
+        while name in names and new in taken:
+            new = f"{new}'"
+        taken.add(new)
+        names.setdefault(name, []).append(new)
+        scope[name] = new
+    for value in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
+        value.name = scope.get(value.name, value.name)
+    for tensor in graph.sparse_initializer:
+        tensor.values.name = scope[tensor.values.name]
+    for node in graph.node:
+        for values in (node.input, node.output):
+            values[:] = [scope.get(name, name) for name in values]
+        for body in bodies_of(node):
+            _rename(body, scope, names, taken)
 
 
 class Model:

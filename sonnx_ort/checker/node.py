@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
-from sonnx_ort.checker.tensors import elements_of as stored_elements
+from sonnx_ort.checker.reading import elements_of as stored_elements
 from sonnx_ort.kernel import node as kernel
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.kernel.sizes import Bounds, Sizes, is_within, require

@@ -17,7 +17,7 @@ from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes, require
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.division import NONZERO_DIVISOR, InfinityForZeroDivisor
+from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, InfinityForZeroDivisor
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, Shape
 

@@ -1,27 +1,163 @@
 """Reads a model strictly: what can be read in two ways is rejected.
 
+The fields that a model may have: those of which is known what they say. A field that a newer
+version of ONNX adds may change what a model means, so it is rejected until it is known.
+
 ONNX Runtime takes the first of two attributes of one name, the last of two imports of one domain,
 and a function of the model for an operator. Each model of a certificate goes through `strict`
 first, so that what the checker reads is what ONNX Runtime runs.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from math import prod
+from typing import Any
 
 import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import (
     AttributeProto,
     FunctionProto,
     GraphProto,
     NodeProto,
     OperatorSetIdProto,
+    SparseTensorProto,
     TensorProto,
     ValueInfoProto,
     defs,
+    helper,
+    numpy_helper,
 )
 
-from sonnx_ort.checker.fields import require_known_fields, require_once
-from sonnx_ort.checker.tensors import read_sparse, read_tensor
 from sonnx_ort.kernel.sizes import Rejected, require
+
+_NAMED = "name doc_string metadata_props"
+_STORED = "raw_data float_data int32_data int64_data double_data uint64_data string_data"
+
+FIELDS: Mapping[str, frozenset[str]] = {
+    message: frozenset(fields.split())
+    for message, fields in {
+        "ModelProto": "ir_version opset_import producer_name producer_version domain model_version "
+        "doc_string graph metadata_props functions",
+        "OperatorSetIdProto": "domain version",
+        "StringStringEntryProto": "key value",
+        "GraphProto": f"{_NAMED} node initializer sparse_initializer input output value_info",
+        "FunctionProto": f"{_NAMED} domain overload input output attribute attribute_proto node "
+        "opset_import value_info",
+        "NodeProto": f"{_NAMED} input output op_type domain overload attribute",
+        "AttributeProto": "name doc_string type ref_attr_name f i s t g floats ints strings "
+        "sparse_tensor tp",
+        "TensorProto": f"{_NAMED} dims data_type data_location external_data {_STORED}",
+        "SparseTensorProto": "values indices dims",
+        "ValueInfoProto": f"{_NAMED} type",
+        "TypeProto": "tensor_type sparse_tensor_type sequence_type optional_type map_type "
+        "denotation",
+        "Tensor": "elem_type shape",
+        "SparseTensor": "elem_type shape",
+        "Sequence": "elem_type",
+        "Optional": "elem_type",
+        "Map": "key_type value_type",
+        "TensorShapeProto": "dim",
+        "Dimension": "dim_value dim_param denotation",
+    }.items()
+}
+"""The fields that each message may have."""
+
+STORED = tuple(_STORED.split())
+"""The fields of a tensor of which one has its elements."""
+
+
+def require_once(names: Sequence[str], what: str) -> None:
+    """Reject what has no name, or the name of another."""
+    seen = set[str]()
+    for name in names:
+        require(name, f"{what} has no name")
+        require(name not in seen, f"{what} '{name}' is there twice")
+        seen.add(name)
+
+
+def require_known_fields(message: Any) -> None:
+    """Reject a message that has a field of which nothing is known, or a text that is none."""
+    kind = message.DESCRIPTOR.name
+    require(not len(UnknownFieldSet(message)), f"a {kind} has a field that is not known")
+    for field, value in message.ListFields():
+        require(field.name in FIELDS.get(kind, ()), f"a {kind} has a {field.name}")
+        if field.type not in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE):
+            continue
+        single = isinstance(value, str | bytes) or hasattr(value, "ListFields")
+        for each in [value] if single else value:
+            if field.type == FieldDescriptor.TYPE_MESSAGE:
+                require_known_fields(each)
+            else:
+                require(isinstance(each, str), f"the {field.name} {each!r} of a {kind} is no UTF-8")
+
+
+_BITS = {
+    **dict.fromkeys(("UINT2", "INT2"), 2),
+    **dict.fromkeys(("UINT4", "INT4", "FLOAT4E2M1"), 4),
+    **dict.fromkeys(("BOOL", "UINT8", "INT8", "FLOAT8E8M0"), 8),
+    **dict.fromkeys(("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ"), 8),
+    **dict.fromkeys(("UINT16", "INT16", "FLOAT16", "BFLOAT16"), 16),
+    **dict.fromkeys(("UINT32", "INT32", "FLOAT"), 32),
+    **dict.fromkeys(("UINT64", "INT64", "DOUBLE", "COMPLEX64"), 64),
+    "COMPLEX128": 128,
+    "STRING": 0,
+}
+"""The bits of an element, by the name of its type."""
+
+_KINDS = {number: kind for kind, number in TensorProto.DataType.items()}
+_SIGNED = ("INT8", "INT16", "INT32")
+_EXTERNAL_KEYS = frozenset({"location", "offset", "length", "checksum"})
+
+
+def elements_of(tensor: TensorProto) -> Any:
+    """The elements of a tensor."""
+    inside = tensor.data_location != TensorProto.EXTERNAL
+    require(inside, "its elements lie in another file, which no digest covers")
+    return numpy_helper.to_array(tensor)
+
+
+def read_sparse(tensor: SparseTensorProto) -> None:
+    """Reject a sparse tensor whose parts are not what they seem."""
+    read_tensor(tensor.values)
+    read_tensor(tensor.indices)
+
+
+def read_tensor(tensor: TensorProto) -> None:
+    """Reject a tensor whose elements do not stand in one place, as many as its shape says."""
+    name = f"the tensor '{tensor.name}'"
+    kind = _KINDS.get(tensor.data_type, "")
+    require(kind in _BITS, f"the type of {name} is not known")
+    require(all(size >= 0 for size in tensor.dims), f"a size of {name} is negative")
+    filled = [field.name for field, _ in tensor.ListFields() if field.name in STORED]
+    if tensor.data_location == TensorProto.EXTERNAL:
+        _read_place(tensor, name)
+        require(not filled, f"{name} has elements, and lies in another file")
+        return
+    require(not tensor.external_data, f"{name} lies in this file and in another one")
+    count, bits = prod(tensor.dims), _BITS[kind]
+    if filled == ["raw_data"]:
+        size = len(tensor.raw_data)
+        require(bits and size == -(-count * bits // 8), f"{name} has {size} bytes")
+        return
+    field = helper.tensor_dtype_to_field(tensor.data_type)
+    require(filled in ([], [field]), f"{name} has elements of another type")
+    entries, packed = getattr(tensor, field), bits in (2, 4)
+    needed = -(-count * bits // 8) if packed else count * (2 if kind.startswith("COMPLEX") else 1)
+    require(len(entries) == needed, f"{name} has {len(entries)} elements")
+    if field in ("int32_data", "uint64_data") and entries:
+        width = 8 if packed else bits
+        low = -(1 << (width - 1)) if kind in _SIGNED else 0
+        inside = low <= min(entries) and max(entries) < low + (1 << width)
+        require(inside, f"an element of {name} is beyond its type")
+
+
+def _read_place(tensor: TensorProto, name: str) -> None:
+    keys = [entry.key for entry in tensor.external_data]
+    require_once(keys, f"where {name} lies,")
+    known = "location" in keys and _EXTERNAL_KEYS.issuperset(keys)
+    require(known, f"it is not known where {name} lies")
+
 
 VERSIONS = range(7, 24)
 """The versions of the opset whose documents were read."""

@@ -17,13 +17,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 from sonnx_ort.cli.settings_file import is_folder
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load, preview
-from sonnx_ort.printable import printable
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline

@@ -50,9 +50,8 @@ from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
-from sonnx_ort.reporting.overview import overviews, statistics
 from sonnx_ort.reporting.terminal import colours_wanted, lines_for_standard_output
-from sonnx_ort.reporting.text_report import text_reports
+from sonnx_ort.reporting.text_report import overviews, statistics, text_reports
 from sonnx_ort.reporting.viewers import annotated
 
 STANDARD = "-"

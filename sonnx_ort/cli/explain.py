@@ -30,8 +30,7 @@ def explain(
     breaks it, and how to fix a violation; of an operator, whether the profile has it, and what
     binds its nodes.
     """
-    from sonnx_ort.reporting.explanation import list_rules
-    from sonnx_ort.reporting.operator_set import explain_any
+    from sonnx_ort.reporting.explanation import explain_any, list_rules
 
     with errors_as_sentences():
         text = list_rules() if rule is None else explain_any(rule)

@@ -15,6 +15,6 @@ def operators() -> None:
     draft: rules of sonnx_ort bind some of these, and the general restrictions alone the rest. All
     others are outside the profile.
     """
-    from sonnx_ort.reporting.operator_set import list_operators
+    from sonnx_ort.reporting.explanation import list_operators
 
     typer.echo(list_operators())

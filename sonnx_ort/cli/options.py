@@ -10,10 +10,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
 from sonnx_ort.files import is_standard_output
 from sonnx_ort.obligations.report import ModelRejected, Report
-from sonnx_ort.printable import printable_lines
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.terminal import fitted

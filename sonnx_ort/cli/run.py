@@ -33,8 +33,7 @@ from sonnx_ort.files import external_locations, refuse_inputs
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.runtime.feeds import as_declared
-from sonnx_ort.runtime.ort_values import run_on_values
+from sonnx_ort.runtime.feeds import as_declared, run_on_values
 from sonnx_ort.runtime.session import InferenceSession
 from sonnx_ort.runtime.session_options import FATAL
 from sonnx_ort.value_files import Value, file_names, place_of, read_value, write_value
@@ -231,7 +230,7 @@ def run(
     Inputs that are not given are random.
     """
     from sonnx_ort.cli.run import run_once, save_outputs
-    from sonnx_ort.reporting.values import describe_value, described_inputs
+    from sonnx_ort.reporting.difference_report import describe_value, described_inputs
 
     with errors_as_sentences(model, conformed=conform):
         ran = run_once(

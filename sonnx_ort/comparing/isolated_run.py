@@ -1,11 +1,13 @@
 """Runs models in a separate process, so that a crash is a result like any other."""
 
 import enum
+import functools
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,18 +17,65 @@ from typing import IO, Any, Literal, TypeVar
 
 import numpy.typing as npt
 import onnx
+import onnx.defs
 import onnxruntime
+from onnx import helper
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.comparing.random_operators import has_random_operators
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
-from sonnx_ort.runtime.ort_values import run_on_values, to_array, to_ort_value
+from sonnx_ort.runtime.feeds import run_on_values, to_array, to_ort_value
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, temporary_folder
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
+
+_SEED = "seed"
+
+_LARGEST = 1 << 24
+"""Seeds are below it, so that float, the type of most of them, has them exactly."""
+
+
+@functools.cache
+def _types_of_seeds() -> dict[str, type[int] | type[float]]:
+    """The type of the seed of each random operator of the standard."""
+    real = onnx.defs.OpSchema.AttrType.FLOAT
+    return {
+        schema.name: float if schema.attributes[_SEED].type == real else int
+        for schema in onnx.defs.get_all_schemas()
+        if _SEED in schema.attributes
+    }
+
+
+def has_random_operators(model: onnx.ModelProto) -> bool:
+    """Whether a model, with its subgraphs and functions, has random operators."""
+    return any(map(_is_random, all_nodes(model)))
+
+
+def _is_random(node: onnx.NodeProto) -> bool:
+    return node.domain in {"", "ai.onnx"} and node.op_type in _types_of_seeds()
+
+
+def unseeded(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
+    """The random operators that draw other numbers in each session."""
+    return tuple(
+        node
+        for node in filter(_is_random, all_nodes(model))
+        if all(attribute.name != _SEED for attribute in node.attribute)
+    )
+
+
+def seed_random_operators(model: onnx.ModelProto) -> None:
+    """Give each random operator without a seed one that follows from the name of its result.
+
+    So it draws the same numbers in every session, and in another model with the same names.
+    """
+    for node in unseeded(model):
+        seed = zlib.crc32(next(filter(None, node.output), "").encode()) % _LARGEST
+        typed = _types_of_seeds()[node.op_type](seed)
+        node.attribute.append(helper.make_attribute(_SEED, typed))
+
 
 Array = npt.NDArray[Any]
 Result = TypeVar("Result")

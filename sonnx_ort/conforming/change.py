@@ -16,7 +16,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.loading.elements import MOST_AXES_OF_ARRAYS
+from sonnx_ort.loading.external_data import MOST_AXES_OF_ARRAYS
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation

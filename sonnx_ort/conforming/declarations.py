@@ -1,20 +1,272 @@
-"""Writes down what a file leaves out: types, shapes, and the values of attributes.
+"""Writes down what a file leaves out: types, shapes, and the values that ONNX assumes.
 
-Nothing that is computed changes: a type or shape is written only where it is proved, and an
-attribute gets the value that ONNX assumes without it.
+What ONNX assumes where an attribute or an input is left out, as a value to write down. ONNX states
+most defaults of attributes as values in its schemas; what it states in words stands here. Each
+gives what ONNX Runtime computes with anyway, so that no result changes: a window without `strides`
+moves by 1, a `Pad` without `constant_value` adds zeros, a `Shape` without `end` ends at the rank.
+
+Writes down what a file leaves out: types, shapes, and the values of attributes. Nothing that is
+computed changes: a type or shape is written only where it is proved, and an attribute gets the
+value that ONNX assumes without it.
 """
 
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
+import onnx
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import set_input, stored_constant
-from sonnx_ort.conforming.defaults import omitted_inputs, write_attributes
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
 from sonnx_ort.profile.graph import GR2, GR4, GRAPH, IMPLICIT_SHAPE
-from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Demands
+
+Input = tuple[str, npt.NDArray[Any]]
+"""An input's name and its elements."""
+
+
+def write_attributes(
+    node: ir.Node, versions: Mapping[str, int], facts: Facts, *, in_words: bool
+) -> None:
+    """Write the attributes of a node that are left out, and for which ONNX assumes a value.
+
+    Args:
+        node: The node.
+        versions: The versions of the domains of operators.
+        facts: What is certain of the node's operands.
+        in_words: Whether to write defaults too that ONNX states in words alone.
+    """
+    schema = _schema(node, versions)
+    if schema is None:
+        return
+    for name, attribute in schema.attributes.items():
+        if name not in node.attributes and attribute.default_value.name:
+            node.attributes[name] = ir.serde.deserialize_attribute(attribute.default_value)
+    for stated in _stated(_ATTRIBUTES, node, facts) if in_words else ():
+        if stated.name not in node.attributes and stated.name in schema.attributes:
+            node.attributes.add(stated)
+
+
+def omitted_inputs(
+    node: ir.Node, versions: Mapping[str, int], facts: Facts
+) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """The inputs that are left out, and for which ONNX assumes a value: position and elements."""
+    schema = _schema(node, versions)
+    if schema is None:
+        return
+    positions = {parameter.name: index for index, parameter in enumerate(schema.inputs)}
+    for name, elements in _stated(_INPUTS, node, facts):
+        position = positions.get(name)
+        if position is not None and (position >= len(node.inputs) or node.inputs[position] is None):
+            yield position, elements
+
+
+def _schema(node: ir.Node, versions: Mapping[str, int]) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _stated(table: Mapping[str, Callable[..., Any]], node: ir.Node, facts: Facts) -> Iterator[Any]:
+    if node.domain == STANDARD_DOMAIN and node.op_type in table:
+        yield from table[node.op_type](node, facts)
+
+
+def _rank(node: ir.Node, facts: Facts) -> int | None:
+    """The certain rank of the first input."""
+    value = node.inputs[0] if node.inputs else None
+    if value is None or facts.depends_on_scalar_inputs(value):
+        return None
+    shape = facts.shape(value)
+    return None if shape is None else len(shape)
+
+
+def _sizes_of_parts(node: ir.Node, facts: Facts) -> list[int] | None:
+    """The sizes of the parts of a Split, if that of the axis is certain."""
+    rank, axis, count = _rank(node, facts), node.attributes.get_int("axis", 0), len(node.outputs)
+    value = node.inputs[0] if node.inputs else None
+    shape = None if value is None else facts.shape(value)
+    if not rank or shape is None or not -rank <= axis < rank:
+        return None
+    size = shape[axis]
+    if not isinstance(size, int):
+        return None
+    part = -(-size // count)
+    sizes = [*[part] * (count - 1), size - part * (count - 1)]
+    fits = "num_outputs" in node.attributes or size % count == 0
+    return sizes if fits and sizes[-1] >= 0 else None
+
+
+def _of_window(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
+    """The kernel is that of W; a window moves by 1, without holes, and nothing is added."""
+    kernel = node.attributes.get_ints("kernel_shape") or _kernel_of_weights(node, facts)
+    if kernel is None:
+        return
+    axes = len(kernel)
+    yield ir.AttrInt64s("kernel_shape", list(kernel))
+    yield ir.AttrInt64s("strides", [1] * axes)
+    yield ir.AttrInt64s("dilations", [1] * axes)
+    yield ir.AttrInt64s("output_padding", [0] * axes)
+    if node.attributes.get_string("auto_pad", "NOTSET") == "NOTSET":
+        yield ir.AttrInt64s("pads", [0] * (2 * axes))
+
+
+def _kernel_of_weights(node: ir.Node, facts: Facts) -> list[int] | None:
+    weights = node.inputs[1] if len(node.inputs) > 1 else None
+    shape = None if weights is None else facts.shape(weights)
+    if shape is None:
+        return None
+    kernel = [size for size in shape[2:] if isinstance(size, int)]
+    return kernel if len(kernel) == len(shape) - 2 else None
+
+
+def _directions(node: ir.Node) -> int:
+    return 2 if node.attributes.get_string("direction", "forward") == "bidirectional" else 1
+
+
+_WITHOUT_SCALES = frozenset({"Sigmoid", "Tanh", "Relu"})
+"""The activations that ONNX gives neither alpha nor beta."""
+
+
+def _of_lstm(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
+    return _of_layer(node, ["Sigmoid", "Tanh", "Tanh"])
+
+
+def _of_gru(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
+    return _of_layer(node, ["Sigmoid", "Tanh"])
+
+
+def _of_layer(node: ir.Node, activations: list[str]) -> Iterator[ir.Attr]:
+    """The activations of each direction, and an empty list of scales if they have none."""
+    default = activations * _directions(node)
+    yield ir.AttrStrings("activations", default)
+    if _WITHOUT_SCALES.issuperset(node.attributes.get_strings("activations") or default):
+        for name in ("activation_alpha", "activation_beta"):
+            yield ir.AttrFloat32s(name, [])
+
+
+def _of_shape(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
+    rank = _rank(node, facts)
+    if rank is not None:
+        yield ir.AttrInt64("end", rank)
+
+
+def _of_constant_of_shape(_node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
+    yield ir.AttrTensor("value", ir.tensor(np.zeros(1, np.float32)))
+
+
+def _of_scan(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
+    scanned = node.attributes.get_int("num_scan_inputs", 0)
+    states = len(node.inputs) - scanned
+    yield ir.AttrInt64s("scan_input_directions", [0] * scanned)
+    yield ir.AttrInt64s("scan_output_directions", [0] * (len(node.outputs) - states))
+
+
+def _of_reduction(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
+    """All axes are reduced; of versions whose axes are an attribute."""
+    rank = _rank(node, facts)
+    if rank:
+        yield ir.AttrInt64s("axes", list(range(rank)))
+
+
+def _of_split(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
+    """The parts are of one size; of versions whose sizes are an attribute."""
+    sizes = _sizes_of_parts(node, facts)
+    if sizes is not None:
+        yield ir.AttrInt64s("split", sizes)
+
+
+_REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
+    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+
+_ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[ir.Attr]]] = MappingProxyType(
+    {
+        **dict.fromkeys(_REDUCTIONS, _of_reduction),
+        **dict.fromkeys(
+            ("Conv", "ConvInteger", "ConvTranspose", "MaxPool", "AveragePool"), _of_window
+        ),
+        "LSTM": _of_lstm,
+        "GRU": _of_gru,
+        "Shape": _of_shape,
+        "ConstantOfShape": _of_constant_of_shape,
+        "Scan": _of_scan,
+        "Split": _of_split,
+    }
+)
+"""The defaults of attributes that ONNX states in words."""
+
+
+def _of_pad(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """Zeros are added on all axes; a mode that repeats elements does not read the zero."""
+    value = node.inputs[0] if node.inputs else None
+    dtype = _dtype(facts, value)
+    if dtype is not None:
+        yield "constant_value", np.zeros((), dtype)
+    rank = _rank(node, facts)
+    if rank is not None:
+        yield "axes", np.arange(rank, dtype=np.int64)
+
+
+def _of_clip(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """The bounds are the least and the largest finite number of the type."""
+    dtype = _dtype(facts, node.inputs[0] if node.inputs else None)
+    if dtype is not None and dtype.kind in "iuf":
+        limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+        yield "min", np.asarray(limits.min, dtype)
+        yield "max", np.asarray(limits.max, dtype)
+
+
+def _of_reduced_axes(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """All axes are reduced, unless no axes mean none."""
+    rank = _rank(node, facts)
+    if rank and node.attributes.get_int("noop_with_empty_axes", 0) == 0:
+        yield "axes", np.arange(rank, dtype=np.int64)
+
+
+def _of_divided(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """The parts are of one size, or the last one is smaller where `num_outputs` allows it."""
+    sizes = _sizes_of_parts(node, facts)
+    if sizes is not None:
+        yield "split", np.array(sizes, np.int64)
+
+
+def _of_spectrum(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """A frame is as long as the window, in the type of the step."""
+    step, window = (node.inputs[p] if p < len(node.inputs) else None for p in (1, 2))
+    dtype = _dtype(facts, step)
+    if dtype is None or window is None or facts.depends_on_scalar_inputs(window):
+        return
+    match facts.shape(window):
+        case (int() as length,):
+            yield "frame_length", np.asarray(length, dtype)
+
+
+def _dtype(facts: Facts, value: ir.Value | None) -> np.dtype[Any] | None:
+    element_type = None if value is None else facts.element_type(value)
+    if element_type is None or element_type == "string":
+        return None
+    return ir.DataType[element_type.upper()].numpy()
+
+
+_INPUTS: Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]] = MappingProxyType(
+    {
+        "Pad": _of_pad,
+        "Clip": _of_clip,
+        "STFT": _of_spectrum,
+        "Split": _of_divided,
+        **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
+    }
+)
+"""The defaults of inputs that ONNX states in words."""
+
 
 ALL = frozenset({GR2.id, GR4.id, IMPLICIT_SHAPE.id})
 """The rules on what stands in a file."""

@@ -1,35 +1,42 @@
-"""Conforms a graph: rounds of changes, until a round makes none.
+"""Conforms a graph: rounds of changes, until a round makes none; or says what they would mend.
 
-Types, shapes and defaults are written down first, since a default may be one that a round has to
-mend. Each round visits every node in its order, and makes the first change of the catalog that has
-something to mend there; what it leaves is for the next round. Behind the last round all is written
-down again, for the new nodes, until nothing changes. So a graph that needs no change gets none.
+Conforms a graph: rounds of changes, until a round makes none. Types, shapes and defaults are
+written down first, since a default may be one that a round has to mend. Each round visits every
+node in its order, and makes the first change of the catalog that has something to mend there; what
+it leaves is for the next round. Behind the last round all is written down again, for the new nodes,
+until nothing changes. So a graph that needs no change gets none.
 
 A graph is examined again only where something changed, and no more of it than an edit concerns:
 what is written down changes no value, so that all that is known of values stays.
+
+What conforming would mend, found without conforming: for the report of `check`. The changes are
+made up to the first round, and not examined again, which would take most of the time. So no mark
+promises too much, and what becomes possible only behind another change has none.
 """
 
+import logging
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Safety
+from sonnx_ort.conforming.constants import store_densely
 from sonnx_ort.conforming.declarations import give_inputs, make_graph_explicit
-from sonnx_ort.conforming.removal import (
+from sonnx_ort.conforming.rounds import Made, Place, Round, Selection, place_of
+from sonnx_ort.conforming.simplifying import (
     correct_false_claims,
     remove_dead_nodes,
     remove_dropouts,
     remove_unread,
+    simplify,
     unread,
 )
-from sonnx_ort.conforming.rounds import Made, Place, Round, Selection, place_of
-from sonnx_ort.conforming.simplifying import simplify
-from sonnx_ort.conforming.sparse import store_densely
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
@@ -304,3 +311,34 @@ def _mended(
             mended.setdefault(at, []).append(obligation)
     for (operator, node, path), obligations in mended.items():
         yield Made(title, Safety.SAFE, tuple(obligations), operator, node, path, (), ())
+
+
+_logger = logging.getLogger("sonnx_ort")
+
+
+def with_mendable(model: ir.Model, examination: Examination, examine: Examine) -> Report:
+    """The report, which says of each violation what safe change would mend it.
+
+    Nothing else in it changes. A preview that fails is left out, for a report needs none.
+
+    Args:
+        model: The canonical graph that was examined; it is edited, and of no use afterwards.
+        examination: Its examination.
+        examine: Examines it again.
+    """
+    report = examination.report
+    if report.ok:
+        return report
+    try:
+        made = first_changes(model, examination, examine)
+    except Exception as error:  # noqa: BLE001 - what is violated is known without it
+        _logger.debug("what can be fixed is unknown: %s", error)
+        return report
+    titles = {place_of(o): change.title for change in reversed(made) for o in change.mended}
+    marked = (
+        replace(o, mendable=titles[place_of(o)])
+        if o.enforced and o.status is Status.VIOLATED and place_of(o) in titles
+        else o
+        for o in report.obligations
+    )
+    return replace(report, obligations=tuple(marked))

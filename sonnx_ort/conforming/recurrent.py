@@ -25,7 +25,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site, filled
-from sonnx_ort.conforming.moving import stored_elements
+from sonnx_ort.conforming.constants import stored_elements
 from sonnx_ort.terms.operand import Dimension
 
 _X, _W, _R, _B, _SEQUENCE_LENS, _INITIAL_H, _INITIAL_C, _P = range(8)

@@ -1,19 +1,46 @@
-"""One round of changes: a visit of all nodes, and what was changed at them."""
+"""One round of changes: a visit of all nodes, and what was changed at them.
+
+All changes, in the order in which they are tried at a node. What gives the operands their rank,
+shape and type comes before what reads these.
+"""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from sonnx_ort.conforming.catalog import CHANGES
+from sonnx_ort.conforming import (
+    broadcasts,
+    constants,
+    convolutions,
+    powers,
+    products,
+    recurrent,
+    slices,
+)
 from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site, Trial
+from sonnx_ort.errors import printable
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.printable import printable
 from sonnx_ort.profile.graph import GR3, GR4
 from sonnx_ort.profile.rule import Status
+
+CHANGES: tuple[Change, ...] = (
+    *constants.CHANGES,
+    *slices.CHANGES,
+    *slices.AXES,
+    *convolutions.CHANGES,
+    *recurrent.CHANGES,
+    *powers.CHANGES,
+    *constants.SCALARS,
+    *products.CHANGES,
+    *products.GEMM,
+    *broadcasts.CHANGES,
+)
+"""The changes. A new one needs one more line above."""
+
 
 Place = tuple[str, str, str, tuple[str, ...], str]
 """A rule, the operator, node and path that it binds, and which attribute or input if it is GR4."""

@@ -1,8 +1,14 @@
-"""Slice: every axis is named, steps are given, and starts and ends lie within the axes.
+"""Slice: every axis is named and counted from the front, and starts and ends lie within it.
 
-What a Slice gives does not change: an axis that it does not name it takes whole, steps that are
-left out it takes for 1, and a start or an end beyond the axis it moves to the axis' own (ONNX,
-Slice-13). So the same elements are selected by numbers that say what is meant.
+Axes that are counted from the end or left out: counted from the front, and named. An axis of -n is
+the n-th from the end, by ONNX's definition of each of these operators, so that adding the rank
+gives the same axis. A Squeeze without axes removes all axes of size 1; named, it removes the same
+ones if it is certain of each axis whether its size is 1.
+
+Slice: every axis is named, steps are given, and starts and ends lie within the axes. What a Slice
+gives does not change: an axis that it does not name it takes whole, steps that are left out it
+takes for 1, and a start or an end beyond the axis it moves to the axis' own (ONNX, Slice-13). So
+the same elements are selected by numbers that say what is meant.
 """
 
 from collections.abc import Sequence
@@ -13,9 +19,63 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Site
+from sonnx_ort.conforming.change import AXES_AS_INPUT, Change, NoChangeError, Site
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 from sonnx_ort.terms.operand import Dimension
+
+
+def count_axis_from_the_front(site: Site) -> bool:
+    """Add the rank to a negative attribute `axis`."""
+    axis = site.node.attributes.get("axis")
+    if axis is None or axis.is_ref() or (number := axis.as_int()) >= 0:
+        return False
+    rank = _rank(site)
+    if number + rank < 0:
+        raise NoChangeError(f"an operand of rank {rank} has no axis {number}")
+    site.set_attribute("axis", number + rank)
+    return True
+
+
+def _rank(site: Site) -> int:
+    """The rank of the operands, which have the same; one of them may be known alone."""
+    reasons: list[NoChangeError] = []
+    for value in site.examined.target.inputs:
+        try:
+            return len(site.shape(value))
+        except NoChangeError as reason:
+            reasons.append(reason)
+    raise reasons[0]
+
+
+def name_squeezed_axes(site: Site) -> bool:
+    """Name the axes of size 1."""
+    x = site.operand(0)
+    shape = site.shape(x)
+    if any(not isinstance(size, int) for size in shape):
+        raise NoChangeError(f"which axes of '{x.name}' have the size 1 is known only in a run")
+    axes = [axis for axis, size in enumerate(shape) if size == 1]
+    if not axes:
+        raise NoChangeError("it removes no axis, but the profile requires one to be named")
+    if site.opset >= AXES_AS_INPUT:
+        site.set_input(1, site.constant(axes, "axes"))
+    else:
+        site.set_attribute("axes", axes)
+    return True
+
+
+AXES = (
+    Change(
+        "count the axis from the front",
+        frozenset({"Softmax.R4", "ArgMax.R4", "Concat.R1"}),
+        count_axis_from_the_front,
+    ),
+    Change(
+        "name the removed axes",
+        frozenset({"Squeeze.A", "Squeeze.axes"}),
+        name_squeezed_axes,
+    ),
+)
+
 
 Array = npt.NDArray[Any]
 

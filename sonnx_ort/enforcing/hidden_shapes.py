@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses, uses_of
-from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.provenance import has_scalars, is_control_input
+from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.finite import FiniteValue
+from sonnx_ort.obligations.findings import FiniteValue
 from sonnx_ort.profile.element_type import ElementType
 
 _LOOP = 1

@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING
 import onnx_ir as ir
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.enforcing.backend import EnforcingBackend
+from sonnx_ort.enforcing.backend import EnforcingBackend, Places, check_finite_values, places_of
+from sonnx_ort.enforcing.body_outputs import (
+    declare_outputs,
+    declared_outputs,
+    hide_further_knowledge,
+    keep_rank,
+)
 from sonnx_ort.enforcing.broadcasting import (
     expand_operands,
     lower_broadcast,
     oldest_opset_with_broadcast,
 )
-from sonnx_ort.enforcing.finite import Places, check_finite_values, places_of
-from sonnx_ort.enforcing.loop_outputs import declare_outputs, hide_further_knowledge
 from sonnx_ort.enforcing.nodes import (
     computed,
     drop_legacy_attributes,
     record_rules_of_kept,
 )
 from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
 from sonnx_ort.enforcing.shape_readers import (
     hide_from_shapes,
     oldest_opset_to_hide,
@@ -30,7 +33,7 @@ from sonnx_ort.enforcing.shape_readers import (
 )
 from sonnx_ort.enforcing.value_info import declare_only, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.opset import differing_operators
+from sonnx_ort.loading.functions import differing_operators
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode

@@ -16,22 +16,19 @@ import onnxruntime
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.lowering import apply_plan, plan_enforcement
 from sonnx_ort.enforcing.record import restore
-from sonnx_ort.errors import InvalidModel, SonnxError
+from sonnx_ort.errors import InvalidModel, SonnxError, restored
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.serialization import serialize
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.identity import identify
-from sonnx_ort.obligations.obligation import Obligation, waiver_of
+from sonnx_ort.obligations.obligation import Obligation, identify, waiver_of
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Choices, Enforcement
-from sonnx_ort.printable import restored
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import kernels_since
-from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
-from sonnx_ort.profile.graph import GRAPH
+from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status, Subject

@@ -10,9 +10,9 @@ from typing import cast
 
 import onnx_ir as ir
 
+from sonnx_ort.enforcing.body_outputs import Passed
 from sonnx_ort.enforcing.hidden_shapes import LOOP_OF_BFLOAT16, hide_shape
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.scan_outputs import Passed
 from sonnx_ort.knowledge.declarations import declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import every_node, subgraphs_of

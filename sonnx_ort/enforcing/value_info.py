@@ -6,9 +6,9 @@ from itertools import chain
 
 import onnx_ir as ir
 
+from sonnx_ort.enforcing.body_outputs import scan_bodies
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.record import remember_declaration
-from sonnx_ort.enforcing.scan_outputs import scan_bodies
 from sonnx_ort.knowledge.declarations import collected_by_loops
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of

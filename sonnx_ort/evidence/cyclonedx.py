@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 from urllib.parse import quote
 
-from sonnx_ort.evidence.changes import Change
+from sonnx_ort.errors import to_json
 from sonnx_ort.evidence.record import (
     FORMAT,
     Analysis,
+    Change,
     Document,
     Mending,
     ModelFiles,
@@ -26,7 +27,6 @@ from sonnx_ort.evidence.record import (
     place_of,
     rule_and_place,
 )
-from sonnx_ort.printable import to_json
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Status
 

@@ -12,7 +12,6 @@ import onnx
 
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.evidence.changes import changes
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.record import (
     Analysis,
@@ -20,6 +19,7 @@ from sonnx_ort.evidence.record import (
     Mending,
     ModelFiles,
     Record,
+    changes,
     external_files,
     versions,
 )

@@ -15,7 +15,6 @@ from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker import check as check_certificate
 from sonnx_ort.errors import InvalidModel, SonnxError
-from sonnx_ort.evidence.changes import Change, changes
 from sonnx_ort.evidence.cyclonedx import (
     CHANGE,
     NAMESPACE,
@@ -29,14 +28,17 @@ from sonnx_ort.evidence.making import analyse, mendings, model_files
 from sonnx_ort.evidence.record import (
     FORMAT,
     Analysis,
+    Change,
     Document,
     Mending,
     ModelFiles,
     Record,
+    changes,
     digest,
     place_of,
     versions,
 )
+from sonnx_ort.files import json_of
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ReadModel, read
@@ -51,7 +53,6 @@ from sonnx_ort.pipeline import (
     plan,
     require_serializable,
 )
-from sonnx_ort.reading import json_of
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any

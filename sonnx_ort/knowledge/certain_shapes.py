@@ -9,8 +9,7 @@ from typing import cast
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS
-from sonnx_ort.custom_ops.inspection import Inspection
+from sonnx_ort.custom_ops.inspection import FINITE_ELEMENTS, Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
@@ -28,10 +27,15 @@ from sonnx_ort.kernel.sizes import (
     is_negative,
     kept_sizes,
 )
-from sonnx_ort.knowledge.declarations import constant_tensor, type_name
+from sonnx_ort.knowledge.declarations import (
+    Iteration,
+    State,
+    constant_tensor,
+    iteration_of,
+    type_name,
+)
 from sonnx_ort.knowledge.fatal_shapes import AxisCount, refuse_fatal_shapes
 from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
-from sonnx_ort.knowledge.loops import Iteration, State, iteration_of
 from sonnx_ort.knowledge.misinference import Misinference
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import defined_values, every_graph, every_node, subgraphs_of

@@ -14,10 +14,10 @@ from sonnx_ort.knowledge.certain_shapes import Propagation
 from sonnx_ort.knowledge.declarations import (
     NOTHING_DECLARED,
     Declarations,
+    Iteration,
     collected_by_loops,
     declared_of,
 )
-from sonnx_ort.knowledge.loops import Iteration
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN

@@ -22,9 +22,8 @@ from sonnx_ort.kernel.catalog import SHAPE_RULES
 from sonnx_ort.kernel.elementwise import ELEMENTWISE, like_first
 from sonnx_ort.kernel.products import REDUCTIONS
 from sonnx_ort.kernel.sizes import PartialSizes, Sizes
-from sonnx_ort.knowledge.declarations import constant_tensor
+from sonnx_ort.knowledge.declarations import Iteration, constant_tensor, iteration_of
 from sonnx_ort.knowledge.graph_node import rule_for, small_constant
-from sonnx_ort.knowledge.loops import Iteration, iteration_of
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 

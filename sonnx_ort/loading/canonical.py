@@ -9,10 +9,12 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.elements import check_elements
-from sonnx_ort.loading.external_data import check_external_data
-from sonnx_ort.loading.functions import inline_enforceable_functions
-from sonnx_ort.loading.opset import import_standard_operators, resolve_default_domain
+from sonnx_ort.loading.external_data import check_elements, check_external_data
+from sonnx_ort.loading.functions import (
+    import_standard_operators,
+    inline_enforceable_functions,
+    resolve_default_domain,
+)
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_graphs, graphs_and_nodes

@@ -12,10 +12,13 @@ from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
-from sonnx_ort.obligations.findings import find_declarations, graph_obligations
-from sonnx_ort.obligations.finite import FiniteValue, finite_values
-from sonnx_ort.obligations.identity import Identity
-from sonnx_ort.obligations.obligation import Obligation, judged_for, waiver_of
+from sonnx_ort.obligations.findings import (
+    FiniteValue,
+    find_declarations,
+    finite_values,
+    graph_obligations,
+)
+from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import (
     Coverage,

@@ -1,13 +1,45 @@
-"""Obligations and findings, and their JSON form."""
+"""Obligations and findings, their JSON form, and what identifies an analysis."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import onnx
+
+from sonnx_ort.errors import printable
 from sonnx_ort.obligations.waivers import Waiver
-from sonnx_ort.printable import printable
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.terms.operand import Operand
+from sonnx_ort.versions import version_of
+
+PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
+"""The packages whose versions a report contains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The analyzed model and the versions of the packages used.
+
+    Attributes:
+        sha256: Hash of the file, without external data; of the serialized model if there is no
+            file.
+        has_training_info: Whether the file has training information.
+    """
+
+    sha256: str
+    opsets: Mapping[str, int]
+    versions: Mapping[str, str]
+    has_training_info: bool = False
+
+
+def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
+    """Identify a model by the hash of its file, its opsets and the package versions."""
+    return Identity(
+        sha256,
+        {entry.domain: entry.version for entry in proto.opset_import},
+        {package: version_of(package) for package in PACKAGES},
+        bool(proto.training_info),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sonnx_ort.arguments import choose
-from sonnx_ort.errors import SonnxError, did_you_mean
-from sonnx_ort.obligations.identity import Identity
-from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_document, rule_document
-from sonnx_ort.printable import to_json
+from sonnx_ort.errors import SonnxError, did_you_mean, to_json
+from sonnx_ort.obligations.obligation import (
+    Finding,
+    Identity,
+    Obligation,
+    obligation_document,
+    rule_document,
+)
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition

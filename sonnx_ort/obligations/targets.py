@@ -12,7 +12,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.declarations import declared_shape, declared_type, is_sparse
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.schemas import numeric_types
+from sonnx_ort.knowledge.value_types import numeric_types
 from sonnx_ort.loading.traversal import every_node, subgraphs_in
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType

@@ -11,9 +11,8 @@ is defined. `meaning_over_the_reals` leaves the types out.
 """
 
 from sonnx_ort.oracle.domains import AGAINST_KERNELS
-from sonnx_ort.oracle.enclosure import UNITS, Enclosure
 from sonnx_ort.oracle.meaning import COMPUTED, meaning, meaning_over_the_reals
-from sonnx_ort.oracle.results import Result, Undefined, Verdict
+from sonnx_ort.oracle.results import UNITS, Enclosure, Result, Undefined, Verdict
 
 __all__ = [
     "AGAINST_KERNELS",

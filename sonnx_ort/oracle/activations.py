@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sonnx_ort.oracle.arithmetic import multiply_floats
 from sonnx_ort.oracle.ball_node import BallNode, mapped
 from sonnx_ort.oracle.elements import encoded_elements
-from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.functions import closely, enclosed
 from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.node import Node
@@ -35,6 +33,7 @@ from sonnx_ort.oracle.numbers import (
     floor_log2,
     infinity,
     largest,
+    multiply_floats,
     power_of_two,
     precedes,
     upper_bound,
@@ -47,8 +46,10 @@ from sonnx_ort.oracle.results import (
     NotDefinedError,
     Result,
     exactly,
+    half_a_subnormal,
     number,
     point,
+    relative_error,
     tensor,
 )
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sonnx_ort.oracle.activations import ULPS_OF_EXP, bound_of_tangent, clip
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.ball_node import (
     Array,
     BallNode,
@@ -24,11 +23,11 @@ from sonnx_ort.oracle.ball_node import (
     mapped,
     size_of_result,
 )
-from sonnx_ort.oracle.enclosure import UNITS
 from sonnx_ort.oracle.functions import exact_end
 from sonnx_ort.oracle.intervals import ball_type
-from sonnx_ort.oracle.numbers import BinaryFormat, floor_log2
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, floor_log2
 from sonnx_ort.oracle.recurrent import Kernel
+from sonnx_ort.oracle.results import UNITS
 from sonnx_ort.profile.element_type import ElementType
 
 if TYPE_CHECKING:

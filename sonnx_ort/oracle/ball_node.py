@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.elements import Exact
-from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.intervals import ball_of, ball_type, precision
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two
-from sonnx_ort.oracle.results import Elements, Result, tensor
+from sonnx_ort.oracle.results import Elements, Result, half_a_subnormal, relative_error, tensor
 
 if TYPE_CHECKING:
     from flint import arb

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS, IntegerFormat
-from sonnx_ort.oracle.numbers import Kind, Number
+from sonnx_ort.oracle.numbers import INTEGER_FORMATS, IntegerFormat, Kind, Number
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 

@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, decode, encode, finite
+from sonnx_ort.oracle.numbers import (
+    FLOAT_FORMATS,
+    BinaryFormat,
+    Kind,
+    Number,
+    decode,
+    encode,
+    finite,
+)
 from sonnx_ort.profile.element_type import ElementType, Family
 
 Datum = Number | int | bool

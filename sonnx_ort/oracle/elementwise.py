@@ -15,22 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import (
-    add_floats,
-    divide_floats,
-    divide_floats_by_formula,
-    divide_integers,
-    floored_remainder_of_floats,
-    magnitude_of_float,
-    multiply_floats,
-    negative_float,
-    p_relu_floats,
-    p_relu_integers,
-    reciprocal_of_float,
-    remainder_of_floats,
-    square_root_of_float,
-    subtract_floats,
-)
 from sonnx_ort.oracle.domains import AGAINST_KERNELS, domain
 from sonnx_ort.oracle.elements import (
     Attributes,
@@ -43,11 +27,39 @@ from sonnx_ort.oracle.elements import (
     type_numbered,
     zero_of,
 )
-from sonnx_ort.oracle.enclosure import UNITS, Enclosure, alike, between, within_units
 from sonnx_ort.oracle.functions import angle_of_float, logarithm_of_float, power_of_floats
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import equal, largest, less, less_or_equal, smallest
-from sonnx_ort.oracle.results import EXACT, NotDefinedError, Result
+from sonnx_ort.oracle.numbers import (
+    add_floats,
+    divide_floats,
+    divide_floats_by_formula,
+    divide_integers,
+    equal,
+    floored_remainder_of_floats,
+    largest,
+    less,
+    less_or_equal,
+    magnitude_of_float,
+    multiply_floats,
+    negative_float,
+    p_relu_floats,
+    p_relu_integers,
+    reciprocal_of_float,
+    remainder_of_floats,
+    smallest,
+    square_root_of_float,
+    subtract_floats,
+)
+from sonnx_ort.oracle.results import (
+    EXACT,
+    UNITS,
+    Enclosure,
+    NotDefinedError,
+    Result,
+    alike,
+    between,
+    within_units,
+)
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 

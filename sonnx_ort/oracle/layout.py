@@ -28,7 +28,6 @@ from sonnx_ort.oracle.ball_node import (
     sizes_of_operands,
 )
 from sonnx_ort.oracle.elements import Exact, encoded_elements
-from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import Kind, Number, precedes
 from sonnx_ort.oracle.results import (
@@ -39,7 +38,9 @@ from sonnx_ort.oracle.results import (
     Result,
     copied,
     exactly,
+    half_a_subnormal,
     number,
+    relative_error,
     tensor,
 )
 

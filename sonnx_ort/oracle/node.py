@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.elements import Exact, exact_elements
-from sonnx_ort.oracle.numbers import BinaryFormat, decode
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, decode
 from sonnx_ort.oracle.results import NotDefinedError, number, tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition

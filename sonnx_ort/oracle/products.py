@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS, add_floats, multiply_floats
 from sonnx_ort.oracle.ball_node import BallNode, NotFollowedError, Operation, mapped
 from sonnx_ort.oracle.elements import (
     Exact,
@@ -30,10 +29,17 @@ from sonnx_ort.oracle.elements import (
     exact_elements,
     significands_of,
 )
-from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.intervals import Interval, has_flint
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two
+from sonnx_ort.oracle.numbers import (
+    INTEGER_FORMATS,
+    BinaryFormat,
+    Kind,
+    Number,
+    add_floats,
+    multiply_floats,
+    power_of_two,
+)
 from sonnx_ort.oracle.quantization import integers_or_balls
 from sonnx_ort.oracle.results import (
     Elements,
@@ -41,7 +47,9 @@ from sonnx_ort.oracle.results import (
     NotDefinedError,
     Result,
     exactly,
+    half_a_subnormal,
     number,
+    relative_error,
     tensor,
 )
 from sonnx_ort.oracle.windows import patches, windows_of

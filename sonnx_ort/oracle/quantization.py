@@ -14,13 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import (
-    FLOAT_FORMATS,
-    INTEGER_FORMATS,
-    IntegerFormat,
-    divide_floats,
-    multiply_floats,
-)
 from sonnx_ort.oracle.ball_elements import FLOAT_PRECISION, divided, size_of_first, truncated
 from sonnx_ort.oracle.ball_node import (
     BallNode,
@@ -31,16 +24,20 @@ from sonnx_ort.oracle.ball_node import (
     mapped,
 )
 from sonnx_ort.oracle.elements import TYPES, Exact, encoded_elements, type_numbered
-from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.functions import exact_end
 from sonnx_ort.oracle.intervals import ball_type
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import (
+    FLOAT_FORMATS,
+    INTEGER_FORMATS,
     BinaryFormat,
+    IntegerFormat,
     Kind,
     Number,
     decode,
+    divide_floats,
     encode,
+    multiply_floats,
     nearest_integer,
     power_of_two,
 )
@@ -51,8 +48,10 @@ from sonnx_ort.oracle.results import (
     NotDefinedError,
     Result,
     exactly,
+    half_a_subnormal,
     number,
     point,
+    relative_error,
     tensor,
 )
 from sonnx_ort.profile.element_type import ElementType, Family

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sonnx_ort.oracle.elements import Exact
-from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.functions import exact_end
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import NAN, BinaryFormat, Kind, Number, power_of_two
@@ -27,7 +26,9 @@ from sonnx_ort.oracle.results import (
     Elements,
     Enclosed,
     NotDefinedError,
+    half_a_subnormal,
     number,
+    relative_error,
     tensor,
 )
 

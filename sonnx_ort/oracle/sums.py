@@ -17,13 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sonnx_ort.oracle.activations import softmax
-from sonnx_ort.oracle.arithmetic import (
-    add_floats,
-    divide_floats,
-    multiply_floats,
-    square_root_of_float,
-    subtract_floats,
-)
 from sonnx_ort.oracle.ball_node import (
     Array,
     BallNode,
@@ -34,12 +27,30 @@ from sonnx_ort.oracle.ball_node import (
     mapped,
 )
 from sonnx_ort.oracle.elements import Exact
-from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.intervals import ball_of
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two, upper_bound
+from sonnx_ort.oracle.numbers import (
+    BinaryFormat,
+    Kind,
+    Number,
+    add_floats,
+    divide_floats,
+    multiply_floats,
+    power_of_two,
+    square_root_of_float,
+    subtract_floats,
+    upper_bound,
+)
 from sonnx_ort.oracle.recurrent import lstm
-from sonnx_ort.oracle.results import UNDEFINED, Elements, Enclosed, NotDefinedError, tensor
+from sonnx_ort.oracle.results import (
+    UNDEFINED,
+    Elements,
+    Enclosed,
+    NotDefinedError,
+    half_a_subnormal,
+    relative_error,
+    tensor,
+)
 
 if TYPE_CHECKING:
     from flint import arb

@@ -9,8 +9,8 @@ from sonnx_ort.profile.common_rules import CommonRules, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
+from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
 from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Source

@@ -3,7 +3,7 @@
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.division import NONZERO_DIVISOR, RepresentableQuotient
+from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, RepresentableQuotient
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
 from sonnx_ort.profile.rule import Rule
 

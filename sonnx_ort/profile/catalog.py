@@ -8,16 +8,27 @@ from sonnx_ort.profile.activations import EXP, LEAKY_RELU, RELU, SIGMOID, SIN, S
 from sonnx_ort.profile.arithmetic import ADD, MAX, MIN, MOD, MUL, P_RELU
 from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.comparisons import EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL
 from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER
 from sonnx_ort.profile.div import DIV
-from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
 from sonnx_ort.profile.gemm import GEMM
 from sonnx_ort.profile.generators import CONSTANT, RANGE, SHAPE
-from sonnx_ort.profile.graph import GENERAL_RULES, GRAPH
+from sonnx_ort.profile.graph import FINITE, GENERAL_RULES, GRAPH
 from sonnx_ort.profile.layout import CONCAT, FLATTEN, RESHAPE
-from sonnx_ort.profile.logic import AND, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, OR, XOR
+from sonnx_ort.profile.logic import (
+    AND,
+    BIT_SHIFT,
+    BITWISE_AND,
+    BITWISE_OR,
+    BITWISE_XOR,
+    EQUAL,
+    GREATER,
+    GREATER_OR_EQUAL,
+    LESS,
+    LESS_OR_EQUAL,
+    OR,
+    XOR,
+)
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
 from sonnx_ort.profile.pooling import MAX_POOL
 from sonnx_ort.profile.quantization import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR

@@ -3,12 +3,12 @@
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense
-from sonnx_ort.profile.requirements.division import (
+from sonnx_ort.profile.requirements.arithmetic import (
     INFINITY_FOR_ZERO_DIVISOR,
     NONZERO_DIVISOR,
     RepresentableQuotient,
 )
+from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
 from sonnx_ort.profile.rule import Rule

@@ -7,9 +7,9 @@ import numpy as np
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.arithmetic import ExactPower
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.terms.elements import NumberSet

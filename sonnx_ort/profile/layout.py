@@ -9,7 +9,7 @@ from sonnx_ort.profile.requirements.attributes import (
     RequiredInput,
     flag,
 )
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.requirements.reshaping import (
     InferableSize,
     copied_sizes_exist,

@@ -7,9 +7,9 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense, RequiredInput
+from sonnx_ort.profile.requirements.reshaping import SliceDemand, Slicing
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes
-from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
 from sonnx_ort.terms.language import Tensor
 

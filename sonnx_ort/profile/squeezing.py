@@ -9,7 +9,7 @@ from sonnx_ort.profile.requirements.attributes import (
     HeldByRuntime,
     RequiredInput,
 )
-from sonnx_ort.profile.requirements.named_axes import (
+from sonnx_ort.profile.requirements.axes import (
     AxesNamedOnce,
     named_axes_are_distinct,
     named_axes_exist,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from sonnx_ort.auditing.audit import Audit
 from sonnx_ort.auditing.verdicts import NodeAudit, Verdict, by_operator, worst_first
+from sonnx_ort.errors import to_html
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import read
-from sonnx_ort.printable import to_html
 from sonnx_ort.reporting.audit_report import (
     UNITS,
     audit_document,

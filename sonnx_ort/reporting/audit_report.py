@@ -14,7 +14,7 @@ from sonnx_ort.auditing.verdicts import (
     by_operator,
     worst_first,
 )
-from sonnx_ort.printable import printable_lines, to_json
+from sonnx_ort.errors import printable_lines, to_json
 from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
 from sonnx_ort.reporting.verdict import counted

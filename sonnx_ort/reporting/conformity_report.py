@@ -7,7 +7,7 @@ from typing import Any
 from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
-from sonnx_ort.printable import printable
+from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted
 
 _SHOWN = 5

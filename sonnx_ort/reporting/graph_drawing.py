@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from sonnx_ort.printable import printable, to_html, to_json
+from sonnx_ort.errors import printable, to_html, to_json
 from sonnx_ort.reporting.checked_models import GraphOutline, Vertex, VertexKind
 from sonnx_ort.reporting.layout import Layout, Line, Point, Size, lay_out
 from sonnx_ort.reporting.verdict import NodeKey, NodeState

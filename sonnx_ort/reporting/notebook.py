@@ -5,12 +5,12 @@ They have no colours, so that they can be read in dark and light themes.
 
 from collections.abc import Iterable, Sequence
 
+from sonnx_ort.errors import to_html
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.printable import to_html
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.reporting.causes import NextStep, causes, next_step
+from sonnx_ort.reporting.remedies import NextStep, causes, next_step
 
 _PLACES_SHOWN = 3
 _STYLE = ' style="text-align: left; vertical-align: top"'

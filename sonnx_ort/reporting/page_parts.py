@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import PurePath
 from string import Template
 
-from sonnx_ort.printable import to_html, to_json
+from sonnx_ort.errors import to_html, to_json
 from sonnx_ort.reporting.checked_models import GraphOutline
 from sonnx_ort.reporting.graph_drawing import SIGNS, Words, draw, node_key
 from sonnx_ort.reporting.verdict import NodeKey, NodeState

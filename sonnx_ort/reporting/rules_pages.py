@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.finite import FINITE
-from sonnx_ort.profile.graph import GENERAL_RULES
+from sonnx_ort.profile.graph import FINITE, GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule

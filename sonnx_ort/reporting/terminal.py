@@ -13,7 +13,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 
-from sonnx_ort.printable import printable
+from sonnx_ort.errors import printable
 
 WIDTH = 100
 """The most columns that a line has, and what it has where no terminal shows it."""

@@ -12,12 +12,13 @@ from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.backends import Backend, BackendChoice, choose_backend
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.operator import Optimizer
-from sonnx_ort.runtime.extensions import register_kernels, register_library
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     FATAL,
     OPTIMIZERS_OF_GUARDS,
     UNWANTED_OPTIMIZERS,
+    register_kernels,
+    register_library,
     require_same_results,
     switch_off_optimizers,
     temporary_folder,

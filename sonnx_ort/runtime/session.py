@@ -11,16 +11,14 @@ import onnxruntime
 
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.backends import Backend, BackendChoice, require_runnable
-from sonnx_ort.custom_ops.violation_log import LOG
-from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.custom_ops.failure_channel import LOG
+from sonnx_ort.errors import ContractViolation, SonnxError, printable
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, Waivers, name_operators
 from sonnx_ort.pipeline import Enforced, enforce, require_serializable
-from sonnx_ort.printable import printable
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
-from sonnx_ort.runtime.extensions import second_registration_explained
 from sonnx_ort.runtime.feeds import (
     graph_inputs,
     in_machine_order,
@@ -29,14 +27,20 @@ from sonnx_ort.runtime.feeds import (
     wrong_feeds_named,
 )
 from sonnx_ort.runtime.given_initializers import AddedInitializers, replaceable_names
-from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import (
     FATAL,
     disabled_optimizers,
     require_same_results,
+    second_registration_explained,
 )
-from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
+from sonnx_ort.runtime.violations import (
+    NOT_RENAMED,
+    ReferenceRun,
+    Run,
+    violation_behind,
+    violations_raised,
+)
 from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
 
 _Plain = onnxruntime.InferenceSession

@@ -1,4 +1,10 @@
-"""Reads and sets session options, and makes folders for the files of a session."""
+"""Reads and sets session options, with the libraries of custom operators on them.
+
+The libraries of custom operators on session options, which take each only once. That of
+onnxruntime-extensions holds its own operators, those in Python of this package, and those that a
+program defines by `onnx_op`. Session options that have it twice start no session, and they do not
+tell what they have: only a session does.
+"""
 
 import tempfile
 import threading
@@ -7,9 +13,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import onnx.parser
 import onnxruntime
 
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.backends import Backend, require_installed
+from sonnx_ort.custom_ops.compiled.library import kernels_library
+from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import Optimizer
 
@@ -176,3 +185,109 @@ def _no_room(error: Exception) -> SonnxError:
         f"the optimized graph cannot be written to a temporary folder for its check: {error}. "
         "Free space there, or set the environment variable TMPDIR to another folder"
     )
+
+
+_TRIAL = onnx.parser.parse_model(
+    """<ir_version: 9, opset_import: ["ai.onnx.contrib": 1, "sonnx": 1, "unknown": 1]>
+    trial (string[n] texts) => (int64[m] y) {
+        lengths = ai.onnx.contrib.StringLength(texts)
+        shape, count = sonnx.AlignedShape(lengths, lengths)
+        y = unknown.Unknown(shape)
+    }"""
+).SerializeToString()
+"""A model that never starts: the error names the first operator that the options do not have."""
+
+_WITHOUT_OURS = "sonnx:AlignedShape"
+_COMPLETE = "unknown:Unknown"
+_TWICE = "Conflicting with a registered kernel"
+
+_REMEDY = (
+    "leave out options.register_custom_ops_library(onnxruntime_extensions.get_library_path()): "
+    "sonnx_ort registers this library, with all its operators and those defined by onnx_op"
+)
+
+_registered: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
+_with_kernels: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
+_lock = threading.Lock()
+
+
+def register_library(options: onnxruntime.SessionOptions, *, new: bool) -> None:
+    """Register the library with the custom operators, unless the options have it.
+
+    Args:
+        options: The options to change.
+        new: Whether they have no library, which otherwise a session on them has to show.
+
+    Raises:
+        BackendUnavailable: onnxruntime-extensions is not installed, or cannot be loaded.
+        SonnxError: The options have it twice, or from before the operators were added to it.
+    """
+    require_installed(Backend.PYTHON)
+    try:
+        # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
+        from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415
+    except ImportError as cause:
+        raise BackendUnavailable(
+            "the python backend cannot run here, because onnxruntime-extensions cannot be loaded: "
+            f"{cause}; install it again, or use another backend for the original model"
+        ) from cause
+
+    with _lock:
+        if options in _registered:
+            return
+        error = "" if new else _error_of_trial(options)
+        if _TWICE in error:
+            raise _registered_twice()
+        if _WITHOUT_OURS in error:
+            raise SonnxError(
+                "onnxruntime-extensions was registered on these session options before sonnx_ort "
+                f"added its operators to it; {_REMEDY}"
+            )
+        if _COMPLETE not in error:
+            options.register_custom_ops_library(LIBRARY_PATH)
+        _registered.add(options)
+
+
+def register_kernels(options: onnxruntime.SessionOptions) -> None:
+    """Register the library of the compiled kernels, unless the options have it.
+
+    Raises:
+        SonnxError: It is not built.
+    """
+    with _lock:
+        if options not in _with_kernels:
+            options.register_custom_ops_library(str(kernels_library()))
+            _with_kernels.add(options)
+
+
+@contextmanager
+def second_registration_explained() -> Iterator[None]:
+    """Say what to leave out if a session does not start because operators conflict.
+
+    Raises:
+        SonnxError: They do.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _TWICE not in str(error):
+            raise
+        raise _registered_twice() from error
+
+
+def _registered_twice() -> SonnxError:
+    return SonnxError(f"a library is registered twice on these session options; {_REMEDY}")
+
+
+def _error_of_trial(options: onnxruntime.SessionOptions) -> str:
+    """The error of a session on these options, which ends before it has set anything up."""
+    with (
+        locked(options),
+        attribute(options, "enable_profiling", value=False),  # it would write a file
+        attribute(options, "log_severity_level", FATAL),
+    ):
+        try:
+            onnxruntime.InferenceSession(_TRIAL, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001 - ONNX Runtime has one for each status
+            return str(error)
+    return ""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.errors import printable
 from sonnx_ort.kernel.sizes import NAME, Bounds
-from sonnx_ort.printable import printable
 
 Dimension = int | str | None
 """A size, a symbol such as "batch", or None if unknown."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sonnx_ort.auditing.broken_rules import broken_rules
+from sonnx_ort.auditing.verdicts import broken_rules
 from sonnx_ort.options import choose_demands
 
 F, N = np.float32, np.int32

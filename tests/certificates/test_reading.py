@@ -11,7 +11,7 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from sonnx_ort.checker import Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.fields import FIELDS
+from sonnx_ort.checker.reading import FIELDS
 from support.graphs import parse
 
 DIVISION = """(int32[2] x, bool b) => (int32[2] z) <int32[2] w = {5, 7}> {

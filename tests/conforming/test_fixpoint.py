@@ -12,8 +12,8 @@ from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort.conforming import fixpoint, rounds
-from sonnx_ort.conforming.catalog import CHANGES
 from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.rounds import CHANGES
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load
 from sonnx_ort.profile.catalog import RULES

@@ -8,7 +8,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.conforming import preview, rounds
+from sonnx_ort.conforming import fixpoint, rounds
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
@@ -159,7 +159,7 @@ def test_violations_are_reported_also_if_the_preview_fails(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(preview, "first_changes", fail)
+    monkeypatch.setattr(fixpoint, "first_changes", fail)
     report = sonnx_ort.check(parse(NEGATIVE_AXIS), operators=ON_OPERATORS)
     assert [(o.rule.id, o.mendable) for o in report.violations] == [("Concat.R1", "")]
 

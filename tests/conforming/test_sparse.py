@@ -6,7 +6,7 @@ import onnx.helper as h
 import pytest
 
 import sonnx_ort
-from sonnx_ort.conforming import sparse as storing
+from sonnx_ort.conforming import constants as storing
 from support.conformed import conformed, require_same_bits
 
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64

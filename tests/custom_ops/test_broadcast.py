@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from restrictions import broadcast
 
-from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE, common_shape
-from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
-from sonnx_ort.custom_ops.violation_log import LOG
+from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
+from sonnx_ort.custom_ops.inspection import BROADCAST_SHAPE, common_shape
 from sonnx_ort.errors import ContractViolation, SonnxError
 from support.broadcasting import shapes_of_tensors
 from support.kernels import INTEGERS, failure_of
@@ -152,7 +151,7 @@ def test_what_keeps_the_kernel_from_finishing_is_no_violation(sizes, ranks, oper
     "error", [MemoryError(), KeyboardInterrupt(), SystemExit(), RecursionError()]
 )
 def test_kernel_survives_any_error(monkeypatch, error):
-    monkeypatch.setattr("sonnx_ort.custom_ops.broadcast.shapes_in", Mock(side_effect=error))
+    monkeypatch.setattr("sonnx_ort.custom_ops.inspection.shapes_in", Mock(side_effect=error))
     code, recorded = failure_of(called((3,), (3,)))
     assert code == KERNEL_FAILURE
     assert recorded.__cause__ is error

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
-from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS, finite_guard_name, finite_shape
+from sonnx_ort.custom_ops.inspection import FINITE_ELEMENTS, finite_guard_name, finite_shape
 from support.kernels import failure_of
 
 NODE = {"node": "n", "operator": "Add", "value": "y"}

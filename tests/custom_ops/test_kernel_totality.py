@@ -6,8 +6,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
-from sonnx_ort.custom_ops.violation_log import LOG
+from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
 from sonnx_ort.errors import SonnxError
 from support.kernels import failure_of, kernel_of, kernel_with
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, aligned_shape
-from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
-from sonnx_ort.custom_ops.violation_log import LOG
+from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
+from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE, aligned_shape
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.catalog import RULES
 from support.kernels import INTEGERS, failure_of

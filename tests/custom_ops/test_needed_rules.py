@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.decision import for_any_version, make_decision
-from sonnx_ort.custom_ops.violation_log import LOG
+from sonnx_ort.custom_ops.failure_channel import LOG
+from sonnx_ort.custom_ops.kernel import for_any_version, make_decision
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family

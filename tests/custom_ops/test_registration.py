@@ -7,9 +7,8 @@ import onnxruntime as ort
 import pytest
 
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
-from sonnx_ort.custom_ops.failure_channel import failed_guards
+from sonnx_ort.custom_ops.failure_channel import LOG, failed_guards
 from sonnx_ort.custom_ops.registration import LIBRARY_PATH
-from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.element_type import ElementType
 from support.child import run_python
 from support.graphs import enforced_model

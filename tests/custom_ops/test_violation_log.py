@@ -8,8 +8,14 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE, failed_guards
-from sonnx_ort.custom_ops.violation_log import LOG, ViolationLog, kernel_failed
+from sonnx_ort.custom_ops.failure_channel import (
+    CODE_BASE,
+    KERNEL_FAILURE,
+    LOG,
+    ViolationLog,
+    failed_guards,
+    kernel_failed,
+)
 from sonnx_ort.profile.catalog import RULES
 
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import sonnx_ort
-from sonnx_ort.printable import escaped, printable, restored
+from sonnx_ort.errors import escaped, printable, restored
 from support.backends import BACKENDS
 from support.command import command
 

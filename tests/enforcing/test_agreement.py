@@ -6,7 +6,7 @@ import pytest
 from sonnx_ort.enforcing.native.inputs import Agreement, find_agreements, prove_by_inputs
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.identity import identify
+from sonnx_ort.obligations.obligation import identify
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status

@@ -12,24 +12,24 @@ import sonnx_ort
 from sonnx_ort.enforcing.native import catalog, element_guards
 from sonnx_ort.enforcing.native.catalog import deciding_guard
 from sonnx_ort.enforcing.native.element_guards import (
+    DIFFERENCE_WITHIN_INT32,
+    EXACT_POWER,
     NONZERO_DIVISOR,
     REPRESENTABLE_QUOTIENT,
     WITHIN_INT32,
     elements_guard,
+    lines_guard,
     not_within,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Precondition
-from sonnx_ort.enforcing.native.line_guards import lines_guard
-from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32
-from sonnx_ort.enforcing.native.powers import EXACT_POWER
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.division import NONZERO, RepresentableQuotient
+from sonnx_ort.profile.requirements.arithmetic import NONZERO, RepresentableQuotient
+from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.terms.elements import NumberSet
 from support.graphs import binary_model, parse

@@ -4,7 +4,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.evidence.changes import Change, changes
+from sonnx_ort.evidence.record import Change, changes
 from support.backends import BACKENDS
 from support.graphs import parse
 

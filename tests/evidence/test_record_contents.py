@@ -11,9 +11,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.evidence.changes import changes
 from sonnx_ort.evidence.making import model_files, record_of_check, record_of_rewriting
-from sonnx_ort.evidence.record import ModelFiles, versions
+from sonnx_ort.evidence.record import ModelFiles, changes, versions
 from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.waivers import waivers_to_json
 from sonnx_ort.options import Choices

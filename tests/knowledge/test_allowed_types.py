@@ -5,7 +5,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge.schemas import numeric_types
+from sonnx_ort.knowledge.value_types import numeric_types
 from sonnx_ort.profile.element_type import ElementType
 from support.backends import on_each_backend
 from support.graphs import binary_model, parse

@@ -3,7 +3,7 @@
 import onnx_ir as ir
 import pytest
 
-from sonnx_ort.knowledge.loops import Iteration, iteration_of, loop_of
+from sonnx_ort.knowledge.declarations import Iteration, iteration_of, loop_of
 from support.graphs import parse
 
 _INPUTS = "(float[2,3] x, float[2,3] w, int64 trips, bool go)"

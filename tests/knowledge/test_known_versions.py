@@ -10,7 +10,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.kernel import bounds
 from sonnx_ort.kernel.catalog import SHAPE_RULES
-from sonnx_ort.knowledge import loops as iteration
+from sonnx_ort.knowledge import declarations as iteration
 from sonnx_ort.obligations import targets
 from sonnx_ort.obligations.targets import Target, is_of_known_version
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS

@@ -4,7 +4,7 @@ import onnx_ir as ir
 import pytest
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.knowledge.provenance import Provenance
+from sonnx_ort.knowledge.facts import Provenance
 from support.graphs import parse
 
 FLOW = """(float[n] x, float[n] y, bool c, int64 trips) => (float[] z)

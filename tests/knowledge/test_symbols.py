@@ -5,7 +5,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge.provenance import has_scalars, shared_symbols
+from sonnx_ort.knowledge.facts import has_scalars, shared_symbols
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 

@@ -6,7 +6,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.loading.elements import check_elements
+from sonnx_ort.loading.external_data import check_elements
 from support.graphs import parse
 
 TYPES = sorted(

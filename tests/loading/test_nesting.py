@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from sonnx_ort.loading.nesting import nested_graphs
+from sonnx_ort.loading.serialization import nested_graphs
 from support.command import command
 from support.graphs import binary_model, parse
 

@@ -7,7 +7,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.obligations.examination import coverage, examine_model
-from sonnx_ort.obligations.identity import identify
+from sonnx_ort.obligations.obligation import identify
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from support.examined import examined as examine
 from support.graphs import parse, tensor

@@ -7,8 +7,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.obligations.examination import examine_model
-from sonnx_ort.obligations.identity import Identity
-from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.obligation import Identity, Obligation
 from sonnx_ort.options import choose_demands
 from sonnx_ort.profile.catalog import RULES
 from support.changes import unneeded

@@ -20,8 +20,7 @@ from sonnx_ort.obligations.waiving import mark, still_violated, waive
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
-from sonnx_ort.reporting.formats import junit_report
-from sonnx_ort.reporting.sarif_report import sarif_report
+from sonnx_ort.reporting.formats import junit_report, sarif_report
 from sonnx_ort.reporting.text_report import text_report
 from support.checks import mixed
 from support.examined import examined as examine

@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
-from sonnx_ort.oracle.numbers import NAN, decode, encode, finite, infinity
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, NAN, decode, encode, finite, infinity
 from sonnx_ort.profile.element_type import ElementType
 from support.values import FLOATS, bits_dtype, from_bits, random_pairs, special_values
 

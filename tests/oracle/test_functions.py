@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from restrictions import outcome
 
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.functions import between_neighbours
-from sonnx_ort.oracle.numbers import power_of_two
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.oracle_cases import rounded

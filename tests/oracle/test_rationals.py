@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from sonnx_ort.oracle.arithmetic import difference, quotient
+from sonnx_ort.oracle.numbers import difference, quotient
 
 
 @pytest.mark.satisfies(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.numbers import (
+    FLOAT_FORMATS,
     BinaryFormat,
     floor_log2,
     power_of_two,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Verdict, meaning
-from sonnx_ort.oracle.enclosure import Enclosure
-from sonnx_ort.oracle.results import Choices, Result, copied, exactly
+from sonnx_ort.oracle.results import Choices, Enclosure, Result, copied, exactly
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from support.values import bits_dtype, from_bits
 

@@ -7,7 +7,7 @@ import pytest
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
-from sonnx_ort.profile.requirements.division import NONZERO_DIVISOR
+from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR
 from sonnx_ort.profile.requirements.elements import (
     REPRESENTABLE_AS_INTEGER,
     WITHIN_INT32,

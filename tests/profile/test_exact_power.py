@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.requirements.powers import EXACT_IN_DOUBLE, ExactPower
+from sonnx_ort.profile.requirements.arithmetic import EXACT_IN_DOUBLE, ExactPower
 from sonnx_ort.profile.rule import Judgement, Status
 from sonnx_ort.terms.operand import Operand
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 

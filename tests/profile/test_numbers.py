@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32
+from sonnx_ort.profile.requirements.arithmetic import DifferenceWithinInt32
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.difference import Comparison, Mismatch
+from sonnx_ort.comparing.difference import Comparison, Mismatch, Stop
 from sonnx_ort.comparing.inputs import Inputs
-from sonnx_ort.comparing.trace import Stop
 from sonnx_ort.reporting.difference_report import difference_report
 
 NODES = {"a": "Sub 'd'", "s": "SplitToSequence 's'", "z": "Div 'ratio'", "late": "Relu 'r'"}

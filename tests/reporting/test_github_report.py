@@ -2,7 +2,7 @@
 
 import sonnx_ort
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
-from sonnx_ort.reporting.github_report import github_report
+from sonnx_ort.reporting.formats import github_report
 from support.checks import alone, together
 from support.graphs import binary_model
 

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.printable import printable
+from sonnx_ort.errors import printable
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import junit_report
 from support.checks import alone, mixed, together

@@ -5,7 +5,7 @@ import pytest
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATOR_SET, OPERATORS
-from sonnx_ort.reporting.operator_set import explain_any, list_operators
+from sonnx_ort.reporting.explanation import explain_any, list_operators
 
 OF_ONNX = {
     f"{s.domain}::{s.name}" if s.domain else s.name

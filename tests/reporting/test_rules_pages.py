@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.finite import FINITE
-from sonnx_ort.profile.graph import GENERAL_RULES
+from sonnx_ort.profile.graph import FINITE, GENERAL_RULES
 from sonnx_ort.reporting.explanation import describe_operator
 from sonnx_ort.reporting.rules_pages import rules_pages, write_rules_pages
 

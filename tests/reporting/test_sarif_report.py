@@ -12,8 +12,8 @@ import pytest
 import sonnx_ort
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.explanation import explain
+from sonnx_ort.reporting.formats import sarif_report
 from sonnx_ort.reporting.remedies import in_commands
-from sonnx_ort.reporting.sarif_report import sarif_report
 from support.checks import MENDING, alone, mendable, mixed, together
 from support.graphs import binary_model, parse
 

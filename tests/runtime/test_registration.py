@@ -4,7 +4,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.runtime import extensions
+from sonnx_ort.runtime import session_options
 from support.graphs import binary_model
 
 DISABLED = "optimization.disable_specified_optimizers"
@@ -32,13 +32,13 @@ def test_registering_twice_is_harmless() -> None:
 
 def test_a_trial_is_made_only_of_options_that_a_caller_could_have_changed(monkeypatch) -> None:
     tried: list[ort.SessionOptions] = []
-    trial = extensions._error_of_trial
+    trial = session_options._error_of_trial
 
     def noted(options: ort.SessionOptions) -> str:
         tried.append(options)
         return trial(options)
 
-    monkeypatch.setattr(extensions, "_error_of_trial", noted)
+    monkeypatch.setattr(session_options, "_error_of_trial", noted)
     given = [ort.SessionOptions(), ort.SessionOptions()]
     sonnx_ort.register(backend="python")
     sonnx_ort.InferenceSession(enforced(), backend="python")

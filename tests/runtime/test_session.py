@@ -11,7 +11,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.custom_ops import violation_log
+from sonnx_ort.custom_ops import failure_channel
 from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, parse
 from support.sessions import quiet
@@ -166,7 +166,7 @@ def test_two_failing_branches_in_parallel_raise_one_of_the_violations() -> None:
 def test_violation_whose_record_is_gone_is_told_from_the_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(violation_log.LOG, "take", lambda _: None)
+    monkeypatch.setattr(failure_channel.LOG, "take", lambda _: None)
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
     assert str(caught.value) == (

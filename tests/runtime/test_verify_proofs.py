@@ -12,7 +12,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.kernel import catalog
 from sonnx_ort.kernel.node import ShapeRule
-from sonnx_ort.runtime.reference_run import ReferenceRun
+from sonnx_ort.runtime.violations import ReferenceRun
 from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import quiet

@@ -11,7 +11,7 @@ from restrictions import Violation
 import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.violation_log import LOG
+from sonnx_ort.custom_ops.failure_channel import LOG
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType

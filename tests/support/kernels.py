@@ -11,9 +11,8 @@ from hypothesis.extra import numpy as hypothesis_numpy
 from sonnx_ort.custom_ops.arithmetic import Arithmetic
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import Kernel
-from sonnx_ort.custom_ops.failure_channel import CODE_BASE
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE, LOG
 from sonnx_ort.custom_ops.kernel import make_kernel
-from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.element_type import ElementType
 
 INTEGERS = hypothesis_numpy.arrays(

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hypothesis_numpy
 
-from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS, INTEGER_FORMATS
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, INTEGER_FORMATS
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 
 Array = npt.NDArray[Any]

@@ -24,11 +24,11 @@ from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import record_rules
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import element_type_of
+from sonnx_ort.errors import escaped
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Enforcement
-from sonnx_ort.printable import escaped
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION

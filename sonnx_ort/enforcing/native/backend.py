@@ -17,12 +17,15 @@ from sonnx_ort.enforcing.hidden_shapes import (
 )
 from sonnx_ort.enforcing.native.catalog import guards_of, result_forms
 from sonnx_ort.enforcing.native.decision import Decision
-from sonnx_ort.enforcing.native.expansion import BY_OPERATORS
-from sonnx_ort.enforcing.native.finite import finite_guard
+from sonnx_ort.enforcing.native.element_guards import finite_guard
+from sonnx_ort.enforcing.native.expansion import (
+    BY_OPERATORS,
+    find_shared_broadcasts,
+    share_broadcasts,
+)
 from sonnx_ort.enforcing.native.guard import GuardedNode, Operands
 from sonnx_ort.enforcing.native.inputs import prepare_inputs
-from sonnx_ort.enforcing.native.layout_guards import has_equal_ranks
-from sonnx_ort.enforcing.native.shared_broadcasts import find_shared_broadcasts, share_broadcasts
+from sonnx_ort.enforcing.native.shape_guards import has_equal_ranks
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
     StandardNodes,
@@ -41,12 +44,12 @@ from sonnx_ort.enforcing.value_info import (
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.finite import FiniteValue
+from sonnx_ort.obligations.findings import FiniteValue
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OWN_DOMAINS
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.rule import Status
 
 _GUARDS = 9

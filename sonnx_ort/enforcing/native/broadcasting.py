@@ -15,8 +15,8 @@ from functools import reduce
 
 import onnx_ir as ir
 
-from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan
 from sonnx_ort.profile.broadcast import BROADCAST, E1

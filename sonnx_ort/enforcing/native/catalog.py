@@ -8,39 +8,40 @@ from typing import Any
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.native.element_guards import (
+    DIFFERENCE_WITHIN_INT32,
+    EXACT_POWER,
     REPRESENTABLE_QUOTIENT,
     elements_guard,
+    lines_guard,
     with_infinity,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
-from sonnx_ort.enforcing.native.layout_guards import (
+from sonnx_ort.enforcing.native.shape_guards import (
     axes_named_once_guard,
     equal_but_on_axis_guard,
     inferable_size_guard,
+    slice_guard,
 )
-from sonnx_ort.enforcing.native.line_guards import lines_guard
-from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32
-from sonnx_ort.enforcing.native.powers import EXACT_POWER
-from sonnx_ort.enforcing.native.shape_guards import slice_guard
 from sonnx_ort.enforcing.native.term_guards import term_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.division import (
+from sonnx_ort.profile.requirements.arithmetic import (
+    DifferenceWithinInt32,
+    ExactPower,
     InfinityForZeroDivisor,
     RepresentableQuotient,
 )
+from sonnx_ort.profile.requirements.axes import (
+    AxesNamedOnce,
+    EqualButOnAxis,
+    LinesAboveNegativeInfinity,
+)
 from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
-from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
-from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32
-from sonnx_ort.profile.requirements.powers import ExactPower
-from sonnx_ort.profile.requirements.reshaping import InferableSize
+from sonnx_ort.profile.requirements.reshaping import InferableSize, Slicing
 from sonnx_ort.profile.requirements.shapes import OnShapes
-from sonnx_ort.profile.requirements.slicing import Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
 
 DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(

@@ -3,15 +3,37 @@
 One pass over A finds the smallest value; only if A has it, both are checked for a divisor of -1:
 
     Equal(A, smallest) -> any? -> Tile(0 or 1) -> And(., Equal(Tile(B), -1)) -> any?
+
+Guards that check differences of integers. ReduceMax(zero point) -> above 0? -> Add(smallest int32)
+-> Greater(X) -> any?
+
+The guard of powers of integers. Pow(Cast(X, double), Cast(Y, double)) -> within limits? -> any not?
+
+ONNX Runtime computes the same power for the node behind the guard. Rounding hides nothing. Below 64
+bits the limits lie half-way between integers. Of 64 bits the limit is 2^53: a power with an
+exponent above 1 is that number itself, which is exact, or farther away by 2^25 and more; and the
+power of 1 is the base, whose conversion does not cross 2^53. What overflows is infinite.
+
+The guard of lines of floats along an axis. ReduceMax(X, axis) -> Less(smallest finite number) ┐
+ReduceSum(X, axis) -> Less(smallest finite number) ┴> And -> any?
+
+ReduceMax passes over some NaN, depending on their places, and a sum over none.
+
+The guard behind a value whose elements have to be finite. y -> Greater, Less -> any outside -> y's
+shape or [-code] -> Reshape(y) -> y
 """
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.custom_ops.definition import CARRIERS
+from sonnx_ort.custom_ops.inspection import finite_guard_name
+from sonnx_ort.enforcing.hidden_shapes import hide_shape
 from sonnx_ort.enforcing.native.guard import (
     DecidingGuard,
     Flag,
@@ -21,8 +43,17 @@ from sonnx_ort.enforcing.native.guard import (
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.value_info import DATA_TYPES
+from sonnx_ort.obligations.findings import FiniteValue
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.profile.requirements.division import NONZERO
+from sonnx_ort.profile.graph import FINITE, finite_limits
+from sonnx_ort.profile.requirements.arithmetic import (
+    EXACT_IN_DOUBLE,
+    NONZERO,
+    exact_powers,
+    is_wide,
+)
+from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
 from sonnx_ort.terms.elements import Limits, NumberSet
 from sonnx_ort.terms.language import Decided
@@ -239,3 +270,128 @@ TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = MappingProxyType(
     {NONZERO: NONZERO_DIVISOR, INT32: WITHIN_INT32}
 )
 """Guards that take the place of those that terms make."""
+
+
+_INT32 = np.iinfo(np.int32)
+
+
+def _difference_is_within_int32(
+    nodes: StandardNodes, operands: Operands, node: GuardedNode
+) -> Flag:
+    """Compare the first operand with the limits that the second one leaves it, in int32."""
+    operand, subtrahend = operands
+    computed_in = node.computed_in
+    zero = nodes.constant(0, "zero", computed_in)
+    flags = []
+    for beyond, reduction, compare, limit in (
+        ("Less", "ReduceMax", "Greater", _INT32.min),
+        ("Greater", "ReduceMin", "Less", _INT32.max),
+    ):
+        extreme = nodes.add(reduction, [subtrahend], "extreme", {"keepdims": 0})
+        moves = nodes.add(compare, [extreme, zero], "moves_limit")
+        shift = nodes.add("Where", [moves, extreme, zero], "shift")
+        end = nodes.add("Add", [nodes.constant(limit, "end", computed_in), shift], "limit")
+        flags.append(nodes.add(beyond, [operand, end], "is_beyond"))
+    either = nodes.add("Or", flags, "is_outside")
+    return Flag(any_true(nodes, either, "any_outside"), when_kept=False)
+
+
+DIFFERENCE_WITHIN_INT32 = DecidingGuard(
+    _difference_is_within_int32, lambda kind: kind is ElementType.INT32, Precondition.NOTHING
+)
+"""No difference of the two operands is outside int32."""
+
+
+def _is_exact(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    """One power of each pair of elements."""
+    double = ir.DataType.DOUBLE
+    base, exponent = (nodes.cast(operand, double, "as_double") for operand in operands)
+    power = nodes.add("Pow", [base, exponent], "power")
+    below_all, above_all = _limits(node.element_type.dtype)
+    flags = [
+        nodes.add("Greater", [power, nodes.constant(below_all, "limit", double)], "large_enough"),
+        nodes.add("Less", [power, nodes.constant(above_all, "limit", double)], "small_enough"),
+    ]
+    exact = nodes.add("And", flags, "is_exact")
+    if is_wide(node.element_type.dtype):
+        limit = nodes.constant(EXACT_IN_DOUBLE, "limit", double)
+        known = nodes.add("Less", [exponent, limit], "exponent_is_exact")
+        exact = nodes.add("And", [exact, known], "is_exact")
+    inexact = nodes.add("Not", [exact], "is_inexact")
+    return Flag(any_true(nodes, inexact, "any_inexact"), when_kept=False)
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Doubles between the exact powers of a type and all others."""
+    allowed, beside = exact_powers(dtype), 1 if is_wide(dtype) else 0.5
+    return allowed.lower - beside, allowed.upper + beside
+
+
+EXACT_POWER = DecidingGuard(
+    _is_exact, lambda kind: kind.family is Family.INTEGER, Precondition.ONE_SHAPE
+)
+"""Every power is one of its type, and exact if it is computed in double."""
+
+
+_SUM_BY_INPUTS = 13
+_LARGEST_BY_INPUTS = 18
+"""The first opsets in which these operators get axes and places as inputs."""
+
+
+def lines_guard(requirement: LinesAboveNegativeInfinity) -> DecidingGuard:
+    """The guard of lines of floats."""
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        (operand,) = operands
+        scalar = node.computed_in.numpy()
+        lowest = nodes.constant(float(np.finfo(scalar).min), "limit", node.computed_in)
+        flags = [
+            nodes.add(
+                "Less",
+                [_reduced(nodes, operator, operand, requirement.axis, since), lowest],
+                "is_below",
+            )
+            for operator, since in (
+                ("ReduceMax", _LARGEST_BY_INPUTS),
+                ("ReduceSum", _SUM_BY_INPUTS),
+            )
+        ]
+        throughout = nodes.add("And", flags, "is_infinite")
+        return Flag(any_true(nodes, throughout, "any_infinite"), when_kept=False)
+
+    return DecidingGuard(look, lambda kind: kind.family is Family.FLOAT)
+
+
+def _reduced(
+    nodes: StandardNodes, operator: str, operand: ir.Value, axis: int, since: int
+) -> ir.Value:
+    """A number for each line."""
+    purpose = "largest" if operator == "ReduceMax" else "sum"
+    if nodes.opset < since:
+        return nodes.add(operator, [operand], purpose, {"axes": (axis,), "keepdims": 0})
+    axes = nodes.constant([axis], "axis")
+    return nodes.add(operator, [operand, axes], purpose, {"keepdims": 0})
+
+
+def finite_guard(nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
+    """The value, readable only if its elements are finite."""
+    element_type, operand = checked.element_type, checked.operand
+    compared = DATA_TYPES[CARRIERS.get(element_type, element_type)]
+    read = hide_shape(nodes, value) if checked.may_be_misinferred else value
+    elements = read
+    if element_type in CARRIERS:
+        elements = nodes.cast(read, compared, "compared")
+    outside = not_within(nodes, elements, compared, finite_limits(element_type.dtype))
+    found = any_true(nodes, outside, "any_outside")
+    shape, code = nodes.shape(read), nodes.constant([-FINITE.code], "code")
+    may_be_scalar = operand.scalar_inputs or not operand.shape
+    # ONNX Runtime renames what it inlines of a branch: guards are found by names in between.
+    returned = bool(checked.obligation.path) and value.is_graph_output()
+    name = finite_guard_name(checked.obligation.operator, checked.obligation.node, operand.value)
+    if may_be_scalar or returned:
+        # A scalar's shape has no element to hold a code, so its rank is used.
+        decided = nodes.add("Where", [found, code, nodes.shape(shape)], "rank_or_code")
+        shape = nodes.add("Reshape", [shape, decided], "shape_if_finite", name=name)
+        return nodes.add("Reshape", [read, shape], "finite")
+    decided = nodes.add("Where", [found, code, shape], "shape_or_code")
+    return nodes.add("Reshape", [read, decided], "finite", name=name)

@@ -22,13 +22,13 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.hidden_shapes import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses, insert_behind_inputs, uses_of
 from sonnx_ort.enforcing.record import GroupRecorder
+from sonnx_ort.errors import escaped
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.printable import escaped
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, symbols_in

@@ -9,12 +9,10 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.decision import for_any_version
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS, finite_guard_name
-from sonnx_ort.custom_ops.inspection import Inspection
-from sonnx_ort.custom_ops.kernel import CustomOperator
+from sonnx_ort.custom_ops.inspection import FINITE_ELEMENTS, Inspection, finite_guard_name
+from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
 from sonnx_ort.enforcing.hidden_shapes import (
@@ -30,14 +28,16 @@ from sonnx_ort.enforcing.nodes import (
     record_rules,
 )
 from sonnx_ort.enforcing.python.kernels import (
+    BY_KERNELS,
     can_keep_standard_node,
     carrier_of,
     constant_nodes,
     has_kernel,
+    in_one_vector,
+    inspected_operands,
     require_kernel,
     require_nothing_waived,
 )
-from sonnx_ort.enforcing.python.operands import BY_KERNELS, in_one_vector, inspected_operands
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import (
     DATA_TYPES,
@@ -48,7 +48,7 @@ from sonnx_ort.enforcing.value_info import (
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.finite import FiniteValue
+from sonnx_ort.obligations.findings import FiniteValue
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement

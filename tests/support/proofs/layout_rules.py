@@ -3,8 +3,7 @@
 import z3
 
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from support.proofs.tensors import Index, Tensor, Vector, for_all, term, vector_of
 from support.proofs.terms import as_number

@@ -5,21 +5,22 @@ from collections.abc import Callable, Mapping, Sequence
 import z3
 
 from sonnx_ort.profile.element_type import Family, smallest_value
-from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
-from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
-from sonnx_ort.profile.requirements.division import (
+from sonnx_ort.profile.requirements.arithmetic import (
+    DifferenceWithinInt32,
+    ExactPower,
     InfinityForZeroDivisor,
     RepresentableQuotient,
 )
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
+from sonnx_ort.profile.requirements.axes import (
+    AxesNamedOnce,
+    EqualButOnAxis,
+    LinesAboveNegativeInfinity,
+)
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
-from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
-from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32
-from sonnx_ort.profile.requirements.powers import ExactPower
-from sonnx_ort.profile.requirements.reshaping import InferableSize
+from sonnx_ort.profile.requirements.reshaping import InferableSize, SliceDemand, Slicing
 from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
-from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
 from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import Decided

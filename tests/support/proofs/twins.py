@@ -3,9 +3,14 @@
 from collections.abc import Iterator
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.requirements.division import NONZERO, RepresentableQuotient
+from sonnx_ort.profile.requirements.arithmetic import (
+    NONZERO,
+    ExactPower,
+    RepresentableQuotient,
+    exact_powers,
+    is_wide,
+)
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.profile.requirements.powers import ExactPower, exact_powers, is_wide
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement
 from sonnx_ort.terms.elements import NumberSet

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.certificates.tracing import candidates
+from sonnx_ort.certificates.making import candidates
 from sonnx_ort.checker import Model, Rejected
 from sonnx_ort.kernel.catalog import SHAPE_RULES
 from support.sessions import on_one_thread
