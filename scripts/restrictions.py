@@ -148,7 +148,7 @@ def violation_of_elements(
     for rule in bounds.rules:
         places = zip(np.ndindex(operands[0].shape), zip(*decoded, strict=True), strict=True)
         for index, elements in places:
-            if rule.offends(elements, bounds.limits):
+            if rule.violates(elements, bounds.limits):
                 values = tuple(_plain(operands[position][index]) for position in rule.told)
                 return Violation(rule.named(edition), index, values)
     return None
@@ -247,10 +247,10 @@ def _scalars(operands: Operands, _: Attributes) -> Iterator[Violation]:
             yield Violation(f"Clip.float.{name}.C2", (), (math.nan,))
 
 
-def _elements(rule: str, operand: Array, offends: Callable[[float], bool]) -> Iterator[Violation]:
+def _elements(rule: str, operand: Array, violates: Callable[[float], bool]) -> Iterator[Violation]:
     """The elements that violate a rule by themselves."""
     for index, element in np.ndenumerate(operand.astype(np.float64)):
-        if offends(float(element)):
+        if violates(float(element)):
             yield Violation(rule, index, (float(element),))
 
 
@@ -413,8 +413,8 @@ def _pooled(operands: Operands, attributes: Attributes) -> Iterator[Violation]:
     ):
         yield Violation("MaxPool.C1")
     if x.dtype.kind not in "iu":
-        offends = lambda element: np.isnan(element) or element == -np.inf  # noqa: E731
-        yield from _elements("MaxPool.float.C2", x, offends)
+        violates = lambda element: np.isnan(element) or element == -np.inf  # noqa: E731
+        yield from _elements("MaxPool.float.C2", x, violates)
 
 
 def _sum_of_a_product(operands: Operands, _: Attributes) -> Iterator[Violation]:

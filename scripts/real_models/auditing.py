@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 from benchmarks import report
 
-from real_models.feeds import Trial, UnknownInput, make_feeds, trials_for
+from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
 from real_models.measurement import RunsInNoTrial
 from real_models.table import Measurement
 from sonnx_ort import Audit, SonnxError, audit
@@ -81,7 +81,7 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> AuditedModel
 
 
 def _timed(
-    path: Path, model: onnx.ModelProto, trial: Trial, level: str, samples: int
+    path: Path, model: onnx.ModelProto, trial: DryRun, level: str, samples: int
 ) -> tuple[Audit, float]:
     feeds = make_feeds(model, trial)
     start = time.perf_counter()

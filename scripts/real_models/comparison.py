@@ -17,7 +17,7 @@ import onnx
 import onnxruntime
 from plain_sessions import make_options, start
 
-from real_models.feeds import Trial, make_feeds
+from real_models.feeds import DryRun, make_feeds
 from sonnx_ort import Backend, Waiver, check, register, rewrite
 from sonnx_ort.options import DEFAULT
 
@@ -41,7 +41,7 @@ class Comparison:
     `detail` says what differs, or how it failed.
     """
 
-    trial: Trial
+    trial: DryRun
     outcome: Outcome
     detail: str = ""
 
@@ -97,7 +97,7 @@ def rewritten(path: Path, backend: str, operators: str) -> onnx.ModelProto:
 
 
 def compare(
-    path: Path, trials: Sequence[Trial], backend: str, operators: str = DEFAULT
+    path: Path, trials: Sequence[DryRun], backend: str, operators: str = DEFAULT
 ) -> list[Comparison]:
     """Compare a model with its rewritten form, both without graph optimizations.
 
@@ -116,13 +116,13 @@ Form = tuple[Path, str, str]
 
 
 def compare_forms(
-    first: Form, others: Sequence[Form], trials: Sequence[Trial]
+    first: Form, others: Sequence[Form], trials: Sequence[DryRun]
 ) -> dict[Form, list[Comparison]]:
     """Compare a form of a model with each other one, as `compare` does; it runs once in a trial."""
     comparisons: dict[Form, list[Comparison]] = {form: [] for form in others}
     context = multiprocessing.get_context("spawn")
     left = [(trial, form) for trial in trials for form in others]
-    expected_of: dict[Trial, Any] = {}
+    expected_of: dict[DryRun, Any] = {}
     while left:
         with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
             for form in (first, *others):
@@ -191,7 +191,7 @@ def _array_difference(expected: np.ndarray, actual: np.ndarray) -> str | None:
     )
 
 
-def _judge(trial: Trial, expected: Any, actual: Any) -> Comparison:
+def _judge(trial: DryRun, expected: Any, actual: Any) -> Comparison:
     if isinstance(expected, _Failure):
         return Comparison(trial, Outcome.ORIGINAL_FAILS, expected.reason)
     if isinstance(actual, _Failure):
@@ -220,7 +220,7 @@ def _start(path: Path, backend: str, operators: str) -> _Failure | None:
     return None
 
 
-def _run(path: Path, backend: str, operators: str, trial: Trial) -> Any:
+def _run(path: Path, backend: str, operators: str, trial: DryRun) -> Any:
     try:
         return _session(path, backend, operators).run(None, make_feeds(onnx.load(path), trial))
     except Exception as error:  # noqa: BLE001 - those of onnxruntime have no base of their own

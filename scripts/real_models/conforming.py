@@ -21,7 +21,7 @@ from real_models.comparison import (
     compare_forms,
     start_session,
 )
-from real_models.feeds import Trial, make_feeds, trials_for
+from real_models.feeds import DryRun, make_feeds, trials_for
 from real_models.table import Measurement
 from sonnx_ort import Conformed, Obligation, SonnxError
 from sonnx_ort.conforming.change import Safety
@@ -118,7 +118,7 @@ def enforceable(conformed: Conformed[onnx.ModelProto]) -> str:
 
 
 def _timed(
-    path: Path, target: Path, operators: str, trials: Sequence[Trial], seconds: float
+    path: Path, target: Path, operators: str, trials: Sequence[DryRun], seconds: float
 ) -> Sequence[Turn]:
     """Time both in the first trial in which the enforced model runs to its end."""
     for trial in trials:
@@ -129,7 +129,9 @@ def _timed(
     return ()
 
 
-def _time(path: Path, target: Path, operators: str, trial: Trial, seconds: float) -> Sequence[Turn]:
+def _time(
+    path: Path, target: Path, operators: str, trial: DryRun, seconds: float
+) -> Sequence[Turn]:
     feeds = make_feeds(onnx.load(path), trial)
     try:
         sessions = {

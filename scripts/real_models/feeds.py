@@ -35,7 +35,7 @@ class Data(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class DryRun:
     """One run: the size of the axes that count examples, and what the inputs hold.
 
     `extents` are the sizes of the other open axes, in the order in which they are declared.
@@ -53,32 +53,32 @@ class Trial:
 _ZEROS = Data.ZEROS
 
 # Of speech, a second and a frame of a voice detector with its context come first.
-SEQUENCES: Sequence[Trial] = (
-    *(Trial(1, (16000,)), Trial(2, (24000,)), Trial(2, (8000,), _ZEROS), Trial(1, (576,))),
-    *(Trial(2, (512,)), Trial(2, (576,), _ZEROS), Trial(3, (64,))),
+SEQUENCES: Sequence[DryRun] = (
+    *(DryRun(1, (16000,)), DryRun(2, (24000,)), DryRun(2, (8000,), _ZEROS), DryRun(1, (576,))),
+    *(DryRun(2, (512,)), DryRun(2, (576,), _ZEROS), DryRun(3, (64,))),
 )
 """For sound, text and everything else with axes in a row; realistic sizes come first."""
 
-TEXTS: Sequence[Trial] = (
-    *(Trial(1, (100,)), Trial(2, (24,)), Trial(3, (64,)), Trial(2, (500,))),
-    *(Trial(1, (100,), _ZEROS), Trial(2, (24,), _ZEROS)),  # zero is in every vocabulary
+TEXTS: Sequence[DryRun] = (
+    *(DryRun(1, (100,)), DryRun(2, (24,)), DryRun(3, (64,)), DryRun(2, (500,))),
+    *(DryRun(1, (100,), _ZEROS), DryRun(2, (24,), _ZEROS)),  # zero is in every vocabulary
 )
 """For inputs of integers alone; what looks at all pairs of places cannot take much longer ones."""
 
-IMAGES: Sequence[Trial] = (
+IMAGES: Sequence[DryRun] = (
     # A line of text and a page; much larger ones need more memory than a small machine has.
-    *(Trial(1, (48, 320)), Trial(1, (320, 480)), Trial(2, (48, 192)), Trial(2, (64, 96))),
-    *(Trial(1, (32, 64), _ZEROS), Trial(1, (48, 192), _ZEROS)),
+    *(DryRun(1, (48, 320)), DryRun(1, (320, 480)), DryRun(2, (48, 192)), DryRun(2, (64, 96))),
+    *(DryRun(1, (32, 64), _ZEROS), DryRun(1, (48, 192), _ZEROS)),
 )
 """For inputs of four axes; realistic sizes come first."""
 
 
-def _lengths(shape: tuple[int, ...], trial: Trial) -> Array:
+def _lengths(shape: tuple[int, ...], trial: DryRun) -> Array:
     """The first example is as long as the axis, each further one half of that before it."""
     return np.array([trial.extents[0] >> index for index in range(shape[0])])
 
 
-KNOWN_ELEMENTS: Mapping[str, Callable[[tuple[int, ...], Trial], Array]] = {
+KNOWN_ELEMENTS: Mapping[str, Callable[[tuple[int, ...], DryRun], Array]] = {
     "waveforms_lens": _lengths,
     "sr": lambda *_: np.array(16000),  # the sampling rate, in hertz
 }
@@ -111,17 +111,17 @@ def _required_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [declared for declared in model.graph.input if declared.name not in defaults]
 
 
-def trials_for(model: onnx.ModelProto) -> Sequence[Trial]:
+def trials_for(model: onnx.ModelProto) -> Sequence[DryRun]:
     """Choose what to try a model with; for a model without open axes that is one of each data."""
     shapes = [list(_axes(declared)) for declared in _required_inputs(model)]
     if not any(axis.is_open for shape in shapes for axis in shape):
-        return [Trial(1, (), data) for data in Data]
+        return [DryRun(1, (), data) for data in Data]
     if all(_element_dtype(declared).kind in "iu" for declared in _required_inputs(model)):
         return TEXTS
     return IMAGES if any(len(shape) == _IMAGE_RANK for shape in shapes) else SEQUENCES
 
 
-def make_feeds(model: onnx.ModelProto, trial: Trial) -> Feeds:
+def make_feeds(model: onnx.ModelProto, trial: DryRun) -> Feeds:
     """Make inputs for a model, the same ones for the same trial.
 
     Raises:
@@ -161,7 +161,10 @@ def _element_dtype(declared: onnx.ValueInfoProto) -> np.dtype[Any]:
 
 
 def _elements(
-    declared: onnx.ValueInfoProto, shape: tuple[int, ...], trial: Trial, random: np.random.Generator
+    declared: onnx.ValueInfoProto,
+    shape: tuple[int, ...],
+    trial: DryRun,
+    random: np.random.Generator,
 ) -> Array:
     dtype = _element_dtype(declared)
     if declared.name in KNOWN_ELEMENTS:

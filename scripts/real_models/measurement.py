@@ -23,7 +23,7 @@ from real_models.comparison import (
     compare,
     start_session,
 )
-from real_models.feeds import Feeds, Trial, UnknownInput, make_feeds, trials_for
+from real_models.feeds import DryRun, Feeds, UnknownInput, make_feeds, trials_for
 from real_models.table import Measurement
 from sonnx_ort import ModelRejected, SonnxError
 from sonnx_ort.options import DEFAULT
@@ -145,7 +145,7 @@ def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures
 
 
 def _time(
-    path: Path, backend: str, operators: str, seconds: float, trial: Trial
+    path: Path, backend: str, operators: str, seconds: float, trial: DryRun
 ) -> tuple[list[Turn], list[Turn], list[Turn]]:
     """Time a model in both kinds of sessions, and the rewrite, for so long each."""
     feeds = make_feeds(onnx.load(path), trial)

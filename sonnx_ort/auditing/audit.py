@@ -305,7 +305,7 @@ class _Auditor:
         earlier = self.nodes.get(key)
         self.nodes[key] = made if earlier is None else earlier.merged(made)
         if made.verdict in (Verdict.EXACT, Verdict.ADMITTED):
-            self._judge_with(made, step.audited.apart.values())
+            self._judge_with(made, step.audited.recomputed.values())
 
     def _judge_with(self, reader: NodeAudit, joined: Iterable[Audited]) -> None:
         """Give nodes that were joined with another the verdict on that."""
@@ -316,7 +316,7 @@ class _Auditor:
                 verdict=reader.verdict,
                 reason=f"the optimizer joined it with {reader.label}; they were judged together",
             )
-            self._judge_with(reader, audited.apart.values())
+            self._judge_with(reader, audited.recomputed.values())
 
 
 def _key(audited: Audited) -> tuple[tuple[str, ...], str]:

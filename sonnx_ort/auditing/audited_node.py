@@ -18,7 +18,7 @@ from sonnx_ort.profile.options import Edition
 STANDARD_DOMAINS = (STANDARD_DOMAIN, "ai.onnx")
 """The names of the domain of ONNX's operators."""
 
-MEANT = COMPUTED | ENCLOSED
+WITH_MEANING = COMPUTED | ENCLOSED
 """The operators whose meaning is known."""
 
 _CHECKED = "Checked"
@@ -35,8 +35,8 @@ class Audited:
         operands: Its operands, None for those that are omitted or no tensors.
         results: Its results, None for those that the run has not.
         path: The nodes in whose bodies it is.
-        apart: What computes the operands that the run has not, by their names. Their values were
-            computed for the audit.
+        recomputed: What computes the operands that the run has not, by their names. Their values
+            were computed for the audit.
     """
 
     node: onnx.NodeProto
@@ -44,7 +44,7 @@ class Audited:
     operands: Sequence[Array | None]
     results: Sequence[Array | None]
     path: tuple[str, ...] = ()
-    apart: Mapping[str, "Audited"] = field(default_factory=dict)
+    recomputed: Mapping[str, "Audited"] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class Audited:
         return node.op_type if standard else f"{node.domain}::{node.op_type}"
 
     @property
-    def meant(self) -> str:
+    def computed_operator(self) -> str:
         """The operator of ONNX that the node computes; empty for one that is of no standard."""
         node = self.node
         if node.domain in STANDARD_DOMAINS:

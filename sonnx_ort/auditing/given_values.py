@@ -189,7 +189,7 @@ class SavedValues:
         audited = step.audited
         own = {} if step.together else dict(zip(audited.node.output, audited.results, strict=True))
         for name, array in {**step.scope, **own}.items():
-            if array is None or name not in self._names or name in audited.apart:
+            if array is None or name not in self._names or name in audited.recomputed:
                 continue
             path = place_of(array, self._folder, self._names[name])
             if not path.exists():

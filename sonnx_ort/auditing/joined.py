@@ -50,22 +50,22 @@ def meanings(
         ValueError: The elements that it reads are not known, or are too many.
     """
     joined = _Joined(edition)
-    cost = max(map(_cost, audited.apart.values()), default=1)
+    cost = max(map(_cost, audited.recomputed.values()), default=1)
 
     def fewer(result: Array, reads: int) -> Indices:
         return choose(result, reads * cost)
 
-    if audited.apart and _moves_floats(audited):
+    if audited.recomputed and _moves_floats(audited):
         yield from joined.moved(audited, results, fewer)
         return
     node = Node(audited.version, attributes_of(audited.node), tuple(audited.operands))
-    for excerpt in excerpts(audited.meant, node, results, fewer):
+    for excerpt in excerpts(audited.computed_operator, node, results, fewer):
         yield excerpt, joined.meaning(audited, excerpt)
 
 
 def _cost(audited: Audited) -> int:
     """How many operands an element of a value that the run has not takes, as `choose` counts."""
-    cost = max(map(_cost, audited.apart.values()), default=_PER_ELEMENT)
+    cost = max(map(_cost, audited.recomputed.values()), default=_PER_ELEMENT)
     if _moves_floats(audited):
         return cost
     asked: list[int] = []
@@ -76,7 +76,7 @@ def _cost(audited: Audited) -> int:
 
     node = Node(audited.version, attributes_of(audited.node), tuple(audited.operands))
     try:
-        next(excerpts(audited.meant, node, audited.results, one), None)
+        next(excerpts(audited.computed_operator, node, audited.results, one), None)
     except (ValueError, WrongShapeError):
         return cost
     whole = sum(each.size for each in audited.operands if each is not None)
@@ -85,7 +85,7 @@ def _cost(audited: Audited) -> int:
 
 def _moves_floats(audited: Audited) -> bool:
     result = audited.results[0] if audited.results else None
-    return audited.meant in MOVED and result is not None and is_float(result)
+    return audited.computed_operator in MOVED and result is not None and is_float(result)
 
 
 class _Joined:
@@ -100,16 +100,22 @@ class _Joined:
         operands = list(excerpt.operands)
         for position, name in enumerate(audited.node.input):
             operand = operands[position] if position < len(operands) else None
-            if name not in audited.apart or operand is None or audited.meant in _OF_SHAPES:
+            if (
+                name not in audited.recomputed
+                or operand is None
+                or audited.computed_operator in _OF_SHAPES
+            ):
                 continue
             reads = excerpt.reads[position] if position < len(excerpt.reads) else None
             if reads is None:
                 raise ValueError(f"the run has no value '{name}', and several are admitted")
             operands[position] = self._operand(audited, position, reads)
-        asked = audited.meant, audited.version, excerpt.attributes
+        asked = audited.computed_operator, audited.version, excerpt.attributes
         if not any(o is not None and are_balls(o) for o in operands):
             return meaning_of(*asked, operands, self._edition)
-        result_type = type_of_results(audited.meant, excerpt.attributes, excerpt.operands)
+        result_type = type_of_results(
+            audited.computed_operator, excerpt.attributes, excerpt.operands
+        )
         return enclosed_meaning(*asked, operands, result_type, edition=self._edition, bound=_BOUND)
 
     def moved(
@@ -127,10 +133,12 @@ class _Joined:
             if are_balls(elements):
                 asked = "Identity", audited.version, dict[str, Any](), [elements]
                 result_type = ELEMENT_TYPES[result.dtype]
-                meant = enclosed_meaning(*asked, result_type, edition=self._edition, bound=_BOUND)
+                computed_operator = enclosed_meaning(
+                    *asked, result_type, edition=self._edition, bound=_BOUND
+                )
             else:
-                meant = (copied(elements),)
-            yield excerpt, meant * (position + 1)
+                computed_operator = (copied(elements),)
+            yield excerpt, computed_operator * (position + 1)
 
     def _operand(self, audited: Audited, position: int, places: Indices) -> Array:
         """Elements of an operand at flat indices, in their shape; 0 for padding."""
@@ -139,8 +147,8 @@ class _Joined:
             raise ValueError(f"the run has no value '{name}'")
         wanted = places.ravel()
         inside = np.flatnonzero(wanted >= 0)
-        if name in audited.apart:
-            found = self._admitted(audited.apart[name], name, wanted[inside])
+        if name in audited.recomputed:
+            found = self._admitted(audited.recomputed[name], name, wanted[inside])
         else:
             found = operand.ravel()[wanted[inside]]
         zeros = np.zeros(places.shape, np.float64 if are_balls(found) else found.dtype)
@@ -161,7 +169,9 @@ class _Joined:
             numbers.append(np.arange(size, size + operand.size).reshape(operand.shape))
             size += operand.size
         attributes = attributes_of(audited.node)
-        origins = followed(audited.meant, audited.version, attributes, numbers)[position].ravel()
+        origins = followed(audited.computed_operator, audited.version, attributes, numbers)[
+            position
+        ].ravel()
         found: dict[int, Any] = {}
         wanted = np.unique(origins[places])
         for number, start in starts.items():
@@ -186,11 +196,13 @@ class _Joined:
             return self._sources(producer, position, indices)
         node = Node(producer.version, attributes_of(producer.node), tuple(producer.operands))
         found: dict[int, Any] = {}
-        for excerpt in excerpts(producer.meant, node, producer.results, lambda *_: wanted):
-            meant = self.meaning(producer, excerpt)
-            if isinstance(meant, Undefined):
-                raise ValueError(meant.reason)  # noqa: TRY004 - nothing is known
-            result, places = meant[position], excerpt.places[position]
+        for excerpt in excerpts(
+            producer.computed_operator, node, producer.results, lambda *_: wanted
+        ):
+            computed_operator = self.meaning(producer, excerpt)
+            if isinstance(computed_operator, Undefined):
+                raise ValueError(computed_operator.reason)  # noqa: TRY004 - nothing is known
+            result, places = computed_operator[position], excerpt.places[position]
             if places is None or result.undefined.any():
                 raise ValueError(f"the value '{name}' is not known")
             elements = result.nearest if _is_single(result) else _balls(result)

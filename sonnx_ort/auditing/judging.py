@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from sonnx_ort.auditing.audited_node import MEANT, Audited, attributes_of
+from sonnx_ort.auditing.audited_node import WITH_MEANING, Audited, attributes_of
 from sonnx_ort.auditing.joined import meanings
 from sonnx_ort.auditing.verdicts import (
     BrokenRule,
@@ -40,8 +40,8 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
         demands: The edition, and what becomes of broadcasting.
         sampling: Which elements are compared.
     """
-    operator, attributes = audited.meant, attributes_of(audited.node)
-    if operator not in MEANT:
+    operator, attributes = audited.computed_operator, attributes_of(audited.node)
+    if operator not in WITH_MEANING:
         return audited.not_known(f"there is no exact meaning of {audited.operator} here")
     if any(
         given and each is None
@@ -54,11 +54,11 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
     tally = _Tally(audited)
     try:
         choose = _chooser(audited, sampling)
-        for excerpt, meant in meanings(audited, results, choose, demands.edition):
-            if isinstance(meant, Undefined):
-                tally.leave_undefined(excerpt, meant.reason)
+        for excerpt, computed_operator in meanings(audited, results, choose, demands.edition):
+            if isinstance(computed_operator, Undefined):
+                tally.leave_undefined(excerpt, computed_operator.reason)
             else:
-                tally.add(excerpt, meant)
+                tally.add(excerpt, computed_operator)
     except WrongShapeError as error:
         return tally.outside(str(error), broken)
     except (ValueError, ImportError) as error:
@@ -117,13 +117,15 @@ class _Tally:
         self._undefined += size
         self._reason = self._reason or reason
 
-    def add(self, excerpt: Excerpt, meant: Sequence[Result]) -> None:
+    def add(self, excerpt: Excerpt, computed_operator: Sequence[Result]) -> None:
         """Compare the elements of an excerpt.
 
         Raises:
             WrongShapeError: They have another type or shape.
         """
-        for position, (found, result) in enumerate(zip(excerpt.found, meant, strict=False)):
+        for position, (found, result) in enumerate(
+            zip(excerpt.found, computed_operator, strict=False)
+        ):
             if found is None:
                 continue
             if (found.dtype, found.shape) != (result.nearest.dtype, result.nearest.shape):
@@ -223,7 +225,7 @@ class _Tally:
             "; ".join(self._bounds),
             f"nothing is defined: {self._reason}" if self._undefined else "",
             broken,
-            tuple(audited.apart),
+            tuple(audited.recomputed),
         )
 
 

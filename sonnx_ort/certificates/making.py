@@ -67,10 +67,10 @@ def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
 
 def _steps_of(values: Iterable[str], model: Model) -> Iterator[Step]:
     for value in values:
-        yield from ((value, kind) for kind in _KINDS if _may_follow(kind, value, model))
+        yield from ((value, kind) for kind in _KINDS if _may_derive(kind, value, model))
 
 
-def _may_follow(kind: str, value: str, model: Model) -> bool:
+def _may_derive(kind: str, value: str, model: Model) -> bool:
     match kind:
         case "elements":
             return _few(model, value)
@@ -112,7 +112,7 @@ class Traced(Model):
         """Take a step if it follows."""
         self.forget()
         try:
-            self.follow(*step)
+            self.derive(*step)
         except Rejected:
             return
         self.steps[step] = set(self._used)
@@ -345,7 +345,7 @@ class Proofs:
         if self._traced is not None:
             model = Model(self._proto)
             steps = (step for step in self._traced.steps if step in needed)
-            head["steps"] = [[*step, model.follow(*step)] for step in steps]
+            head["steps"] = [[*step, model.derive(*step)] for step in steps]
         return head
 
 

@@ -156,7 +156,7 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
     require(enforced is not None or not wanted, "the enforced model is missing")
     model = Model(proto)
     for value, kind, claim in certificate["steps"]:
-        found = model.follow(value, kind)
+        found = model.derive(value, kind)
         require(found == claim, f"the {kind} of '{value}' is {found}, not {claim}")
     for output, rule in certificate["obligations"]:
         model.conclude(output, rule)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from sonnx_ort.checker.facts import NOTHING, Facts, Tree, Worlds, any_true, together
+from sonnx_ort.checker.facts import NOTHING, Cases, Facts, Tree, any_true, conjunction
 from sonnx_ort.checker.model import Model, claimed_shapes, require_claim, with_unique_names
 from sonnx_ort.checker.node import graphs_of, needed, on_the_way
 from sonnx_ort.checker.reading import defined_in, elements_of, strict
@@ -47,7 +47,7 @@ class Enforced:
         self._proto, _ = with_unique_names(strict(enforced))
         self._values = {n for g in graphs_of(original.proto.graph) for n in defined_in(g)}
         self._added: dict[str, NodeProto] = {}
-        self._evaluated: dict[str, tuple[Tree, Worlds]] = {}
+        self._evaluated: dict[str, tuple[Tree, Cases]] = {}
         self._twins: dict[str, NodeProto] = {}
         one, other = original.proto, self._proto
         require(not one.functions and not other.functions, "functions are not compared")
@@ -71,7 +71,7 @@ class Enforced:
         self._compare_claims()
         self._compare_graphs(one.graph, other.graph)
 
-    def facts_of(self, output: str) -> Worlds:
+    def facts_of(self, output: str) -> Cases:
         """What holds if the node of this output of the original runs.
 
         Raises:
@@ -79,7 +79,7 @@ class Enforced:
         """
         node = self._twins[output]
         require(output in self._needed, f"nothing but Shapes reads '{output}': it may not run")
-        return together(self._evaluate(name)[1] for name in node.input)
+        return conjunction(self._evaluate(name)[1] for name in node.input)
 
     def _add(self, node: NodeProto) -> None:
         known = not node.domain and node.op_type in _PURE
@@ -162,7 +162,7 @@ class Enforced:
                 require_claim(name, sizes, self._shape(name))
         self._trusted.update(found)
 
-    def _evaluate(self, name: str) -> tuple[Tree, Worlds]:
+    def _evaluate(self, name: str) -> tuple[Tree, Cases]:
         """A value as an expression, and what holds if it is read."""
         if name not in self._evaluated:
             require(name not in self._open, f"'{name}' is computed from itself")
@@ -173,7 +173,7 @@ class Enforced:
                 self._open.remove(name)
         return self._evaluated[name]
 
-    def _found(self, name: str) -> tuple[Tree, Worlds]:
+    def _found(self, name: str) -> tuple[Tree, Cases]:
         node = self._added.get(name)
         if node is None:
             return ("value", name), [NOTHING]
@@ -185,7 +185,7 @@ class Enforced:
         except Rejected as error:
             raise Rejected(self._reasons.get(name, str(error))) from error
 
-    def _calculated(self, node: NodeProto) -> tuple[Tree, Worlds]:
+    def _calculated(self, node: NodeProto) -> tuple[Tree, Cases]:
         if node.op_type == "Constant":
             (attribute,) = node.attribute
             require(attribute.name == "value", "a constant is no tensor")
@@ -197,9 +197,9 @@ class Enforced:
             self._trust(node.input[0])
         operands = [self._evaluate(name) for name in node.input]
         tree = (node.op_type, _attributes(node), *(tree for tree, _ in operands))
-        return tree, together(worlds for _, worlds in operands)
+        return tree, conjunction(worlds for _, worlds in operands)
 
-    def _copied(self, node: NodeProto, output: str) -> tuple[Tree, Worlds] | None:
+    def _copied(self, node: NodeProto, output: str) -> tuple[Tree, Cases] | None:
         """The operand that a node copies: it hides its shape, or gives it that of a decision."""
         if node.op_type == "Loop":
             count, _ = self._evaluate(node.input[0])
@@ -220,7 +220,7 @@ class Enforced:
             if base != own and not compared and not self._is_known_equal(base, own):
                 self._reasons[output] = "its shape may differ from that of the decision"
                 return None
-        return tree, together([worlds, [facts for _, facts in cases]])
+        return tree, conjunction([worlds, [facts for _, facts in cases]])
 
     def _is_known_equal(self, one: Tree, other: Tree) -> bool:
         match (one, other):

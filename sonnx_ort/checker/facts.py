@@ -107,13 +107,13 @@ def any_true(flag: Tree) -> Tree | None:
     return None
 
 
-Worlds = list[Facts]
+Cases = list[Facts]
 """What holds, in each of the cases that an If decides."""
 
 NOTHING = Facts()
 
 
-def together(several: Iterable[Worlds]) -> Worlds:
+def conjunction(several: Iterable[Cases]) -> Cases:
     """What holds if all these are evaluated."""
     found = []
     for worlds in product(*several):

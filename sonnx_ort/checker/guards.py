@@ -46,7 +46,7 @@ class Guarded:
 
     def sizes(self, index: int = 0) -> tuple[Any, ...]:
         """The sizes of an operand that are established."""
-        return self.node.model.true_shape(self.operands[index].value)
+        return self.node.model.undisputed_shape(self.operands[index].value)
 
     def type(self, index: int = 0) -> ElementType | None:
         """The type of an operand that is established."""

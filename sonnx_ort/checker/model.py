@@ -165,7 +165,7 @@ class Model:
         require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
         return self._known[kind][value]
 
-    def follow(self, value: str, kind: str) -> Any:
+    def derive(self, value: str, kind: str) -> Any:
         """What is established of a value by one more step."""
         try:
             rules: dict[str, Callable[[str], Any]] = {
@@ -275,7 +275,7 @@ class Model:
         for sizes in self._claims.get(value, ()):
             require_claim(value, sizes, shape)
 
-    def true_shape(self, value: str) -> Sizes:
+    def undisputed_shape(self, value: str) -> Sizes:
         """The shape of a value on whose way the file claims nothing else."""
         self._require_true_claims(value)
         shape: Sizes = self.known("shape", value)

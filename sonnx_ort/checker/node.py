@@ -25,7 +25,7 @@ class Known(Protocol):
         """What an earlier step has established."""
         ...
 
-    def true_shape(self, value: str) -> Sizes:
+    def undisputed_shape(self, value: str) -> Sizes:
         """The shape of a value on whose way the file claims nothing else."""
         ...
 
@@ -132,9 +132,9 @@ class Node(kernel.Node):
         shape: Sizes = self.model.known("shape", self.name(index))
         return shape
 
-    def true_shape(self, index: int = 0) -> Sizes:
+    def undisputed_shape(self, index: int = 0) -> Sizes:
         """The shape of an operand on whose way the file claims nothing else."""
-        return self.model.true_shape(self.name(index))
+        return self.model.undisputed_shape(self.name(index))
 
     def known_elements(self, index: int) -> Sizes | None:
         """The elements of an operand of sizes; None if no step gives them."""

@@ -101,7 +101,7 @@ _LOOKED_UP: Mapping[str, Callable[[Established], Any]] = {
     "origin": _origin,
     "sparse": lambda operand: not operand.node.model.is_dense(operand.value),
     "element_type": lambda operand: operand.known("type"),
-    "shape": lambda operand: _symbols(operand.node.model.true_shape(operand.value)),
+    "shape": lambda operand: _symbols(operand.node.model.undisputed_shape(operand.value)),
     "sizes": lambda operand: _symbols(operand.known("elements")),
     "constant": _constant,
     "bounds": _bounds,
@@ -228,4 +228,4 @@ def conclude(node: Node, identifier: str) -> None:
         raise Rejected(f"it is not proved: {judgement.evidence}" + (f" ({why})" if why else ""))
     if subject is Subject.EQUAL_SHAPES:
         for result in node.proto.output:
-            node.model.require_claimed(result, node.true_shape())
+            node.model.require_claimed(result, node.undisputed_shape())

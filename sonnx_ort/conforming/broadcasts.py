@@ -32,7 +32,7 @@ from functools import partial
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.obligations.examined_node import plan_broadcast
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -76,19 +76,19 @@ class _Group:
     lacking: tuple[bool, ...]
 
     @classmethod
-    def at(cls, site: Site, positions: Sequence[int]) -> "_Group":
+    def at(cls, edit: NodeEdit, positions: Sequence[int]) -> "_Group":
         """The operands at these positions.
 
         Raises:
             NoChangeError: The rank of one is not known.
         """
-        operands = tuple(site.examined.operands[position] for position in positions)
-        values = tuple(site.examined.target.inputs[position] for position in positions)
+        operands = tuple(edit.examined.operands[position] for position in positions)
+        values = tuple(edit.examined.target.inputs[position] for position in positions)
         return cls(
             tuple(positions),
             operands,
             values,
-            tuple(site.shape(value) for value in values),
+            tuple(edit.shape(value) for value in values),
             plan_broadcast(operands, checked=False).expanded,
         )
 
@@ -105,43 +105,43 @@ class _Group:
         return next(known, next(iter(having), None))
 
 
-def expand_operands(site: Site, *, exact: bool) -> bool:
+def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
     """Put an Expand in front of each operand that may lack the common shape.
 
     Args:
-        site: The node.
+        edit: The node.
         exact: Whether only what keeps the bits is admitted.
     """
-    _require_expand(site)
-    group = _Group.at(site, range(len(site.examined.target.inputs)))
-    _require_common_shape(site, group)
+    _require_expand(edit)
+    group = _Group.at(edit, range(len(edit.examined.target.inputs)))
+    _require_common_shape(edit, group)
     if exact:
-        group = _of_same_bits(site, group)
-    common = _common_shape(site, group)
+        group = _of_same_bits(edit, group)
+    common = _common_shape(edit, group)
     expanded: dict[ir.Value, ir.Value] = {}
     for position, value, lacks in zip(group.positions, group.values, group.lacking, strict=True):
         if lacks:
             if value not in expanded:
-                expanded[value] = site.add("Expand", [value, common], "expanded")
-            site.set_input(position, expanded[value])
+                expanded[value] = edit.add("Expand", [value, common], "expanded")
+            edit.set_input(position, expanded[value])
     return True
 
 
-def _require_expand(site: Site) -> None:
-    if site.opset < _WITH_EXPAND:
+def _require_expand(edit: NodeEdit) -> None:
+    if edit.opset < _WITH_EXPAND:
         raise NoChangeError(
             f"before version {_WITH_EXPAND} of the standard operators there is no Expand"
         )
-    for value in site.examined.target.inputs:
-        if site.facts.element_type(value) in _WITHOUT_EXPAND:
+    for value in edit.examined.target.inputs:
+        if edit.facts.element_type(value) in _WITHOUT_EXPAND:
             raise NoChangeError("ONNX Runtime has no Expand of bfloat16")
 
 
-def _require_common_shape(site: Site, group: _Group) -> None:
+def _require_common_shape(edit: NodeEdit, group: _Group) -> None:
     if group.common is None:
         told = " and ".join(map(format_shape, group.shapes))
         raise NoChangeError(f"the shapes {told} cannot be broadcast to each other")
-    declared = site.examined.target.declared_results
+    declared = edit.examined.target.declared_results
     if not any(group.lacking) or any(contradict(r.shape, group.common) for r in declared):
         raise NoChangeError(
             "the shape that the file declares for its result is not that of its operands"
@@ -189,7 +189,7 @@ def _part(operands: Sequence[Operand], from_the_end: int) -> _Part:
     return _Part(None, tuple(axes)) if axes else _Part(1)
 
 
-def _common_shape(site: Site, group: _Group) -> ir.Value:
+def _common_shape(edit: NodeEdit, group: _Group) -> ir.Value:
     """The common shape, as a constant if all sizes are known.
 
     Raises:
@@ -197,29 +197,29 @@ def _common_shape(site: Site, group: _Group) -> ir.Value:
     """
     parts = _parts(group.operands)
     if all(part.size is not None for part in parts):
-        return site.constant([part.size or 0 for part in parts], "common_shape")
+        return edit.constant([part.size or 0 for part in parts], "common_shape")
     if group.full is not None:
-        return site.add("Shape", [group.values[group.full]], "common_shape")
-    if site.opset < _WITH_SLICED_SHAPES:
+        return edit.add("Shape", [group.values[group.full]], "common_shape")
+    if edit.opset < _WITH_SLICED_SHAPES:
         raise NoChangeError(
             f"the common shape is known only in a run, and before version {_WITH_SLICED_SHAPES} of "
             "the standard operators no Slice can take a size from a Shape"
         )
-    pieces = list(_Pieces(site, group.values).of(parts))
-    return _joined(site, pieces)
+    pieces = list(_Pieces(edit, group.values).of(parts))
+    return _joined(edit, pieces)
 
 
-def _joined(site: Site, pieces: list[ir.Value]) -> ir.Value:
+def _joined(edit: NodeEdit, pieces: list[ir.Value]) -> ir.Value:
     if len(pieces) == 1:
         return pieces[0]
-    return site.add("Concat", pieces, "common_shape", {"axis": 0})
+    return edit.add("Concat", pieces, "common_shape", {"axis": 0})
 
 
 @dataclass
 class _Pieces:
     """Adds the pieces of the common shape, each with the sizes of some axes, in their order."""
 
-    site: Site
+    edit: NodeEdit
     values: Sequence[ir.Value]
     shapes: dict[int, ir.Value] = field(default_factory=dict)
 
@@ -227,21 +227,21 @@ class _Pieces:
         """The pieces; axes that follow each other in an operand are one piece."""
         for run in _runs(parts):
             if run[0].size is not None:
-                yield self.site.constant([part.size or 0 for part in run], "sizes")
+                yield self.edit.constant([part.size or 0 for part in run], "sizes")
                 continue
             size = self._sizes(run[0].axes[0], len(run))
             for axis in run[0].axes[1:]:
-                is_one = self.site.add("Equal", [size, self.site.constant([1], "one")], "is_one")
-                size = self.site.add("Where", [is_one, self._sizes(axis, 1), size], "size")
+                is_one = self.edit.add("Equal", [size, self.edit.constant([1], "one")], "is_one")
+                size = self.edit.add("Where", [is_one, self._sizes(axis, 1), size], "size")
             yield size
 
     def _sizes(self, first: tuple[int, int], count: int) -> ir.Value:
         index, axis = first
         if index not in self.shapes:
-            self.shapes[index] = self.site.add("Shape", [self.values[index]], "shape")
+            self.shapes[index] = self.edit.add("Shape", [self.values[index]], "shape")
         numbers = (axis, axis + count, 0, 1)
-        places = [self.site.constant([number], "place") for number in numbers]
-        return self.site.add("Slice", [self.shapes[index], *places], "sizes")
+        places = [self.edit.constant([number], "place") for number in numbers]
+        return self.edit.add("Slice", [self.shapes[index], *places], "sizes")
 
 
 def _runs(parts: Sequence[_Part]) -> list[list[_Part]]:
@@ -261,21 +261,21 @@ _CONDITION, _X, _Y = 0, 1, 2
 """The inputs of Where."""
 
 
-def _of_same_bits(site: Site, group: _Group) -> _Group:
+def _of_same_bits(edit: NodeEdit, group: _Group) -> _Group:
     """The operands that can be expanded so that the bits stay; see the module.
 
     Raises:
         NoChangeError: The bits may change.
     """
-    match site.examined.target.operator.name:
-        case "Max" | "Min" if _of_floats(site, 0) and not _zeros_are_alike(site, group.positions):
+    match edit.examined.target.operator.name:
+        case "Max" | "Min" if _of_floats(edit, 0) and not _zeros_are_alike(edit, group.positions):
             raise NoChangeError(
                 "it may give 0 instead of -0 or the reverse, because more than one operand may "
                 "have zeros"
             )
-        case "Where" if _of_floats(site, 1) and not _merged_alike(site, group):
-            return _of_parts(site)
-        case "Pow" if group.lacking[1] and not _lacks(site, 1, _MULTIPLIED):
+        case "Where" if _of_floats(edit, 1) and not _merged_alike(edit, group):
+            return _of_parts(edit)
+        case "Pow" if group.lacking[1] and not _lacks(edit, 1, _MULTIPLIED):
             raise NoChangeError(
                 "its kernel multiplies if one exponent of 2 or 3 is for many elements, which "
                 "rounds differently"
@@ -283,44 +283,44 @@ def _of_same_bits(site: Site, group: _Group) -> _Group:
     return group
 
 
-def _of_floats(site: Site, position: int) -> bool:
-    found = ElementType.named(site.facts.element_type(site.operand(position)))
+def _of_floats(edit: NodeEdit, position: int) -> bool:
+    found = ElementType.named(edit.facts.element_type(edit.operand(position)))
     return found is None or found.family is Family.FLOAT
 
 
-def _lacks(site: Site, position: int, numbers: Sequence[int]) -> bool:
+def _lacks(edit: NodeEdit, position: int, numbers: Sequence[int]) -> bool:
     """Whether an operand is a constant without any of these numbers."""
-    elements = site.facts.constant(site.operand(position))
+    elements = edit.facts.constant(edit.operand(position))
     return elements is not None and not bool(np.isin(elements, numbers).any())
 
 
-def _without_minus_zero(site: Site, positions: Sequence[int]) -> bool:
-    return all(site.facts.holds_no_minus_zero(site.operand(position)) for position in positions)
+def _without_minus_zero(edit: NodeEdit, positions: Sequence[int]) -> bool:
+    return all(edit.facts.holds_no_minus_zero(edit.operand(position)) for position in positions)
 
 
-def _zeros_are_alike(site: Site, positions: Sequence[int]) -> bool:
+def _zeros_are_alike(edit: NodeEdit, positions: Sequence[int]) -> bool:
     """Whether no two zeros of different signs meet in a Max or Min."""
-    with_zeros = [position for position in positions if not _lacks(site, position, (0,))]
-    return len(with_zeros) <= 1 or _without_minus_zero(site, with_zeros)
+    with_zeros = [position for position in positions if not _lacks(edit, position, (0,))]
+    return len(with_zeros) <= 1 or _without_minus_zero(edit, with_zeros)
 
 
-def _merged_alike(site: Site, group: _Group) -> bool:
+def _merged_alike(edit: NodeEdit, group: _Group) -> bool:
     """Whether a Where of full operands merges its parts to the same bits, in every run."""
-    if _without_minus_zero(site, (_X, _Y)):
+    if _without_minus_zero(edit, (_X, _Y)):
         return True
     condition, x, y = group.operands
     together = replace(y, shape=broadcast_shape(condition.shape, y.shape))
     return not plan_broadcast((together, x), checked=False).expanded[0]
 
 
-def _of_parts(site: Site) -> _Group:
+def _of_parts(edit: NodeEdit) -> _Group:
     """The condition and Y of a Where, which can always be expanded to the shape of Y's part.
 
     Raises:
         NoChangeError: X has another shape than this in every run, or they have it already.
     """
-    group = _Group.at(site, (_CONDITION, _Y))
-    if not any(group.lacking) or contradict(group.common, site.shape(site.operand(_X))):
+    group = _Group.at(edit, (_CONDITION, _Y))
+    if not any(group.lacking) or contradict(group.common, edit.shape(edit.operand(_X))):
         raise NoChangeError("a -0 may become 0, because its kernel broadcasts Y")
     return group
 

@@ -1,8 +1,8 @@
 """One change: what it mends, whether it is safe, and the edits that it makes at a node.
 
-A change is a function of a `Site`, which is a node of a graph that may be edited. It either edits
-the node and gives True, or has nothing to do there and gives False, or raises `NoChangeError` with
-the reason why it cannot mend what is violated. It makes no edit before it is sure.
+A change is a function of a `NodeEdit`, which is a node of a graph that may be edited. It either
+edits the node and gives True, or has nothing to do there and gives False, or raises `NoChangeError`
+with the reason why it cannot mend what is violated. It makes no edit before it is sure.
 """
 
 import enum
@@ -100,7 +100,7 @@ class Change:
 
     title: str
     rules: frozenset[str]
-    make: Callable[["Site"], bool]
+    make: Callable[["NodeEdit"], bool]
     safety: Safety = Safety.SAFE
     undecided: bool = False
 
@@ -112,7 +112,7 @@ class Change:
 
 
 @dataclass
-class Site:
+class NodeEdit:
     """A node that may be edited.
 
     Attributes:
@@ -269,7 +269,7 @@ class Site:
         """
         self.replacement = value
 
-    def leave(self, rule: str) -> None:
+    def does_not_fix(self, rule: str) -> None:
         """Say that the change does not mend a rule here."""
         self.left.add(rule)
 
@@ -286,7 +286,7 @@ class Site:
         return self.names.fresh(f"{self.node.outputs[0].name}_{purpose}")
 
 
-class Trial(Site):
+class DryRun(NodeEdit):
     """A node at which a change is tried, and which stays as it is."""
 
     def set_attribute(self, name: str, value: Attribute) -> None:

@@ -30,7 +30,7 @@ from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.conforming.change import MOST_ELEMENTS, Change, NoChangeError, Site, filled
+from sonnx_ort.conforming.change import MOST_ELEMENTS, Change, NoChangeError, NodeEdit, filled
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
@@ -42,19 +42,19 @@ _TYPES = MappingProxyType({"float": np.float32, "int": np.int64, "string": objec
 """The types of what attributes hold that mean a tensor, and are none."""
 
 
-def store_as_tensor(site: Site) -> bool:
+def store_as_tensor(edit: NodeEdit) -> bool:
     """Store the numbers or texts of a Constant as its tensor.
 
     Raises:
         NoChangeError: It has other attributes than one of these.
     """
-    names = sorted(site.node.attributes)
+    names = sorted(edit.node.attributes)
     kind = names[0].removeprefix("value_").removesuffix("s") if len(names) == 1 else ""
     if kind not in _TYPES:
         raise NoChangeError(f"its attributes are {', '.join(names) or 'left out'}")
-    elements = np.asarray(site.node.attributes[names[0]].value, _TYPES[kind])
-    site.set_attribute("value", _tensor(elements))
-    site.remove_attribute(names[0])
+    elements = np.asarray(edit.node.attributes[names[0]].value, _TYPES[kind])
+    edit.set_attribute("value", _tensor(elements))
+    edit.remove_attribute(names[0])
     return True
 
 
@@ -102,66 +102,66 @@ def _dense(name: str, sparse: onnx.SparseTensorProto) -> ir.TensorProtocol:
     return ir.Tensor(elements, name=name)
 
 
-def remove_axis(site: Site, positions: Sequence[int]) -> bool:
+def remove_axis(edit: NodeEdit, positions: Sequence[int]) -> bool:
     """Give scalars in place of vectors of one element: a constant, or by Squeeze.
 
     Args:
-        site: The node.
+        edit: The node.
         positions: The inputs that the profile wants to be scalars.
     """
-    given = [(p, value) for p in positions if (value := site.input(p)) is not None]
-    vectors = [(p, value) for p, value in given if site.facts.shape(value)]
+    given = [(p, value) for p in positions if (value := edit.input(p)) is not None]
+    vectors = [(p, value) for p, value in given if edit.facts.shape(value)]
     for _, value in vectors:
-        shape = site.shape(value)
+        shape = edit.shape(value)
         if any(not isinstance(size, int) for size in shape):
             raise NoChangeError(f"how many elements '{value.name}' has is known only in a run")
         if shape != (1,):
             raise NoChangeError(f"'{value.name}' is not a vector of one element")
     for position, value in vectors:
-        site.set_input(position, _scalar(site, value))
+        edit.set_input(position, _scalar(edit, value))
     return bool(vectors)
 
 
-def _scalar(site: Site, value: ir.Value) -> ir.Value:
-    elements = site.facts.constant(value)
+def _scalar(edit: NodeEdit, value: ir.Value) -> ir.Value:
+    elements = edit.facts.constant(value)
     if elements is not None:
-        return site.constant(elements.reshape(()), "scalar")
-    return site.with_axes("Squeeze", value, [0], "scalar")
+        return edit.constant(elements.reshape(()), "scalar")
+    return edit.with_axes("Squeeze", value, [0], "scalar")
 
 
 _SCALE, _ZERO_POINT = 1, 2
 
 
-def remove_quantization_axis(site: Site) -> bool:
+def remove_quantization_axis(edit: NodeEdit) -> bool:
     """Give a scale and a zero point that are scalars in place of vectors of one element.
 
     The kernels take one scale for all elements then, whatever axis is named.
     """
-    if site.integer("block_size") != 0:
+    if edit.integer("block_size") != 0:
         raise NoChangeError("it has one scale for each block of elements")
-    return remove_axis(site, (_SCALE, _ZERO_POINT))
+    return remove_axis(edit, (_SCALE, _ZERO_POINT))
 
 
-def name_default_axis(site: Site) -> bool:
+def name_default_axis(edit: NodeEdit) -> bool:
     """Set the attribute `axis` to 1 where the scale is a scalar, which has no axis.
 
     ONNX says of the axis that it is used for scales of an axis alone.
     """
-    if site.shape(site.operand(_SCALE)) != ():
+    if edit.shape(edit.operand(_SCALE)) != ():
         raise NoChangeError("the axis is that of its scales")
-    site.set_attribute("axis", 1)
+    edit.set_attribute("axis", 1)
     return True
 
 
 _OF_UINT8 = (0, ir.DataType.UINT8.value)
 
 
-def give_zero_point(site: Site) -> bool:
+def give_zero_point(edit: NodeEdit) -> bool:
     """Give a zero point of 0, which ONNX assumes, in uint8 and in the shape of the scale."""
-    if site.integer("output_dtype") not in _OF_UINT8:
+    if edit.integer("output_dtype") not in _OF_UINT8:
         raise NoChangeError("its results are not uint8, which the profile requires")
-    shape = site.sizes(site.operand(_SCALE))
-    site.set_input(_ZERO_POINT, site.constant(filled(shape, 0, np.uint8), "zero_point"))
+    shape = edit.sizes(edit.operand(_SCALE))
+    edit.set_input(_ZERO_POINT, edit.constant(filled(shape, 0, np.uint8), "zero_point"))
     return True
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.terms.operand import Shape
 
@@ -29,34 +29,34 @@ _LEAST = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
 """The attributes with numbers for each spatial axis, and the least number of each."""
 
 
-def convolve_along_two_axes(site: Site) -> bool:
+def convolve_along_two_axes(edit: NodeEdit) -> bool:
     """Insert an axis of size 1 in front of the one that a convolution moves along.
 
     X (N, C, L) becomes (N, C, 1, L), W (M, C, k) becomes (M, C, 1, k), and the axis is removed from
     Y. What is padded, skipped and added up along L is the same. See the module for the bits. Where
     the rank of X is not known, that of W is: of another one, X is refused before and after.
     """
-    x, w = site.operand(_X), site.operand(_W)
-    rank = len(site.shape(w))
+    x, w = edit.operand(_X), edit.operand(_W)
+    rank = len(edit.shape(w))
     if rank == _SPATIAL + 2:
         return False
     if rank != _SPATIAL + 1:
         raise NoChangeError(f"'{w.name}' has {max(rank - _SPATIAL, 0)} spatial axes")
-    shape = site.facts.shape(x)
+    shape = edit.facts.shape(x)
     if shape is not None and len(shape) != rank:
         raise NoChangeError(f"'{x.name}' and '{w.name}' have different ranks")
-    attributes = _of_two_axes(site, in_front=True, strides=1)
+    attributes = _of_two_axes(edit, in_front=True, strides=1)
     tensor = constant_tensor(w)
     if tensor is None:
-        kernel = site.with_axes("Unsqueeze", w, [_SPATIAL], "kernel")
+        kernel = edit.with_axes("Unsqueeze", w, [_SPATIAL], "kernel")
     else:
-        kernel = site.constant(np.expand_dims(tensor.numpy(), _SPATIAL), "kernel")
-    operand = site.with_axes("Unsqueeze", x, [_SPATIAL], "operand")
-    _replace(site, [operand, kernel], attributes, _SPATIAL)
+        kernel = edit.constant(np.expand_dims(tensor.numpy(), _SPATIAL), "kernel")
+    operand = edit.with_axes("Unsqueeze", x, [_SPATIAL], "operand")
+    _replace(edit, [operand, kernel], attributes, _SPATIAL)
     return True
 
 
-def pool_along_two_axes(site: Site) -> bool:
+def pool_along_two_axes(edit: NodeEdit) -> bool:
     """Append an axis of size 1 to the one that a MaxPool moves along, if no bit can change.
 
     X (N, C, L) becomes (N, C, L, 1), and the axis is removed from Y. A window of one element is all
@@ -65,62 +65,62 @@ def pool_along_two_axes(site: Site) -> bool:
     Raises:
         NoChangeError: The elements are floats, and the window may be the whole axis.
     """
-    shape = _of_one_axis(site)
+    shape = _of_one_axis(edit)
     if shape is None:
         return False
-    kernel = site.integers("kernel_shape")
+    kernel = edit.integers("kernel_shape")
     is_part = isinstance(shape[-1], int) and kernel is not None and kernel[-1] != shape[-1]
-    if not (is_part or any(site.integers("pads") or ())) and not _are_integers(site):
+    if not (is_part or any(edit.integers("pads") or ())) and not _are_integers(edit):
         raise NoChangeError("a window of the whole axis meets NaN in another order")
-    return _pool(site)
+    return _pool(edit)
 
 
-def pool_along_two_axes_in_any_order(site: Site) -> bool:
+def pool_along_two_axes_in_any_order(edit: NodeEdit) -> bool:
     """Append an axis of size 1 to the one that a MaxPool moves along.
 
     Where a window is the whole axis, NaNs and zeros of both signs are compared in another order.
     """
-    return _of_one_axis(site) is not None and _pool(site)
+    return _of_one_axis(edit) is not None and _pool(edit)
 
 
-def _of_one_axis(site: Site) -> Shape | None:
+def _of_one_axis(edit: NodeEdit) -> Shape | None:
     """The shape of X if it has one spatial axis; None if it has two.
 
     Raises:
         NoChangeError: Its rank is not known, or another one, or Y is not the only result.
     """
-    x = site.operand(_X)
-    shape = site.shape(x)
+    x = edit.operand(_X)
+    shape = edit.shape(x)
     axes = len(shape) - _SPATIAL
     if axes not in {1, 2}:
         raise NoChangeError(f"'{x.name}' has {max(axes, 0)} spatial axes")
-    if any(output.uses() or output.is_graph_output() for output in site.node.outputs[1:]):
+    if any(output.uses() or output.is_graph_output() for output in edit.node.outputs[1:]):
         raise NoChangeError(
             "its second output is used, and its places would change with a second axis"
         )
     return shape if axes == 1 else None
 
 
-def _are_integers(site: Site) -> bool:
-    element_type = site.facts.element_type(site.operand(_X))
+def _are_integers(edit: NodeEdit) -> bool:
+    element_type = edit.facts.element_type(edit.operand(_X))
     return element_type is not None and "int" in element_type
 
 
-def _pool(site: Site) -> bool:
-    attributes = _of_two_axes(site, in_front=False, strides=_STRIDE_OF_GENERAL_KERNEL)
+def _pool(edit: NodeEdit) -> bool:
+    attributes = _of_two_axes(edit, in_front=False, strides=_STRIDE_OF_GENERAL_KERNEL)
     attributes.setdefault("strides", [1, _STRIDE_OF_GENERAL_KERNEL])
     axis = _SPATIAL + 1
-    operand = site.with_axes("Unsqueeze", site.operand(_X), [axis], "operand")
-    _replace(site, [operand], attributes, axis)
+    operand = edit.with_axes("Unsqueeze", edit.operand(_X), [axis], "operand")
+    _replace(edit, [operand], attributes, axis)
     return True
 
 
-def _of_two_axes(site: Site, *, in_front: bool, strides: int) -> dict[str, Attribute]:
+def _of_two_axes(edit: NodeEdit, *, in_front: bool, strides: int) -> dict[str, Attribute]:
     """The attributes, with a window of 1 along the new axis."""
     other = {"kernel_shape": 1, "strides": strides, "dilations": 1, "pads": 0}
     attributes: dict[str, Attribute] = {}
     for name, least in _LEAST.items():
-        given = site.integers(name)
+        given = edit.integers(name)
         if given is None:
             continue
         ends = 2 if name == "pads" else 1
@@ -134,25 +134,25 @@ def _of_two_axes(site: Site, *, in_front: bool, strides: int) -> dict[str, Attri
 
 
 def _replace(
-    site: Site, operands: Sequence[ir.Value], attributes: Mapping[str, Attribute], axis: int
+    edit: NodeEdit, operands: Sequence[ir.Value], attributes: Mapping[str, Attribute], axis: int
 ) -> None:
     """Put a node of two spatial axes in the place of the node, and remove the axis behind it."""
-    node = site.node
-    result = site.add(
+    node = edit.node
+    result = edit.add(
         node.op_type,
         [*operands, *node.inputs[len(operands) :]],
         "result",
         attributes,
         name=node.name,
     )
-    made = site.added[-1]
+    made = edit.added[-1]
     for name, attribute in node.attributes.items():
         if name not in made.attributes:
             made.attributes[name] = attribute
-    site.replace_by(site.with_axes("Squeeze", result, [axis], "squeezed"))
+    edit.replace_by(edit.with_axes("Squeeze", result, [axis], "squeezed"))
 
 
-def write_padding_down(site: Site) -> bool:
+def write_padding_down(edit: NodeEdit) -> bool:
     """Write the padding down that auto_pad asks for, and set auto_pad to NOTSET.
 
     VALID pads nothing. SAME_UPPER and SAME_LOWER pad each axis so that Y has as many elements as X
@@ -161,38 +161,38 @@ def write_padding_down(site: Site) -> bool:
     that leave elements of X out, there is no change: it refuses the first for convolutions and pads
     them as if they were not dilated for MaxPool, and lets a stride begin behind the first element.
     """
-    mode = site.node.attributes.get_string("auto_pad", "NOTSET")
+    mode = edit.node.attributes.get_string("auto_pad", "NOTSET")
     if mode == "NOTSET":
         return False
-    if site.integers("pads") is not None:
+    if edit.integers("pads") is not None:
         raise NoChangeError("it has both pads and auto_pad, which ONNX does not allow")
-    axes = len(site.shape(site.operand(_X))) - _SPATIAL
+    axes = len(edit.shape(edit.operand(_X))) - _SPATIAL
     if mode == "VALID":
         pads = [(0, 0)] * axes
     elif mode in {"SAME_UPPER", "SAME_LOWER"}:
-        pads = _same_pads(site, axes, upper=mode == "SAME_UPPER")
+        pads = _same_pads(edit, axes, upper=mode == "SAME_UPPER")
     else:
         raise NoChangeError(f"ONNX has no auto_pad={mode}")
-    site.set_attribute("pads", [*(front for front, _ in pads), *(behind for _, behind in pads)])
-    site.set_attribute("auto_pad", "NOTSET")
+    edit.set_attribute("pads", [*(front for front, _ in pads), *(behind for _, behind in pads)])
+    edit.set_attribute("auto_pad", "NOTSET")
     return True
 
 
-def _same_pads(site: Site, axes: int, *, upper: bool) -> list[tuple[int, int]]:
+def _same_pads(edit: NodeEdit, axes: int, *, upper: bool) -> list[tuple[int, int]]:
     """The padding in front of each axis and behind it."""
-    pooling = site.node.op_type == "MaxPool"
-    x = site.operand(_X)
-    sizes = site.shape(x)[_SPATIAL:]
-    kernel = site.integers("kernel_shape")
+    pooling = edit.node.op_type == "MaxPool"
+    x = edit.operand(_X)
+    sizes = edit.shape(x)[_SPATIAL:]
+    kernel = edit.integers("kernel_shape")
     if kernel is None:
-        kernel = site.sizes(site.operand(_W))[_SPATIAL:]
-    strides = site.integers("strides") or (1,) * axes
-    dilations = site.integers("dilations") or (1,) * axes
+        kernel = edit.sizes(edit.operand(_W))[_SPATIAL:]
+    strides = edit.integers("strides") or (1,) * axes
+    dilations = edit.integers("dilations") or (1,) * axes
     if {len(kernel), len(strides), len(dilations)} != {axes} or min(*kernel, *strides) < 1:
         raise NoChangeError("its attributes do not fit the axes of its operand")
     if set(dilations) != {1}:
         raise NoChangeError("ONNX Runtime pads a dilated window differently than ONNX says")
-    if pooling and site.integer("ceil_mode"):
+    if pooling and edit.integer("ceil_mode"):
         raise NoChangeError("ceil_mode adds windows of its own to the padding")
     pads = []
     for size, extent, stride in zip(sizes, kernel, strides, strict=True):

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.terms.operand import Dimension
 
 Array = npt.NDArray[Any]
@@ -40,45 +40,45 @@ _TYPES = _INTEGERS | {"float16", "float", "double"}
 _OTHERWISE = "a power of floats may be rounded differently"
 
 
-def convert_exponent(site: Site, *, exact: bool) -> bool:
+def convert_exponent(edit: NodeEdit, *, exact: bool) -> bool:
     """Convert the exponent of a Pow to the type of the base: a constant, or by Cast.
 
     Args:
-        site: The node.
+        edit: The node.
         exact: Whether only what keeps the bits is admitted.
     """
-    base, given = _types(site)
+    base, given = _types(edit)
     if base == given:
         return False
-    constant = _converted(site, base)
-    if exact and not _keeps_bits(site, base, given):
+    constant = _converted(edit, base)
+    if exact and not _keeps_bits(edit, base, given):
         raise NoChangeError(_OTHERWISE)
     if constant is not None:
-        site.set_input(_Y, site.constant(constant, "exponent"))
+        edit.set_input(_Y, edit.constant(constant, "exponent"))
     else:
         to = ir.DataType[base.upper()].value
-        site.set_input(_Y, site.add("Cast", [site.operand(_Y)], "exponent", {"to": to}))
+        edit.set_input(_Y, edit.add("Cast", [edit.operand(_Y)], "exponent", {"to": to}))
     return True
 
 
-def _types(site: Site) -> tuple[str, str]:
-    base, given = (site.facts.element_type(site.operand(p)) for p in (_X, _Y))
+def _types(edit: NodeEdit) -> tuple[str, str]:
+    base, given = (edit.facts.element_type(edit.operand(p)) for p in (_X, _Y))
     if base is None or given is None:
         raise NoChangeError("the types of its operands are not known")
-    if site.opset < _WITH_TYPES or base not in _TYPES or given not in _TYPES:
+    if edit.opset < _WITH_TYPES or base not in _TYPES or given not in _TYPES:
         raise NoChangeError(f"it has no kernel for {base} and {given}")
     return base, given
 
 
-def _converted(site: Site, base: str) -> Array | None:
+def _converted(edit: NodeEdit, base: str) -> Array | None:
     """The exponents of a constant in the type of the base; None if only a run knows them.
 
     Raises:
         NoChangeError: An exponent is no number of that type, or might be none.
     """
-    elements = site.facts.constant(site.operand(_Y))
+    elements = edit.facts.constant(edit.operand(_Y))
     if elements is None:
-        if base in _INTEGERS and (base, site.facts.element_type(site.operand(_Y))) != (
+        if base in _INTEGERS and (base, edit.facts.element_type(edit.operand(_Y))) != (
             "int64",
             "int32",
         ):
@@ -92,68 +92,68 @@ def _converted(site: Site, base: str) -> Array | None:
     return converted
 
 
-def _keeps_bits(site: Site, base: str, given: str) -> bool:
+def _keeps_bits(edit: NodeEdit, base: str, given: str) -> bool:
     if base in _INTEGERS or base == "double":
         return True
-    return base == "float" and (given == "float16" or _multiplies(site))
+    return base == "float" and (given == "float16" or _multiplies(edit))
 
 
-def _multiplies(site: Site) -> bool:
+def _multiplies(edit: NodeEdit) -> bool:
     """Whether Pow multiplies in every run: its only exponent is 2 or 3, for rows of X."""
-    row = _row(site)
+    row = _row(edit)
     # One row of one element it takes for two tensors of one shape, and computes a power.
     return isinstance(row, int) and row > 1
 
 
-def _row(site: Site) -> Dimension:
+def _row(edit: NodeEdit) -> Dimension:
     """The length of the rows of X for which an exponent of 2 or 3 is alone; 0 if it is not."""
-    elements = site.facts.constant(site.operand(_Y))
-    shape = site.facts.shape(site.operand(_X))
+    elements = edit.facts.constant(edit.operand(_Y))
+    shape = edit.facts.shape(edit.operand(_X))
     if elements is None or elements.size != 1 or elements.item() not in _MULTIPLIED:
         return 0
-    if not shape or site.facts.depends_on_scalar_inputs(site.operand(_X)):
+    if not shape or edit.facts.depends_on_scalar_inputs(edit.operand(_X)):
         return 0
     return shape[-1] if elements.ndim <= len(shape) else 0
 
 
-def multiply_instead(site: Site) -> bool:
+def multiply_instead(edit: NodeEdit) -> bool:
     """Make products of the powers of which Pow makes products itself.
 
     Where one exponent of 2 or 3 is for whole rows of X, the kernel multiplies: x * x, or x * x * x
     from the left. A Mul of x by itself rounds the same products, and has operands of one shape. Of
     float16 the kernel rounds once behind the products, and Mul behind each.
     """
-    if not _multiplies(site) or site.facts.element_type(site.operand(_X)) == "float16":
+    if not _multiplies(edit) or edit.facts.element_type(edit.operand(_X)) == "float16":
         return False
-    x = site.operand(_X)
-    exponent = int(site.elements(_Y).item())
-    square = site.node.name if exponent == _SQUARE else None
-    product = site.add("Mul", [x, x], "square", name=square)
+    x = edit.operand(_X)
+    exponent = int(edit.elements(_Y).item())
+    square = edit.node.name if exponent == _SQUARE else None
+    product = edit.add("Mul", [x, x], "square", name=square)
     if exponent != _SQUARE:
-        product = site.add("Mul", [product, x], "cube", name=site.node.name)
-    site.replace_by(product)
+        product = edit.add("Mul", [product, x], "cube", name=edit.node.name)
+    edit.replace_by(product)
     return True
 
 
-def multiply_longer_rows(site: Site) -> bool:
+def multiply_longer_rows(edit: NodeEdit) -> bool:
     """Make squares by Mul of rows of several elements, and by Pow of rows of one, as Pow does.
 
     An exponent of two axes or more is alone for more than the rows, so that others decide.
     """
-    x, y = site.operand(_X), site.operand(_Y)
-    row, exponent, base = _row(site), site.facts.constant(y), site.facts.element_type(x)
+    x, y = edit.operand(_X), edit.operand(_Y)
+    row, exponent, base = _row(edit), edit.facts.constant(y), edit.facts.element_type(x)
     if isinstance(row, int) or exponent is None or exponent.item() != _SQUARE or exponent.ndim > 1:
         return False
-    if site.opset < _WITH_SLICED_SHAPES or base == "float16" or site.facts.element_type(y) != base:
+    if edit.opset < _WITH_SLICED_SHAPES or base == "float16" or edit.facts.element_type(y) != base:
         return False
-    length = site.size(x, len(site.shape(x)) - 1)
-    is_one = site.add("Equal", [length, site.constant([1], "one")], "is_one")
-    shape = site.add("Shape", [x], "common_shape")
-    alone = site.add("Expand", [is_one, shape], "alone")
-    exponents = site.add("Expand", [y, shape], "exponents")
-    power = site.add("Pow", [x, exponents], "power", name=site.node.name)
-    square = site.add("Mul", [x, x], "square")
-    site.replace_by(site.add("Where", [alone, power, square], "either"))
+    length = edit.size(x, len(edit.shape(x)) - 1)
+    is_one = edit.add("Equal", [length, edit.constant([1], "one")], "is_one")
+    shape = edit.add("Shape", [x], "common_shape")
+    alone = edit.add("Expand", [is_one, shape], "alone")
+    exponents = edit.add("Expand", [y, shape], "exponents")
+    power = edit.add("Pow", [x, exponents], "power", name=edit.node.name)
+    square = edit.add("Mul", [x, x], "square")
+    edit.replace_by(edit.add("Where", [alone, power, square], "either"))
     return True
 
 

@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.terms.operand import Dimension
@@ -43,39 +43,39 @@ OTHERWISE = "sums of products of floats may be rounded differently"
 _TO_BOOL, _TO_INT64 = ir.DataType.BOOL.value, ir.DataType.INT64.value
 
 
-def multiply_matrices(site: Site, *, exact: bool) -> bool:
+def multiply_matrices(edit: NodeEdit, *, exact: bool) -> bool:
     """Let a MatMul multiply two matrices, or one more like these than before.
 
     Args:
-        site: The node.
+        edit: The node.
         exact: Whether only what keeps the bits is admitted.
     """
-    a, b = site.operand(_A), site.operand(_B)
-    rows, columns = site.shape(a), site.shape(b)
-    _require_product(site)
-    exact = exact and not _of_integers(site)
+    a, b = edit.operand(_A), edit.operand(_B)
+    rows, columns = edit.shape(a), edit.shape(b)
+    _require_product(edit)
+    exact = exact and not _of_integers(edit)
     leading = (*rows[:-MATRIX], *columns[:-MATRIX])
     match len(rows), len(columns):
         case 1, (1 | 2):
-            _multiply_vectors(site)
+            _multiply_vectors(edit)
         case _, 1:
             _refuse(exact=exact)
-            _multiply_vectors(site)
+            _multiply_vectors(edit)
         case _, 2:
-            _fold_rows(site)
+            _fold_rows(edit)
         case _ if all(size == 1 for size in leading):
-            _remove_ones(site)
+            _remove_ones(edit)
         case _ if all(size == 1 for size in columns[:-MATRIX]):
             _refuse(exact=exact)
-            _remove_ones_of_b(site)
+            _remove_ones_of_b(edit)
         case _:
             _refuse(exact=exact)
-            _multiply_transposed(site)
+            _multiply_transposed(edit)
     return True
 
 
-def _of_integers(site: Site) -> bool:
-    found = ElementType.named(site.facts.element_type(site.operand(_A)))
+def _of_integers(edit: NodeEdit) -> bool:
+    found = ElementType.named(edit.facts.element_type(edit.operand(_A)))
     return found is not None and found.family is Family.INTEGER
 
 
@@ -84,21 +84,21 @@ def _refuse(*, exact: bool) -> None:
         raise NoChangeError(OTHERWISE)
 
 
-def _require_product(site: Site) -> None:
+def _require_product(edit: NodeEdit) -> None:
     """Refuse what no change makes a product of two matrices.
 
     Raises:
         NoChangeError: It is none.
     """
-    a, b = site.operand(_A), site.operand(_B)
-    rows, columns = site.shape(a), site.shape(b)
+    a, b = edit.operand(_A), edit.operand(_B)
+    rows, columns = edit.shape(a), edit.shape(b)
     if not rows or not columns:
         raise NoChangeError("an operand is a scalar, which MatMul rejects")
     if len(rows) == 1 and len(columns) > MATRIX:
         raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a stack of matrices")
     if len(columns) <= MATRIX or all(size == 1 for size in columns[:-MATRIX]):
         open_sizes = not all(isinstance(size, int) for size in (*rows[:-1], *columns[-1:]))
-        if len(columns) == MATRIX and open_sizes and site.opset < WITH_SHAPES_IN_RUN:
+        if len(columns) == MATRIX and open_sizes and edit.opset < WITH_SHAPES_IN_RUN:
             raise NoChangeError(
                 f"sizes of '{a.name}' are known only in a run, and before version "
                 f"{WITH_SHAPES_IN_RUN} of the standard operators no Slice can take them from it"
@@ -111,45 +111,45 @@ def _require_product(site: Site) -> None:
         )
 
 
-def _multiply_vectors(site: Site) -> None:
+def _multiply_vectors(edit: NodeEdit) -> None:
     """Take a vector for one row or one column, and remove that axis of the product."""
-    a, b = site.operand(_A), site.operand(_B)
+    a, b = edit.operand(_A), edit.operand(_B)
     removed: list[int] = []
-    rank = len(site.shape(a))
+    rank = len(edit.shape(a))
     if rank == 1:
-        a = site.with_axes("Unsqueeze", a, [0], "row")
+        a = edit.with_axes("Unsqueeze", a, [0], "row")
         removed.append(0)
         rank = MATRIX
-    if len(site.shape(b)) == 1:
-        b = site.with_axes("Unsqueeze", b, [1], "column")
+    if len(edit.shape(b)) == 1:
+        b = edit.with_axes("Unsqueeze", b, [1], "column")
         removed.append(rank - 1)
-    product = site.add("MatMul", [a, b], "product", name=site.node.name)
-    site.replace_by(site.with_axes("Squeeze", product, removed, "without_axis"))
+    product = edit.add("MatMul", [a, b], "product", name=edit.node.name)
+    edit.replace_by(edit.with_axes("Squeeze", product, removed, "without_axis"))
 
 
-def _fold_rows(site: Site) -> None:
+def _fold_rows(edit: NodeEdit) -> None:
     """Multiply all rows of a stack at once, and make a stack of the product.
 
     Flatten gives all axes but the last one in one, also where the stack is empty.
     """
-    a, b = site.operand(_A), site.operand(_B)
-    shape = site.shape(a)
-    flat = site.add("Flatten", [a], "rows", {"axis": len(shape) - 1})
-    product = site.add("MatMul", [flat, b], "product", name=site.node.name)
-    site.replace_by(_unfolded(site, product))
+    a, b = edit.operand(_A), edit.operand(_B)
+    shape = edit.shape(a)
+    flat = edit.add("Flatten", [a], "rows", {"axis": len(shape) - 1})
+    product = edit.add("MatMul", [flat, b], "product", name=edit.node.name)
+    edit.replace_by(_unfolded(edit, product))
 
 
-def _unfolded(site: Site, product: ir.Value) -> ir.Value:
+def _unfolded(edit: NodeEdit, product: ir.Value) -> ir.Value:
     """The product of rows as a stack: A's shape, with B's columns on the last axis."""
-    a, b = site.operand(_A), site.operand(_B)
-    rows, columns = site.shape(a)[:-1], site.shape(b)[-1]
+    a, b = edit.operand(_A), edit.operand(_B)
+    rows, columns = edit.shape(a)[:-1], edit.shape(b)[-1]
     sizes = (*rows, columns)
-    zero_sizes = {"allowzero": 1} if site.opset >= _WITH_ZERO_SIZES else None
+    zero_sizes = {"allowzero": 1} if edit.opset >= _WITH_ZERO_SIZES else None
     if any(not isinstance(size, int) or size == 0 for size in sizes):
         if zero_sizes is None and not never_zero(sizes[1:]):
-            product = _with_an_axis_for_each_size(site, product, len(rows))
-        return site.add("Reshape", [product, _sizes(site)], "stack", zero_sizes)
-    return site.add("Reshape", [product, _sizes(site)], "stack")
+            product = _with_an_axis_for_each_size(edit, product, len(rows))
+        return edit.add("Reshape", [product, _sizes(edit)], "stack", zero_sizes)
+    return edit.add("Reshape", [product, _sizes(edit)], "stack")
 
 
 def never_zero(sizes: Sequence[Dimension]) -> bool:
@@ -157,73 +157,73 @@ def never_zero(sizes: Sequence[Dimension]) -> bool:
     return all(isinstance(size, int) and size > 0 for size in sizes)
 
 
-def _sizes(site: Site) -> ir.Value:
+def _sizes(edit: NodeEdit) -> ir.Value:
     """The shape of the product of a stack by a matrix: a constant if all sizes are known."""
-    a, b = site.operand(_A), site.operand(_B)
-    *rows, inner = site.shape(a)
-    columns = site.shape(b)[-1]
+    a, b = edit.operand(_A), edit.operand(_B)
+    *rows, inner = edit.shape(a)
+    columns = edit.shape(b)[-1]
     known = [size for size in (*rows, columns) if isinstance(size, int)]
     if len(known) > len(rows):
-        return site.constant(known, "shape")
+        return edit.constant(known, "shape")
     if columns == inner and isinstance(columns, int):
-        return site.add("Shape", [a], "shape")
+        return edit.add("Shape", [a], "shape")
     if all(isinstance(size, int) for size in rows):
-        leading = site.constant(known, "sizes")
+        leading = edit.constant(known, "sizes")
     else:
-        shape = site.add("Shape", [a], "shape")
-        places = [site.constant([number], "place") for number in (0, len(rows), 0, 1)]
-        leading = site.add("Slice", [shape, *places], "sizes")
-    last = site.constant([columns], "size") if isinstance(columns, int) else site.size(b, 1)
-    return site.add("Concat", [leading, last], "shape", {"axis": 0})
+        shape = edit.add("Shape", [a], "shape")
+        places = [edit.constant([number], "place") for number in (0, len(rows), 0, 1)]
+        leading = edit.add("Slice", [shape, *places], "sizes")
+    last = edit.constant([columns], "size") if isinstance(columns, int) else edit.size(b, 1)
+    return edit.add("Concat", [leading, last], "shape", {"axis": 0})
 
 
-def _with_an_axis_for_each_size(site: Site, product: ir.Value, leading: int) -> ir.Value:
+def _with_an_axis_for_each_size(edit: NodeEdit, product: ir.Value, leading: int) -> ir.Value:
     """The product, with axes of size 1 between, or of size 0 if it has no rows.
 
     Before version 14 a Reshape takes 0 for the size of the same axis of its operand. If the stack
     is empty there is a 0 on each of its axes to take, and else no 0 asks for one.
     """
-    rows = site.size(product, 0)
-    any_row = site.add("Cast", [rows], "any_row", {"to": _TO_BOOL})
-    one_or_zero = site.add("Cast", [any_row], "one_or_zero", {"to": _TO_INT64})
+    rows = edit.size(product, 0)
+    any_row = edit.add("Cast", [rows], "any_row", {"to": _TO_BOOL})
+    one_or_zero = edit.add("Cast", [any_row], "one_or_zero", {"to": _TO_INT64})
     axes = list(range(1, leading))
-    spread = site.with_axes("Unsqueeze", product, axes, "spread")
-    one = site.constant([1], "one")
+    spread = edit.with_axes("Unsqueeze", product, axes, "spread")
+    one = edit.constant([1], "one")
     sizes = [one, *(one_or_zero for _ in axes), one]
-    wanted = site.add("Concat", sizes, "wanted", {"axis": 0})
-    return site.add("Expand", [spread, wanted], "of_the_rank")
+    wanted = edit.add("Concat", sizes, "wanted", {"axis": 0})
+    return edit.add("Expand", [spread, wanted], "of_the_rank")
 
 
-def _remove_ones(site: Site) -> None:
+def _remove_ones(edit: NodeEdit) -> None:
     """Multiply the only matrix of a stack, and give the product the axes again."""
-    a, b = site.operand(_A), site.operand(_B)
-    ranks = [len(site.shape(value)) for value in (a, b)]
+    a, b = edit.operand(_A), edit.operand(_B)
+    ranks = [len(edit.shape(value)) for value in (a, b)]
     one, other = (
-        site.with_axes("Squeeze", value, list(range(rank - MATRIX)), "matrix")
+        edit.with_axes("Squeeze", value, list(range(rank - MATRIX)), "matrix")
         for value, rank in zip((a, b), ranks, strict=True)
     )
-    product = site.add("MatMul", [one, other], "product", name=site.node.name)
-    site.replace_by(site.with_axes("Unsqueeze", product, list(range(max(ranks) - MATRIX)), "stack"))
+    product = edit.add("MatMul", [one, other], "product", name=edit.node.name)
+    edit.replace_by(edit.with_axes("Unsqueeze", product, list(range(max(ranks) - MATRIX)), "stack"))
 
 
-def _remove_ones_of_b(site: Site) -> None:
+def _remove_ones_of_b(edit: NodeEdit) -> None:
     """Multiply a stack by the only matrix of another one."""
-    a, b = site.operand(_A), site.operand(_B)
-    rank, other = len(site.shape(a)), len(site.shape(b))
-    matrix = site.with_axes("Squeeze", b, list(range(other - MATRIX)), "matrix")
-    product = site.add("MatMul", [a, matrix], "product", name=site.node.name)
-    site.replace_by(site.with_axes("Unsqueeze", product, list(range(other - rank)), "stack"))
+    a, b = edit.operand(_A), edit.operand(_B)
+    rank, other = len(edit.shape(a)), len(edit.shape(b))
+    matrix = edit.with_axes("Squeeze", b, list(range(other - MATRIX)), "matrix")
+    product = edit.add("MatMul", [a, matrix], "product", name=edit.node.name)
+    edit.replace_by(edit.with_axes("Unsqueeze", product, list(range(other - rank)), "stack"))
 
 
-def _multiply_transposed(site: Site) -> None:
+def _multiply_transposed(edit: NodeEdit) -> None:
     """Multiply a stack by a matrix, both transposed, in place of the matrix by the stack."""
-    a, b = site.operand(_A), site.operand(_B)
-    rank = len(site.shape(b))
+    a, b = edit.operand(_A), edit.operand(_B)
+    rank = len(edit.shape(b))
     swapped = [*range(rank - MATRIX), rank - 1, rank - MATRIX]
-    stack = site.add("Transpose", [b], "transposed", {"perm": swapped})
-    matrix = site.add("Transpose", [a], "transposed", {"perm": [1, 0]})
-    product = site.add("MatMul", [stack, matrix], "product", name=site.node.name)
-    site.replace_by(site.add("Transpose", [product], "stack", {"perm": swapped}))
+    stack = edit.add("Transpose", [b], "transposed", {"perm": swapped})
+    matrix = edit.add("Transpose", [a], "transposed", {"perm": [1, 0]})
+    product = edit.add("MatMul", [stack, matrix], "product", name=edit.node.name)
+    edit.replace_by(edit.add("Transpose", [product], "stack", {"perm": swapped}))
 
 
 _STACKS = frozenset({"MatMul.C1"})
@@ -242,143 +242,143 @@ CHANGES = (
 _WITH_EXPAND = 8
 
 
-def _is_packed(site: Site) -> bool:
+def _is_packed(edit: NodeEdit) -> bool:
     """Whether ONNX Runtime packs B, a constant of float, when a session starts."""
-    b = site.operand(_B)
-    return site.facts.element_type(b) == "float" and constant_tensor(b) is not None
+    b = edit.operand(_B)
+    return edit.facts.element_type(b) == "float" and constant_tensor(b) is not None
 
 
-def transpose_operand(site: Site, position: int, *, exact: bool) -> bool:
+def transpose_operand(edit: NodeEdit, position: int, *, exact: bool) -> bool:
     """Transpose an operand of a Gemm, and not within it: a constant, or by Transpose.
 
     Args:
-        site: The node.
+        edit: The node.
         position: Of the operand.
         exact: Whether only what keeps the bits is admitted.
     """
-    of_double = position == _B and site.facts.element_type(site.operand(_B)) == "double"
-    if exact and not (of_double or _is_packed(site)):
+    of_double = position == _B and edit.facts.element_type(edit.operand(_B)) == "double"
+    if exact and not (of_double or _is_packed(edit)):
         raise NoChangeError(OTHERWISE)
-    value = site.operand(position)
+    value = edit.operand(position)
     tensor = constant_tensor(value)
     if tensor is not None:
-        transposed = site.constant(np.ascontiguousarray(tensor.numpy().T), "transposed")
+        transposed = edit.constant(np.ascontiguousarray(tensor.numpy().T), "transposed")
     else:
-        transposed = site.add("Transpose", [value], "transposed", {"perm": [1, 0]})
-    site.set_input(position, transposed)
-    site.set_attribute("transA" if position == _A else "transB", 0)
+        transposed = edit.add("Transpose", [value], "transposed", {"perm": [1, 0]})
+    edit.set_input(position, transposed)
+    edit.set_attribute("transA" if position == _A else "transB", 0)
     return True
 
 
-def leave_c_out(site: Site) -> bool:
+def leave_c_out(edit: NodeEdit) -> bool:
     """Leave out C where beta is 0, and give beta its default where it multiplies nothing.
 
     ONNX Runtime does not read C if beta is 0, and not beta if there is no C.
     """
-    beta = site.node.attributes.get_float("beta", 1.0)
-    if site.input(_C) is not None and beta != 0:
+    beta = edit.node.attributes.get_float("beta", 1.0)
+    if edit.input(_C) is not None and beta != 0:
         return False
-    if site.input(_C) is not None:
-        site.set_input(_C, None)
-    site.set_attribute("beta", 1.0)
+    if edit.input(_C) is not None:
+        edit.set_input(_C, None)
+    edit.set_attribute("beta", 1.0)
     return True
 
 
-def multiply_c(site: Site, *, exact: bool) -> bool:
+def multiply_c(edit: NodeEdit, *, exact: bool) -> bool:
     """Multiply C by beta in front: a constant, or by Mul.
 
     Args:
-        site: The node.
+        edit: The node.
         exact: Whether only what keeps the bits is admitted.
     """
-    of_double = site.facts.element_type(site.operand(_C)) == "double"
-    if exact and not (of_double or _is_packed(site)):
+    of_double = edit.facts.element_type(edit.operand(_C)) == "double"
+    if exact and not (of_double or _is_packed(edit)):
         raise NoChangeError(OTHERWISE)
-    _multiply(site, _C, "beta")
+    _multiply(edit, _C, "beta")
     return True
 
 
-def multiply_a(site: Site) -> bool:
+def multiply_a(edit: NodeEdit) -> bool:
     """Multiply A by alpha in front: a constant, or by Mul; or B if that is the constant."""
-    constant = [constant_tensor(site.operand(position)) is not None for position in (_A, _B)]
-    _multiply(site, _B if constant == [False, True] else _A, "alpha")
+    constant = [constant_tensor(edit.operand(position)) is not None for position in (_A, _B)]
+    _multiply(edit, _B if constant == [False, True] else _A, "alpha")
     return True
 
 
-def _multiply(site: Site, position: int, attribute: str) -> None:
-    value = site.operand(position)
-    element_type = site.facts.element_type(value)
+def _multiply(edit: NodeEdit, position: int, attribute: str) -> None:
+    value = edit.operand(position)
+    element_type = edit.facts.element_type(value)
     if element_type is None:
         raise NoChangeError(f"the type of '{value.name}' is not known")
     dtype = ir.DataType[element_type.upper()].numpy()
-    factor = np.asarray(site.node.attributes.get_float(attribute, 1.0), np.float32).astype(dtype)
+    factor = np.asarray(edit.node.attributes.get_float(attribute, 1.0), np.float32).astype(dtype)
     tensor = constant_tensor(value)
     if tensor is not None:
         with np.errstate(all="ignore"):
-            product = site.constant(np.asarray(tensor.numpy() * factor, dtype), "multiplied")
+            product = edit.constant(np.asarray(tensor.numpy() * factor, dtype), "multiplied")
     else:
-        product = site.add("Mul", [value, site.constant(factor, attribute)], "multiplied")
-    site.set_input(position, product)
-    site.set_attribute(attribute, 1.0)
+        product = edit.add("Mul", [value, edit.constant(factor, attribute)], "multiplied")
+    edit.set_input(position, product)
+    edit.set_attribute(attribute, 1.0)
 
 
-def expand_c(site: Site) -> bool:
+def expand_c(edit: NodeEdit) -> bool:
     """Expand C to the shape of the product, in which Gemm writes it into the result.
 
     A C that has one row less than it has columns becomes a constant if the product has one row;
     else Expand repeats it. A size that only a run knows is that of A or B.
     """
-    a, b, c = (site.operand(position) for position in (_A, _B, _C))
+    a, b, c = (edit.operand(position) for position in (_A, _B, _C))
     sizes = (
-        (a, 1 if site.integer("transA") else 0),
-        (b, 0 if site.integer("transB") else 1),
+        (a, 1 if edit.integer("transA") else 0),
+        (b, 0 if edit.integer("transB") else 1),
     )
     for value, _ in sizes:
-        if len(site.shape(value)) != MATRIX:
+        if len(edit.shape(value)) != MATRIX:
             raise NoChangeError(f"'{value.name}' is no matrix")
-    known = [site.shape(value)[axis] for value, axis in sizes]
-    own = site.shape(c)
+    known = [edit.shape(value)[axis] for value, axis in sizes]
+    own = edit.shape(c)
     if len(own) > MATRIX:
         raise NoChangeError(f"'{c.name}' has more axes than the product")
     if any(size == 0 for size in known):
         raise NoChangeError("the product is empty")
-    if site.integer("transA") or site.integer("transB"):
+    if edit.integer("transA") or edit.integer("transB"):
         if len(own) == MATRIX:
             raise NoChangeError("it transposes an operand whose sizes are not those of C")
-        site.leave("Gemm.R3")
+        edit.does_not_fix("Gemm.R3")
     first = _WITH_EXPAND if never_zero(known) else WITH_SHAPES_IN_RUN
-    if site.opset < first:
+    if edit.opset < first:
         raise NoChangeError(
             f"before version {first} of the standard operators there is no Expand to such a shape"
         )
     tensor = constant_tensor(c)
     if tensor is not None and known[0] == 1 and tensor.size == known[1]:
         row = tensor.numpy().reshape(1, -1)
-        site.set_input(_C, site.constant(row, "row"))
+        edit.set_input(_C, edit.constant(row, "row"))
         return True
     numbers = [size for size in known if isinstance(size, int)]
     if len(numbers) == len(known):
-        shape = site.constant(numbers, "shape")
+        shape = edit.constant(numbers, "shape")
     else:
         parts = [
-            site.constant([size], "size") if isinstance(size, int) else site.size(*place)
+            edit.constant([size], "size") if isinstance(size, int) else edit.size(*place)
             for size, place in zip(known, sizes, strict=True)
         ]
-        shape = site.add("Concat", parts, "shape", {"axis": 0})
-    site.set_input(_C, site.add("Expand", [c, shape], "expanded"))
+        shape = edit.add("Concat", parts, "shape", {"axis": 0})
+    edit.set_input(_C, edit.add("Expand", [c, shape], "expanded"))
     return True
 
 
-def multiply_alone(site: Site) -> bool:
+def multiply_alone(edit: NodeEdit) -> bool:
     """Make a MatMul of a Gemm without C, which calls the same routine with the same numbers."""
-    if site.node.attributes.get_float("alpha", 1.0) != 1:
+    if edit.node.attributes.get_float("alpha", 1.0) != 1:
         raise NoChangeError("the product is multiplied by alpha")
-    if site.integer("transA") or site.integer("transB"):
+    if edit.integer("transA") or edit.integer("transB"):
         raise NoChangeError("it transposes an operand")
-    a, b = site.operand(_A), site.operand(_B)
-    if any(len(site.shape(value)) != MATRIX for value in (a, b)):
+    a, b = edit.operand(_A), edit.operand(_B)
+    if any(len(edit.shape(value)) != MATRIX for value in (a, b)):
         raise NoChangeError("an operand is no matrix")
-    site.replace_by(site.add("MatMul", [a, b], "product", name=site.node.name))
+    edit.replace_by(edit.add("MatMul", [a, b], "product", name=edit.node.name))
     return True
 
 

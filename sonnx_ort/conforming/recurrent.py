@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site, filled
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, filled
 from sonnx_ort.conforming.constants import stored_elements
 from sonnx_ort.terms.operand import Dimension
 
@@ -36,56 +36,56 @@ _STAYS_FINITE = 2.0**20
 """The largest state of a cell to begin with that is proved to stay finite."""
 
 
-def give_sequence_lens(site: Site) -> bool:
+def give_sequence_lens(edit: NodeEdit) -> bool:
     """Give each sequence the length that X has.
 
     Raises:
         NoChangeError: The length, or the number of sequences, is known only in a run.
     """
-    length, batch = _sizes(site, "sequence_lens")
-    return _give(site, _SEQUENCE_LENS, filled([batch], length, np.int32))
+    length, batch = _sizes(edit, "sequence_lens")
+    return _give(edit, _SEQUENCE_LENS, filled([batch], length, np.int32))
 
 
-def give_state(site: Site, position: int) -> bool:
+def give_state(edit: NodeEdit, position: int) -> bool:
     """Give the hidden state or that of the cell to begin with, as zeros.
 
     Raises:
         NoChangeError: A size is known only in a run.
     """
-    _, batch = _sizes(site, _NAMES[position], only_batch=True)
-    sizes = (_directions(site), batch, _hidden(site))
-    return _give(site, position, filled(sizes, 0.0, _dtype(site)))
+    _, batch = _sizes(edit, _NAMES[position], only_batch=True)
+    sizes = (_directions(edit), batch, _hidden(edit))
+    return _give(edit, position, filled(sizes, 0.0, _dtype(edit)))
 
 
-def give_bias(site: Site) -> bool:
+def give_bias(edit: NodeEdit) -> bool:
     """Give a bias of zeros, of the sign that changes no number."""
-    sizes = (_directions(site), 8 * _hidden(site))
-    return _give(site, _B, filled(sizes, -0.0, _dtype(site)))
+    sizes = (_directions(edit), 8 * _hidden(edit))
+    return _give(edit, _B, filled(sizes, -0.0, _dtype(edit)))
 
 
-def give_peepholes(site: Site) -> bool:
+def give_peepholes(edit: NodeEdit) -> bool:
     """Give peepholes of zeros, which read whatever state the cell has."""
-    sizes = (_directions(site), 3 * _hidden(site))
-    return _give(site, _P, filled(sizes, 0.0, _dtype(site)))
+    sizes = (_directions(edit), 3 * _hidden(edit))
+    return _give(edit, _P, filled(sizes, 0.0, _dtype(edit)))
 
 
-def give_peepholes_of_finite_cells(site: Site) -> bool:
+def give_peepholes_of_finite_cells(edit: NodeEdit) -> bool:
     """Give peepholes of zeros where the state of the cell is proved to stay finite.
 
     Raises:
         NoChangeError: It may become infinite.
     """
-    attributes = site.node.attributes
-    activations = attributes.get_strings("activations", [*_SIGMOID_AND_TANH] * _directions(site))
-    if tuple(activations or ()) != _SIGMOID_AND_TANH * _directions(site):
+    attributes = edit.node.attributes
+    activations = attributes.get_strings("activations", [*_SIGMOID_AND_TANH] * _directions(edit))
+    if tuple(activations or ()) != _SIGMOID_AND_TANH * _directions(edit):
         raise NoChangeError(
             "peepholes of zeros are proved to have no effect only with Sigmoid and Tanh"
         )
-    if "clip" in attributes or site.integer("input_forget"):
+    if "clip" in attributes or edit.integer("input_forget"):
         raise NoChangeError("its attributes clip and input_forget change the gates")
-    initial = site.input(_INITIAL_C)
+    initial = edit.input(_INITIAL_C)
     if initial is not None:
-        state = stored_elements(initial, site.facts, site.opset)
+        state = stored_elements(initial, edit.facts, edit.opset)
         if state is None:
             raise NoChangeError(
                 "the cell may start with an infinite state, and 0 times infinity is NaN"
@@ -93,10 +93,10 @@ def give_peepholes_of_finite_cells(site: Site) -> bool:
         # A NaN compares as false.
         if not (np.abs(state.astype(np.float64)) <= _STAYS_FINITE).all():
             raise NoChangeError("the state of the cell is not proved to stay finite")
-    return give_peepholes(site)
+    return give_peepholes(edit)
 
 
-def store_inputs(site: Site) -> bool:
+def store_inputs(edit: NodeEdit) -> bool:
     """Store the inputs that are made of stored tensors by moving elements.
 
     Raises:
@@ -104,10 +104,10 @@ def store_inputs(site: Site) -> bool:
     """
     stored: dict[int, npt.NDArray[Any]] = {}
     others: list[str] = []
-    for position, value in enumerate(site.node.inputs):
+    for position, value in enumerate(edit.node.inputs):
         if position == _X or value is None or _is_stored(value):
             continue
-        elements = stored_elements(value, site.facts, site.opset)
+        elements = stored_elements(value, edit.facts, edit.opset)
         if elements is None:
             others.append(_NAMES[position])
         else:
@@ -116,7 +116,7 @@ def store_inputs(site: Site) -> bool:
         verb = "is" if len(others) == 1 else "are"
         raise NoChangeError(f"{' and '.join(others)} {verb} known only in a run")
     for position, elements in stored.items():
-        site.set_input(position, site.constant(elements, _NAMES[position]))
+        edit.set_input(position, edit.constant(elements, _NAMES[position]))
     return bool(stored)
 
 
@@ -126,17 +126,17 @@ def _is_stored(value: ir.Value) -> bool:
     return value.is_initializer() if node is None else node.op_type == "Constant"
 
 
-def _give(site: Site, position: int, elements: npt.NDArray[Any]) -> bool:
-    if site.integer("layout"):
+def _give(edit: NodeEdit, position: int, elements: npt.NDArray[Any]) -> bool:
+    if edit.integer("layout"):
         raise NoChangeError("ONNX Runtime rejects its layout")
-    site.set_input(position, site.constant(elements, _NAMES[position]))
+    edit.set_input(position, edit.constant(elements, _NAMES[position]))
     return True
 
 
-def _sizes(site: Site, what: str, *, only_batch: bool = False) -> tuple[int, int]:
+def _sizes(edit: NodeEdit, what: str, *, only_batch: bool = False) -> tuple[int, int]:
     """The length of the sequences, and their number; without the length, 0 stands for it."""
-    x = site.operand(_X)
-    shape = site.shape(x)
+    x = edit.operand(_X)
+    shape = edit.shape(x)
     if len(shape) != 3:
         raise NoChangeError(f"'{x.name}' is of rank {len(shape)}, and not 3")
     length = 0 if only_batch else _size(shape[0], "length", x, what)
@@ -152,33 +152,33 @@ def _size(size: Dimension, noun: str, x: ir.Value, what: str) -> int:
     return size
 
 
-def _directions(site: Site) -> int:
-    return 2 if site.node.attributes.get_string("direction", "forward") == "bidirectional" else 1
+def _directions(edit: NodeEdit) -> int:
+    return 2 if edit.node.attributes.get_string("direction", "forward") == "bidirectional" else 1
 
 
-def _hidden(site: Site) -> int:
+def _hidden(edit: NodeEdit) -> int:
     """The number of hidden units, which R has as its last size.
 
     Raises:
         NoChangeError: It is known only in a run.
     """
-    hidden = site.integer("hidden_size")
+    hidden = edit.integer("hidden_size")
     if hidden > 0:
         return hidden
-    *_, size = (None, *site.shape(site.operand(_R)))
+    *_, size = (None, *edit.shape(edit.operand(_R)))
     if not isinstance(size, int):
         raise NoChangeError("the number of hidden units is known only in a run")
     return size
 
 
-def _dtype(site: Site) -> np.dtype[Any]:
+def _dtype(edit: NodeEdit) -> np.dtype[Any]:
     """The type of X, which the others share.
 
     Raises:
         NoChangeError: It is not known.
     """
-    x = site.operand(_X)
-    element_type = site.facts.element_type(x)
+    x = edit.operand(_X)
+    element_type = edit.facts.element_type(x)
     if element_type is None:
         raise NoChangeError(f"the type of '{x.name}' is not known")
     return ir.DataType[element_type.upper()].numpy()
@@ -187,7 +187,7 @@ def _dtype(site: Site) -> np.dtype[Any]:
 def _given(
     position: int,
     title: str,
-    make: Callable[[Site], bool],
+    make: Callable[[NodeEdit], bool],
     safety: Safety = Safety.SAFE,
 ) -> Change:
     return Change(title, frozenset({f"LSTM.{_NAMES[position]}"}), make, safety)

@@ -18,7 +18,7 @@ from sonnx_ort.conforming import (
     recurrent,
     slices,
 )
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site, Trial
+from sonnx_ort.conforming.change import Change, DryRun, NoChangeError, NodeEdit, Safety
 from sonnx_ort.errors import printable
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examination import Examination
@@ -165,34 +165,34 @@ class Round:
             if conversion is not None and GR3.id in change.rules & self.selection.rules:
                 concerned.append(conversion)
             tried = change.safety is Safety.UNSAFE and not self.selection.unsafe
-            kind = Trial if tried else Site
-            site = kind(examined, self.examination.facts, names, self.model.ir_version)
-            made = self._make(change, site, concerned)
+            kind = DryRun if tried else NodeEdit
+            edit = kind(examined, self.examination.facts, names, self.model.ir_version)
+            made = self._make(change, edit, concerned)
             if made is not None and not tried:
                 return made
             if made is not None:
                 self._explain(concerned, f"an unsafe change may fix it: {change.title}")
         return None
 
-    def _make(self, change: Change, site: Site, concerned: Sequence[Obligation]) -> Made | None:
-        target = site.examined.target
-        values = tuple(output.name or "" for output in site.node.outputs)
+    def _make(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
+        target = edit.examined.target
+        values = tuple(output.name or "" for output in edit.node.outputs)
         try:
-            if not change.make(site):
+            if not change.make(edit):
                 return None
         except NoChangeError as reason:
             self._explain(concerned, str(reason))
             return None
-        site.finish()
+        edit.finish()
         return Made(
             change.title,
             change.safety,
-            tuple(o for o in concerned if o.rule.id not in site.left),
+            tuple(o for o in concerned if o.rule.id not in edit.left),
             target.operator.name,
             target.label,
             target.path,
             values,
-            tuple((node.op_type, node.name or "") for node in site.added),
+            tuple((node.op_type, node.name or "") for node in edit.added),
         )
 
     def _explain(self, concerned: Sequence[Obligation], reason: str) -> None:

@@ -19,47 +19,47 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import AXES_AS_INPUT, Change, NoChangeError, Site
+from sonnx_ort.conforming.change import AXES_AS_INPUT, Change, NoChangeError, NodeEdit
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 from sonnx_ort.terms.operand import Dimension
 
 
-def count_axis_from_the_front(site: Site) -> bool:
+def count_axis_from_the_front(edit: NodeEdit) -> bool:
     """Add the rank to a negative attribute `axis`."""
-    axis = site.node.attributes.get("axis")
+    axis = edit.node.attributes.get("axis")
     if axis is None or axis.is_ref() or (number := axis.as_int()) >= 0:
         return False
-    rank = _rank(site)
+    rank = _rank(edit)
     if number + rank < 0:
         raise NoChangeError(f"an operand of rank {rank} has no axis {number}")
-    site.set_attribute("axis", number + rank)
+    edit.set_attribute("axis", number + rank)
     return True
 
 
-def _rank(site: Site) -> int:
+def _rank(edit: NodeEdit) -> int:
     """The rank of the operands, which have the same; one of them may be known alone."""
     reasons: list[NoChangeError] = []
-    for value in site.examined.target.inputs:
+    for value in edit.examined.target.inputs:
         try:
-            return len(site.shape(value))
+            return len(edit.shape(value))
         except NoChangeError as reason:
             reasons.append(reason)
     raise reasons[0]
 
 
-def name_squeezed_axes(site: Site) -> bool:
+def name_squeezed_axes(edit: NodeEdit) -> bool:
     """Name the axes of size 1."""
-    x = site.operand(0)
-    shape = site.shape(x)
+    x = edit.operand(0)
+    shape = edit.shape(x)
     if any(not isinstance(size, int) for size in shape):
         raise NoChangeError(f"which axes of '{x.name}' have the size 1 is known only in a run")
     axes = [axis for axis, size in enumerate(shape) if size == 1]
     if not axes:
         raise NoChangeError("it removes no axis, but the profile requires one to be named")
-    if site.opset >= AXES_AS_INPUT:
-        site.set_input(1, site.constant(axes, "axes"))
+    if edit.opset >= AXES_AS_INPUT:
+        edit.set_input(1, edit.constant(axes, "axes"))
     else:
-        site.set_attribute("axes", axes)
+        edit.set_attribute("axes", axes)
     return True
 
 
@@ -84,58 +84,58 @@ _WITH_INPUTS = 10
 """The first version of Slice whose starts and ends are inputs."""
 
 
-def _indices(site: Site) -> tuple[Array, Array]:
+def _indices(edit: NodeEdit) -> tuple[Array, Array]:
     """The axes, counted from the front, and the steps.
 
     Raises:
         NoChangeError: They, or the rank, are known only in a run.
     """
-    if site.opset < _WITH_INPUTS:
+    if edit.opset < _WITH_INPUTS:
         raise NoChangeError(
             f"before version {_WITH_INPUTS} of the standard operators Slice has no such inputs"
         )
-    rank = len(site.shape(site.operand(_X)))
-    number = site.facts.shape(site.operand(_STARTS))
+    rank = len(edit.shape(edit.operand(_X)))
+    number = edit.facts.shape(edit.operand(_STARTS))
     if number is None or len(number) != 1 or not isinstance(number[0], int):
         raise NoChangeError("the number of axes that it names is known only in a run")
-    axes = np.arange(number[0]) if site.input(_AXES) is None else site.elements(_AXES)
-    steps = np.ones(number[0]) if site.input(_STEPS) is None else site.elements(_STEPS)
+    axes = np.arange(number[0]) if edit.input(_AXES) is None else edit.elements(_AXES)
+    steps = np.ones(number[0]) if edit.input(_STEPS) is None else edit.elements(_STEPS)
     axes = np.where(axes < 0, axes + rank, axes).astype(np.int64)
     if axes.size != number[0] or steps.size != number[0] or not set(axes) <= set(range(rank)):
         raise NoChangeError("its axes are not axes of the operand")
     return axes, steps.astype(np.int64)
 
 
-def name_every_axis(site: Site) -> bool:
+def name_every_axis(edit: NodeEdit) -> bool:
     """Name the axes that are not, from 0 to their size, and give steps of 1.
 
     The size is a constant where it is certain, and else the Shape of the operand: what ONNX says of
     an axis that is not named is that all of it is taken, which is from 0 to its size in steps of 1.
     The axes are named in their order where that takes no more nodes: a guard needs fewer then.
     """
-    axes, steps = _indices(site)
-    x, starts, ends = (site.operand(position) for position in (_X, _STARTS, _ENDS))
-    shape = site.shape(x)
+    axes, steps = _indices(edit)
+    x, starts, ends = (edit.operand(position) for position in (_X, _STARTS, _ENDS))
+    shape = edit.shape(x)
     others = [axis for axis in range(len(shape)) if axis not in axes]
-    element_type = site.facts.element_type(starts)
+    element_type = edit.facts.element_type(starts)
     if others and element_type != "int64":
         raise NoChangeError(f"its starts and ends are {element_type}, and sizes are int64")
     named = [*axes.tolist(), *others]
     order = [*range(len(named))]
-    if others and all(len(_elements(site, value)) == len(axes) for value in (starts, ends)):
+    if others and all(len(_elements(edit, value)) == len(axes) for value in (starts, ends)):
         order.sort(key=named.__getitem__)
-    if site.input(_AXES) is None or others:
-        site.set_input(_AXES, _constant(site, _sorted(named, order), element_type, "axes"))
-    if site.input(_STEPS) is None or others:
+    if edit.input(_AXES) is None or others:
+        edit.set_input(_AXES, _constant(edit, _sorted(named, order), element_type, "axes"))
+    if edit.input(_STEPS) is None or others:
         all_steps = _sorted([*steps.tolist(), *(1 for _ in others)], order)
-        site.set_input(_STEPS, _constant(site, all_steps, element_type, "steps"))
+        edit.set_input(_STEPS, _constant(edit, all_steps, element_type, "steps"))
     if others:
-        sizes = [_size(site, x, axis, shape[axis]) for axis in others]
+        sizes = [_size(edit, x, axis, shape[axis]) for axis in others]
         zeros = [0] * len(others)
         given = (_STARTS, starts, zeros, "starts"), (_ENDS, ends, sizes, "ends")
         for position, value, more, what in given:
-            elements = _sorted([*_elements(site, value), *more], order)
-            site.set_input(position, _joined(site, elements, what))
+            elements = _sorted([*_elements(edit, value), *more], order)
+            edit.set_input(position, _joined(edit, elements, what))
     return True
 
 
@@ -149,32 +149,34 @@ def _sorted(elements: Sequence[_Element], order: Sequence[int]) -> list[_Element
     return [elements[place] for place in order]
 
 
-def _constant(site: Site, numbers: Sequence[int], element_type: str | None, what: str) -> ir.Value:
-    return site.constant(np.asarray(numbers, np.dtype(element_type or "int64")), what)
+def _constant(
+    edit: NodeEdit, numbers: Sequence[int], element_type: str | None, what: str
+) -> ir.Value:
+    return edit.constant(np.asarray(numbers, np.dtype(element_type or "int64")), what)
 
 
-def _size(site: Site, x: ir.Value, axis: int, size: Dimension) -> ir.Value | int:
-    return size if isinstance(size, int) else site.size(x, axis)
+def _size(edit: NodeEdit, x: ir.Value, axis: int, size: Dimension) -> ir.Value | int:
+    return size if isinstance(size, int) else edit.size(x, axis)
 
 
-def _elements(site: Site, value: ir.Value) -> list[ir.Value | int]:
+def _elements(edit: NodeEdit, value: ir.Value) -> list[ir.Value | int]:
     """The elements of a constant one by one; else the vector, which stands for all of them."""
-    known = site.facts.constant(value)
+    known = edit.facts.constant(value)
     return [value] if known is None else known.tolist()
 
 
-def _joined(site: Site, elements: Sequence[ir.Value | int], what: str) -> ir.Value:
+def _joined(edit: NodeEdit, elements: Sequence[ir.Value | int], what: str) -> ir.Value:
     """Numbers and vectors in one vector: a constant if all are numbers."""
     parts: list[ir.Value] = []
     for _, group in groupby(elements, lambda element: isinstance(element, int)):
         found = [*group]
         numbers = [element for element in found if isinstance(element, int)]
         parts += [v for v in found if isinstance(v, ir.Value)]
-        parts += [site.constant(numbers, what)] if numbers else []
-    return parts[0] if len(parts) == 1 else site.add("Concat", parts, what, {"axis": 0})
+        parts += [edit.constant(numbers, what)] if numbers else []
+    return parts[0] if len(parts) == 1 else edit.add("Concat", parts, what, {"axis": 0})
 
 
-def keep_within_axes(site: Site) -> bool:
+def keep_within_axes(edit: NodeEdit) -> bool:
     """Write the start and the end that a Slice takes instead of those beyond the axis.
 
     On an axis of known size these follow from the numbers: the first selected element, and the end
@@ -182,11 +184,11 @@ def keep_within_axes(site: Site) -> bool:
     an axis without elements has no start that the profile admits. On an axis whose size a run
     knows, an end beyond every size becomes the smaller one of itself and the size.
     """
-    axes, steps = _indices(site)
-    starts, ends = site.elements(_STARTS), site.elements(_ENDS)
+    axes, steps = _indices(edit)
+    starts, ends = edit.elements(_STARTS), edit.elements(_ENDS)
     if not starts.shape == ends.shape == steps.shape == axes.shape:
         raise NoChangeError("its starts, ends, axes and steps are not vectors of one length")
-    shape = site.shape(site.operand(_X))
+    shape = edit.shape(edit.operand(_X))
     new_starts, new_ends = starts.tolist(), ends.tolist()
     for place, axis in enumerate(axes.tolist()):
         size = shape[axis]
@@ -204,27 +206,27 @@ def keep_within_axes(site: Site) -> bool:
     if open_ends and starts.dtype != np.int64:
         raise NoChangeError("whether an end is beyond the axis is known only in a run")
     if new_starts != starts.tolist():
-        site.set_input(_STARTS, site.constant(np.asarray(new_starts, starts.dtype), "starts"))
-    x = site.operand(_X)
+        edit.set_input(_STARTS, edit.constant(np.asarray(new_starts, starts.dtype), "starts"))
+    x = edit.operand(_X)
     if not open_ends:
-        site.set_input(_ENDS, site.constant(np.asarray(new_ends, ends.dtype), "ends"))
+        edit.set_input(_ENDS, edit.constant(np.asarray(new_ends, ends.dtype), "ends"))
         return True
     kept: list[ir.Value | int] = list(new_ends)
     for place in open_ends:
-        kept[place] = _smaller(site, site.size(x, int(axes[place])), new_ends[place])
-    site.set_input(_ENDS, _joined(site, kept, "ends"))
+        kept[place] = _smaller(edit, edit.size(x, int(axes[place])), new_ends[place])
+    edit.set_input(_ENDS, _joined(edit, kept, "ends"))
     return True
 
 
-def _smaller(site: Site, size: ir.Value, end: int) -> ir.Value:
+def _smaller(edit: NodeEdit, size: ir.Value, end: int) -> ir.Value:
     """Add what gives the smaller one of a size and an end.
 
     Not Min, which before version 1.32 of ONNX Runtime takes int64 for int32.
     """
     if end == END_OF_ALL[-1]:
         return size
-    stated = site.constant([end], "end")
-    return site.add("Where", [site.add("Less", [size, stated], "is_less"), size, stated], "end")
+    stated = edit.constant([end], "end")
+    return edit.add("Where", [edit.add("Less", [size, stated], "is_less"), size, stated], "end")
 
 
 def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:

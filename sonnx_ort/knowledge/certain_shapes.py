@@ -74,7 +74,7 @@ def certain_shapes(model: ir.Model, types: ValueTypes) -> CertainShapes:
         InvalidModel: A session of such a model ends the process, or takes all memory.
     """
     propagation = Propagation(model, types)
-    propagation.follow(model.graph)
+    propagation.derive(model.graph)
     refuse_fatal_shapes(model, propagation.shapes, propagation.contents)
     shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
     elements = {value: dimensions(sizes) for value, sizes in propagation.contents.items()}
@@ -117,7 +117,7 @@ class Propagation:
             if value.shape is not None:
                 self._record(value, [_declared(size) for size in value.shape])
 
-    def follow(self, graph: ir.Graph) -> None:
+    def derive(self, graph: ir.Graph) -> None:
         """Traverse a graph, or a subgraph whose outer values are known, and its subgraphs."""
         for value in graph.initializers.values():
             self._take_initializer(value)
@@ -128,11 +128,11 @@ class Propagation:
                 self._iterate(iteration)
             else:
                 for body in subgraphs_of(node):
-                    self.follow(body)
+                    self.derive(body)
             first = self._open_sizes + 1
             self._take_results(node)
             generated = [f"?{number}" for number in range(first, self._open_sizes + 1)]
-            self.misinference.follow(node, generated)
+            self.misinference.derive(node, generated)
             self._axes.add(node, self.shapes)
             self._propagate_contents(node)
 
@@ -165,7 +165,7 @@ class Propagation:
         while True:
             for state, sizes in invariant:
                 self._record(state.taken, sizes)
-            self.follow(iteration.body)
+            self.derive(iteration.body)
             kept = [
                 (state, common)
                 for state, sizes in invariant

@@ -17,7 +17,7 @@ from sonnx_ort.knowledge.declarations import (
     type_name,
 )
 from sonnx_ort.knowledge.inference import Inference
-from sonnx_ort.knowledge.minus_zeros import Gaps
+from sonnx_ort.knowledge.minus_zeros import NegativeZeros
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -130,7 +130,7 @@ class Facts:
         version = model.opset_imports[STANDARD_DOMAIN]
         self._computed = ComputedConstants(version, self.shape)
         self._bounds = integer_bounds(model, self.element_type)
-        self._gaps = Gaps(version, self.element_type)
+        self._gaps = NegativeZeros(version, self.element_type)
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
         """The type of a value, without its shape: a tensor, a sequence; None if unknown."""

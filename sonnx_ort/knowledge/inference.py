@@ -101,7 +101,7 @@ class _Inferred(Propagation):
         super().__init__(model, types)
         self.computed: dict[ir.Value, Sequence[Size | None]] = {}
         self._declared = declared
-        self.follow(model.graph)
+        self.derive(model.graph)
 
     def _take_results(self, node: ir.Node) -> None:
         super()._take_results(node)
@@ -127,7 +127,7 @@ class _Inferred(Propagation):
         self._record_body_inputs(iteration)
         for state in iteration.states:
             self._take_declared(state.taken)
-        self.follow(iteration.body)
+        self.derive(iteration.body)
         for output, value in iteration.collected:
             if value in self.shapes:
                 self._record(output, [None, *self.shapes[value]])

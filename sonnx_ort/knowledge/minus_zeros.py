@@ -52,7 +52,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 """The gap of a tensor whose only numbers with a minus sign are infinite."""
 
 
-class Gaps:
+class NegativeZeros:
     """The gaps of the float tensors of a graph."""
 
     def __init__(self, version: int, element_type: Callable[[ir.Value], str | None]) -> None:
@@ -86,7 +86,7 @@ class _Seen:
     """A node, with the gaps of its inputs and the limits of its result's type."""
 
     node: ir.Node
-    gaps: Gaps
+    gaps: NegativeZeros
     element_type: Callable[[ir.Value], str | None]
     depth: int
     limits: _Limits

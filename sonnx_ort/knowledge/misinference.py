@@ -122,7 +122,7 @@ class Misinference:
         given = self._passed[value]
         return given is None or given in self._shapes or self.may_be_wrong(given, None)
 
-    def follow(self, node: ir.Node, generated: Collection[str]) -> None:
+    def derive(self, node: ir.Node, generated: Collection[str]) -> None:
         """Take up a node whose results have just got their certain shapes.
 
         Args:
@@ -130,20 +130,20 @@ class Misinference:
             generated: The names of those open sizes of its results that no operand has.
         """
         try:
-            self._follow(node, generated)
+            self._derive(node, generated)
         except Exception:
             # A malformed node must not stop the analysis.
             _logger.debug("what is inferred of %s is unknown", node.op_type, exc_info=True)
             self._uninferred.difference_update(node.outputs)
             self._mistaken.update(node.outputs)
 
-    def _follow(self, node: ir.Node, generated: Collection[str]) -> None:
+    def _derive(self, node: ir.Node, generated: Collection[str]) -> None:
         unknown = [value for value in node.outputs if value.name and value not in self._shapes]
         if not (generated or unknown or self._has_doubts() or node.op_type in _CONTRADICTING):
             return
         self._ranks.difference_update(node.outputs)
         if node.op_type in ("Loop", "Scan"):
-            self._follow_collected(node)
+            self._derive_collected(node)
         self._uninferred.difference_update(node.outputs)
         if not self._is_inferred(node):
             self._uninferred.update(node.outputs)
@@ -164,7 +164,7 @@ class Misinference:
     def _has_doubts(self) -> bool:
         return bool(self._symbols or self._ranks or self._mistaken or self._states)
 
-    def _follow_collected(self, node: ir.Node) -> None:
+    def _derive_collected(self, node: ir.Node) -> None:
         """Doubt the shapes of what a Loop or Scan collects; nothing is inferred of a Loop's states.
 
         A Loop's first size is not inferred.

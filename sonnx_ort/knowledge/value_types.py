@@ -189,7 +189,7 @@ class ValueTypes:
         for value in model.graph.inputs:
             if value.type is not None:
                 self._types[value], self._texts[value] = value.type, _text(value.type)
-        self._follow(model.graph)
+        self._derive(model.graph)
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
         """The type of a value, without its shape; None if it is unknown."""
@@ -211,18 +211,18 @@ class ValueTypes:
             if text and value.name:
                 self._types[value], self._texts[value] = _parsed(text), text
 
-    def _follow(self, graph: ir.Graph) -> None:
+    def _derive(self, graph: ir.Graph) -> None:
         for value in graph.initializers.values():
             if value.const_value is not None and not value.is_graph_input():
                 self._record([value], [tensor_of(type_name(value.const_value.dtype))])
         for node in graph:
             try:
-                self._follow_node(node)
+                self._derive_node(node)
             except Exception:
                 # A malformed node must not stop the analysis.
                 _logger.debug("the types of %s are unknown", node.op_type, exc_info=True)
 
-    def _follow_node(self, node: ir.Node) -> None:
+    def _derive_node(self, node: ir.Node) -> None:
         given = ["" if v is None else self._texts.get(v) for v in node.inputs]
         bodies = subgraphs_of(node)
         found = self._through_bodies(node, given, bodies) if bodies else None
@@ -247,7 +247,7 @@ class ValueTypes:
                 taken = [element_of(kind) or kind for kind in given]
         for body in bodies:
             self._record(body.inputs, taken)
-            self._follow(body)
+            self._derive(body)
         results = [[self._texts.get(value) for value in body.outputs] for body in bodies]
         match operator, results:
             case "If", [one, other]:

@@ -199,7 +199,7 @@ def _examine_in_order(
     nodes = []
     for node in every_node(model.graph):
         if node not in by_node:
-            passed.follow(node)
+            passed.visit(node)
             continue
         target = by_node[node]
         examined = kept.get(node) or _examine_target(target, facts, terms, passed)
@@ -208,7 +208,7 @@ def _examine_in_order(
             passed.record(examined)
         else:
             # A node that is not enforced guarantees nothing.
-            passed.follow(node)
+            passed.visit(node)
         nodes.append(examined)
     return tuple(nodes)
 

@@ -46,7 +46,7 @@ class PassedGuards:
         self._decided: dict[tuple[Hashable, tuple[ir.Value, ...]], int] = {}
         self._positive: dict[Dimension, int] = {}
 
-    def follow(self, node: ir.Node) -> None:
+    def visit(self, node: ir.Node) -> None:
         """Visit a node that enforces no rules."""
         rule = rule_for(node, self._version)
         if rule is None:

@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 Elements = tuple[Any, ...]
 """One exact element of each operand at the same index: `Number` for floats, else int."""
 
-Offends = Callable[[Elements, IntegerFormat], bool]
+Violates = Callable[[Elements, IntegerFormat], bool]
 """Whether elements violate a rule; the format is that of the integers, or of the result."""
 
 
@@ -35,7 +35,7 @@ class ElementRule:
     """
 
     id: str
-    offends: Offends
+    violates: Violates
     told: Sequence[int] = (0,)
 
     def named(self, edition: Edition) -> str:
@@ -86,7 +86,7 @@ def _inexact_power(elements: Elements, limits: IntegerFormat) -> bool:
     return not limits.smallest <= power <= limits.largest
 
 
-def _no_cosine(elements: Elements, _: IntegerFormat) -> bool:
+def _outside_unit_interval(elements: Elements, _: IntegerFormat) -> bool:
     x: Number = elements[0]
     return x.kind is Kind.INFINITE or x.magnitude > 1
 
@@ -96,7 +96,7 @@ def _not_held(elements: Elements, limits: IntegerFormat) -> bool:
     return x.kind is not Kind.FINITE or not limits.smallest <= trunc(x.value) <= limits.largest
 
 
-def _beyond_int32(position: int) -> Offends:
+def _beyond_int32(position: int) -> Violates:
     return lambda elements, _: not -(1 << 31) <= elements[position] < 1 << 31
 
 
@@ -116,7 +116,7 @@ _RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
             ElementRule("Pow.int.C1", _negative_exponent, _BOTH),
             ElementRule("Pow.int.C2", _inexact_power, _BOTH),
         ],
-        ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _no_cosine)],
+        ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _outside_unit_interval)],
         ("Cast", Family.FLOAT): [ElementRule("Cast.float.C1", _not_held)],
     }
 )
@@ -136,7 +136,7 @@ class Domain:
 
     def broken(self, elements: Elements) -> ElementRule | None:
         """The first rule that the elements at one index violate."""
-        return next((rule for rule in self.rules if rule.offends(elements, self.limits)), None)
+        return next((rule for rule in self.rules if rule.violates(elements, self.limits)), None)
 
 
 def domain(

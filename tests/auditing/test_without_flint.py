@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from sonnx_ort.auditing.audited_node import MEANT
+from sonnx_ort.auditing.audited_node import WITH_MEANING
 from sonnx_ort.oracle.intervals import WITHOUT_FLINT
 from support.child import run_python
 
@@ -87,10 +87,10 @@ def audited(*, hidden: bool) -> dict[str, list[str]]:
 
 
 def test_model_has_every_operator_with_a_meaning() -> None:
-    assert audited(hidden=False).keys() == MEANT
+    assert audited(hidden=False).keys() == WITH_MEANING
 
 
-@pytest.mark.parametrize("operator", sorted(MEANT - FUNCTIONS))
+@pytest.mark.parametrize("operator", sorted(WITH_MEANING - FUNCTIONS))
 def test_what_needs_no_functions_is_judged_alike(operator: str) -> None:
     assert audited(hidden=True)[operator] == audited(hidden=False)[operator]
 

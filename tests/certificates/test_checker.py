@@ -149,9 +149,9 @@ def test_step_that_does_not_follow_has_a_sentence(name: str) -> None:
     proto.opset_import.add(domain="com.example", version=1)
     model = checker.Model(proto)
     for given in proto.graph.input:
-        model.follow(given.name, "shape")
+        model.derive(given.name, "shape")
     with pytest.raises(Rejected) as caught:
-        model.follow(value, kind)
+        model.derive(value, kind)
     assert str(caught.value) == message
 
 
@@ -168,10 +168,10 @@ FALSE_CLAIM = """(int64 last, float[n] x) => (int64[k] s, float[n] z)
 def test_shape_of_a_value_of_which_the_file_says_another_shape_is_rejected() -> None:
     """ONNX Runtime computes the Shape from what the file says."""
     model = checker.Model(parse(FALSE_CLAIM))
-    model.follow("v", "shape")
-    model.follow("s", "shape")
+    model.derive("v", "shape")
+    model.derive("s", "shape")
     with pytest.raises(Rejected) as caught:
-        model.follow("s", "elements")
+        model.derive("s", "elements")
     assert str(caught.value) == (
         "the elements of 's' does not follow: the file says that 'v' has the shape [3]"
     )
@@ -180,8 +180,8 @@ def test_shape_of_a_value_of_which_the_file_says_another_shape_is_rejected() -> 
 def test_shapes_behind_a_false_claim_are_not_concluded() -> None:
     model = checker.Model(parse(FALSE_CLAIM))
     for value in ("x", "a", "b"):
-        model.follow(value, "type")
-        model.follow(value, "shape")
+        model.derive(value, "type")
+        model.derive(value, "shape")
     with pytest.raises(Rejected, match=r"the file says that 'a' has the shape \[4\]"):
         model.conclude("z", "Div.float.R1")
 
@@ -192,7 +192,7 @@ def test_names_of_sizes_cannot_be_forged() -> None:
     for name, text in (("x", "?1"), ("y", "(n + 1)")):
         declared = model._inputs[name].type.tensor_type.shape.dim[0]
         declared.dim_param = text
-    assert [model.follow(name, "shape") for name in "xyz"] == [["?1"], ["?2"], ["?3"]]
+    assert [model.derive(name, "shape") for name in "xyz"] == [["?1"], ["?2"], ["?3"]]
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_sizes_that_the_runtime_does_not_hold_are_open(inputs: str) -> None:
     names = [given.name for given in model.proto.graph.input]
     if inputs == "float x, float y":
         with pytest.raises(Rejected, match=r"or it is declared as a scalar$"):
-            model.follow("x", "shape")
+            model.derive("x", "shape")
     else:
-        sizes = [size for name in names for size in model.follow(name, "shape")]
+        sizes = [size for name in names for size in model.derive(name, "shape")]
         assert len({*sizes}) == len(sizes)
 
 
@@ -293,7 +293,7 @@ def test_sizes_are_the_largest_or_one(shapes: str, proved: bool) -> None:
     proto.opset_import.add(domain="sonnx", version=1)
     model = checker.Model(proto)
     for name in "xyab":
-        model.follow(name, "shape")
+        model.derive(name, "shape")
     if proved:
         model.conclude("a", "Broadcast.E1")
     else:

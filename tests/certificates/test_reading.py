@@ -360,16 +360,16 @@ READ: Mapping[str, Change] = {
 def test_what_can_be_read_in_one_way_is_read(name: str) -> None:
     changed = parse(DIVISION)
     READ[name](changed)
-    assert Model(changed).follow("x", "shape") == [2]
+    assert Model(changed).derive("x", "shape") == [2]
 
 
 def test_elements_in_another_file_establish_nothing() -> None:
     changed = parse(DIVISION)
     external({"location": "c"})(changed)
     model = Model(changed)
-    assert model.follow("c", "shape") == [2]
+    assert model.derive("c", "shape") == [2]
     with pytest.raises(Rejected, match="its elements lie in another file, which no digest covers"):
-        model.follow("c", "elements")
+        model.derive("c", "elements")
 
 
 def test_standard_operators_by_both_names_are_the_same() -> None:

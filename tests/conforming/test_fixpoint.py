@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort.conforming import fixpoint, rounds
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.rounds import CHANGES
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load
@@ -108,14 +108,14 @@ def test_session_conforms_on_request(backend: str) -> None:
     np.testing.assert_array_equal(y, np.full((2, 3), np.float32(1) / np.float32(3)))
 
 
-def with_change(monkeypatch: pytest.MonkeyPatch, make: Callable[[Site], bool]) -> None:
+def with_change(monkeypatch: pytest.MonkeyPatch, make: Callable[[NodeEdit], bool]) -> None:
     rules = frozenset({"Softmax.R4"})
     monkeypatch.setattr(rounds, "CHANGES", (Change("break it", rules, make), *CHANGES))
 
 
 def test_change_that_changes_a_bit_is_left_out_if_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(site: Site) -> bool:
-        site.set_attribute("axis", 0)
+    def wrong(edit: NodeEdit) -> bool:
+        edit.set_attribute("axis", 0)
         return True
 
     with_change(monkeypatch, wrong)
@@ -130,10 +130,10 @@ def test_change_that_changes_a_bit_is_left_out_if_verified(monkeypatch: pytest.M
 def test_change_with_which_a_run_fails_is_left_out_if_verified(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def failing(site: Site) -> bool:
-        shape = site.constant([7], "shape")
-        site.set_input(0, site.add("Reshape", [site.operand(0), shape], "reshaped"))
-        site.set_attribute("axis", 0)
+    def failing(edit: NodeEdit) -> bool:
+        shape = edit.constant([7], "shape")
+        edit.set_input(0, edit.add("Reshape", [edit.operand(0), shape], "reshaped"))
+        edit.set_attribute("axis", 0)
         return True
 
     with_change(monkeypatch, failing)
@@ -150,8 +150,8 @@ def test_model_that_does_not_run_cannot_be_verified() -> None:
 
 
 def test_changes_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(site: Site) -> bool:
-        site.set_attribute("axis", -1)
+    def endless(edit: NodeEdit) -> bool:
+        edit.set_attribute("axis", -1)
         return True
 
     with_change(monkeypatch, endless)
@@ -160,8 +160,8 @@ def test_changes_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_unsafe_change_is_made_on_request_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def count(site: Site) -> bool:
-        site.set_attribute("axis", 1)
+    def count(edit: NodeEdit) -> bool:
+        edit.set_attribute("axis", 1)
         return True
 
     change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.UNSAFE)
@@ -176,7 +176,7 @@ def test_unsafe_change_is_made_on_request_alone(monkeypatch: pytest.MonkeyPatch)
 def test_unsafe_change_is_named_where_it_would_be_made(
     monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    def count(_: Site) -> bool:
+    def count(_: NodeEdit) -> bool:
         if reason:
             raise NoChangeError(reason)
         return False
@@ -190,11 +190,11 @@ def test_unsafe_change_is_named_where_it_would_be_made(
 def test_unsafe_change_that_is_tried_leaves_the_graph_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def edit(site: Site) -> bool:
-        site.set_attribute("axis", 1)
-        site.remove_attribute("axis")
-        site.set_input(0, site.add("Add", [site.operand(0), site.constant([1], "one")], "sum"))
-        site.replace_by(site.add("Neg", [site.operand(0)], "negative", name="other"))
+    def edit(edit: NodeEdit) -> bool:
+        edit.set_attribute("axis", 1)
+        edit.remove_attribute("axis")
+        edit.set_input(0, edit.add("Add", [edit.operand(0), edit.constant([1], "one")], "sum"))
+        edit.replace_by(edit.add("Neg", [edit.operand(0)], "negative", name="other"))
         return True
 
     change = Change("count it", frozenset({"Softmax.R4"}), edit, Safety.UNSAFE)

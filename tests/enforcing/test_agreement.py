@@ -156,7 +156,9 @@ def test_settled_is_what_is_said_of_shapes_that_only_a_run_would_tell() -> None:
         Status.PROVED,
         "a check at the start of each run ensures that the inputs agree on these shapes",
     )
-    settled = [prove_by_inputs(node) for node in nodes]
-    assert [node.target for node in settled] == [node.target for node in nodes]
-    assert told == [(o.rule.id, o.status, o.evidence) for n in settled for o in n.obligations]
+    proved_by_inputs = [prove_by_inputs(node) for node in nodes]
+    assert [node.target for node in proved_by_inputs] == [node.target for node in nodes]
+    assert told == [
+        (o.rule.id, o.status, o.evidence) for n in proved_by_inputs for o in n.obligations
+    ]
     assert Status.RUNTIME in {status for _, status, _ in told}

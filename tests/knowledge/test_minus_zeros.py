@@ -6,7 +6,7 @@ import onnxruntime as ort
 import pytest
 
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.minus_zeros import GAP_RULES, Gaps
+from sonnx_ort.knowledge.minus_zeros import GAP_RULES, NegativeZeros
 from sonnx_ort.loading.canonical import load_canonical
 from support.graphs import parse
 from support.sessions import on_one_thread
@@ -137,7 +137,7 @@ def of(expression: str, element_type: str) -> onnx.ModelProto:
 
 def gap_of(model: onnx.ModelProto) -> float:
     graph = load_canonical(model).graph_model
-    return Gaps(17, Facts(graph).element_type).of(graph.graph.outputs[0])
+    return NegativeZeros(17, Facts(graph).element_type).of(graph.graph.outputs[0])
 
 
 @pytest.mark.parametrize("element_type", TYPES)

@@ -114,7 +114,7 @@ def vectors(*numbers: list[int], lengths: list[int] | None = None) -> Maker:
 
 
 @dataclass(frozen=True)
-class Trial:
+class DryRun:
     """A node, and what it is given.
 
     Attributes:
@@ -146,7 +146,7 @@ class Trial:
         return f"{self.node} {' '.join(self.kinds)}{' of sizes' if self.sizes else ''}"
 
 
-def trials() -> Iterator[Trial]:
+def trials() -> Iterator[DryRun]:
     yield from of_elements()
     yield from of_arithmetic()
     yield from of_sizes()
@@ -154,27 +154,27 @@ def trials() -> Iterator[Trial]:
     yield from of_layout()
 
 
-def of_elements() -> Iterator[Trial]:
+def of_elements() -> Iterator[DryRun]:
     for kind in (*INTEGERS, *FLOATS):
         if kind is T.BFLOAT16:
             continue
         for operator in ("Equal", "Less", "Greater"):
             for make in (alike(kind, kind), single(kind, kind)):
-                yield Trial(f"{operator}(x0, x1)", (kind, kind), T.BOOL, make)
+                yield DryRun(f"{operator}(x0, x1)", (kind, kind), T.BOOL, make)
     for operator in ("And", "Or"):
-        yield Trial(f"{operator}(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, alike(T.BOOL, T.BOOL))
-        yield Trial(f"{operator}(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, crossed(T.BOOL, T.BOOL))
+        yield DryRun(f"{operator}(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, alike(T.BOOL, T.BOOL))
+        yield DryRun(f"{operator}(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, crossed(T.BOOL, T.BOOL))
     for operator in ("Equal", "Less"):
-        yield Trial(f"{operator}(x0, x1)", (T.INT64, T.INT64), T.BOOL, crossed(T.INT64, T.INT64))
-    yield Trial("Equal(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, alike(T.BOOL, T.BOOL))
-    yield Trial("Not(x0)", (T.BOOL,), T.BOOL, alike(T.BOOL))
-    yield Trial("Identity(x0)", (T.FLOAT,), T.FLOAT, alike(T.FLOAT))
+        yield DryRun(f"{operator}(x0, x1)", (T.INT64, T.INT64), T.BOOL, crossed(T.INT64, T.INT64))
+    yield DryRun("Equal(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, alike(T.BOOL, T.BOOL))
+    yield DryRun("Not(x0)", (T.BOOL,), T.BOOL, alike(T.BOOL))
+    yield DryRun("Identity(x0)", (T.FLOAT,), T.FLOAT, alike(T.FLOAT))
     for kind in (T.FLOAT, T.DOUBLE, T.INT64, T.INT32):
         kinds = (T.BOOL, kind, kind)
-        yield Trial("Where(x0, x1, x2)", kinds, kind, alike(*kinds))
+        yield DryRun("Where(x0, x1, x2)", kinds, kind, alike(*kinds))
     for source, to in conversions():
         number = onnx.TensorProto.DataType.Value(to.upper())
-        yield Trial(f"Cast<to = {number}>(x0)", (source,), to, alike(source))
+        yield DryRun(f"Cast<to = {number}>(x0)", (source,), to, alike(source))
 
 
 def conversions() -> Iterator[tuple[ElementType, ElementType]]:
@@ -187,38 +187,38 @@ def conversions() -> Iterator[tuple[ElementType, ElementType]]:
     yield from ((kind, T.FLOAT) for kind in INTEGERS)
 
 
-def of_arithmetic() -> Iterator[Trial]:
+def of_arithmetic() -> Iterator[DryRun]:
     for kind in (T.FLOAT, T.DOUBLE):
         for operator in ("Add", "Sub", "Mul", "Div"):
-            yield Trial(f"{operator}(x0, x1)", (kind, kind), kind, alike(kind, kind))
+            yield DryRun(f"{operator}(x0, x1)", (kind, kind), kind, alike(kind, kind))
         for operator in ("Abs", "Neg", "Sqrt", "Reciprocal"):
-            yield Trial(f"{operator}(x0)", (kind,), kind, alike(kind))
-        yield Trial("IsNaN(x0)", (kind,), T.BOOL, alike(kind))
+            yield DryRun(f"{operator}(x0)", (kind,), kind, alike(kind))
+        yield DryRun("IsNaN(x0)", (kind,), T.BOOL, alike(kind))
     for kind in (T.INT32, T.INT64):
         for operator in ("Add", "Sub", "Mul"):
-            yield Trial(f"{operator}(x0, x1)", (kind, kind), kind, alike(kind, kind))
+            yield DryRun(f"{operator}(x0, x1)", (kind, kind), kind, alike(kind, kind))
     for operator in ("ReduceMax", "ReduceMin"):
         kinds = (T.INT32, T.INT64, T.INT8, T.UINT8)
         for kind in kinds:
-            yield Trial(f"{operator}<keepdims = 0>(x0)", (kind,), kind, alike(kind))
+            yield DryRun(f"{operator}<keepdims = 0>(x0)", (kind,), kind, alike(kind))
         one_axis = vectors([-71, 0, 1, 2, 3])
-        yield Trial(f"{operator}<keepdims = 1>(x0)", (T.INT64,), T.INT64, one_axis, sizes=True)
+        yield DryRun(f"{operator}<keepdims = 1>(x0)", (T.INT64,), T.INT64, one_axis, sizes=True)
 
 
-def of_sizes() -> Iterator[Trial]:
+def of_sizes() -> Iterator[DryRun]:
     edges = [0, 1, 2, 7, -1, -71, (1 << 63) - 1, -(1 << 63)]
     two, kinds = vectors(edges, edges), (T.INT64, T.INT64)
     for operator in ("Equal", "Less", "Greater"):
-        yield Trial(f"{operator}(x0, x1)", kinds, T.BOOL, two, sizes=True)
-    yield Trial("Add(x0, x1)", kinds, T.INT64, two, sizes=True)
-    yield Trial("Sub(x0, x1)", kinds, T.INT64, two, sizes=True)
-    yield Trial("Mul(x0, x1)", kinds, T.INT64, two, sizes=True)
-    yield Trial("Neg(x0)", (T.INT64,), T.INT64, vectors(edges), sizes=True)
-    yield Trial("Cast<to = 7>(x0)", (T.INT64,), T.INT64, vectors(edges), sizes=True)
+        yield DryRun(f"{operator}(x0, x1)", kinds, T.BOOL, two, sizes=True)
+    yield DryRun("Add(x0, x1)", kinds, T.INT64, two, sizes=True)
+    yield DryRun("Sub(x0, x1)", kinds, T.INT64, two, sizes=True)
+    yield DryRun("Mul(x0, x1)", kinds, T.INT64, two, sizes=True)
+    yield DryRun("Neg(x0)", (T.INT64,), T.INT64, vectors(edges), sizes=True)
+    yield DryRun("Cast<to = 7>(x0)", (T.INT64,), T.INT64, vectors(edges), sizes=True)
     beyond = [0, 1, 5, (1 << 31) - 1, 3_000_000_000]
-    yield Trial("Max(x0, x1)", kinds, T.INT64, vectors(beyond, beyond), sizes=True)
-    yield Trial("Concat<axis = 0>(x0, x1)", kinds, T.INT64, two, sizes=True)
-    yield Trial(
+    yield DryRun("Max(x0, x1)", kinds, T.INT64, vectors(beyond, beyond), sizes=True)
+    yield DryRun("Concat<axis = 0>(x0, x1)", kinds, T.INT64, two, sizes=True)
+    yield DryRun(
         "Gather<axis = 0>(x0, x1)", kinds, T.INT64, vectors(edges, [-3, -1, 0, 0, 1, 2]), sizes=True
     )
 
@@ -230,13 +230,13 @@ def matrix(generator: np.random.Generator) -> Feeds:
     return {"x0": np.where(generator.random(sizes[0])[:, None] < 0.3, np.float32(-np.inf), x)}
 
 
-def of_lines() -> Iterator[Trial]:
+def of_lines() -> Iterator[DryRun]:
     for operator, axis in product(("ReduceMax", "ReduceSum"), (0, 1)):
         node = f"{operator}<axes = [{axis}], keepdims = 0>(x0)"
-        yield Trial(node, (T.FLOAT,), T.FLOAT, matrix, opset=12, told=False)
+        yield DryRun(node, (T.FLOAT,), T.FLOAT, matrix, opset=12, told=False)
     for start in (0, 2, -2):
         node = f"Slice<axes = [0], starts = [{start}], ends = [4611686018427387904]>(x0)"
-        yield Trial(node, (T.INT64,), T.INT64, vectors([0, 1, 5]), sizes=True, opset=9)
+        yield DryRun(node, (T.INT64,), T.INT64, vectors([0, 1, 5]), sizes=True, opset=9)
 
 
 BRANCHES = (
@@ -246,8 +246,8 @@ BRANCHES = (
 """The Reshape fails where the branch is taken and another number of elements is asked for."""
 
 
-def of_layout() -> Iterator[Trial]:
-    yield Trial(
+def of_layout() -> Iterator[DryRun]:
+    yield DryRun(
         BRANCHES,
         (T.BOOL, T.FLOAT, T.INT64),
         T.INT64,
@@ -259,17 +259,17 @@ def of_layout() -> Iterator[Trial]:
         sizes=True,
     )
     for kind in (T.FLOAT, T.INT64, T.BOOL):
-        yield Trial("Shape(x0)", (kind,), T.INT64, alike(kind))
+        yield DryRun("Shape(x0)", (kind,), T.INT64, alike(kind))
     numbers = [-71, -2, -1, 0, 0, 1, 2, 3, 6]
     for allowzero in ("", "<allowzero = 1>"):
-        yield Trial(
+        yield DryRun(
             f"Reshape{allowzero}(x0, x1)",
             (T.FLOAT, T.INT64),
             T.FLOAT,
             asked(numbers),
             sizes=True,
         )
-    yield Trial(
+    yield DryRun(
         "Expand(x0, x1)",
         (T.FLOAT, T.INT64),
         T.FLOAT,
@@ -277,15 +277,15 @@ def of_layout() -> Iterator[Trial]:
         sizes=True,
     )
     one = vectors([-2, 0, 1, 3], lengths=[1])
-    yield Trial("ConstantOfShape<value = int64[1] {1}>(x0)", (T.INT64,), T.INT64, one, sizes=True)
-    yield Trial(
+    yield DryRun("ConstantOfShape<value = int64[1] {1}>(x0)", (T.INT64,), T.INT64, one, sizes=True)
+    yield DryRun(
         "Tile(x0, x1)",
         (T.INT64, T.INT64),
         T.INT64,
         lambda g: {**vectors([5, 6, 7])(g), "x1": g.choice([0, 1, 2], 1).astype(np.int64)},
         sizes=True,
     )
-    yield Trial(
+    yield DryRun(
         "Range(x0, x1, x2)",
         (T.INT64,) * 3,
         T.INT64,
@@ -298,7 +298,7 @@ ALL = list(trials())
 
 
 @pytest.mark.parametrize("trial", ALL, ids=str)
-def test_operator_does_what_the_interpreter_says(trial: Trial) -> None:
+def test_operator_does_what_the_interpreter_says(trial: DryRun) -> None:
     generator = np.random.default_rng(2)
     model = trial.model()
     said = []

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 from real_models.comparison import Comparison, ModelNotTried, Outcome, compare, difference
-from real_models.feeds import Data, Trial
+from real_models.feeds import Data, DryRun
 
 from support.graphs import binary_model, model, tensor
 
@@ -61,14 +61,14 @@ def outcomes(comparisons: Sequence[Comparison]) -> list[Outcome]:
 @each_backend
 def test_broadcasting_model_gives_the_same(saved, backend):
     path = saved(binary_model("Sub", "float", ["n", "m"], ["m"]))
-    trials = [Trial(2, (2,)), Trial(1, (5,)), Trial(3, (3,), Data.ZEROS)]
+    trials = [DryRun(2, (2,)), DryRun(1, (5,)), DryRun(3, (3,), Data.ZEROS)]
     assert outcomes(compare(path, trials, backend)) == [Outcome.IDENTICAL] * 3
 
 
 @pytest.mark.thorough
 def test_size_at_which_the_original_fails_is_no_comparison(saved):
     path = saved(binary_model("Div", "float", ["n", "m"], ["k", 3]))
-    found = compare(path, [Trial(1, (2,)), Trial(1, (3,))], "python")
+    found = compare(path, [DryRun(1, (2,)), DryRun(1, (3,))], "python")
     assert outcomes(found) == [Outcome.ORIGINAL_FAILS, Outcome.IDENTICAL]
 
 
@@ -76,7 +76,7 @@ def test_size_at_which_the_original_fails_is_no_comparison(saved):
 def test_enforced_rule_counts_as_failure_of_the_rewritten_model(saved, backend):
     # A size of 0 against a size of 1 violates Broadcast.E1, and gives an empty tensor in ONNX.
     path = saved(binary_model("Sub", "float", ["n", "m"], ["n", 1]))
-    (found,) = compare(path, [Trial(1, (0,))], backend)
+    (found,) = compare(path, [DryRun(1, (0,))], backend)
     assert found.outcome is Outcome.REWRITTEN_FAILS
     assert "Broadcast 'the_node' breaks the SONNX profile" in found.detail
 
@@ -103,7 +103,7 @@ def smallest_by_minus_one() -> onnx.ModelProto:
 
 
 def test_trials_go_on_after_one_that_ends_the_process(saved):
-    trials = [Trial(1, ()), Trial(2, ()), Trial(1, (), Data.ZEROS)]
+    trials = [DryRun(1, ()), DryRun(2, ()), DryRun(1, (), Data.ZEROS)]
     found = compare(saved(smallest_by_minus_one()), trials, "python")
     assert outcomes(found) == [Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS, Outcome.IDENTICAL]
     assert found[1].detail == "it ended its process"
@@ -112,4 +112,4 @@ def test_trials_go_on_after_one_that_ends_the_process(saved):
 def test_model_that_is_rejected_is_not_tried(saved):
     path = saved(binary_model("Sub", "float", [0], [1]))
     with pytest.raises(ModelNotTried, match=r"^ModelRejected: "):
-        compare(path, [Trial(1, ())], "python")
+        compare(path, [DryRun(1, ())], "python")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from real_models.feeds import IMAGES, SEQUENCES, Data, Trial, UnknownInput, make_feeds, trials_for
+from real_models.feeds import IMAGES, SEQUENCES, Data, DryRun, UnknownInput, make_feeds, trials_for
 
 from support.graphs import model, tensor
 
-TRIAL = Trial(2, (30, 40))
+TRIAL = DryRun(2, (30, 40))
 
 
 def feeds_of(*inputs, trial=TRIAL):
@@ -69,7 +69,7 @@ def test_elements_have_the_declared_type():
 
 
 def test_zeros_are_zeros():
-    assert not feeds_of(tensor("x", "float", [9]), trial=Trial(1, (), Data.ZEROS))["x"].any()
+    assert not feeds_of(tensor("x", "float", [9]), trial=DryRun(1, (), Data.ZEROS))["x"].any()
 
 
 def test_known_inputs_have_what_they_cannot_do_without():
@@ -114,7 +114,7 @@ def test_input_of_another_kind_is_named(declared, message):
         (["n", 3, "h", "w"], IMAGES),
         (["n", "t"], SEQUENCES),
         (["n", "t", 80], SEQUENCES),
-        ([1, 576], [Trial(1, (), Data.RANDOM), Trial(1, (), Data.ZEROS)]),
+        ([1, 576], [DryRun(1, (), Data.RANDOM), DryRun(1, (), Data.ZEROS)]),
     ],
     ids=str,
 )

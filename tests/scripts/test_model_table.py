@@ -4,12 +4,12 @@ import onnx
 from onnx import helper
 from real_models.census import Census, refusals, take_census
 from real_models.comparison import Comparison, Outcome
-from real_models.feeds import Trial
+from real_models.feeds import DryRun
 from real_models.measurement import ModelFigures, means
 
 from support.graphs import binary_model, model, tensor
 
-TRIAL = Trial(1, (4,))
+TRIAL = DryRun(1, (4,))
 
 
 def with_a_body() -> onnx.ModelProto:

@@ -12,7 +12,7 @@ import sonnx_ort
 from support.backends import INSTALLED
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.examination import Trial
+from support.soundness.examination import DryRun
 from support.soundness.isolated import run_attempts, tally_of
 from support.soundness.shrinking import Feeds
 from support.soundness.trials import make_trial
@@ -37,7 +37,7 @@ def attempt(number: int) -> dict[str, int]:
 
 
 def _session(
-    trial: Trial, backend: str, operators: frozenset[str]
+    trial: DryRun, backend: str, operators: frozenset[str]
 ) -> ort.InferenceSession | Exception:
     choices: dict[str, Any] = {
         "edition": trial.edition,
@@ -66,7 +66,7 @@ def _run(session: ort.InferenceSession | Exception, feeds: Feeds) -> Outcome:
     return outputs
 
 
-def _compared(trial: Trial, extent: str, plain: Outcome, checked: Outcome) -> str:
+def _compared(trial: DryRun, extent: str, plain: Outcome, checked: Outcome) -> str:
     """Assert that a run with checks does what one without says; tell what that was."""
     if isinstance(plain, Exception):
         assert trial.lies or isinstance(checked, Exception), f"{extent} lets pass: {plain}"

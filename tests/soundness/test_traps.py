@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 from support.graphs import parse
-from support.soundness.examination import BACKENDS, Trial, examine
+from support.soundness.examination import BACKENDS, DryRun, examine
 from support.soundness.judge import Tally
 
 pytestmark = pytest.mark.usefixtures("without_log")
@@ -350,6 +350,6 @@ def made(trap):
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
 def test_nothing_is_proved_or_violated_that_is_not_so(trap, edition):
     tally = Tally()
-    examine(Trial(made(trap), (trap.feeds,), bool(trap.claims), edition, trap.broadcast), tally)
+    examine(DryRun(made(trap), (trap.feeds,), bool(trap.claims), edition, trap.broadcast), tally)
     assert tally["evaluated"] + tally["abandoned"] == 1
     assert not any(tally[f"{backend}: refused, honest"] for backend in BACKENDS), tally

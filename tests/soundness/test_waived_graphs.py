@@ -19,7 +19,7 @@ import pytest
 import sonnx_ort
 from support.backends import INSTALLED
 from support.sessions import on_one_thread
-from support.soundness.examination import Trial
+from support.soundness.examination import DryRun
 from support.soundness.isolated import run_attempts, tally_of
 from support.soundness.trials import make_trial
 
@@ -78,7 +78,7 @@ def _of_many(report: sonnx_ort.Report) -> list[sonnx_ort.Waiver]:
     ]
 
 
-def _started(trial: Trial, choices: Mapping[str, Any]) -> ort.InferenceSession | None:
+def _started(trial: DryRun, choices: Mapping[str, Any]) -> ort.InferenceSession | None:
     """Start a session; None where shapes do not fit, or a backend says why it cannot."""
     try:
         once = sonnx_ort.rewrite(trial.model, **choices)

@@ -30,7 +30,7 @@ _CPU = "_cpu"
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class DryRun:
     """What came of a case.
 
     Attributes:
@@ -68,7 +68,7 @@ class Suite:
         self._tests = dict(sorted(tests_by_name.items()))
         self.names = tuple(self._tests)
 
-    def try_case(self, name: str, start: Start) -> Trial:
+    def try_case(self, name: str, start: Start) -> DryRun:
         """Run a case as the onnx package does."""
         self._start = start
         self._trace.model = None
@@ -84,7 +84,7 @@ class Suite:
             ran = len(self._trace.outputs) == len(self._trace.feeds) > 0
             verdict, found = "differs" if ran else "fails", error
         trace = Trace(self._trace.model, list(self._trace.feeds), list(self._trace.outputs))
-        return Trial(verdict, found, trace)
+        return DryRun(verdict, found, trace)
 
     def _started(self, model: onnx.ModelProto) -> ort.InferenceSession:
         return self._start(model)
@@ -287,7 +287,7 @@ class Reference:
         assert self.unoptimized.trace.model is not None, self.unoptimized.error
         self.model = self.unoptimized.trace.model
 
-    def compared(self, trial: Trial, backend: str, level: str) -> str:
+    def compared(self, trial: DryRun, backend: str, level: str) -> str:
         """Say in a word what enforcement made of the case, and behind it what is to be known."""
         breaches = tuple(breaches_of(trial.error))
         if breaches:

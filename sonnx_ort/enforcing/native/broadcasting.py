@@ -112,12 +112,12 @@ def common_shape(
     if len(values) == 1:
         return nodes.shape(values[0])
     operands = plan.operands
-    bearer = index_of_common_shape(plan)
-    if bearer is not None:
-        sizes = nodes.shape(values[bearer])
+    reference = index_of_common_shape(plan)
+    if reference is not None:
+        sizes = nodes.shape(values[reference])
         if plan.fits:
             return sizes
-        exempt = axes_exempt_from_size_0(operands, bearer)
+        exempt = axes_exempt_from_size_0(operands, reference)
         if exempt is not None:
             fits = _positive(nodes, sizes, exempt)
             return _guarded(nodes, label, sizes, fits, rank_of(operands))
@@ -133,24 +133,24 @@ def common_shape(
     return _guarded(nodes, label, largest, fits, rank_of(operands))
 
 
-def axes_exempt_from_size_0(operands: Sequence[Operand], bearer: int) -> list[bool] | None:
+def axes_exempt_from_size_0(operands: Sequence[Operand], reference: int) -> list[bool] | None:
     """For each axis of the common shape, whether its sizes are compatible in every run.
 
     None if anything other than a size of 0 against 1 can violate the rule, or if the rank is
     unknown and another operand is not a scalar.
 
-    The operands are aligned at their last axes; `bearer` is one that has the common shape.
+    The operands are aligned at their last axes; `reference` is one that has the common shape.
     """
     shapes = [operand.shape for operand in operands if operand.shape is not None]
     if len(shapes) < len(operands):
-        scalars = all(o.shape == () for i, o in enumerate(operands) if i != bearer)
+        scalars = all(o.shape == () for i, o in enumerate(operands) if i != reference)
         return [] if scalars else None
     exempt: list[bool] = []
     for _, sizes in aligned_axes(shapes):
         certain = fit_in_every_run(operands, sizes)
-        if not certain and any(s != 1 for i, s in enumerate(sizes) if i != bearer):
+        if not certain and any(s != 1 for i, s in enumerate(sizes) if i != reference):
             return None
-        exempt.append(certain and not _positive_size(sizes[bearer]))
+        exempt.append(certain and not _positive_size(sizes[reference]))
     return exempt
 
 

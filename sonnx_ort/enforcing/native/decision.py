@@ -42,7 +42,7 @@ limit below all rounded elements is below all elements.
 """
 
 
-def settled(
+def passes_by_minimum(
     nodes: StandardNodes, operands: Operands, node: GuardedNode, guards: Sequence[DecidingGuard]
 ) -> ir.Value | None:
     """Compute a flag that is true if the smallest element alone proves all rules about elements.
@@ -116,7 +116,7 @@ class Decision:
             return operands if agreed is None else self._of_one_shape(nodes, operands, agreed)
         # A guarded operand keeps its shape, and the shape is often known earlier.
         shape = nodes.shape(operands[0])
-        flag = settled(nodes, operands, self.node, [guard for _, guard in deciding])
+        flag = passes_by_minimum(nodes, operands, self.node, [guard for _, guard in deciding])
         if agreed is not None and flag is None and self._needs_one_shape:
             operands, agreed = self._of_one_shape(nodes, operands, agreed), None
         if flag is not None:

@@ -75,15 +75,15 @@ def _expanded_in_few_nodes(
 ) -> Sequence[ir.Value] | None:
     """The expanded values if the common shape need not be computed, else None."""
     operands = plan.operands
-    bearer = index_of_common_shape(plan)
-    if bearer is None:
+    reference = index_of_common_shape(plan)
+    if reference is None:
         pair = len(values) == _PAIR
         return _expanded_to_each_other(nodes, label, values, operands) if pair else None
-    exempt = axes_exempt_from_size_0(operands, bearer)
+    exempt = axes_exempt_from_size_0(operands, reference)
     if exempt is not None:
-        return _expanded_to_positive(nodes, label, values, plan, (bearer, exempt))
+        return _expanded_to_positive(nodes, label, values, plan, (reference, exempt))
     if len(values) == _PAIR and rank_of(operands) is not None:
-        return _expanded_to_one(nodes, label, values, operands, bearer)
+        return _expanded_to_one(nodes, label, values, operands, reference)
     return None
 
 
@@ -98,19 +98,19 @@ def _expanded_to_positive(
 
     `bearing` is the position of the value, and for each of its axes whether the size may be 0.
     """
-    bearer, exempt = bearing
-    sizes = nodes.shape(values[bearer])
+    reference, exempt = bearing
+    sizes = nodes.shape(values[reference])
     if any(exempt) or nodes.opset < _MAX_OF_INTEGERS:
         forbidden = nodes.constant([-1 if axis else 0 for axis in exempt] or [0], "forbidden")
         empty = nodes.add("Equal", [sizes, forbidden], "is_empty")
-        kept = _kept_unless(nodes, label, values[bearer], sizes, empty)
+        kept = _kept_unless(nodes, label, values[reference], sizes, empty)
     else:
         # An empty tensor cannot be reshaped to a shape without a 0.
         positive = nodes.add("Max", [sizes, nodes.constant([1], "one")], "positive_sizes")
         name = refusing_guard_name(BROADCAST.name, label, E1)
-        kept = nodes.add("Reshape", [values[bearer], positive], "kept", name=name)
+        kept = nodes.add("Reshape", [values[reference], positive], "kept", name=name)
     results = expand(nodes, values, plan, sizes)
-    results[bearer] = kept
+    results[reference] = kept
     return results
 
 
@@ -129,16 +129,16 @@ def _expanded_to_one(
     label: str,
     values: Sequence[ir.Value],
     operands: Sequence[Operand],
-    bearer: int,
+    reference: int,
 ) -> list[ir.Value]:
     """Expand one of two values of known rank to the shape of the other."""
     results = list(values)
-    sizes = nodes.shape(values[bearer])
+    sizes = nodes.shape(values[reference])
     if _may_clash_at_0(operands):
         clash = _zero_against_one(nodes, *padded_shapes(nodes, values, operands))
-        results[bearer] = _kept_unless(nodes, label, values[bearer], sizes, clash)
+        results[reference] = _kept_unless(nodes, label, values[reference], sizes, clash)
     name = refusing_guard_name(BROADCAST.name, label, E1)
-    other = 1 - bearer
+    other = 1 - reference
     results[other] = nodes.add("Expand", [values[other], sizes], "expanded", name=name)
     return results
 

@@ -124,7 +124,7 @@ class Sessions:
 
 
 @dataclass(frozen=True)
-class Trial(Sample):
+class DryRun(Sample):
     """What is tried, and how it is enforced.
 
     Attributes:
@@ -148,7 +148,7 @@ class Trial(Sample):
         )
 
 
-def examine(trial: Trial, tally: Tally) -> None:
+def examine(trial: DryRun, tally: Tally) -> None:
     """Check a model, enforce it by each backend, and run it; assert that all and the oracle agree.
 
     A session that does not start because of a rule stands for runs that all break it, if they reach
@@ -175,7 +175,7 @@ def examine(trial: Trial, tally: Tally) -> None:
         _examine_run(trial, feeds, report, Sessions(started, plain), concluded, tally)
 
 
-def _choices(trial: Trial, backend: str) -> dict[str, Any]:
+def _choices(trial: DryRun, backend: str) -> dict[str, Any]:
     return {
         "edition": trial.edition,
         "broadcast": trial.broadcast,
@@ -185,7 +185,7 @@ def _choices(trial: Trial, backend: str) -> dict[str, Any]:
 
 
 def _start(
-    trial: Trial, report: Report, backend: str, enforced: onnx.ModelProto | None, tally: Tally
+    trial: DryRun, report: Report, backend: str, enforced: onnx.ModelProto | None, tally: Tally
 ) -> ort.InferenceSession | sonnx_ort.ContractViolation | None:
     """Start a session of ours; give what kept it from starting, if that was a rule."""
     if enforced is None:
@@ -212,7 +212,7 @@ def _start(
 
 
 def _plain(
-    trial: Trial, enforced: onnx.ModelProto, backend: str, level: str, tally: Tally
+    trial: DryRun, enforced: onnx.ModelProto, backend: str, level: str, tally: Tally
 ) -> ort.InferenceSession | None:
     """Start a session of ONNX Runtime's own, where one of ours has started."""
     options = set_for(backend, level)
@@ -227,7 +227,7 @@ def _plain(
     return None
 
 
-def _enforced(trial: Trial, report: Report, backend: str, tally: Tally) -> onnx.ModelProto | None:
+def _enforced(trial: DryRun, report: Report, backend: str, tally: Tally) -> onnx.ModelProto | None:
     """Rewrite a model, and what comes of it once more, unless it is refused."""
     refusal, choices = None, _choices(trial, backend)
     try:
@@ -250,7 +250,7 @@ def _enforced(trial: Trial, report: Report, backend: str, tally: Tally) -> onnx.
 
 
 def _examine_run(  # noqa: PLR0917 - what is looked at, and where it is counted
-    trial: Trial,
+    trial: DryRun,
     feeds: Feeds,
     report: Report,
     sessions: Sessions,
@@ -303,7 +303,7 @@ def _examine_run(  # noqa: PLR0917 - what is looked at, and where it is counted
 
 
 def _compare_empty_results(
-    trial: Trial, feeds: Feeds, level: str, outcomes: Mapping[str, Outcome], tally: Tally
+    trial: DryRun, feeds: Feeds, level: str, outcomes: Mapping[str, Outcome], tally: Tally
 ) -> None:
     """Assert that results without elements have the shapes that the original model gives.
 
@@ -328,7 +328,7 @@ def _compare_empty_results(
 
 
 def _judge_run(
-    trial: Trial,
+    trial: DryRun,
     judge: Judge,
     outcome: Sequence[Array | None] | Exception,
     expected: Sequence[Value],
@@ -357,7 +357,7 @@ def _judge_run(
 
 
 def _judge_plain_run(
-    trial: Trial,
+    trial: DryRun,
     judge: Judge,
     outcome: Sequence[Array | None] | Exception,
     expected: Sequence[Value],

@@ -7,7 +7,7 @@ import logging
 import random
 
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
-from support.soundness.examination import Trial, examine
+from support.soundness.examination import DryRun, examine
 from support.soundness.judge import Tally
 from support.soundness.models import random_feeds, random_model
 from support.soundness.shrinking import smallest
@@ -15,7 +15,7 @@ from support.soundness.shrinking import smallest
 _RUNS = 6
 
 
-def make_trial(number: int) -> Trial:
+def make_trial(number: int) -> DryRun:
     """Make the trial of a number."""
     rng = random.Random(number)  # noqa: S311 - no cryptography
     edition = rng.choice(["typed", "preliminary"])
@@ -23,7 +23,7 @@ def make_trial(number: int) -> Trial:
     operators = _operators(rng)
     made = random_model(rng)
     runs = (made.nominal, *(random_feeds(rng, made) for _ in range(_RUNS - 1)))
-    return Trial(made.proto, runs, made.lies, edition, broadcast, operators)
+    return DryRun(made.proto, runs, made.lies, edition, broadcast, operators)
 
 
 def _operators(rng: random.Random) -> frozenset[str]:
@@ -47,7 +47,7 @@ def shrunk(number: int) -> str:
     return str(smallest(make_trial(number), _examined))
 
 
-def _examined(trial: Trial) -> Tally:
+def _examined(trial: DryRun) -> Tally:
     # The kernels log each of the thousands of violations.
     logging.getLogger("sonnx_ort").disabled = True
     tally = Tally()
