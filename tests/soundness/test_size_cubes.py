@@ -385,7 +385,7 @@ def _by_the_checker(proto: onnx.ModelProto) -> Answers:
 
 def _follow(model: Model, value: str, kind: str) -> Shape | None:
     try:
-        found = model.follow(value, kind)
+        found = model.derive(value, kind)
     except Rejected:
         return None
     return None if isinstance(found, str) else tuple(found)

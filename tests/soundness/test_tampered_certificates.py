@@ -145,7 +145,7 @@ def _strongest(content: bytes, enforced: bytes | None, edition: str) -> Certific
             beside = Enforced(traced, onnx.load_model_from_string(enforced))
         entries = [*_entries(traced, beside, edition)]
         model = Model(onnx.load_model_from_string(content))
-        steps = [[*step, model.follow(*step)] for step in traced.steps]
+        steps = [[*step, model.derive(*step)] for step in traced.steps]
     except Rejected:
         raise
     except Exception as error:
@@ -276,7 +276,7 @@ def _hold(forgery: Forgery) -> None:
     model = Model(_loaded(forgery))
     steps = {(value, kind): _claim(claim) for value, kind, claim in forgery.certificate["steps"]}
     for step in steps:
-        model.follow(*step)
+        model.derive(*step)
     # Which rules an edition has is said by the certificate of an enforced model alone.
     said, edition = _said(forgery.certificate), forgery.certificate.get("edition", "")
     for each, values in zip(feeds, _outcomes(exposed.SerializeToString(), feeds), strict=True):

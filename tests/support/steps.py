@@ -40,7 +40,7 @@ def _try(values: Sequence[str], known: Model) -> None:
     for value in values:
         for kind in ("type", "shape", "elements", "bounds"):
             with contextlib.suppress(Rejected):
-                known.follow(value, kind)
+                known.derive(value, kind)
 
 
 def followed(model: str | onnx.ModelProto, kind: str, value: str = "y") -> Found:
@@ -52,7 +52,7 @@ def followed(model: str | onnx.ModelProto, kind: str, value: str = "y") -> Found
         value: The name of the value.
     """
     try:
-        found = after_all_steps(model).follow(value, kind)
+        found = after_all_steps(model).derive(value, kind)
     except Rejected as reason:
         return _reason(reason)
     if isinstance(found, str):

@@ -71,7 +71,7 @@ def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dic
 def _steps(model: onnx.ModelProto, checked: Model) -> Iterator[tuple[tuple[str, str], Any]]:
     for step in candidates(model.graph, checked):
         try:
-            yield step, checked.follow(*step)
+            yield step, checked.derive(*step)
         except Rejected:
             continue
 
