@@ -42,7 +42,7 @@ ROOMS = (
     "sonnx_ort/options.py",
     "sonnx_ort/pipeline.py",
     "sonnx_ort/api.py",
-    "sonnx_ort/api.py",
+    "sonnx_ort/file_api.py",
     "sonnx_ort/files.py",
 )
 """What mutants are made of."""

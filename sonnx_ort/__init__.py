@@ -18,12 +18,13 @@ from sonnx_ort.versions import VERSION
 
 if TYPE_CHECKING:
     from sonnx_ort import models
-    from sonnx_ort.api import certify, check, rewrite, rewrite_file
+    from sonnx_ort.api import check, rewrite
     from sonnx_ort.auditing.audit import Audit, audit
     from sonnx_ort.backends import Backend
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.custom_ops.compiled.library import kernels_library
     from sonnx_ort.evidence.verification import Verification, verify
+    from sonnx_ort.file_api import certify, rewrite_file
     from sonnx_ort.installation import SelfCheck, self_check
     from sonnx_ort.obligations.obligation import Obligation
     from sonnx_ort.obligations.report import ModelRejected, Report
@@ -96,14 +97,14 @@ _MODULES = {
     "Verification": "evidence.verification",
     "Waiver": "obligations.waivers",
     "audit": "auditing.audit",
-    "certify": "api",
+    "certify": "file_api",
     "check": "api",
     "conform": "conformity",
     "conform_file": "conformity",
     "kernels_library": "custom_ops.compiled.library",
     "register": "runtime.registration",
     "rewrite": "api",
-    "rewrite_file": "api",
+    "rewrite_file": "file_api",
     "self_check": "installation",
     "verify": "evidence.verification",
 }

@@ -80,7 +80,7 @@ def certify(
 def _write(
     model: Path, output: Path, edition: Edition, operators: str, *, verbose: bool, quiet: bool
 ) -> None:
-    from sonnx_ort.api import certify as certify_model
+    from sonnx_ort.file_api import certify as certify_model
 
     check_place(output)
     refuse_inputs(output, [model])

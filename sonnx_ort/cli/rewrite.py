@@ -78,8 +78,8 @@ def rewrite(
 
     By default this covers every Div and Sub; --operators profile covers the whole profile.
     """
-    from sonnx_ort.api import rewrite_file
     from sonnx_ort.cli.batch import working_on
+    from sonnx_ort.file_api import rewrite_file
 
     with (
         errors_as_sentences(model, conformed=conform),

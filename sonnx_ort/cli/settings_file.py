@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import toml_of
+from sonnx_ort.reading import toml_of
 
 OWN_FILE = "sonnx-ort.toml"
 PROJECT_FILE = "pyproject.toml"

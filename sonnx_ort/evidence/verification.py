@@ -38,7 +38,6 @@ from sonnx_ort.evidence.record import (
     place_of,
     versions,
 )
-from sonnx_ort.files import json_of
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ReadModel, read
@@ -53,6 +52,7 @@ from sonnx_ort.pipeline import (
     plan,
     require_serializable,
 )
+from sonnx_ort.reading import json_of
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any

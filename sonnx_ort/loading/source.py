@@ -10,9 +10,9 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel, SonnxError
-from sonnx_ort.files import content_of
 from sonnx_ort.loading.external_data import check_references
 from sonnx_ort.loading.serialization import require_readable, write_metadata_once
+from sonnx_ort.reading import content_of
 
 _EXPORT = "export the model to ONNX"
 _UNPACK = "unpack it, and give the model that it contains"

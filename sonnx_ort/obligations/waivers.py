@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import toml_of
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.reading import toml_of
 
 _REQUIRED = ("rule", "node", "reason", "who", "until")
 _OF_ONE = ("node", "path")

@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 from sonnx_ort import checker, models
-from sonnx_ort.api import certify
 from sonnx_ort.checker import Rejected, check
+from sonnx_ort.file_api import certify
 from support.child import run_program, run_python
 from support.graphs import parse
 

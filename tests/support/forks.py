@@ -37,8 +37,11 @@ VARIABLES = {
 }
 """Variables under which `support` and the modules of the scripts can be imported."""
 
+_AT_START = ("PYTHON", "MALLOC_", "GLIBC_", "LD_", "OMP_")
+"""What the names of variables begin with that a process reads only when it starts."""
+
 _READ_AT_START = {
-    **{name: value for name, value in os.environ.items() if name.startswith("PYTHON")},
+    **{name: value for name, value in os.environ.items() if name.startswith(_AT_START)},
     **VARIABLES,
     "PYTHONHASHSEED": "0",  # sets of names have one order in all forks
 }
@@ -93,7 +96,7 @@ def _job(command: Any, folder: Any, variables: Any) -> bytes | None:
         return None
     program, option, *rest = *map(str, command), ""
     environment = dict(os.environ if variables is None else variables)
-    read = {(name, value) for name, value in environment.items() if name.startswith("PYTHON")}
+    read = {(name, value) for name, value in environment.items() if name.startswith(_AT_START)}
     if program != sys.executable or option not in {"-c", "-m"} or read - _READ_AT_START.items():
         return None
     return json.dumps([option, rest[:-1], str(folder or Path.cwd()), environment]).encode()

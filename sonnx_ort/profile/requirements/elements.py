@@ -60,12 +60,10 @@ class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
 
     @property
     def subject(self) -> Subject:
-        """The subject of the requirement."""
-        return Subject.ATTRIBUTES if self._is_decided else Subject.ELEMENTS
-
-    @property
-    def _is_decided(self) -> bool:
-        return isinstance(self.numbers, Decided) and self.numbers.holds is not None
+        """The subject of the requirement; of a node whose attributes decide, the attributes."""
+        if self.given and isinstance(self.numbers, Decided) and self.numbers.holds is not None:
+            return Subject.ATTRIBUTES
+        return Subject.ELEMENTS
 
     @property
     def deciding(self) -> tuple[str, ...]:
