@@ -135,10 +135,11 @@ class Environment:
             # Compiling everything when it is installed takes as long as installing it.
             options = ("--disable-pip-version-check", "--no-compile", "--only-binary=:all:")
             return (python, "-I", "-m", "venv", "--clear", self.folder), (*pip, *options)
-        make = (uv, "-q", "venv", "--clear", "--no-project", "--python", python, self.folder)
+        # The environment has pip, with which developers install more.
+        make = (uv, "-q", "venv", "--clear", "--seed", "--no-project", "--python", python)
         # To uv the sources of the project are a package, too.
         only = ("--only-binary=:all:", "--no-binary=sonnx_ort")
-        return make, (uv, "-q", "pip", "install", "--python", self.folder, *only)
+        return (*make, self.folder), (uv, "-q", "pip", "install", "--python", self.folder, *only)
 
     def call(
         self, command: Sequence[str | Path], folder: Path | None = None, **variables: str

@@ -92,7 +92,7 @@ def test_environment_is_made_by_uv_where_it_is(
     paths = {"requirements.lock": str(root / "requirements.lock"), ".": str(root)}
     only = ["--only-binary=:all:", "--no-binary=sonnx_ort"]
     assert commands == [
-        [*uv, "venv", "--clear", "--no-project", "--python", sys.executable, folder],
+        [*uv, "venv", "--clear", "--seed", "--no-project", "--python", sys.executable, folder],
         *(
             [*uv, "pip", "install", "--python", folder, *only, *(paths.get(p, p) for p in packages)]
             for packages in installed
