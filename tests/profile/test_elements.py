@@ -28,7 +28,7 @@ NUMBERS = on_elements("Y", NumberSet("NaN", admits_nan=False), EXAMPLE)
 BEYOND = 2**31
 NO_DIGIT = "the constant Y 'y' is no octal digit at"
 ALL_DIGITS = "no element of the constant Y 'y' is no octal digit"
-TOO_LARGE = "the constant Y 'y' is beyond int32 at [1]"
+TOO_LARGE = "the constant Y 'y' is an int64 beyond int32 at [1]"
 WITHIN = "every element of Y 'y' lies in"
 UNKNOWN = "the elements of Y are known only in a run"
 
@@ -62,7 +62,7 @@ def operand(
         (WITHIN_INT32, "int64", [1, BEYOND], None, "violated", TOO_LARGE),
         (WITHIN_INT32, "int64", None, (-BEYOND, 0), "proved", f"{WITHIN} -2147483648 to 0"),
         (WITHIN_INT32, "int64", None, (0, BEYOND), "runtime", UNKNOWN),
-        (WITHIN_INT32, "uint64", None, None, "proved", "no uint64 is beyond int32"),
+        (WITHIN_INT32, "uint64", None, None, "proved", "no uint64 is an int64 beyond int32"),
     ],
 )  # fmt: skip
 def test_what_is_known_of_one_operand(  # noqa: PLR0917 - a table of cases
@@ -83,19 +83,20 @@ def test_what_is_known_of_one_operand(  # noqa: PLR0917 - a table of cases
         (
             [operand("X", "int64"), operand("Y", "int64", [BEYOND])],
             "violated",
-            "the constant Y 'y' is beyond int32 at [0]",
+            "the constant Y 'y' is an int64 beyond int32 at [0]",
         ),
         (
             [operand("X", "int64", [1]), operand("Y", "int64", [2])],
             "proved",
             " and ".join(
-                f"no element of the constant {name} is beyond int32" for name in ("X 'x'", "Y 'y'")
+                f"no element of the constant {name} is an int64 beyond int32"
+                for name in ("X 'x'", "Y 'y'")
             ),
         ),
         (
             [operand("X", "int32"), operand("Y", "int32")],
             "proved",
-            "no int32 is beyond int32",
+            "no int32 is an int64 beyond int32",
         ),
     ],
 )
@@ -169,7 +170,7 @@ def test_first_element_outside_is_a_violation(requirement, dtype: str, elements,
             WITHIN_INT32,
             ("A", "B"),
             [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
-            Violation("B is beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,)),
+            Violation("B is an int64 beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,)),
         ),
     ],
 )
@@ -179,7 +180,7 @@ def test_violation_tells_the_operands(requirement, names, arrays, violation: Vio
 
 def test_operand_without_a_name_is_counted() -> None:
     found = WITHIN_INT32.violation([np.array([1]), np.array([BEYOND])])
-    assert found.reason == "operand 1 is beyond int32: operand 1[0] = 2147483648"
+    assert found.reason == "operand 1 is an int64 beyond int32: operand 1[0] = 2147483648"
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,9 @@ def on_elements(
 
 _INT32: tuple[float, float] = (-(1 << 31), (1 << 31) - 1)
 
-INT32 = NumberSet("beyond int32", lambda dtype: _INT32 if dtype == np.int64 else everything(dtype))
+INT32 = NumberSet(
+    "an int64 beyond int32", lambda dtype: _INT32 if dtype == np.int64 else everything(dtype)
+)
 """The numbers of int64 that int32 can hold."""
 
 WITHIN_INT32 = OnElements(
