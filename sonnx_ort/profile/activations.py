@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import ml_dtypes
 import numpy as np
 
 from sonnx_ort.profile.common_rules import CommonRules, own, working_group
@@ -14,7 +13,7 @@ from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
 from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Source
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.elements import NumberSet, finite_numbers
 from sonnx_ort.terms.language import SizesBehind, Tensor, Term
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
@@ -293,10 +292,7 @@ _SOFTMAX_FURTHER = (
         ),
         on_elements(
             "X",
-            NumberSet(
-                "infinity",
-                lambda dtype: (-np.inf, float(ml_dtypes.finfo(dtype).max)),  # type: ignore[no-untyped-call]
-            ),
+            NumberSet("infinity", lambda dtype: (-np.inf, finite_numbers(dtype)[1])),
             Illustration(
                 "X [1.0, -inf], float",
                 "X [1.0, inf], float",

@@ -37,7 +37,10 @@ _REPRESENTABLE = Rule(
         "X",
         NumberSet(
             "the smallest value",
-            lambda dtype: (int(np.iinfo(dtype).min) + (dtype.kind == "i"), math.inf),
+            lambda dtype: (
+                int(np.iinfo(dtype).min) + 1 if dtype.kind == "i" else -math.inf,
+                math.inf,
+            ),
         ),
         Illustration("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
     ),

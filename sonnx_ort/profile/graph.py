@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import ml_dtypes
 import numpy as np
 
 from sonnx_ort.profile.operator import Operator
@@ -29,7 +28,7 @@ from sonnx_ort.profile.rule import (
     at_run_time,
 )
 from sonnx_ort.profile.source import Source, Standing, Words
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.elements import NumberSet, finite_numbers
 from sonnx_ort.terms.operand import Operand
 
 GRAPH = "Graph"
@@ -344,8 +343,8 @@ def finite_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
     16-bit floats are compared in float, and ONNX Runtime may leave out the rounding before. So for
     these it is the largest float that is rounded to a finite number.
     """
-    largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
-    if dtype.itemsize < _WIDE:
+    _, largest = finite_numbers(dtype)
+    if dtype.itemsize < _WIDE and largest < np.inf:
         step = largest - float(np.nextafter(dtype.type(largest), dtype.type(0)))
         largest = float(np.nextafter(np.float32(largest + step / 2), np.float32(0)))
     return -largest, largest

@@ -3,10 +3,6 @@
 import math
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any
-
-import ml_dtypes
-import numpy as np
 
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
@@ -22,7 +18,7 @@ from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Attributes, Illustration, Judgement, Rule, proved, violated
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import SPATIAL, DraftRules, Window, kernel_of
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.elements import NumberSet, finite_numbers
 from sonnx_ort.terms.language import All, Tensor, Term
 from sonnx_ort.terms.operand import Operand
 
@@ -96,13 +92,6 @@ def _padding_is_narrow(operands: Sequence[Operand], attributes: Attributes) -> J
             axis = SPATIAL[place]
             return violated(f"axis {axis} is padded by {pads}, and the kernel has size {size}")
     return proved("no padding is as long as the kernel")
-
-
-def _finite_or_more(dtype: np.dtype[Any]) -> tuple[float, float]:
-    if dtype.kind in "iu":
-        return -math.inf, math.inf
-    finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-    return float(finite.min), math.inf
 
 
 _OF_ALL_TYPES = (
@@ -251,7 +240,9 @@ _NUMBERS = _RULES.rule(
     "No element of X is NaN or -inf.",
     on_elements(
         "X",
-        NumberSet("NaN or -inf", _finite_or_more, admits_nan=False),
+        NumberSet(
+            "NaN or -inf", lambda dtype: (finite_numbers(dtype)[0], math.inf), admits_nan=False
+        ),
         Illustration(
             "X [[0.5, inf]], float",
             "X [[0.5, NaN]], float",

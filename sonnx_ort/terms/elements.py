@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.terms.operand import first_index
+
+_WITHOUT_NAN = "biu"
+"""The kinds of dtypes that have neither NaN nor infinities."""
 
 Limits = tuple[float | None, float | None]
 """The smallest and the largest allowed number; None for an end at or beyond the type's own."""
@@ -26,6 +30,14 @@ def everything(dtype: np.dtype[Any]) -> tuple[float, float]:
     """The interval of all numbers of a type."""
     del dtype
     return -math.inf, math.inf
+
+
+def finite_numbers(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The smallest and the largest finite number of a type; all, if it has no infinity."""
+    if dtype.kind in _WITHOUT_NAN:
+        return everything(dtype)
+    finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return float(finite.min), float(finite.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +62,15 @@ class NumberSet:
         """The allowed interval for a type."""
         lower, upper = self.interval(dtype)
         smallest, largest = -math.inf, math.inf
-        if dtype.kind in "iu":
+        if dtype.kind == "b":
+            smallest, largest = 0, 1
+        elif dtype.kind in _WITHOUT_NAN:
             smallest, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
         return lower if lower > smallest else None, upper if upper < largest else None
 
     def binds(self, dtype: np.dtype[Any]) -> bool:
         """Whether a type has elements outside."""
-        nan_is_outside = not self.admits_nan and dtype.kind not in "iu"
+        nan_is_outside = not self.admits_nan and dtype.kind not in _WITHOUT_NAN
         return nan_is_outside or not self.admits_zero or self.limits(dtype) != (None, None)
 
     def holds_all(self, bounds: Bounds, dtype: np.dtype[Any]) -> bool:

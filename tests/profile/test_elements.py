@@ -203,6 +203,31 @@ def test_attributes_decide_whether_elements_are_limited(pads, status: str, evide
     assert bound.hint([]) == "mend it"
 
 
+@pytest.mark.parametrize("kind", ElementType)
+def test_each_set_is_of_any_type(kind: ElementType) -> None:
+    """An operand may be of a type that another rule forbids."""
+    sets = [
+        requirement.numbers
+        for rule in RULES.values()
+        for given in ({}, {"to": onnx.TensorProto.INT16, "pads": (1, 1, 1, 1)})
+        if isinstance(requirement := rule.of_node(given).requirement, OnElements)
+    ]
+    for numbers in sets:
+        if isinstance(numbers, NumberSet) and not numbers.binds(kind.dtype):
+            ends = [0, 1] if kind.dtype == bool else [-np.inf, np.inf]
+            if kind.family is Family.INTEGER:
+                ends = [np.iinfo(kind.dtype).min, np.iinfo(kind.dtype).max]
+            assert numbers.first_outside(np.array(ends, kind.dtype)) is None
+    assert len(sets) > 30
+
+
+def test_bool_is_0_or_1() -> None:
+    dtype = np.dtype(bool)
+    assert NumberSet("not 0", lambda _: (0, 0)).first_outside(np.array([False, True])) == (1,)
+    assert NumberSet("not 0", lambda _: (0, 0)).limits(dtype) == (None, 0)
+    assert not NumberSet("beyond 1", lambda _: (0, 1), admits_nan=False).binds(dtype)
+
+
 def test_operand_that_is_left_out_has_no_elements() -> None:
     assert DIGITS.judge([operand("X", "int8")]) == Judgement(Status.PROVED, "Y is left out")
     assert DIGITS.violation([np.int8([1])]) is None

@@ -28,7 +28,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.elements import NumberSet, everything
+from sonnx_ort.terms.elements import NumberSet, everything, finite_numbers
 from sonnx_ort.terms.language import Decided
 from sonnx_ort.terms.operand import Operand, format_index
 
@@ -232,8 +232,10 @@ Fractions are truncated and do not matter.
 
 
 def _range_in(dtype: np.dtype[Any], integer: ElementType) -> tuple[float, float]:
-    """The smallest and largest finite float that an integer type holds after truncation."""
+    """The smallest and largest finite number that an integer type holds after truncation."""
     held: np.iinfo[Any] = np.iinfo(integer.dtype.name)
+    if finite_numbers(dtype) == everything(dtype):
+        return held.min, held.max
     finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     with np.errstate(over="ignore"):
         lower = max(dtype.type(float(held.min - 1)), finite.min)
