@@ -290,6 +290,8 @@ def finite_shape(
 
 @np.errstate(all="ignore")
 def _rounded(elements: npt.NDArray[Any], element_type: ElementType) -> npt.NDArray[Any]:
+    if element_type not in FLOAT_TYPES:
+        raise ValueError(f"{element_type} has no infinities")
     return elements.astype(element_type.dtype, copy=False)
 
 

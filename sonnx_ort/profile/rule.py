@@ -184,9 +184,22 @@ class DependsOnAttributes(ABC):
 
 
 class NamesOperands(ABC):
-    """A requirement that says the names of operands if a run violates it."""
+    """A requirement that says the names of operands if a run violates it.
+
+    `operands` are those of the rule; empty, if it is about each of them.
+    """
 
     __slots__ = ()
+
+    operands: tuple[str, ...]
+
+    def names_of(self, count: int) -> Sequence[str]:
+        """The names of the first operands of the rule, by which it knows so many of them."""
+        return self.operands[:count] or [f"operand {position}" for position in range(count)]
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> "Violation | None":
+        """Check the operands of a run, without those at the end that are left out."""
+        return self.violation_of(self.names_of(len(arrays)), arrays)
 
     @abstractmethod
     def violation_of(

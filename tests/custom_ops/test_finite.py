@@ -29,7 +29,7 @@ def test_narrow_floats_are_rounded_as_their_type_is(element_type, largest, beyon
     assert (code, error.index, error.values) == (1314, (0,), (np.inf,))
 
 
-@pytest.mark.parametrize("element_type", ["no type", None])
+@pytest.mark.parametrize("element_type", ["no type", "int32", None])
 def test_kernel_that_cannot_finish_fails(element_type):
     code, _ = failure_of(finite_shape(np.ones(1), **NODE, element_type=element_type))
     assert code == KERNEL_FAILURE

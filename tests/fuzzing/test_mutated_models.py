@@ -64,7 +64,7 @@ def test_many_end_in_a_result_or_an_error(tmp_path: Path) -> None:
     outcomes = record["outcomes"]
     for backend in Backend:
         assert outcomes[f"session, {backend}: ran"] > MANY // 40
-        assert outcomes[f"session, {backend}: ContractViolation"]
+        assert outcomes[f"session, {backend}: ContractViolation"] > MANY // 400
     for refusal in ("InvalidModel", "violated"):
         assert outcomes[f"check: {refusal}"] > MANY // 20
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -107,11 +106,6 @@ class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
         if unknown:
             return at_run_time(f"the elements of {' and '.join(unknown)} are known only in a run")
         return proved(" and ".join(dict.fromkeys(each.evidence for each in judgements)))
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Find the first element outside."""
-        names = self.operands or [f"operand {position}" for position in range(len(arrays))]
-        return self.violation_of(names, arrays)
 
     def violation_of(
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
@@ -234,15 +228,15 @@ Fractions are truncated and do not matter.
 def _range_in(dtype: np.dtype[Any], integer: ElementType) -> tuple[float, float]:
     """The smallest and largest finite number that an integer type holds after truncation."""
     held: np.iinfo[Any] = np.iinfo(integer.dtype.name)
-    if finite_numbers(dtype) == everything(dtype):
+    smallest, largest = finite_numbers(dtype)
+    if smallest == -np.inf:
         return held.min, held.max
-    finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     with np.errstate(over="ignore"):
-        lower = max(dtype.type(float(held.min - 1)), finite.min)
-        upper = min(dtype.type(float(held.max + 1)), finite.max)
+        lower = max(dtype.type(float(held.min - 1)), dtype.type(smallest))
+        upper = min(dtype.type(float(held.max + 1)), dtype.type(largest))
     # Other types than Python's float may wrap when converted to an integer.
     while int(float(lower)) < held.min:
-        lower = np.nextafter(lower, finite.max)
+        lower = np.nextafter(lower, dtype.type(largest))
     while int(float(upper)) > held.max:
-        upper = np.nextafter(upper, finite.min)
+        upper = np.nextafter(upper, dtype.type(smallest))
     return float(lower), float(upper)

@@ -199,10 +199,6 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         given = ((name, attributes[name]) for name in names if name in attributes)
         return replace(self, given=tuple(given))
 
-    def names_of(self, count: int) -> Sequence[str]:
-        """The names of the first operands of the rule, by which the term knows so many of them."""
-        return self.operands[:count] or [f"operand {position}" for position in range(count)]
-
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Read the term of the known shapes."""
         answer = self._answer(operands, [operand.shape for operand in operands])
@@ -219,10 +215,6 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         by_name = {operand.name: operand for operand in operands}
         certain = Shapes(tuple(by_name), shapes, lambda name, size: by_name[name].certain(size))
         return certain.answer(self.term)
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Read the term of the shapes of arrays, without those at the end that are left out."""
-        return self.violation_of(self.names_of(len(arrays)), arrays)
 
     def violation_of(
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
