@@ -43,7 +43,7 @@ _OF_BROADCASTING = ("axis", "broadcast", "consumed_inputs")
 
 
 def attempt(made: FuzzedModel, say: Say) -> list[str]:
-    """Check, rewrite, start and run a model.
+    """Check, rewrite, start and run a model, by each backend.
 
     Returns:
         What came of each stage: "check: InvalidModel".
@@ -53,7 +53,9 @@ def attempt(made: FuzzedModel, say: Say) -> list[str]:
     """
     outcomes = analyze(made.content, made.choices, list(Backend), say)
     if outcomes[0] != "check: InvalidModel":
-        outcomes.append(_perform(f"session, {made.backend}", lambda: _run(made, say), say))
+        for backend in Backend:
+            run = partial(_run, made, backend, say)
+            outcomes.append(_perform(f"session, {backend}", run, say))
     return outcomes
 
 
@@ -160,18 +162,18 @@ def _rewrite(content: bytes, choices: dict[str, Any], backend: Backend) -> str:
     return "rewritten"
 
 
-def _run(made: FuzzedModel, say: Say) -> str:
+def _run(made: FuzzedModel, backend: Backend, say: Say) -> str:
     session = sonnx_ort.InferenceSession(
         made.content,
         make_options(),
-        backend=made.backend,
+        backend=backend,
         providers=PROVIDERS,
         **made.choices,
     )
     feeds = _feeds(session, made.feeds)
     if feeds is None:
         return "started"
-    say(f"run, {made.backend}")
+    say(f"run, {backend}")
     session.run(None, feeds)
     return "ran"
 

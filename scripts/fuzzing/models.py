@@ -17,7 +17,6 @@ from model_builders.graphs import parse
 from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
 
 from sonnx_ort import models
-from sonnx_ort.backends import Backend
 from sonnx_ort.loading.traversal import all_nodes
 
 _LARGE = 1 << 16
@@ -54,7 +53,6 @@ class FuzzedModel:
     """
 
     content: bytes = field(repr=False)
-    backend: Backend
     choices: dict[str, Any]
     feeds: int
 
@@ -84,8 +82,7 @@ def fuzzed_models(draw: st.DrawFn) -> FuzzedModel:
         "broadcast": draw(st.sampled_from(("reject", "explicit"))),
         "operators": draw(st.sampled_from(("default", "all", "all,-Graph"))),
     }
-    backend = draw(st.sampled_from(Backend))
-    return FuzzedModel(content, backend, choices, draw(st.integers(0, 2**32)))
+    return FuzzedModel(content, choices, draw(st.integers(0, 2**32)))
 
 
 def handmade_models() -> dict[str, onnx.ModelProto]:

@@ -131,7 +131,7 @@ import fuzz
 
 def attempt(made, say):
     say("check")
-    if made.backend == "native":
+    if made.choices["edition"] == "preliminary":
         os.abort()
     return ["check: kept"]
 
