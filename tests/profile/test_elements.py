@@ -23,6 +23,7 @@ EXAMPLE = Illustration("X", "Y", "mend it")
 OCTAL = NumberSet("no octal digit", lambda _: (0, 7))
 DIGITS = on_elements("Y", OCTAL, EXAMPLE, ("X", "Y"))
 SCALE = RULES["QuantizeLinear.C1"].requirement
+LOW = on_elements("Y", NumberSet("large", lambda _: (-128, 7)), EXAMPLE)
 POSITIVE = on_elements("Y", NumberSet("negative", lambda _: (0, np.inf)), EXAMPLE)
 NUMBERS = on_elements("Y", NumberSet("NaN", admits_nan=False), EXAMPLE)
 BEYOND = 2**31
@@ -132,6 +133,8 @@ def test_what_is_known_of_a_scale(constant: object, status: str, evidence: str) 
         (DIGITS, "float64", [np.nan, -0.0, np.nextafter(0, -1)], (2,)),
         (DIGITS, "float16", [np.nan], None),
         (DIGITS, "int32", [], None),
+        (LOW, "int8", [-128, 3, 127], (2,)),
+        (POSITIVE, "int8", [-128, 3, 127], (0,)),
         (NUMBERS, "float32", [0, np.inf, -np.inf], None),
         (NUMBERS, "float32", [np.inf, np.nan], (1,)),
         (SCALE, "float16", [np.finfo(np.float16).smallest_subnormal, -np.inf], None),
@@ -167,6 +170,12 @@ def test_first_element_outside_is_a_violation(requirement, dtype: str, elements,
             Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0)),
         ),
         (
+            SCALE,
+            ("y_scale",),
+            [np.float32(0)],
+            Violation("y_scale is 0 or NaN: y_scale[] = 0.0", (), (0.0,)),
+        ),
+        (
             WITHIN_INT32,
             ("A", "B"),
             [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
@@ -176,6 +185,10 @@ def test_first_element_outside_is_a_violation(requirement, dtype: str, elements,
 )
 def test_violation_tells_the_operands(requirement, names, arrays, violation: Violation) -> None:
     assert requirement.violation_of(names, arrays) == violation
+
+
+def test_hint_of_a_scale() -> None:
+    assert SCALE.hint([]) == "correct the scale, which is a step"
 
 
 def test_operand_without_a_name_is_counted() -> None:
