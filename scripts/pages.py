@@ -21,9 +21,9 @@ run_in_environment()
 from qualifying import configuration, requirements, results
 from qualifying.identity import sources
 from qualifying.runs import UnusableRun, read_run
-from traceability import page
-from traceability.entries import read_documents
-from traceability.page import by_entry, find_marks
+from tracing import page
+from tracing.entries import read_documents
+from tracing.page import by_entry, find_marks
 
 from docs import PAGES
 

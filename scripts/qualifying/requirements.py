@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from traceability.entries import Document, all_entries, own_rules
-from traceability.page import Mark, marks_of, page_of
+from tracing.entries import Document, all_entries, own_rules
+from tracing.page import Mark, marks_of, page_of
 
 from qualifying.markdown import code, table
 from sonnx_ort.cli.application import COMMANDS, load

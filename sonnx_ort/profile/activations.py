@@ -21,7 +21,7 @@ _SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, Elem
 
 
 def _common_rules(
-    name: str, first_code: int, source: Source, *kinds: ElementType, type_tag: str = ""
+    name: str, first_code: int, source: Source, *kinds: ElementType, type_at: str = ""
 ) -> CommonRules:
     """The rules of an operator of one operand, whose result has its shape by definition."""
     operand, result = ("A", "C") if name == "Sin" else ("X", "Y")
@@ -33,7 +33,7 @@ def _common_rules(
         result=result,
         kinds=kinds or _FLOATS,
         one_shape=False,
-        type_tag=type_tag,
+        type_at=type_at,
     )
 
 
@@ -146,8 +146,8 @@ EXP = Operator(
 _SIN_RULES = _common_rules(
     "Sin",
     1101,
-    working_group("Sin", of="October 2026"),
-    type_tag="E_SIN_{}_CONSTR_A_0010",
+    working_group("Sin"),
+    type_at="Inputs, A, Constraints [E_SIN_{}_CONSTR_A_0010]",
 )
 
 SIN = Operator(

@@ -15,8 +15,8 @@ _ADD_RULES = CommonRules(
         "The draft of October 2026 admits shapes that can be broadcast to a common one; "
         'broadcast="explicit" writes that out, and satisfies both.',
     ),
-    shape_tag="E_ADD_{}_CONSTR_A_0010",
-    type_tag="E_ADD_{}_CONSTR_A_0020",
+    shape_at="Inputs, A, Constraints [E_ADD_{}_CONSTR_A_0010]",
+    type_at="Inputs, A, Constraints [E_ADD_{}_CONSTR_A_0020]",
 )
 
 ADD = Operator(
@@ -43,8 +43,8 @@ _MUL_RULES = CommonRules(
         "The draft of October 2026 admits shapes that can be broadcast to a common one; "
         'broadcast="explicit" writes that out, and satisfies both.',
     ),
-    shape_tag="E_MUL_{}_CONSTR_A_0010",
-    type_tag="E_MUL_{}_CONSTR_A_0020",
+    shape_at="Inputs, A, Constraints [E_MUL_{}_CONSTR_A_0010]",
+    type_at="Inputs, A, Constraints [E_MUL_{}_CONSTR_A_0020]",
 )
 
 MUL = Operator(

@@ -16,27 +16,49 @@ from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.profile.source import Source, Standing, Words
+from sonnx_ort.profile.texts import draft_of
 
+_RESTRICTIONS = "Restrictions"
 _CODES_PER_FAMILY = 3
 _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
 
 
 def working_group(
-    operator: str, remark: str = "", *, of: str = "August 2026", later_tag: str | None = None
+    operator: str,
+    remark: str = "",
+    *,
+    at: str = "Inputs, Constraints",
+    later_tag: str | None = None,
+    words: Words = Words.OURS,
 ) -> Source:
-    """The source of a rule from a draft of the working group; `of` is the date of the draft.
+    """The source of a rule from the working group's draft of an operator.
 
-    The working group assigned `later_tag` later, as a permanent tag.
+    Args:
+        operator: Its name.
+        remark: How the rule differs from the draft.
+        at: The headings above the sentence, without those of the operator and of the type, and the
+            tag of the sentence in brackets if it has one: "Attributes, axis, Constraints [C1]".
+        later_tag: The permanent tag that a later draft has for it.
+        words: Whether the rule's sentence is the draft's.
+
+    Raises:
+        KeyError: There is no draft of the operator.
     """
+    section, tag = _section_and_tag(at)
     return Source(
-        f"SONNX {operator}, draft of the working group ({of})",
-        "Inputs, Constraints",
-        None,
+        draft_of(operator).title,
+        section,
+        tag,
         Standing.STATED,
-        Words.OURS,
+        words,
         remark or "The draft states it as a constraint on the inputs.",
         later_tag,
     )
+
+
+def _section_and_tag(at: str) -> tuple[str, str | None]:
+    section, _, tag = at.removesuffix("]").partition(" [")
+    return section, tag or None
 
 
 def by_analogy(operator: str, remark: str = "", *, like: str = "Div") -> Source:
@@ -67,8 +89,9 @@ class CommonRules:
         typed: The operands that have the same type; None for all.
         kinds: The allowed types.
         one_shape: Whether all operands must have the same shape.
-        shape_tag: The tag of the shape rule in the drafts of October 2026, with `{}` for the
-            family; empty if they have none.
+        shape_at: Where the draft states that shapes are the same, as for `working_group`, with `{}`
+            for the family; empty where the source says it.
+        type_at: Where it states the types.
     """
 
     name: str
@@ -80,8 +103,8 @@ class CommonRules:
     typed: tuple[str, ...] | None = None
     kinds: tuple[ElementType, ...] = NUMERIC_TYPES
     one_shape: bool = True
-    shape_tag: str = ""
-    type_tag: str = ""
+    shape_at: str = ""
+    type_at: str = ""
 
     def contracts(
         self, *families: Family, further: Mapping[Family, Sequence[Rule]] = MappingProxyType({})
@@ -99,7 +122,7 @@ class CommonRules:
             f"{self.name}.{family}.R2",
             code + 1,
             f"{self._tensors(self.typed)} have the same type{self._one_of(family)}.",
-            self._tagged(self.type_tag, family),
+            self._source(self.type_at, family),
             SameNumericType(self.result_type, self._kinds(family)),
             self.typed,
         )
@@ -107,7 +130,7 @@ class CommonRules:
             f"{self.name}.{family}.RG1",
             code + 2,
             "Sparse tensors are not supported.",
-            self._tagged("GR1", family),
+            replace(self._source(_RESTRICTIONS, family), later_tag="GR1"),
             Dense(),
         )
         if not self.one_shape:
@@ -116,7 +139,7 @@ class CommonRules:
             f"{self.name}.{family}.R1",
             code,
             f"{self._tensors(None)} have the same shape.",
-            self._tagged(self.shape_tag, family),
+            self._source(self.shape_at, family),
             SameShape(),
         )
         return one_type, dense, one_shape
@@ -141,8 +164,11 @@ class CommonRules:
             operands = f"{operands.replace(' and ', ', ')} and {self.result}"
         return f"Tensors {operands}"
 
-    def _tagged(self, tag: str, family: Family) -> Source:
-        return replace(self.source, later_tag=tag.format(family.upper()) or None)
+    def _source(self, at: str, family: Family) -> Source:
+        if not at or self.source.standing is not Standing.STATED:
+            return self.source
+        section, tag = _section_and_tag(at.format(family.upper()))
+        return replace(self.source, section=section, tag=tag)
 
 
 def all_types(rules: Sequence[Rule]) -> Mapping[Edition, Contract]:

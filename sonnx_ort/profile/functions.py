@@ -74,12 +74,11 @@ _NEG_RULES = CommonRules(
     working_group(
         "Neg",
         "The draft says that the smallest integer is its own negative, which is a result.",
-        of="October 2026",
     ),
     operands="X",
     result="Y",
     one_shape=False,
-    type_tag="E_NEG_{}_CONSTR_X_0010",
+    type_at="Inputs, X, Constraints [E_NEG_{}_CONSTR_X_0010]",
 )
 
 NEG = Operator(
@@ -206,11 +205,11 @@ _ACOS_OPERANDS = ("X",)
 _ACOS_RULES = CommonRules(
     "Acos",
     _ACOS_FIRST_CODE,
-    working_group("Acos", "The result has the operand's shape by definition.", of="October 2026"),
+    working_group("Acos", "The result has the operand's shape by definition."),
     operands="X",
     result="Y",
     one_shape=False,
-    type_tag="E_ACOS_{}_CONSTR_X_0020",
+    type_at="Inputs, X, Constraints [E_ACOS_{}_CONSTR_X_0020]",
 )
 
 _COSINE = Rule(
@@ -220,7 +219,6 @@ _COSINE = Rule(
     working_group(
         "Acos",
         "The draft calls a NaN operand nominal, so that NaN keeps the rule.",
-        of="October 2026",
         later_tag="E_ACOS_FLOAT_CONSTR_X_0010",
     ),
     on_elements(

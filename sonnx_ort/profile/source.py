@@ -3,6 +3,8 @@
 import enum
 from dataclasses import dataclass
 
+from sonnx_ort.profile.texts import TEXTS, Text
+
 
 class Standing(enum.StrEnum):
     """Who states a rule."""
@@ -66,6 +68,11 @@ class Source:
     words: Words = Words.AS_WRITTEN
     remark: str = ""
     later_tag: str | None = None
+
+    @property
+    def text(self) -> Text | None:
+        """The state of the document that is followed; None if there is no document."""
+        return TEXTS.get(self.document)
 
     def __str__(self) -> str:
         """Format the source on one line."""

@@ -77,6 +77,7 @@ class Explanation:
         id: Its id.
         sentence: What it demands.
         source: The document and section.
+        text: The address of the state of the document that is followed; empty if there is none.
         stated: Whether the document states it, in which words, and with which difference.
         later: The tag of the same demand in later drafts; empty if there is none.
         kernels: For which versions of ONNX Runtime it exists; empty for a rule of the profile.
@@ -87,6 +88,7 @@ class Explanation:
     id: str
     sentence: str
     source: str
+    text: str
     stated: str
     later: str
     kernels: str
@@ -97,6 +99,7 @@ class Explanation:
         """The explanation as lines with labels, without empty ones."""
         parts = {
             "source": self.source,
+            "text": self.text,
             "stated": self.stated,
             "later": self.later,
             "kernels": self.kernels,
@@ -127,6 +130,7 @@ def explanation_of(identifier: str) -> Explanation:
         name,
         rule.sentence,
         str(source),
+        source.text.address if source.text else "",
         _statement(rule),
         source.later_tag or "",
         _kernels(rule),
@@ -184,7 +188,8 @@ def _together(group: Sequence[Explanation]) -> Explanation:
     """One explanation for several rules, with the sources of each."""
     sources = f"\n{' ' * 11}".join(f"{rule.source}; stated: {rule.stated}" for rule in group)
     ids = ", ".join(rule.id for rule in group)
-    return replace(group[0], id=ids, source=sources, stated="", later="")
+    text = group[0].text if len({rule.text for rule in group}) == 1 else ""
+    return replace(group[0], id=ids, source=sources, text=text, stated="", later="")
 
 
 def list_rules() -> str:

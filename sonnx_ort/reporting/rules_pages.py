@@ -168,9 +168,16 @@ def _section(group: Sequence[Explanation], bound: Mapping[str, str]) -> str:
         later = f" In later drafts: `{each.later}`." if each.later else ""
         name = f"`{each.id}`" if others else "Source"
         stated = each.stated.removesuffix(".")
-        rows += f"- **{name}:** {bound[each.id]}. {each.source}; stated: {stated}.{later}\n"
+        rows += f"- **{name}:** {bound[each.id]}. {_linked(each)}; stated: {stated}.{later}\n"
     ids = ", ".join(each.id for each in group)
     return f"## {ids}\n\n{anchors}{first.sentence}\n\n{rows}"
+
+
+def _linked(rule: Explanation) -> str:
+    """The source of a rule, with a link to the state of the text that is followed."""
+    # Brackets around a tag would end the link's words.
+    words = rule.source.replace("[", "").replace("]", "")
+    return f"[{words}]({rule.text})" if rule.text else rule.source
 
 
 if __name__ == "__main__":

@@ -98,8 +98,11 @@ def test_id_is_operator_family_and_tag(rule):
     assert re.fullmatch(rf"[A-Z]\w+(\.(float|int|bool))?\.({tag}|{place})", rule.id)
 
 
-@pytest.mark.parametrize("rule", OPERATOR_RULES, ids=lambda rule: rule.id)
-def test_tag_of_a_documented_rule_ends_its_id(rule):
+@pytest.mark.parametrize(
+    "rule", [r for r in OPERATOR_RULES if r.source.document.endswith("edition")], ids=lambda r: r.id
+)
+def test_tag_of_an_editions_rule_ends_its_id(rule):
+    """Ids are permanent; drafts, which have no edition, give their sentences new tags."""
     assert rule.source.tag is None or rule.id.endswith(f".{rule.source.tag}")
 
 

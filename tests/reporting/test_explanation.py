@@ -7,8 +7,8 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.reporting.explanation import explain, list_rules
 
-LABELS = ["source", "stated", "later", "kernels", "why", "keeps", "breaks", "to fix"]
-"""The parts of an explanation; not all rules have a later tag, or are about wrong kernels."""
+LABELS = ["source", "text", "stated", "later", "kernels", "why", "keeps", "breaks", "to fix"]
+"""The parts of an explanation; not all rules have a text, a later tag or wrong kernels."""
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,9 @@ LABELS = ["source", "stated", "later", "kernels", "why", "keeps", "breaks", "to 
     ],
 )
 def test_explanation(identifier: str, text: str) -> None:
-    assert explain(identifier) == text
+    address = RULES[identifier].source.text.address
+    expected = text.replace("\n  stated:", f"\n  text:    {address}\n  stated:", 1)
+    assert explain(identifier) == expected
 
 
 @pytest.mark.parametrize("identifier", list(RULES))
@@ -83,7 +85,11 @@ def test_explanation_has_all_parts(identifier: str) -> None:
     assert first.startswith(f"{identifier}: ")
     labels = [line.partition(":")[0].strip() for line in rest]
     rule = RULES[identifier]
-    parts = {"later": rule.source.later_tag, "kernels": rule.needed_before}
+    parts = {
+        "text": rule.source.text,
+        "later": rule.source.later_tag,
+        "kernels": rule.needed_before,
+    }
     assert labels == [label for label in LABELS if parts.get(label, label)]
     assert all(line.partition(":")[2].strip() for line in rest)
 

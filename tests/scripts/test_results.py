@@ -13,8 +13,8 @@ from qualifying.configuration import read_procedures
 from qualifying.requirements import Requirement, requirements
 from qualifying.results import NOT_RUN, has_passed, text, verify
 from qualifying.runs import ERROR, FAILED, PASSED, SKIPPED, Case, Run, UnusableRun, read_run
-from traceability.entries import read_documents
-from traceability.page import by_entry, find_marks
+from tracing.entries import read_documents
+from tracing.page import by_entry, find_marks
 
 NOW = {"version": "1.2.3", "commit": 40 * "a", "clean": "yes", "sources": 64 * "b"}
 SAID = {
