@@ -3,7 +3,8 @@
 `scripts/traceability.py --against CHECKOUT` reads each text in the commit that is followed from a
 clone of its repository. It lists quotations that the text does not have, entries that stand
 elsewhere in it, lines that demand something and have no entry, and other lines that belong to none;
-it ends with exit status 1 if there is one. Texts that the clone does not have are named.
+it ends with exit status 1 if there is one, and with 2 if an entry is unusable. Texts that the
+clone does not have are named.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from environment import exit_status, run_in_environment
 run_in_environment()
 
 from tracing.comparing import Comparison, UnreadableText, compare, read_text
-from tracing.entries import read_documents
+from tracing.entries import UnusableEntry, read_documents
 
 from sonnx_ort.profile.texts import TEXTS
 
@@ -37,7 +38,12 @@ def run(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     quotations = sentences = compared = findings = 0
-    for document in read_documents():
+    try:
+        documents = read_documents()
+    except UnusableEntry as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for document in documents:
         text = TEXTS.get(document.name)
         if text is None or options.only not in document.name:
             continue

@@ -154,7 +154,8 @@ def _has_other_types(lines: Sequence[Line]) -> bool:
 
 
 def _is_quoted(line: Line, quoted: Sequence[str]) -> bool:
-    return bool(line.words) and any(p in line.words or line.words in p for p in quoted)
+    words = line.words.lstrip("-> ")
+    return bool(words) and any(part in words or words in part for part in quoted)
 
 
 def _within(place: str, places: set[str]) -> bool:

@@ -1,5 +1,6 @@
-"""`Div`: the rules of the typed and the preliminary edition."""
+"""`Div`: the rules of the typed and the preliminary edition, and of the draft for integers."""
 
+from sonnx_ort.profile.common_rules import own, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
@@ -12,25 +13,12 @@ from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.profile.source import Source, Standing, Words
+from sonnx_ort.profile.source import Source, Words
 
 _TYPED = "SONNX Div, typed edition"
 _PRELIMINARY = "SONNX Div, preliminary edition"
 _FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
-_INTEGER_SECTION = "section INT8, INT16, INT32"
-
-
-def _integer(standing: Standing, later_tag: str | None, more: str = "") -> Source:
-    """The source of an integer rule, which the typed document does not state yet."""
-    return Source(
-        _TYPED,
-        _INTEGER_SECTION,
-        None,
-        standing,
-        Words.OURS,
-        "The section is still to be completed. It is applied to all eight integer types." + more,
-        later_tag,
-    )
+_INTEGERS = "The typed edition leaves its section on integers to be completed. "
 
 
 _FLOAT_R1 = Rule(
@@ -58,39 +46,55 @@ _INT_R1 = Rule(
     "Div.int.R1",
     21,
     "Tensors A, B and C must have the same shape.",
-    _integer(Standing.BY_ANALOGY, "E_DIV_INT_CONSTR_A_0010"),
+    working_group(
+        "Div",
+        _INTEGERS.strip(),
+        at="Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0010]",
+        words=Words.AS_WRITTEN,
+    ),
     SameShape(),
 )
 _INT_R2 = Rule(
     "Div.int.R2",
     22,
     "Tensors A, B and C shall have the same numerical type.",
-    _integer(Standing.BY_ANALOGY, "E_DIV_INT_CONSTR_A_0020"),
+    working_group(
+        "Div",
+        f'{_INTEGERS}The draft says "must have the same type", one of the eight integer types.',
+        at="Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0020]",
+        words=Words.CHANGED,
+    ),
     SameNumericType(),
 )
 _INT_RG1 = Rule(
     "Div.int.RG1",
     23,
     "Sparse tensors are not supported.",
-    _integer(Standing.BY_ANALOGY, "GR1"),
+    working_group(
+        "Div",
+        f"{_INTEGERS}The draft applies the general restrictions.",
+        at="Restrictions",
+        later_tag="GR1",
+    ),
     Dense(),
 )
 _INT_C1 = Rule(
     "Div.int.C1",
     24,
     "No element of B is zero.",
-    _integer(Standing.OWN, "E_DIV_INT_CONSTR_B_0030"),
+    working_group(
+        "Div",
+        f"{_INTEGERS}The draft states it as a formula. Its error conditions call the result of a "
+        "zero divisor dependent on the implementation.",
+        at="Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]",
+    ),
     NONZERO_DIVISOR,
 )
 _INT_C2 = Rule(
     "Div.int.C2",
     25,
     "Every quotient is representable: the smallest value is not divided by -1.",
-    _integer(
-        Standing.OWN,
-        None,
-        " No document and no later draft says what the smallest value divided by -1 is.",
-    ),
+    own("Div", "Neither the typed edition nor the draft says what that quotient is."),
     RepresentableQuotient(),
 )
 _R1 = Rule(
@@ -246,7 +250,8 @@ _OPTIMIZERS = (
 DIV = Operator(
     name="Div",
     description="""
-        `Div`: the rules of the typed and of the preliminary document.
+        `Div`: the rules of the typed and of the preliminary document. The typed one leaves integers
+        to be completed; their rules are those of the working group's draft.
 
         Results (both editions, integers): the quotient truncated towards zero. Results (typed,
         floats): IEEE 754 division, rounded to nearest even; x/0 is an infinity with the IEEE sign

@@ -1,5 +1,6 @@
-"""`Sub`: the rules of the preliminary edition, and the typed ones by analogy with `Div`."""
+"""`Sub`: the rules of the preliminary edition, and of the draft as those of the typed one."""
 
+from sonnx_ort.profile.common_rules import working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
@@ -7,47 +8,47 @@ from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.profile.source import Source, Standing, Words
+from sonnx_ort.profile.source import Source, Words
 
-_TYPED = "SONNX Sub, typed edition"
 _PRELIMINARY = "SONNX Sub, preliminary edition"
 
 
 def _typed(family: Family, first_code: int) -> tuple[Rule, ...]:
-    """The rules of `Div`'s typed sections, which later drafts also state for `Sub`."""
-
-    def source(later_tag: str) -> Source:
-        return Source(
-            _TYPED,
-            f"by analogy with Div, section {family}",
-            None,
-            Standing.BY_ANALOGY,
-            Words.OURS,
-            "There is no typed document of Sub among those that this project implements.",
-            later_tag,
-        )
-
-    constraint = f"E_SUB_{family.value.upper()}_CONSTR_A"
+    """The rules of the working group's draft, which are those of `Div`'s typed edition."""
+    place, constraint = "Inputs, A, Constraints", f"E_SUB_{family.upper()}_CONSTR_A"
+    type_remark = 'The draft says "must have the same type", one of those that it lists.'
+    one_type = working_group(
+        "Sub", type_remark, at=f"{place} [{constraint}_0020]", words=Words.CHANGED
+    )
+    dense = working_group(
+        "Sub", "The draft applies the general restrictions.", at="Restrictions", later_tag="GR1"
+    )
+    one_shape = working_group(
+        "Sub",
+        'For floats, the draft says "shall".' if family is Family.FLOAT else "",
+        at=f"{place} [{constraint}_0010]",
+        words=Words.CHANGED if family is Family.FLOAT else Words.AS_WRITTEN,
+    )
     return (
         Rule(
             f"Sub.{family}.R2",
             first_code + 1,
             "Tensors A, B and C shall have the same numerical type.",
-            source(f"{constraint}_0020"),
+            one_type,
             SameNumericType(),
         ),
         Rule(
             f"Sub.{family}.RG1",
             first_code + 2,
             "Sparse tensors are not supported.",
-            source("GR1"),
+            dense,
             Dense(),
         ),
         Rule(
             f"Sub.{family}.R1",
             first_code,
             "Tensors A, B and C must have the same shape.",
-            source(f"{constraint}_0010"),
+            one_shape,
             SameShape(),
         ),
     )
@@ -88,7 +89,8 @@ _PRELIMINARY_RULES = (
 SUB = Operator(
     name="Sub",
     description="""
-        `Sub`: the rules of the preliminary document, and the typed ones by analogy with `Div`.
+        `Sub`: the rules of the preliminary document; those of the typed edition are the working
+        group's draft, for there is no typed document of Sub.
 
         Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
 

@@ -28,6 +28,7 @@ def test_quotients_of_the_documents_example(element_type, edition):
 
 
 @pytest.mark.satisfies(
+    "Div.draft.float.quotient",
     "Div.typed.float.quotient",
     "Div.typed.float.infinity",
     "Div.typed.float.nan",
@@ -71,7 +72,7 @@ def test_float_quotients_at_the_edges(element_type, a, b, typed, preliminary):
     assert_same_bits(np.stack(results), expected)
 
 
-@pytest.mark.satisfies("Sub.preliminary.difference")
+@pytest.mark.satisfies("Sub.preliminary.difference", "Sub.draft.float.difference")
 @pytest.mark.parametrize(
     ("a", "b", "difference"),
     [
@@ -101,6 +102,51 @@ def test_float_differences_at_the_edges(element_type, a, b, difference):
     assert_same_bits(result, array(difference, element_type))
 
 
+@pytest.mark.satisfies("Div.draft.examples", "Sub.draft.examples")
+@pytest.mark.parametrize(
+    ("operator", "element_type", "a", "b", "c"),
+    [
+        (
+            "Div",
+            "float",
+            [[3, 4.5], [16, 1], [25.5, 24.25]],
+            [[3, 2], [4, 0], [5, 4]],
+            [[1, 2.25], [4, INF], [5.1, 6.0625]],
+        ),
+        (
+            "Div",
+            "float",
+            [[3.25, 4.5], [16, 0], [25.5, 24.25]],
+            [[3, 2], [4, 0], [5, 4]],
+            [[3.25 / 3, 2.25], [4, NAN], [5.1, 6.0625]],
+        ),
+        ("Div", "int32", [6, 5, -35], [3, 3, 3], [2, 1, -11]),
+        (
+            "Div",
+            "int32",
+            [[10, 10], [21, 1], [30, 9]],
+            [[3, 2], [4, 1], [5, 4]],
+            [[3, 5], [5, 1], [6, 2]],
+        ),
+        (
+            "Sub",
+            "float",
+            [[3, 4.5], [16, 1], [25.5, 24.25]],
+            [[3, 2], [4, 0], [5, 4]],
+            [[0, 2.5], [12, 1], [20.5, 20.25]],
+        ),
+        pytest.param("Sub", "uint8", [6, 100], [3, 200], [3, 156], id="printed as 44 for 156"),
+        pytest.param(
+            "Sub", "int8", [-6, 10, 10], [-3, 100, -120], [-3, -90, -126], id="printed as -9 for -3"
+        ),
+    ],
+)
+def test_examples_of_the_drafts(operator, element_type, a, b, c):
+    chosen = ElementType(element_type)
+    result = outcome(operator, (array(a, chosen), array(b, chosen)), chosen, Edition.TYPED)
+    assert_same_bits(result, array(c, chosen))
+
+
 @pytest.mark.parametrize("element_type", [ElementType.FLOAT, ElementType.DOUBLE])
 def test_float_quotients_agree_with_the_processor(element_type):
     a, b = random_pairs(element_type, 2000)
@@ -117,7 +163,7 @@ def test_float_differences_agree_with_the_processor(element_type):
     assert_same_bits(outcome("Sub", (a, b), element_type, Edition.TYPED), expected)
 
 
-@pytest.mark.satisfies("Div.preliminary.quotient")
+@pytest.mark.satisfies("Div.preliminary.quotient", "Div.draft.int.quotient", "Div.typed.int")
 @pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
 def test_integer_quotients_are_truncated_towards_zero(element_type):
     a, b = array([7, -7, 7, -7, 1, -1], element_type), array([2, 2, -2, -2, 2, 2], element_type)
@@ -125,7 +171,7 @@ def test_integer_quotients_are_truncated_towards_zero(element_type):
     assert_same_bits(result, array([3, -3, -3, 3, 0, 0], element_type))
 
 
-@pytest.mark.satisfies("Sub.preliminary.difference")
+@pytest.mark.satisfies("Sub.preliminary.difference", "Sub.draft.int.difference")
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_integer_differences_wrap_at_the_smallest_value(element_type):
     limits = np.iinfo(element_type.dtype)
@@ -168,7 +214,14 @@ def test_zero_divisors_are_found_before_quotients_beyond_the_type(element_type):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.R1", "Div.typed.float.R1", "Div.preliminary.R1", "Sub.preliminary.R1"
+    "Div.typed.real.R1",
+    "Div.typed.float.R1",
+    "Div.preliminary.R1",
+    "Sub.preliminary.R1",
+    "Div.draft.float.R1",
+    "Div.draft.int.R1",
+    "Sub.draft.float.R1",
+    "Sub.draft.int.R1",
 )
 @pytest.mark.parametrize(
     ("operator", "element_type", "edition", "rule"),

@@ -68,11 +68,27 @@ def test_shapes_that_follow_from_operators() -> None:
     assert violations(made) == [("Div.float.R1", "div", "axis 1 has size 5 in A and 6 in B")]
 
 
-@pytest.mark.satisfies("Div.typed.float.R2")
-def test_types_that_do_not_match() -> None:
-    made = binary_model("Div", "float", [2], [2])
-    made.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
-    assert violations(made) == [("Div.float.R2", "the_node", "A is float and B is double")]
+@pytest.mark.satisfies(
+    "Div.typed.float.R2",
+    "Div.draft.float.R2",
+    "Div.draft.float.consistency",
+    "Div.draft.int.R2",
+    "Div.draft.int.consistency",
+    "Sub.draft.float.R2",
+    "Sub.draft.float.consistency",
+    "Sub.draft.int.R2",
+    "Sub.draft.int.consistency",
+)
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize(
+    ("element_type", "other", "family"), [("float", "double", "float"), ("int32", "uint8", "int")]
+)
+def test_types_that_do_not_match(operator: str, element_type: str, other: str, family: str) -> None:
+    made = binary_model(operator, element_type, [2], [2])
+    made.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.DataType.Value(other.upper())
+    assert violations(made) == [
+        (f"{operator}.{family}.R2", "the_node", f"A is {element_type} and B is {other}")
+    ]
 
 
 @pytest.mark.satisfies("Sub.preliminary.types")
@@ -84,7 +100,7 @@ def test_types_that_are_not_numeric(element_type: str) -> None:
     ]
 
 
-@pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.typed.int")
+@pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.draft.int.C1")
 @pytest.mark.parametrize(("edition", "rule"), [("typed", "Div.int.C1"), ("preliminary", "Div.R5")])
 @pytest.mark.parametrize("place", ["initializer", "constant node", "outer scope"])
 def test_constant_integer_divisor_with_a_zero(place: str, edition: str, rule: str) -> None:
@@ -195,7 +211,8 @@ def test_message_lists_everything() -> None:
         "    A 'a' float (n, 3) [input]\n"
         "    B 'b' float (3,) [input]\n"
         "    the rule: Tensors A, B and C must have the same shape. "
-        "(SONNX Sub, typed edition, by analogy with Div, section float (added by sonnx_ort))\n"
+        "(SONNX Sub, draft of the working group (August 2026), Inputs, A, Constraints "
+        "[E_SUB_FLOAT_CONSTR_A_0010])\n"
         '    to fix it: rewrite with broadcast="explicit", which inserts a Broadcast of '
         "B from (3,) to (n, 3)\n"
         "2. Div 'scale': Div.float.R2 violated: A is float and B is int32\n"

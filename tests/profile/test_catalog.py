@@ -139,12 +139,22 @@ def test_catalog_finds_a_rule_by_its_id(rule_id):
     ("rule_id", "text"),
     [
         ("Div.float.R1", "SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1]"),
-        ("Div.int.C1", "SONNX Div, typed edition, section INT8, INT16, INT32 (added by sonnx_ort)"),
+        (
+            "Div.int.C1",
+            (
+                "SONNX Div, draft of the working group (August 2026), Inputs, B, Constraints "
+                "[E_DIV_INT_CONSTR_B_0030]"
+            ),
+        ),
+        ("Div.int.C2", "SONNX Div, none (added by sonnx_ort)"),
         ("Div.R5", "SONNX Div, preliminary edition, Restrictions [R5]"),
         ("Sub.R2", "SONNX Sub, preliminary edition, Restrictions [R2]"),
         (
             "Sub.int.R1",
-            "SONNX Sub, typed edition, by analogy with Div, section int (added by sonnx_ort)",
+            (
+                "SONNX Sub, draft of the working group (August 2026), Inputs, A, Constraints "
+                "[E_SUB_INT_CONSTR_A_0010]"
+            ),
         ),
         ("GR1", "SONNX, general restrictions, whole graph [GR1]"),
     ],

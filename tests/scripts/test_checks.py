@@ -54,7 +54,12 @@ def test_wheel_holds_every_source_file_and_no_other(names):
 def test_wheel_holds_the_bundled_models_the_page_the_marker_of_types_and_the_command(names):
     folders = (ROOT / "models" / "data", ROOT / "sonnx_ort" / "reporting" / "page")
     data = {installed_name(file) for folder in folders for file in folder.iterdir()}
-    others = {"sonnx_ort/py.typed", "sonnx_ort/models/README.md", "sonnx_ort/models/manifest.json"}
+    others = {
+        "sonnx_ort/py.typed",
+        "sonnx_ort/profile/texts.csv",
+        "sonnx_ort/models/README.md",
+        "sonnx_ort/models/manifest.json",
+    }
     assert {name for name in names if name.startswith("sonnx_ort/") and name[-3:] != ".py"} == {
         *data,
         *others,
