@@ -2,17 +2,26 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
-from sonnx_ort.profile.catalog import OPERATORS, RULES, kernels_since
+from sonnx_ort.profile.catalog import (
+    OPERATOR_SET,
+    OPERATORS,
+    RULES,
+    OperatorStanding,
+    kernels_since,
+    standing_of,
+)
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Judgement, Status
 from sonnx_ort.profile.source import Standing, Words
 from sonnx_ort.terms.operand import Operand
+from support.package_copy import REPOSITORY
 
 DECIDED = {
     (Edition.TYPED, "Div", Family.FLOAT): {"Div.float.R1", "Div.float.R2", "Div.float.RG1"},
@@ -128,6 +137,24 @@ def test_code_has_two_digits_at_most_and_is_no_kernel_failures(rule):
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 def test_rule_is_a_sentence(rule):
     assert re.fullmatch(r"[A-Z][^.]*\.", rule.sentence)
+
+
+def test_readme_counts_the_operators_of_each_standing():
+    domains = {name: operator.domain for name, operator in OPERATORS.items()}
+    standings = Counter(
+        standing_of(domains.get(name, ""), name) for name in domains.keys() | OPERATOR_SET
+    )
+    assert standings == {
+        OperatorStanding.DRAFT: 40,
+        OperatorStanding.OURS: 5,
+        OperatorStanding.GENERAL: 18,
+        OperatorStanding.OUTSIDE: 12,
+    }
+    readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
+    assert (
+        "63 operators, and the rules on graphs. 40 operators have a draft, 5 have rules of "
+        "`sonnx_ort`, and 18 the general restrictions only; 12 others" in readme
+    )
 
 
 @pytest.mark.parametrize("rule_id", RULES)

@@ -32,18 +32,19 @@ LABELS = ["source", "text", "stated", "later", "kernels", "why", "keeps", "break
         (
             "Div.int.C1",
             (
-                "Div.int.C1: No element of B is zero.\n  source:  SONNX Div, draft of the working "
-                "group (August 2026), Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]\n  stated:  "
-                "in substance, in our words. The typed edition leaves its section on integers to "
-                "be completed. The draft states it as a formula. Its error conditions call the "
-                "result of a zero divisor dependent on the implementation.\n  why:     ONNX "
-                "Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the "
-                "same symbol, in every numeric type except bfloat16, for which it has no kernel. The smallest "
-                "int32 or int64 divided by -1 ends the process (SIGFPE); for int8 and int16 the "
-                "result wraps. A zero divisor of any integer type fails in the run; a constant "
-                "one fails before all runs, with an error that does not name the node.\n  keeps:  "
-                " A [6, 9], B [3, 2]\n  breaks:  A [6, 9], B [3, 0]\n  to fix:  keep zeros out of "
-                "the divisor, for example with Where or Max"
+                "Div.int.C1: No element of B is zero.\n  source:  SONNX Div, draft of the "
+                "working group (August 2026), Inputs, B, Constraints "
+                "[E_DIV_INT_CONSTR_B_0030]\n  stated:  in substance, in our words. The typed "
+                "edition leaves its section on integers to be completed. The draft states it as "
+                "a formula. Its error conditions call the result of a zero divisor dependent on "
+                "the implementation.\n  why:     ONNX Runtime 1.32.0 silently broadcasts, even "
+                "two inputs that are declared with the same symbol, in every numeric type except "
+                "bfloat16, for which it has no kernel. The smallest int32 or int64 divided by -1 "
+                "ends the process (SIGFPE); for int8 and int16 the result wraps. A zero divisor "
+                "of any integer type fails in the run; a constant one fails before all runs, "
+                "with an error that does not name the node.\n  keeps:   A [6, 9], B [3, 2]\n  "
+                "breaks:  A [6, 9], B [3, 0]\n  to fix:  keep zeros out of the divisor, for "
+                "example with Where or Max"
             ),
         ),
         (
