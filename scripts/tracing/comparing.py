@@ -137,7 +137,7 @@ def lines_of(content: str) -> Iterator[Line]:
             place = ", ".join(above[1:] or above)
             if place == _CONTENTS:
                 continue
-            yield Line(number, place, plain(line), any(_REAL.search(x) for x in above[:1]))
+            yield Line(number, place, plain(line), any(map(_REAL.search, above)))
             continue
         level = len(heading[1])
         headings = [(rank, name) for rank, name in headings if rank < level]

@@ -228,6 +228,7 @@ def test_conditions_have_their_truth_tables(operator, expected):
     assert_same_bits(result, np.array(expected))
 
 
+@pytest.mark.satisfies("Where.accuracy.introduced")
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_where_chooses_bit_for_bit(element_type):
     x = special_values(element_type)

@@ -1,6 +1,7 @@
 """What is admitted of results: the nearest, what is close enough, and nothing else."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from sonnx_ort.profile.options import Edition
 from support.values import special_values
 
 INF, NAN = np.inf, np.nan
+UNIT_ROUNDOFF = Fraction(1, 2**24)
+"""That of float: half of the machine epsilon."""
 FLOAT, INT64 = ElementType.FLOAT, ElementType.INT64
 
 
@@ -55,10 +58,11 @@ def test_infinities_and_nans_have_no_neighbours(x, wrong):
     assert not found.admits(np.float32([wrong])).any()
 
 
-@pytest.mark.parametrize("operator", ["Add", "Abs", "Sqrt"])
+@pytest.mark.satisfies("Accuracy.introduced", "Div.accuracy.sound")
+@pytest.mark.parametrize("operator", ["Add", "Abs", "Div", "Sqrt"])
 def test_exact_operator_admits_its_result_alone(operator):
     values = special_values(FLOAT)
-    operands = [values] * (2 if operator == "Add" else 1)
+    operands = [values] * (2 if operator in {"Add", "Div"} else 1)
     found = admitted(operator, operands)
     nearest = outcome(operator, operands, FLOAT, Edition.TYPED)
     assert found.admits(nearest).all()
@@ -66,6 +70,39 @@ def test_exact_operator_admits_its_result_alone(operator):
     assert not found.admits(moved(nearest, 1))[finite].any()
 
 
+@pytest.mark.satisfies("Div.accuracy.float")
+def test_quotient_keeps_the_bound_of_its_document():
+    """Quotients beyond the type are infinities, and no numbers that it bounds."""
+    values = [x for x in special_values(FLOAT) if np.isfinite(x)]
+    smallest = Fraction(float(np.finfo(np.float32).smallest_normal))
+    compared = 0
+    for a, b in itertools.product(values, [x for x in values if x]):
+        (found,) = outcome("Div", [np.float32([a]), np.float32([b])], FLOAT, Edition.TYPED)
+        exact = Fraction(float(a)) / Fraction(float(b))
+        if np.isfinite(found):
+            compared += 1
+            bound = UNIT_ROUNDOFF * max(abs(exact), smallest)
+            assert abs(Fraction(float(found)) - exact) <= bound
+    assert compared > len(values)
+
+
+@pytest.mark.satisfies("Div.accuracy.int", "Accuracy.integers")
+def test_quotient_of_integers_misses_by_more_than_its_document_admits():
+    int32 = ElementType.INT32
+    (found,) = outcome("Div", [np.int32([5]), np.int32([3])], int32, Edition.TYPED)
+    assert abs(int(found) - Fraction(5, 3)) == Fraction(2, 3)
+
+
+@pytest.mark.satisfies("MatMul.accuracy.float")
+def test_rounded_product_keeps_the_second_formula_of_its_document_alone():
+    factor = np.float32(1 + 2**-12)
+    exact = Fraction(float(factor)) ** 2
+    (found,) = outcome("MatMul", [factor.reshape(1, 1)] * 2, FLOAT, Edition.TYPED).ravel()
+    error, u = abs(Fraction(float(found)) - exact), UNIT_ROUNDOFF
+    assert (1 + u**2 - 1) * exact < error <= ((1 + u) ** 2 - 1) * exact
+
+
+@pytest.mark.satisfies("MatMul.accuracy.sound", "Accuracy.products")
 def test_every_order_of_summation_is_admitted():
     row = np.float32([1e8, 1, -1e8, 3.7, 1e-3, -2.2])
     found = admitted("MatMul", [[row], np.ones((6, 1))])
