@@ -10,16 +10,18 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.profile.source import Source
 from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import All, Either, Tensor, Term
 
 _FIRST_CODE = 661
 _OPERANDS = ("X", "scale", "B", "input_mean", "input_var")
 
 
-def _of(place: str) -> Source:
-    return working_group("BatchNormalization", f"The draft states it as {place}.")
+def _of(at: str, remark: str) -> Source:
+    return working_group("BatchNormalization", remark, at=at)
 
 
 def _one_type(tag: str, offset: int, sentence: str, *operands: str, result: str | None) -> Rule:
@@ -27,7 +29,9 @@ def _one_type(tag: str, offset: int, sentence: str, *operands: str, result: str 
         f"BatchNormalization.{tag}",
         _FIRST_CODE + offset,
         sentence,
-        _of(f"C2 of {operands[0]}"),
+        _of(
+            f"Inputs, {operands[0]}, Constraints [C2]", "The draft names float16, float and double."
+        ),
         SameNumericType(result, FLOAT_TYPES),
         operands,
     )
@@ -65,7 +69,7 @@ _INFERENCE = Rule(
     "BatchNormalization.R1",
     _FIRST_CODE + 4,
     "The mode is that of inference: training_mode is 0.",
-    _of("R1"),
+    _of("Restrictions [R1]", "The draft states it of training_mode too, as C1."),
     AdmittedAttribute(
         ("training_mode",),
         0,
@@ -78,7 +82,7 @@ _POSITIVE = Rule(
     "BatchNormalization.C1",
     _FIRST_CODE + 5,
     "The attribute epsilon is positive.",
-    _of("C1 of epsilon"),
+    _of("Attributes, epsilon, Constraints [C1]", "The draft adds the formula."),
     AdmittedAttribute(
         ("epsilon",),
         1e-5,
@@ -91,7 +95,7 @@ _VARIANCE = Rule(
     "BatchNormalization.C3",
     _FIRST_CODE + 9,
     "No element of input_var is negative or NaN.",
-    _of("C3 of input_var"),
+    _of("Inputs, input_var, Constraints [C3]", "The draft gives a formula, which no NaN keeps."),
     on_elements(
         "input_var",
         NumberSet("negative or NaN", lambda _: (0.0, math.inf), admits_nan=False),
@@ -103,6 +107,44 @@ _VARIANCE = Rule(
     ),
     ("input_var",),
     survived=True,
+)
+
+_X, *_PARAMETERS = map(Tensor, _OPERANDS)
+
+_RANK = Rule(
+    "BatchNormalization.X.C3",
+    _FIRST_CODE + 10,
+    "X is of rank 1 at least.",
+    _of("Inputs, X, Constraints [C3]", "The draft gives a formula."),
+    OnShapes(
+        ("X",),
+        lambda _: _X.rank >= 1,
+        Illustration("X (2, 3)", "X ()", "insert the axis of the batch"),
+        held=True,
+    ),
+    ("X",),
+)
+
+
+def _is_of_channels(parameter: Tensor) -> Term:
+    one = All((_X.rank == 1, parameter.size(0) == 1))
+    return All((parameter.rank == 1, Either((parameter.size(0) == _X.size(1), one))))
+
+
+_SIZES = Rule(
+    "BatchNormalization.scale.C1",
+    _FIRST_CODE + 11,
+    "scale, B, input_mean and input_var are vectors with an element for each channel.",
+    _of(
+        "Inputs, scale, Constraints [C1]",
+        "The draft refers to it from the others. An X of rank 1 has one channel.",
+    ),
+    OnShapes(
+        _OPERANDS,
+        lambda _: All(tuple(map(_is_of_channels, _PARAMETERS))),
+        Illustration("X (2, 3, 4), scale (3,)", "X (2, 3, 4), scale (2,)", "correct the shapes"),
+        held=True,
+    ),
 )
 
 BATCH_NORMALIZATION = Operator(
@@ -122,7 +164,9 @@ BATCH_NORMALIZATION = Operator(
     versions=(1, 6, 7, 9, 14, 15),
     contracts=dict.fromkeys(
         Edition,
-        MappingProxyType({Family.FLOAT: (*_TYPES, _DENSE, _INFERENCE, _POSITIVE, _VARIANCE)}),
+        MappingProxyType(
+            {Family.FLOAT: (*_TYPES, _DENSE, _INFERENCE, _POSITIVE, _VARIANCE, _RANK, _SIZES)}
+        ),
     ),
     result="Y",
     rounds_once=False,

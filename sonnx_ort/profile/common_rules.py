@@ -200,12 +200,18 @@ class RulesOf:
         operands: tuple[str, ...] | None = None,
         *,
         remark: str = "",
+        at: str = "",
         source: Source | None = None,
         survived: bool = False,
         since: int = 1,
         until: int | None = None,
     ) -> Rule:
-        """Make the rule with this tag; its code is that of the first rule plus the offset."""
+        """Make the rule with this tag; its code is that of the first rule plus the offset.
+
+        `at` is where the draft states it, as for `working_group`.
+        """
+        if at:
+            source = working_group(self.name, remark, at=at)
         return Rule(
             f"{self.name}.{tag}",
             self.first_code + offset,
@@ -223,12 +229,14 @@ class RulesOf:
         kinds: tuple[ElementType, ...] | None,
         operands: tuple[str, ...] | None = None,
         result_type: str | None = None,
+        at: str = "",
     ) -> tuple[Rule, Rule]:
         """The rules about types, of all operands or of some, and about sparse tensors."""
         types = SameNumericType(result_type, kinds)
         told = "Tensors that have no type of their own have the same type."
         remark = "The draft applies the general restrictions of all operators."
+        listed = "The draft lists types, or names one for several tensors." if at else remark
         return (
-            self("types", 0, told, types, operands, remark=remark),
+            self("types", 0, told, types, operands, remark=listed, at=at),
             self("RG1", 1, "Sparse tensors are not supported.", Dense(), remark=remark),
         )

@@ -9,13 +9,14 @@ from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Require
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Attributes, Illustration, Rule
+from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.windows import DraftRules
 from sonnx_ort.terms.language import IfGiven, Tensor, Term
 
 _RULES = DraftRules("Gemm", 801)
 _OPERANDS = ("A", "B", "C")
 _A, _B, _C = map(Tensor, _OPERANDS)
-_TO_BE_CONFIRMED = 'The draft states it as {}, marked "TBC".'
+_TO_BE_CONFIRMED = 'The draft marks it "TBC".'
 
 
 def _standing_at(offset: int, name: str, value: int, mended: str) -> Rule:
@@ -25,8 +26,9 @@ def _standing_at(offset: int, name: str, value: int, mended: str) -> Rule:
         offset,
         f"The attribute {name} is {value}.",
         AdmittedAttribute((name,), value, lambda given: given == value, example),
-        remark=f"{_TO_BE_CONFIRMED.format('R2')} It does not support the attribute, so its default "
-        "is demanded, given or not.",
+        at="Restrictions [R2]",
+        remark=f"{_TO_BE_CONFIRMED} It does not support the attribute, so its default is demanded, "
+        "given or not.",
         unenforced="applies the attribute as ONNX defines it.",
     )
 
@@ -43,6 +45,7 @@ _CONTRACT = (
         "Tensors A, B, C and Y have the same type: float16, float or double.",
         SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
         remark="The draft has a section for real numbers only; other drafts name these types.",
+        standing=Standing.OWN,
         survived=False,
     ),
     _RULES.dense(1),
@@ -58,7 +61,8 @@ _CONTRACT = (
                 "insert an axis of size 1 with Unsqueeze",
             ),
         ),
-        remark=_TO_BE_CONFIRMED.format("R1"),
+        at="Restrictions [R1]",
+        remark=_TO_BE_CONFIRMED,
         unenforced="silently accepts a vector for A if its rank is not declared.",
     ),
     _standing_at(3, "alpha", 1, "multiply A with Mul"),
@@ -71,7 +75,8 @@ _CONTRACT = (
         "The input C is given.",
         RequiredInput("C", Illustration("C given", "C left out", "use MatMul instead")),
         "C",
-        remark=_TO_BE_CONFIRMED.format("R4"),
+        at="Restrictions [R4]",
+        remark=_TO_BE_CONFIRMED,
         unenforced="gives the product without C.",
     ),
     _RULES.rule(
@@ -87,7 +92,8 @@ _CONTRACT = (
                 "broadcast C explicitly with Expand, or use MatMul and Add",
             ),
         ),
-        remark=_TO_BE_CONFIRMED.format("R3"),
+        at="Restrictions [R3]",
+        remark=_TO_BE_CONFIRMED,
         unenforced="silently broadcasts C.",
     ),
     _RULES.rule(
@@ -103,6 +109,7 @@ _CONTRACT = (
         ),
         "A",
         "B",
+        at="Signature, Inputs and outputs, A",
         remark="The draft gives the shapes of the inputs.",
     ),
 )

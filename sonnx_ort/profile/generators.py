@@ -1,23 +1,12 @@
 """Constant, Shape and Range, whose results hold no elements of a tensor."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-
 from sonnx_ort.profile.common_rules import RulesOf, all_types
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import Dense, GivenAttributes, HeldByRuntime
+from sonnx_ort.profile.requirements.reshaping import no_step_is_zero
 from sonnx_ort.profile.requirements.shapes import of_rank
-from sonnx_ort.profile.rule import (
-    AttributeValue,
-    Illustration,
-    Judgement,
-    at_run_time,
-    proved,
-    violated,
-)
-from sonnx_ort.terms.operand import Operand
+from sonnx_ort.profile.rule import Illustration
 
 _constant = RulesOf("Constant", 1001)
 
@@ -25,13 +14,22 @@ _CONSTANT_RULES = (
     _constant(
         "R1",
         0,
-        "The operator must have a defined constant value through the attribute value.",
+        "The attribute value is given.",
         GivenAttributes(
             ("value",), Illustration("value={1.5}", "value_float=1.5", "store a tensor as value")
         ),
+        at="Restrictions [R1]",
+        remark="The draft states it of the attribute too.",
         survived=True,
     ),
-    _constant("R2", 1, "The operator does not support sparse tensors.", Dense()),
+    _constant(
+        "R2",
+        1,
+        "Sparse tensors are not supported.",
+        Dense(),
+        at="Restrictions [R2]",
+        remark="It is GR1 of all operators.",
+    ),
 )
 
 CONSTANT = Operator(
@@ -70,7 +68,9 @@ SHAPE = Operator(
     """,
     operands=("X",),
     versions=(1, 13, 15, 19, 21, 23, 24, 25),
-    contracts=all_types(RulesOf("Shape", 1021).general(None, result_type="int64")),
+    contracts=all_types(
+        RulesOf("Shape", 1021).general(None, result_type="int64", at="Shape (type)")
+    ),
     result="Y",
     result_type="int64",
     rounds_once=False,
@@ -80,19 +80,6 @@ SHAPE = Operator(
 )
 
 
-def _step_is_not_zero(
-    operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-) -> Judgement:
-    del attributes
-    (step,) = operands
-    if step.bounds is not None and 0 not in step.bounds:
-        return proved(f"{step.name} is between {step.bounds}")
-    if step.constant is None:
-        return at_run_time(f"the element of {step.name} is known only in a run")
-    zero = bool(np.any(np.asarray(step.constant) == 0))
-    return violated(f"{step.name} is 0") if zero else proved(f"{step.name} is not 0")
-
-
 _range = RulesOf("Range", 1041)
 _RANGE_TYPES = (
     *(ElementType.FLOAT, ElementType.DOUBLE),
@@ -100,21 +87,24 @@ _RANGE_TYPES = (
 )
 
 _RANGE_RULES = (
-    *_range.general(_RANGE_TYPES),
+    *_range.general(_RANGE_TYPES, at="Range (type, type, type)"),
     _range(
         "scalars",
         2,
         "S, L and D are scalars.",
         of_rank(0, Illustration("D 1", "D [1]", "remove the axis, for example with Squeeze")),
-        remark="The draft says so in its signature and of each input.",
+        at="Signature",
+        remark="The draft says so of each input too.",
         survived=True,
     ),
     _range(
         "D.C1",
         3,
         "D is not 0.",
-        HeldByRuntime((), _step_is_not_zero, Illustration("D 1", "D 0", "give a step")),
+        HeldByRuntime((), no_step_is_zero, Illustration("D 1", "D 0", "give a step")),
         ("D",),
+        at="Inputs, Constraints [C1]",
+        remark="A constraint on D.",
     ),
 )
 

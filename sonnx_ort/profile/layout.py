@@ -29,13 +29,14 @@ _S = ("S",)
 _concat = RulesOf("Concat", 901)
 
 _CONCAT_RULES = (
-    *_concat.general(None),
+    *_concat.general(None, at="Outputs, Y, Constraints [C4]"),
     _concat(
         "R1",
         3,
         "The attribute axis is not negative.",
         AXIS_FROM_THE_FRONT,
-        remark='The draft writes "positive"; its constraint C1 of axis admits 0.',
+        at="Restrictions [R1]",
+        remark="The draft states it of axis too, as C2.",
         survived=True,
     ),
     _concat(
@@ -48,9 +49,17 @@ _CONCAT_RULES = (
             Illustration("X0 (1,)", "X0 ()", "give scalars an axis"),
             held=True,
         ),
-        remark="The draft's formula sums up sizes where it means the rank.",
+        at="Attributes, axis, Constraints [C1]",
+        remark="It follows: a scalar has no axis that could be named.",
     ),
-    _concat("C2", 5, "All inputs have the same shape but for the axis.", EqualButOnAxis()),
+    _concat(
+        "C2",
+        5,
+        "All inputs have the same shape but for the axis.",
+        EqualButOnAxis(),
+        at="Inputs, X_0 to X_n-1, Constraints [C3]",
+        remark="The draft states that the ranks are equal apart from it, as C2.",
+    ),
     _concat(
         "axis.C1",
         6,
@@ -59,7 +68,8 @@ _CONCAT_RULES = (
             Illustration("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
             held=True,
         ),
-        remark="The draft's formula sums up sizes where it means the rank.",
+        at="Attributes, axis, Constraints [C1]",
+        remark="Here a negative axis exists too: that axis is not negative is a rule of its own.",
     ),
 )
 
@@ -89,24 +99,36 @@ CONCAT = Operator(
 
 
 _reshape = RulesOf("Reshape", 921)
-_OF_ALLOWZERO = "The draft states it of the attribute allowzero, and refers to it from S."
+_ALLOWZERO = "Attributes, allowzero, Constraints [{}]"
+_OF_ALLOWZERO = "The draft refers to it from S."
 
 _RESHAPE_RULES = (
-    *_reshape.general(None, ("X",)),
+    *_reshape.general(None, ("X",), at="Informal specification"),
     _reshape(
         "S",
         2,
         "The input S is given.",
         RequiredInput("S", Illustration("S given", "S left out", "give S as an input")),
         _S,
-        remark="By the draft's signature; in version 1 the shape is an attribute.",
+        at="Signature",
+        remark="In version 1 the shape is an attribute.",
     ),
-    _reshape("S.type", 3, "S is of the type int64.", _INT64, _S),
+    _reshape(
+        "S.type",
+        3,
+        "S is of the type int64.",
+        _INT64,
+        _S,
+        at="Inputs, S",
+        remark="The heading says so.",
+    ),
     _reshape(
         "allowzero.C1",
         4,
         "The attribute allowzero is 0 or 1.",
         flag("allowzero"),
+        at=_ALLOWZERO.format("C1"),
+        remark="Its value domain.",
         survived=True,
         since=14,
     ),
@@ -116,6 +138,8 @@ _RESHAPE_RULES = (
         "S is a tensor of rank 1.",
         of_rank(1, Illustration("S [6]", "S 6", "give the sizes as a vector"), held=True),
         _S,
+        at="Inputs, S",
+        remark="The draft says so where it names S.",
         since=5,
     ),
     _reshape(
@@ -128,6 +152,7 @@ _RESHAPE_RULES = (
             Illustration("X (2, 3), S [0, 3]", "X (2, 3), S [2, 3, 0]", "name the size instead"),
         ),
         since=5,
+        at=_ALLOWZERO.format("C2"),
         remark=_OF_ALLOWZERO,
     ),
     _reshape(
@@ -141,7 +166,8 @@ _RESHAPE_RULES = (
         ),
         _S,
         since=5,
-        remark=f"{_OF_ALLOWZERO} For allowzero=1 it does not say so.",
+        at=_ALLOWZERO.format("C3"),
+        remark=f"{_OF_ALLOWZERO} For allowzero=1 its formula, a disjunction, says it by its cases.",
     ),
     _reshape(
         "S.C1",
@@ -154,6 +180,8 @@ _RESHAPE_RULES = (
         ),
         _S,
         since=5,
+        at="Inputs, Constraints [C1]",
+        remark="A constraint on S.",
     ),
     _reshape(
         "X.C1",
@@ -165,6 +193,8 @@ _RESHAPE_RULES = (
             Illustration("X (2, 3), S [3, 2]", "X (2, 3), S [4, 2]", "correct the sizes"),
         ),
         since=5,
+        at="Inputs, Constraints [C1]",
+        remark="A constraint on X.",
     ),
     _reshape(
         "allowzero.C3",
@@ -173,6 +203,7 @@ _RESHAPE_RULES = (
         InferableSize(),
         survived=True,
         since=5,
+        at=_ALLOWZERO.format("C3"),
         remark=f"{_OF_ALLOWZERO} Its formula for allowzero=1 is a disjunction that every S keeps; "
         "its rationale means a conjunction, which is taken. Example 3 of the draft, allowzero=1 "
         "with S [0, -1], breaks the rule.",
@@ -210,7 +241,7 @@ _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
 
 _FLATTEN_RULES = (
-    *_flatten.general((*_FLOATS, *_INTEGERS)),
+    *_flatten.general((*_FLOATS, *_INTEGERS), at="Flatten (type)"),
     _flatten(
         "axis.C1",
         3,
@@ -221,8 +252,8 @@ _FLATTEN_RULES = (
             or_end=True,
             held=True,
         ),
-        remark="The draft states it of axis; its C1 of X refers to itself. That the axis is given, "
-        "R1 of an older text, is GR4 of the whole graph.",
+        at="Attributes, axis, Constraints [C1]",
+        remark="The draft's C1 of X refers to itself where it means this one.",
     ),
 )
 

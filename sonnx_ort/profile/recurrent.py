@@ -24,6 +24,10 @@ _OPERANDS = ("X", "W", "R", *_OPTIONAL)
 _FLOATS = tuple(name for name in _OPERANDS if name != "sequence_lens")
 _GATES = (("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh"))
 _DECIDING = ("hidden_size", "direction")
+_DIRECTIONS = ("forward", "reverse", "bidirectional")
+_RESTRICTIONS = "SONNX restrictions"
+_EXPLICIT = "The draft wants it defined explicitly."
+_INPUTS = "Signature, Inputs and outputs"
 _X, _W, _R = Tensor("X"), Tensor("W"), Tensor("R")
 
 
@@ -40,7 +44,8 @@ def _demanded(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
         offset,
         f"The attribute {name} is 0, and stands in the file.",
         AdmittedAttribute((name,), 0, lambda given: given == 0, example, given=True),
-        remark='The draft states it under "SONNX restrictions".',
+        at=_RESTRICTIONS,
+        remark=_EXPLICIT,
         unenforced=unenforced,
         since=since,
     )
@@ -48,7 +53,7 @@ def _demanded(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
 
 def _given(name: str, offset: int) -> Rule:
     example = Illustration(f"{name} given", f"{name} left out", f"give {name} as an input")
-    remark = 'The draft states it under "SONNX restrictions": a tensor of zeros, if it is not used.'
+    remark = "The draft wants a tensor of zeros, if it is not used."
     if name == "sequence_lens":
         remark += " For sequence_lens it says the batch size; the length of the sequences is meant."
     sentence = f"The input {name} is given."
@@ -58,6 +63,7 @@ def _given(name: str, offset: int) -> Rule:
         sentence,
         RequiredInput(name, example),
         name,
+        at=_RESTRICTIONS,
         remark=remark,
         unenforced="assumes the default of ONNX.",
     )
@@ -108,6 +114,8 @@ _CONTRACT = (
         "All tensors have the same type, one of floats, but for sequence_lens.",
         SameNumericType(None, FLOAT_TYPES),
         *_FLOATS,
+        at="Signature",
+        remark="The heading of the section on floats names the types.",
         survived=False,
     ),
     _RULES.dense(1),
@@ -119,7 +127,8 @@ _CONTRACT = (
             Illustration("W an initializer", "W an input", "store the tensor as an initializer")
         ),
         *_OPERANDS[1:],
-        remark='The draft states it under "SONNX restrictions".',
+        at=_RESTRICTIONS,
+        remark=_EXPLICIT,
         unenforced="silently accepts any input.",
     ),
     *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
@@ -138,7 +147,8 @@ _CONTRACT = (
             ),
             given=True,
         ),
-        remark='The draft states it under "SONNX restrictions", and what is to be given.',
+        at=_RESTRICTIONS,
+        remark=_EXPLICIT,
         unenforced="silently computes other activations too.",
     ),
     _demanded("input_forget", 9, "silently couples the gates."),
@@ -158,11 +168,43 @@ _CONTRACT = (
         standing=Standing.OWN,
     ),
     _RULES.rule(
+        "hidden_size",
+        18,
+        "The attribute hidden_size is given, and positive.",
+        AdmittedAttribute(
+            ("hidden_size",),
+            None,
+            lambda size: size >= 1,
+            Illustration("hidden_size=3", "hidden_size left out", "write the size down"),
+            given=True,
+        ),
+        at="Signature, clip, hidden_size",
+        remark="ONNX has no default for it, and leaves it out of what is required.",
+        unenforced="rejects the model.",
+        survived=False,
+    ),
+    _RULES.rule(
+        "direction",
+        19,
+        "The attribute direction is forward, reverse or bidirectional.",
+        AdmittedAttribute(
+            ("direction",),
+            "forward",
+            lambda said: said in _DIRECTIONS,
+            Illustration('direction="forward"', 'direction="backward"', "name one of the three"),
+        ),
+        at="Signature, clip, direction",
+        remark="The draft writes that it must be one of them.",
+        unenforced="rejects the model.",
+        survived=False,
+    ),
+    _RULES.rule(
         "X",
         11,
         "X is of rank 3.",
         of_rank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
         "X",
+        at=f"{_INPUTS}, X",
         remark="The draft gives the shape of X.",
         unenforced="rejects other ranks. Versions up to 1.30 end the process at lower ones "
         "(SIGABRT).",
@@ -184,6 +226,7 @@ _CONTRACT = (
         ),
         "X",
         "W",
+        at=f"{_INPUTS}, W",
         remark="The draft gives the shapes of X and W.",
         unenforced="rejects other shapes. Versions up to 1.28 accept any shape, reading beyond the "
         "elements, or end the process.",
@@ -202,6 +245,7 @@ _CONTRACT = (
             _DECIDING,
         ),
         "R",
+        at=f"{_INPUTS}, R",
         remark="The draft gives the shape of R.",
         unenforced="rejects other shapes. Versions up to 1.28 accept any shape, reading beyond the "
         "elements, or end the process.",
@@ -254,7 +298,8 @@ _CONTRACT = (
         ),
         "X",
         *_OPTIONAL,
-        remark="The draft gives these shapes.",
+        at=f"{_INPUTS}, B",
+        remark="The draft gives the shape of each of them.",
     ),
 )
 

@@ -6,31 +6,34 @@ from sonnx_ort.profile.common_rules import working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense, RequiredInput
-from sonnx_ort.profile.requirements.reshaping import SliceDemand, Slicing
+from sonnx_ort.profile.requirements.attributes import Dense, HeldByRuntime, RequiredInput
+from sonnx_ort.profile.requirements.axes import named_axes_are_distinct, named_axes_exist
+from sonnx_ort.profile.requirements.reshaping import SliceDemand, Slicing, no_step_is_zero
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes
-from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
-from sonnx_ort.terms.language import Tensor
+from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule, Subject
+from sonnx_ort.terms.language import All, IfGiven, Tensor, Term
 
 _FIRST_CODE = 721
 _INDICES = ("starts", "ends", "axes", "steps")
 _OPERANDS = ("X", *_INDICES)
-_REMARKS = {
-    "R6": "The draft states it as R6 and R7. Its C2 of Y contradicts them, by demanding that no "
-    "dimension of Y is 0; a start that equals its end gives nothing, and keeps this rule."
-}
+_AXES = ("axes",)
+_CONSTRAINTS = "Inputs, Constraints"
 _CUTTING = (Subject.OWN_SHAPE, Subject.ELEMENTS)
 
 
-def _rule(
+def _rule(  # noqa: PLR0913 - a row of a table, by name
     tag: str,
     offset: int,
     sentence: str,
     requirement: Requirement,
     operands: tuple[str, ...] | None = None,
+    *,
+    at: str = "Restrictions",
+    remark: str = "One of its restrictions.",
 ) -> Rule:
-    source = working_group("Slice", _REMARKS.get(tag, ""))
+    stated = tag.rpartition(".")[2]
+    source = working_group("Slice", remark, at=f"{at} [{stated}]")
     survived = requirement.subject in _CUTTING
     code = _FIRST_CODE + offset
     return Rule(f"Slice.{tag}", code, sentence, source, requirement, operands, survived)
@@ -39,6 +42,12 @@ def _rule(
 def _given(name: str) -> RequiredInput:
     example = Illustration(f"{name} given", f"{name} left out", f"give {name} as an input")
     return RequiredInput(name, example)
+
+
+def _vectors_of_one_length(_: Attributes) -> Term:
+    starts, *others = map(Tensor, _INDICES)
+    alike = (IfGiven(o, All((o.rank == 1, o.size(0) == starts.size(0)))) for o in others)
+    return IfGiven(starts, All((starts.rank == 1, *alike)))
 
 
 _RULES = (
@@ -99,6 +108,8 @@ _RULES = (
                 "end at the size of the axis",
             ),
         ),
+        at=_CONSTRAINTS,
+        remark="A constraint on E.",
     ),
     _rule(
         "R6",
@@ -112,6 +123,76 @@ _RULES = (
                 "exchange start and end, or count in negative steps",
             ),
         ),
+        remark="The draft states it as R6 and R7. Its C2 of Y contradicts them, by demanding that "
+        "no dimension of Y is 0; a start that equals its end gives nothing, and keeps this rule.",
+    ),
+    _rule(
+        "C1",
+        9,
+        "The indices are vectors of one length.",
+        OnShapes(
+            _INDICES,
+            _vectors_of_one_length,
+            Illustration(
+                "starts [0, 1], ends [2, 3]", "starts [0], ends [2, 3]", "give one of each per axis"
+            ),
+            held=True,
+        ),
+        _INDICES,
+        at=_CONSTRAINTS,
+        remark="A constraint on X, with the number of its axes, and the draft says of each index "
+        "that it is a vector.",
+    ),
+    _rule(
+        "C3",
+        10,
+        "X is of rank 1 at least.",
+        OnShapes(
+            ("X",),
+            lambda _: Tensor("X").rank >= 1,
+            Illustration("X (4,)", "X ()", "give scalars an axis"),
+            held=True,
+        ),
+        ("X",),
+        at=_CONSTRAINTS,
+        remark="A constraint on X.",
+    ),
+    _rule(
+        "A.C2",
+        11,
+        "Each axis that is named is an axis of X.",
+        HeldByRuntime(
+            _AXES,
+            named_axes_exist(),
+            Illustration("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, 2]", "name axes of X"),
+        ),
+        ("X", "axes"),
+        at=_CONSTRAINTS,
+        remark="A constraint on A.",
+    ),
+    _rule(
+        "A.C3",
+        12,
+        "No axis is named twice.",
+        HeldByRuntime(
+            _AXES,
+            named_axes_are_distinct(),
+            Illustration("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, -2]", "name each axis once"),
+        ),
+        ("X", "axes"),
+        at=_CONSTRAINTS,
+        remark="A constraint on A.",
+    ),
+    _rule(
+        "K.C2",
+        13,
+        "No step is 0.",
+        HeldByRuntime(
+            (), no_step_is_zero, Illustration("steps [1, -1]", "steps [1, 0]", "give a step")
+        ),
+        ("steps",),
+        at=_CONSTRAINTS,
+        remark="A constraint on K.",
     ),
 )
 

@@ -1,6 +1,6 @@
 """Squeeze and Unsqueeze, which remove and insert axes of size 1."""
 
-from sonnx_ort.profile.common_rules import RulesOf, all_types, by_analogy, own
+from sonnx_ort.profile.common_rules import RulesOf, all_types, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import (
@@ -18,6 +18,7 @@ from sonnx_ort.profile.requirements.axes import (
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Illustration
+from sonnx_ort.profile.source import Words
 from sonnx_ort.terms.language import IfGiven, Tensor
 
 _INT64 = SameNumericType(OF_THE_NODE, (ElementType.INT64,))
@@ -144,14 +145,24 @@ SQUEEZE = Operator(
 _unsqueeze = RulesOf("Unsqueeze", 981)
 
 _UNSQUEEZE_RULES = (
-    *_unsqueeze.general(None, ("X",)),
-    _unsqueeze("A.type", 2, "A is of the type int64.", _INT64, _A),
+    *_unsqueeze.general(None, ("X",), at="Unsqueeze (type, int64)"),
+    _unsqueeze(
+        "A.type",
+        2,
+        "A is of the type int64.",
+        _INT64,
+        _A,
+        at="Inputs, A",
+        remark="The heading of all types says so.",
+    ),
     _unsqueeze(
         "A.rank",
         3,
         "A is a tensor of rank 1.",
         of_rank(1, Illustration("A [0]", "A 0", "give the axes as a vector")),
         _A,
+        at="Inputs, A",
+        remark="The draft says so where it names A.",
         survived=True,
     ),
     _unsqueeze(
@@ -163,6 +174,7 @@ _UNSQUEEZE_RULES = (
             named_axes_exist(of_the_result=True),
             Illustration("X (3,), A [1]", "X (3,), A [2]", "name axes of Y"),
         ),
+        at="Inputs, Constraints [C1]",
         remark="The draft counts the axes in A by rA, the rank of A, where it means their number; "
         "a note in it counts negative axes by a + rA, where its constraints have a + rY.",
     ),
@@ -172,8 +184,14 @@ _UNSQUEEZE_RULES = (
         "An axis shall only be designated once in A.",
         HeldByRuntime(
             _AXES,
-            named_axes_are_distinct,
+            named_axes_are_distinct(of_the_result=True),
             Illustration("X (3,), A [0, 2]", "X (3,), A [0, -3]", "name each axis once"),
+        ),
+        source=working_group(
+            "Unsqueeze",
+            at="Inputs, Constraints [C2]",
+            words=Words.AS_WRITTEN,
+            remark="It adds a formula.",
         ),
     ),
 )

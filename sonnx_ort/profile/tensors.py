@@ -9,9 +9,10 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, flag
 from sonnx_ort.profile.requirements.elements import REPRESENTABLE_AS_INTEGER, on_elements
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.requirements.shapes import axis_not_empty, of_rank
+from sonnx_ort.profile.requirements.shapes import OnShapes, axis_not_empty, of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import Either, Tensor
 
 _CAST_FIRST_CODE = 621
 
@@ -119,6 +120,7 @@ _MAT_MUL_RULES = CommonRules(
     operands="A and B",
     result="Y",
     one_shape=False,
+    type_at="Signature",
 )
 
 _MATRICES = Rule(
@@ -126,7 +128,9 @@ _MATRICES = Rule(
     _MAT_MUL_FIRST_CODE + 9,
     "A and B are of rank 2.",
     working_group(
-        "MatMul", "The draft states it as C1 of both inputs; ONNX takes stacks of matrices."
+        "MatMul",
+        "The draft states it of both inputs, also as R1; ONNX takes stacks of matrices.",
+        at="Inputs, A, Constraints [C1]",
     ),
     of_rank(
         2,
@@ -135,6 +139,23 @@ _MATRICES = Rule(
             "A (5, 2, 3), B (3, 4)",
             "multiply each matrix of a stack separately, or fold the stack into rows with Reshape",
         ),
+    ),
+)
+
+_A, _B = map(Tensor, _MAT_MUL_OPERANDS)
+
+_INNER_SIZES = Rule(
+    "MatMul.C2",
+    _MAT_MUL_FIRST_CODE + 10,
+    "A has as many columns as B has rows.",
+    working_group(
+        "MatMul", "The draft states it of both inputs.", at="Inputs, A, Constraints [C2]"
+    ),
+    OnShapes(
+        _MAT_MUL_OPERANDS,
+        lambda _: Either((_A.size(-1) == _B.size(-2), _B.rank == 1)),
+        Illustration("A (2, 3), B (3, 4)", "A (2, 3), B (4, 4)", "correct the shapes"),
+        held=True,
     ),
 )
 
@@ -157,7 +178,7 @@ MAT_MUL = Operator(
     contracts=_MAT_MUL_RULES.contracts(
         Family.FLOAT,
         Family.INTEGER,
-        further={Family.FLOAT: (_MATRICES,), Family.INTEGER: (_MATRICES,)},
+        further=dict.fromkeys((Family.FLOAT, Family.INTEGER), (_MATRICES, _INNER_SIZES)),
     ),
     result="Y",
     rounds_once=False,
@@ -172,18 +193,19 @@ _ARG_MAX_FIRST_CODE = 701
 _ARG_MAX_RULES = CommonRules(
     "ArgMax",
     _ARG_MAX_FIRST_CODE,
-    working_group("ArgMax"),
+    working_group("ArgMax", "The draft states the type of Y, and lists those of X."),
     operands="X",
     result="Y",
     result_type="int64",
     one_shape=False,
+    type_at="Outputs, Y, Constraints [C1]",
 )
 
 _FROM_THE_FRONT = Rule(
     "ArgMax.R4",
     _ARG_MAX_FIRST_CODE + 8,
     "The attribute axis is not negative.",
-    working_group("ArgMax"),
+    working_group("ArgMax", "A transient restriction.", at="Restrictions [R4]"),
     AdmittedAttribute(
         ("axis",),
         0,
@@ -195,8 +217,12 @@ _FROM_THE_FRONT = Rule(
 _NOT_EMPTY = Rule(
     "ArgMax.R5",
     _ARG_MAX_FIRST_CODE + 9,
-    "The axis of X is not empty.",
-    working_group("ArgMax"),
+    "X has the axis, and the axis is not empty.",
+    working_group(
+        "ArgMax",
+        "The draft states it of X too, as C2, and that there is such an axis, as C1.",
+        at="Restrictions [R5]",
+    ),
     axis_not_empty(
         "X", Illustration("X (2, 3), axis 1", "X (2, 0), axis 1", "keep empty tensors out")
     ),
@@ -229,7 +255,7 @@ _FLAGS = tuple(
         f"ArgMax.{name}.C1",
         _ARG_MAX_FIRST_CODE + 11 + number,
         f"The attribute {name} is 0 or 1.",
-        working_group("ArgMax", "The draft states it as a constraint on the attribute."),
+        working_group("ArgMax", "Its value domain.", at=f"Attributes, {name}, Constraints [C1]"),
         flag(name, assumed),
         survived=True,
         since=since,

@@ -40,6 +40,7 @@ class DraftRules:
         requirement: Requirement,
         *operands: str,
         remark: str = "",
+        at: str = "Inputs, Constraints",
         later: str = "",
         unenforced: str = "",
         survived: bool = True,
@@ -48,12 +49,13 @@ class DraftRules:
     ) -> Rule:
         """Make a rule; its operands are all by default.
 
-        `remark` is about the draft, `later` is the end of the permanent tag, and `unenforced` is
-        what ONNX Runtime 1.32.0 does without the rule. The standing is that the draft states it, or
+        `remark` is about the draft, `at` where it states the rule, `later` is the end of the
+        permanent tag, and `unenforced` is what ONNX Runtime 1.32.0 does without the rule. The
+        standing is that the draft states it, or
         that it is our own.
         """
         later_tag = f"{self.tag_prefix}{later}" if later else None
-        stated = working_group(self.operator, remark, later_tag=later_tag)
+        stated = working_group(self.operator, remark, at=at, later_tag=later_tag)
         return Rule(
             f"{self.operator}.{tag}",
             self.first_code + offset,

@@ -137,6 +137,12 @@ TABLES = {
             ("float.C1", {"X": [[np.nan]]}),
         ],
     ),
+    "ArgMax of any rank": Table(
+        "(T[] X) => (int64[] Y) { [node] Y = ArgMax <axis = 1> (X) }",
+        ("float", "int32"),
+        [{"X": ROWS}],
+        [("R5", {"X": [1, 2, 3]}), ("R5", {"X": 1})],
+    ),
     "ArgMax of integers": Table(
         "(T[n, m] X) => (int64[n, o] Y) { [node] Y = ArgMax <axis = 1> (X) }",
         ("int32", "int8", "uint8"),
@@ -419,6 +425,7 @@ def test_what_keeps_the_rules_runs_with_the_same_bits(table: Table, kind, backen
     "BatchNormalization.draft.variance",
     "Clip.draft.scalars",
     "ArgMax.draft.not_empty",
+    "ArgMax.draft.rank",
     "DequantizeLinear.draft.difference",
     "DequantizeLinear.draft.scale",
     "DequantizeLinear.draft.zero_point",

@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
 OPERATORS = pytest.mark.parametrize("operator", ["Div", "Sub"])
 
@@ -71,3 +71,12 @@ def test_attribute_is_invalid(operator, name):
 def test_node_without_attributes_is_accepted(operator, edition):
     made = binary_model(operator, "float", [2], [2])
     assert sonnx_ort.check(made, operators="default", edition=edition).ok
+
+
+@pytest.mark.satisfies("Concat.draft.count")
+def test_concat_of_nothing_is_invalid():
+    made = parse("(float[2] A) => (float[2] C) { [the_node] C = Concat<axis = 0>(A) }")
+    sonnx_ort.check(made, operators="default")
+    the_node(made).input[:] = []
+    with pytest.raises(sonnx_ort.InvalidModel, match="the_node"):
+        sonnx_ort.check(made, operators="default")

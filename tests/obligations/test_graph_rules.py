@@ -136,6 +136,8 @@ GRAPH_BREACHES = [
     "General.GR2",
     "General.GR3",
     "General.GR4",
+    "ArgMax.draft.given",
+    "Slice.draft.R5",
 )
 @pytest.mark.parametrize(("rule", "graph", "places"), [(r, g, p) for r, g, *p in GRAPH_BREACHES])
 def test_place_that_breaks_a_rule_violates_it(

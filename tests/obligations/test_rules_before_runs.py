@@ -103,7 +103,7 @@ def of_results() -> list[object]:
     "DequantizeLinear.draft.types",
     "Exp.draft.float.type",
     "Flatten.draft.types",
-    "Gemm.draft.type",
+    "Gemm.types",
     "LSTM.draft.type",
     "LeakyRelu.draft.float.type",
     "Less.draft.float.type",
@@ -247,7 +247,6 @@ def layer(left_out: str = "", further: str = "") -> str:
     "Reshape.draft.allowzero",
     "Reshape.draft.signature",
     "Reshape.draft.vector",
-    "Unsqueeze.draft.int64",
 )
 @pytest.mark.parametrize(
     ("rule", "graph", "opset"),

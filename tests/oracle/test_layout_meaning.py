@@ -27,10 +27,19 @@ def reason(operator, operands, version=21, **attributes):
     return found.reason
 
 
+@pytest.mark.satisfies(
+    "Reshape.draft.elements",
+    "Reshape.draft.zero",
+    "Reshape.draft.examples",
+    "Flatten.draft.elements",
+    "Flatten.draft.examples",
+    "Unsqueeze.draft.elements",
+)
 @pytest.mark.parametrize(
     ("operator", "operands", "attributes", "shape"),
     [
         ("Reshape", [X, sizes([6, 4])], {}, (6, 4)),
+        ("Reshape", [X.ravel()[:10].reshape(2, 5), sizes([5, 2])], {}, (5, 2)),
         ("Reshape", [X, sizes([0, 6, -1])], {}, (2, 6, 2)),
         ("Reshape", [X[:1, :1, :1], sizes([])], {}, ()),
         ("Reshape", [np.float32(3), sizes([1, 1])], {}, (1, 1)),
@@ -38,6 +47,7 @@ def reason(operator, operands, version=21, **attributes):
         ("Reshape", [EMPTY, sizes([0, 24])], {}, (0, 24)),
         ("Flatten", [X], {}, (2, 12)),
         ("Flatten", [X], {"axis": 0}, (1, 24)),
+        ("Flatten", [X], {"axis": 2}, (6, 4)),
         ("Flatten", [X], {"axis": 3}, (24, 1)),
         ("Flatten", [X], {"axis": -1}, (6, 4)),
         ("Flatten", [np.float32(3)], {"axis": 0}, (1, 1)),
@@ -56,6 +66,9 @@ def test_elements_keep_their_order(operator, operands, attributes, shape):
     assert result.nearest.ravel().tolist() == operands[0].ravel().tolist()
 
 
+@pytest.mark.satisfies(
+    "Reshape.draft.example_3",
+)
 @pytest.mark.parametrize(
     ("operator", "operands", "attributes", "told"),
     [
@@ -64,6 +77,7 @@ def test_elements_keep_their_order(operator, operands, attributes, shape):
         ("Reshape", [X, sizes([24, 1, 1, 0])], {}, "a 0 for an axis that X does not have"),
         ("Reshape", [EMPTY, sizes([0, -1])], {}, "-1, and X no elements"),
         ("Reshape", [EMPTY, sizes([0, -1])], {"allowzero": 1}, "0 and -1, and allowzero is 1"),
+        ("Reshape", [X[0], sizes([0, -1])], {"allowzero": 1}, "0 and -1, and allowzero is 1"),
         ("Reshape", [X, sizes([0, 24])], {"allowzero": 1}, "X has 24 elements, and the result 0"),
         ("Reshape", [X, sizes([5, -1])], {}, "X has 24 elements, and the result 20"),
         ("Reshape", [X, sizes([])], {}, "X has 24 elements, and the result 1"),
@@ -85,6 +99,10 @@ def test_broken_constraint_leaves_nothing_defined(operator, operands, attributes
     assert told in reason(operator, operands, **attributes)
 
 
+@pytest.mark.satisfies(
+    "Concat.draft.elements",
+    "Concat.draft.shape",
+)
 @pytest.mark.parametrize("kind", ElementType)
 def test_concat_puts_tensors_one_behind_the_other(kind):
     a, b = (np.arange(k, k + 4).reshape(2, 2).astype(kind.dtype) for k in (0, 4))
@@ -93,6 +111,19 @@ def test_concat_puts_tensors_one_behind_the_other(kind):
     assert found.tolist() == np.array([[0, 1, 4], [2, 3, 6]]).astype(kind.dtype).tolist()
 
 
+@pytest.mark.satisfies("Concat.draft.example")
+def test_concat_takes_the_tensor_and_the_place_that_the_example_computes():
+    tensors = [np.full((2, size), size) + np.arange(size) / 8 for size in (3, 2, 4)]
+    found = only("Concat", tensors, axis=1).nearest
+    assert found[0, 3] == tensors[1][0, 0]
+    assert found.shape == (2, 9)
+
+
+@pytest.mark.satisfies(
+    "Shape.draft.clamping",
+    "Shape.draft.slicing",
+    "Shape.draft.examples",
+)
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
@@ -110,6 +141,9 @@ def test_shape_is_cut_out_of_the_sizes(attributes, expected):
     assert (found.dtype, found.tolist()) == (np.int64, expected)
 
 
+@pytest.mark.satisfies(
+    "Constant.draft.result",
+)
 @pytest.mark.parametrize(
     ("attributes", "dtype", "expected"),
     [

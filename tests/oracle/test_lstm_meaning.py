@@ -4,8 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 
 from sonnx_ort.oracle import Undefined, Verdict, meaning, meaning_over_the_reals
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS
+from sonnx_ort.oracle.recurrent import Kernel
+from sonnx_ort.profile.element_type import ElementType
 
 F = np.float32
 LENGTH, BATCH, INPUTS, HIDDEN = 3, 2, 3, 2
@@ -62,6 +66,9 @@ def results(operands, **attributes):
     return found
 
 
+@pytest.mark.satisfies(
+    "LSTM.draft.equations",
+)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_equations_of_the_draft(direction):
     operands = operands_of(direction)
@@ -70,6 +77,17 @@ def test_equations_of_the_draft(direction):
         kept = ~result.undefined
         assert (result.verdicts(expected.astype(F))[kept] != Verdict.OUTSIDE).all()
         np.testing.assert_allclose(result.nearest[kept], expected[kept], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.satisfies("LSTM.draft.accuracy")
+@pytest.mark.parametrize("function", ["Sigmoid", "Tanh"])
+@pytest.mark.parametrize("x", [-3.0, 0.25, 2.0])
+def test_activation_may_be_one_unit_off_and_not_two(function, x):
+    exact = logistic(x) if function == "Sigmoid" else np.tanh(x)
+    ball = Kernel(FLOAT_FORMATS[ElementType.FLOAT]).activated(function, arb(x))
+    unit = float(np.spacing(F(abs(exact))))
+    admitted = [ball.contains(arb(exact + step * unit)) for step in (-2.01, -0.5, 0.5, 2.01)]
+    assert admitted == [False, True, True, False]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, F, np.float64])

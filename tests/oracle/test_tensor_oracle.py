@@ -50,6 +50,10 @@ def test_clip_without_bounds_gives_the_operand():
     assert computed("Clip", [[3, -4]], INT8).tolist() == [3, -4]
 
 
+@pytest.mark.satisfies(
+    "Slice.draft.shape",
+    "Slice.draft.elements",
+)
 @pytest.mark.parametrize(
     ("cuts", "expected"),
     [
@@ -71,6 +75,11 @@ def test_slice_keeps_every_bit():
     assert result.view(np.uint16).tolist() == [0xFFFF, 0x7F81]
 
 
+@pytest.mark.satisfies(
+    "ArgMax.draft.shape",
+    "ArgMax.draft.place",
+    "ArgMax.draft.definition",
+)
 @pytest.mark.parametrize(
     ("x", "attributes", "expected"),
     [
@@ -80,6 +89,10 @@ def test_slice_keeps_every_bit():
         ([[1, 9, 3], [4, 2, 6]], {"axis": 1, "keepdims": 0}, [1, 2]),
         ([1, 5, 5, 2], {"select_last_index": 0}, [1]),
         ([1, 5, 5, 2], {"select_last_index": 1}, [2]),
+        ([[1, 9.5, 3], [4, 2, 6.5]], {"axis": 1}, [[1], [2]]),
+        ([[1, INF, 3], [4, 2, 6.5]], {"axis": 1}, [[1], [2]]),
+        ([[1, 7, 7, 2]], {"axis": 1}, [[1]]),
+        ([[1, 7, 7, 2]], {"axis": 1, "select_last_index": 1}, [[2]]),
         ([[-INF, -4, -2], [-INF] * 3], {"axis": 1}, [[2], [0]]),
         ([0.0, -0.0], {"select_last_index": 1}, [1]),
     ],
@@ -89,6 +102,9 @@ def test_arg_max_is_a_place_of_the_largest(x, attributes, expected):
     assert_same_bits(result, np.array(expected, np.int64))
 
 
+@pytest.mark.satisfies(
+    "ArgMax.draft.nan",
+)
 @pytest.mark.parametrize(
     ("x", "attributes", "expected"),
     [
@@ -102,6 +118,9 @@ def test_arg_max_of_nan_is_its_place_by_the_draft(x, attributes, expected):
     assert result.nearest.tolist() == expected
 
 
+@pytest.mark.satisfies(
+    "MatMul.draft.int.formula",
+)
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_integer_products_are_exact_modulo_two_to_the_width(element_type):
     a, b = (array.reshape(3, 3) for array in random_pairs(element_type, 9))
@@ -110,11 +129,17 @@ def test_integer_products_are_exact_modulo_two_to_the_width(element_type):
     assert_same_bits(computed("MatMul", [a, b], element_type), bits.view(element_type.dtype))
 
 
+@pytest.mark.satisfies(
+    "MatMul.draft.formula",
+)
 def test_product_is_rounded_once():
     row, column = [[1, 2**-24, 2**-24, 2**-30]], [[1], [1], [1], [1]]
     assert computed("MatMul", [row, column]).tolist() == [[1 + 2**-23]]
 
 
+@pytest.mark.satisfies(
+    "MatMul.draft.shape",
+)
 def test_product_of_nothing_is_zero():
     assert computed("MatMul", [np.zeros((2, 0)), np.zeros((0, 3))]).tolist() == [[0.0] * 3] * 2
 
@@ -128,12 +153,19 @@ def test_product_of_infinities(row, column, expected):
     assert_same_bits(result, np.float32([[expected]]))
 
 
+@pytest.mark.satisfies(
+    "BatchNormalization.draft.formula",
+    "BatchNormalization.draft.shape",
+)
 def test_batch_normalization_by_hand():
     vectors = [[2, 4], [1, 1], [1, 1], [3, 3]]
     result = computed("BatchNormalization", [[[1, 5], [-3, 0]], *vectors], epsilon=1.0)
     assert result.tolist() == [[1, 9], [-3, -1]]
 
 
+@pytest.mark.satisfies(
+    "BatchNormalization.draft.error",
+)
 def test_batch_normalization_adds_the_epsilon_that_onnx_keeps():
     x, vectors = [[1.0]], [[1.0], [0.0], [0.0], [0.0]]
     result = computed("BatchNormalization", [x, *vectors], ElementType.DOUBLE)
@@ -144,6 +176,62 @@ def test_channels_are_along_the_second_axis():
     x = np.ones((1, 2, 3))
     result = computed("BatchNormalization", [x, [1, 2], [0, 0], [0, 0], [3, 3]], epsilon=1.0)
     assert result.tolist() == [[[0.5] * 3, [1.0] * 3]]
+
+
+@pytest.mark.satisfies("BatchNormalization.draft.examples")
+@pytest.mark.parametrize(
+    ("x", "vectors", "expected"),
+    [
+        ([[1, 2], [3, 4]], [[1, 2], [0, 1], [2, 3], [1, 1]], [[-1, -1], [1, 3]]),
+        (
+            [[3, 4.5], [16, 1], [25.5, 24.25]],
+            [[1, 1], [0, 0], [3, 4.5], [4, 2.25]],
+            [[0, 0], [6.5, -2.333], [11.25, 13.167]],
+        ),
+    ],
+)
+def test_batch_normalization_of_the_drafts_examples(x, vectors, expected):
+    result = computed("BatchNormalization", [x, *vectors], epsilon=1e-5)
+    np.testing.assert_allclose(result, expected, atol=0.001)
+
+
+@pytest.mark.satisfies("BatchNormalization.draft.momentum")
+def test_momentum_has_no_effect():
+    operands = [[[1, 5], [-3, 0]], [2, 4], [1, 1], [1, 1], [3, 3]]
+    plain, other = (computed("BatchNormalization", operands, **a) for a in ({}, {"momentum": 0.5}))
+    assert_same_bits(plain, other)
+
+
+@pytest.mark.satisfies("MatMul.draft.examples")
+@pytest.mark.parametrize(
+    ("a", "b", "element_type", "expected"),
+    [
+        ([[1, 2], [3, 4]], [[5, 6], [7, 8]], FLOAT, [[19, 22], [43, 50]]),
+        (
+            [[INF, -INF, NAN], [NAN, INF, -INF]],
+            [[1, 2], [4, 5], [7, 8]],
+            FLOAT,
+            [[NAN, NAN], [NAN, NAN]],
+        ),
+        (
+            [[INF, INF], [NAN, INF]],
+            [[1, 2, 3, 4], [4, 5, 6, 7]],
+            FLOAT,
+            [[INF] * 4, [NAN] * 4],
+        ),
+        ([[1, 2], [3, 4]], [[5, 6], [7, 8]], ElementType.INT32, [[19, 22], [43, 50]]),
+        (
+            [[1, 2], [3, 4], [5, 6]],
+            [[7, 8, 9], [10, 11, 12]],
+            ElementType.INT32,
+            [[27, 30, 33], [61, 68, 75], [95, 106, 117]],
+        ),
+    ],
+)
+def test_products_of_the_drafts_examples(a, b, element_type, expected):
+    assert_same_bits(
+        computed("MatMul", [a, b], element_type), np.array(expected, element_type.dtype)
+    )
 
 
 SQUARE = np.ones((2, 2))

@@ -271,6 +271,12 @@ STATE = "initial_h is of another shape than [1, 2, 3]"
 SIGMOID, RELU = ("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh")
 
 RECURRENT = [
+    ("hidden_size", [], {}, "violated", "the attribute hidden_size is left out"),
+    ("hidden_size", [], {"hidden_size": 0}, "violated", "the attribute hidden_size is 0"),
+    ("hidden_size", [], {"hidden_size": 3}, "proved", "the attribute hidden_size is 3"),
+    ("direction", [], {}, "proved", "the attribute direction is forward"),
+    ("direction", [], {"direction": "Reverse"}, "violated", "the attribute direction is Reverse"),
+    ("direction", [], {"direction": "reverse"}, "proved", "the attribute direction is reverse"),
     ("activations", [], {}, "violated", "the attribute activations is left out"),
     *(
         (
@@ -426,6 +432,8 @@ RECURRENT = [
     "Gemm.draft.bias",
     "Gemm.draft.shapes",
     "LSTM.draft.input_forget",
+    "LSTM.draft.hidden_size",
+    "LSTM.draft.direction",
     "LSTM.draft.layout",
     "LSTM.draft.activations",
     "LSTM.draft.w",

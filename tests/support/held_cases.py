@@ -323,6 +323,82 @@ def _recurrences() -> list[HeldCase]:
     ]
 
 
+def _cut(shape: Sequence[int], starts: Any, ends: Any, axes: Any, steps: Any) -> Iterator[HeldCase]:
+    """A Slice by indices that are computed or constant."""
+    feeds = {"s": starts, "e": ends, "a": axes, "k": steps}
+    for declared in _declared(shape):
+        for kind in ("int64", "int32"):
+            computed = ", ".join(
+                f"{kind}{_open_sizes(np.shape(each))} {name}" for name, each in feeds.items()
+            )
+            stored = ", ".join(
+                f"{kind}{_sizes(np.shape(each))} {name} = {{{', '.join(map(str, np.ravel(each)))}}}"
+                for name, each in feeds.items()
+            )
+            node, x = "{ y = Slice(x, s, e, a, k) }", np.ones(shape).tolist()
+            for opset in (10, 13):
+                inputs = f"({declared} x, {computed}) => (float[] y)"
+                yield HeldCase(f"{inputs} {node}", {"x": x, **feeds}, opset)
+                yield HeldCase(f"({declared} x) => (float[] y) <{stored}> {node}", {"x": x}, opset)
+
+
+def _slices(*given: tuple[Any, Any, Any, Any], shape: Sequence[int] = (4, 5)) -> list[HeldCase]:
+    return [case for each in given for case in _cut(shape, *each)]
+
+
+def _normalizations(x: Shape, *sizes: Shape) -> list[HeldCase]:
+    """A BatchNormalization with all of its parameters of these sizes, or one of them."""
+    fitting, call = x[1:2] or (1,), "BatchNormalization (X, scale, B, mean, var)"
+    names = ("scale", "B", "mean", "var")
+    odd = [dict.fromkeys(names, size) for size in sizes]
+    odd += [{name: size} for size in sizes for name in names]
+    return [
+        case
+        for each in odd
+        for case in cases(call, {"X": x, **dict.fromkeys(names, fitting), **each}, {}, (9, 15))
+    ]
+
+
+def _matrices() -> list[HeldCase]:
+    shapes = [((2, 3), (4, 4)), ((2, 1), (3, 4)), ((2, 0), (3, 4)), ((2, 3), (0, 4))]
+    shapes += [((5, 2, 3), (4, 4)), ((3,), (4, 4))]
+    return [
+        case
+        for kind in ("float", "float16", "double", "int32", "uint64")
+        for a, b in shapes
+        for case in cases("MatMul (A, B)", {"A": a, "B": b}, dict.fromkeys("ABY", kind), (9, 13))
+    ]
+
+
+HELD_BY_TENSORS: Mapping[str, Sequence[HeldCase]] = {
+    "MatMul.C2": _matrices(),
+    "BatchNormalization.X.C3": _normalizations((), (1,), ()),
+    "BatchNormalization.scale.C1": [
+        *_normalizations((2, 3, 4), (2,), (1,), (4,), (1, 3), (0,), ()),
+        *_normalizations((4,), (4,), (2,), ()),
+    ],
+    "Slice.C1": _slices(
+        ([0], [4, 5], [0, 1], [1, 1]),
+        ([0, 0], [4], [0, 1], [1, 1]),
+        ([0, 0], [4, 5], [0], [1, 1]),
+        ([0, 0], [4, 5], [0, 1], [1]),
+        ([0, 0], [4, 5], [0, 1], [1, 1, 1]),
+        ([0, 0], [4, 5], [], [1, 1]),
+        ([0, 0], [4, 5], [0, 1], []),
+        ([[0, 0]], [[4, 5]], [[0, 1]], [[1, 1]]),
+        ([0, 0], [4, 5], [0, 1], [[1, 1]]),
+        (0, 4, 0, 1),
+        ([0], [4], [0], 1),
+    ),
+    "Slice.C3": _slices(([], [], [], []), ([0], [1], [0], [1]), shape=()),
+    "Slice.A.C2": _slices(
+        *(([0, 0], [4, 4], [0, axis], [1, 1]) for axis in (2, -3, 9, -9, 2**31 - 1))
+    ),
+    "Slice.A.C3": _slices(*(([0, 0], [4, 4], axes, [1, 1]) for axes in ([0, 0], [0, -2], [-1, 1]))),
+    "Slice.K.C2": _slices(([0, 0], [4, 5], [0, 1], [1, 0]), ([0, 0], [4, 5], [0, 1], [0, -1])),
+}
+"""The cases by the rules' ids."""
+
 HELD_BY_CONVOLUTIONS: Mapping[str, Sequence[HeldCase]] = {
     **_convolutions("Conv", "float", (10, 21)),
     **_convolutions("ConvInteger", "uint8", (21,)),
@@ -333,5 +409,9 @@ HELD_BY_CONVOLUTIONS: Mapping[str, Sequence[HeldCase]] = {
 """The cases by the rules' ids."""
 
 
-HELD_CASES: Mapping[str, Sequence[HeldCase]] = {**HELD_BY_CONVOLUTIONS, **LAYOUT_CASES}
+HELD_CASES: Mapping[str, Sequence[HeldCase]] = {
+    **HELD_BY_CONVOLUTIONS,
+    **HELD_BY_TENSORS,
+    **LAYOUT_CASES,
+}
 """The cases by the rules' ids."""

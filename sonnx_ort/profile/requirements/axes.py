@@ -89,14 +89,19 @@ def named_axes_exist(*, of_the_result: bool = False) -> Relation:
     return relation
 
 
-def named_axes_are_distinct(
-    operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-) -> Judgement:
-    """The axes of the result are named once each; its rank is that of the operand and theirs."""
-    axes, rank = named_axes(operands, attributes), rank_of(operands[0])
-    if axes is None:
-        return _unknown(operands)
-    return _judge_once(operands[0], axes, None if rank is None else rank + len(axes))
+def named_axes_are_distinct(*, of_the_result: bool = False) -> Relation:
+    """No axis is named twice, of the first operand or of the result, which has all of them too."""
+
+    def relation(
+        operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
+    ) -> Judgement:
+        axes, rank = named_axes(operands, attributes), rank_of(operands[0])
+        if axes is None:
+            return _unknown(operands)
+        further = len(axes) if of_the_result else 0
+        return _judge_once(operands[0], axes, None if rank is None else rank + further)
+
+    return relation
 
 
 def named_axes_have_size_one(

@@ -28,6 +28,7 @@ from sonnx_ort.profile.rule import (
     Subject,
     Violation,
     at_run_time,
+    judged,
     proved,
     violated,
 )
@@ -152,6 +153,20 @@ def _without_common(
                 kept.append(size)
         parts.append(kept)
     return parts[0], parts[1]
+
+
+def no_step_is_zero(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    """No element of the only operand, if it is given, is 0."""
+    del attributes
+    if not operands:
+        return proved("no steps are given")
+    (steps,) = operands
+    if steps.bounds is not None and 0 not in steps.bounds:
+        return proved(f"{steps.name} is between {steps.bounds}")
+    if steps.constant is None:
+        return _unknown(steps)
+    constant = np.asarray(steps.constant)
+    return judged(bool(np.all(constant != 0)), f"{steps.name} is {constant.tolist()}")
 
 
 @dataclass(frozen=True, slots=True)
