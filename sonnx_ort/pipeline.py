@@ -52,7 +52,7 @@ from sonnx_ort.obligations.waiving import (
     waivers_in_effect,
     with_recorded_waivers,
 )
-from sonnx_ort.options import Choices
+from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import RULES
 
 if TYPE_CHECKING:
@@ -400,17 +400,36 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     from sonnx_ort.enforcing.python.backend import check_for_any_version
 
     loaded = load_canonical(model)
-    properties = loaded.graph_model.metadata_props
-    enforcement = read_enforcement(properties)
+    enforcement = read_enforcement(loaded.graph_model.metadata_props)
     if enforcement is None or enforcement.backend is Backend.PYTHON:
         return loaded.proto
-    restore(loaded.graph_model, enforcement)
-    choices = Choices(enforcement.demands, Backend.NATIVE, waivers=recorded_waivers(properties))
+    choices = _restored(loaded, enforcement)
     examination = examine(Loaded(choices, loaded)).examination
     choices = replace(choices, backend=Backend.PYTHON)
     apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
     check_for_any_version(loaded.graph_model, choices.demands.edition)
     return _proto_of(loaded.graph_model, loaded.proto)
+
+
+def examine_original(model: bytes, choices: Choices) -> Examination:
+    """Examine what a backend made a model of.
+
+    Args:
+        model: The serialized model. One in which there was nothing to enforce is its own original.
+        choices: What its user asks for, if it does not say so itself.
+    """
+    loaded = load_canonical(model)
+    enforcement = read_enforcement(loaded.graph_model.metadata_props)
+    if enforcement is not None:
+        choices = _restored(loaded, enforcement)
+    return examine(Loaded(choices, loaded)).examination
+
+
+def _restored(loaded: LoadedModel, enforcement: Enforcement) -> Choices:
+    """Restore the original of a model, and give what its user asked for."""
+    waivers = recorded_waivers(loaded.graph_model.metadata_props)
+    restore(loaded.graph_model, enforcement)
+    return Choices(enforcement.demands, Backend.NATIVE, waivers=waivers)
 
 
 def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:

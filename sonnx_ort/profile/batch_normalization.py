@@ -11,7 +11,7 @@ from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes
-from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.rule import Attributes, Illustration, Rule
 from sonnx_ort.profile.source import Source
 from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import All, Either, Tensor, Term
@@ -126,9 +126,12 @@ _RANK = Rule(
 )
 
 
-def _is_of_channels(parameter: Tensor) -> Term:
-    one = All((_X.rank == 1, parameter.size(0) == 1))
-    return All((parameter.rank == 1, Either((parameter.size(0) == _X.size(1), one))))
+def _of_channels(_: Attributes) -> Term:
+    scale, *others = _PARAMETERS
+    alike = (All((o.rank == 1, o.size(0) == scale.size(0))) for o in others)
+    one_channel = All((_X.rank == 1, scale.size(0) == 1))
+    fits = Either((scale.size(0) == _X.size(1), one_channel))
+    return All((scale.rank == 1, *alike, fits))
 
 
 _SIZES = Rule(
@@ -141,7 +144,7 @@ _SIZES = Rule(
     ),
     OnShapes(
         _OPERANDS,
-        lambda _: All(tuple(map(_is_of_channels, _PARAMETERS))),
+        _of_channels,
         Illustration("X (2, 3, 4), scale (3,)", "X (2, 3, 4), scale (2,)", "correct the shapes"),
         held=True,
     ),

@@ -1,7 +1,7 @@
 """`InferenceSession`: the session of ONNX Runtime, with the profile enforced."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, TypedDict, Unpack
 
@@ -27,6 +27,7 @@ from sonnx_ort.runtime.feeds import (
     wrong_feeds_named,
 )
 from sonnx_ort.runtime.given_initializers import AddedInitializers, replaceable_names
+from sonnx_ort.runtime.held_rules import HeldRules
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import (
     FATAL,
@@ -71,8 +72,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     """Behaves like `onnxruntime.InferenceSession`, and enforces the profile.
 
     It rewrites the model first, unless it is already rewritten. A rule that is violated in a run
-    raises `ContractViolation`; all other errors are those of ONNX Runtime. For wrong inputs, the
-    error has ONNX Runtime's own type, and its message names them and says what the model needs.
+    raises `ContractViolation`; all other errors are those of ONNX Runtime. Rules that are left to
+    ONNX Runtime, because it refuses what breaks them, have two exceptions: at a node of a subgraph,
+    and in a run with a binding, the error is ONNX Runtime's. For wrong inputs, the error has ONNX
+    Runtime's own type, and its message names them and says what the model needs.
     """
 
     @checked_arguments
@@ -151,6 +154,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             if enforced.backend is Backend.PYTHON
             else ReferenceRun(self._content, enforced.backend, self._own_options, self._weights)
         )
+        self._held = HeldRules(
+            self._content, choices, enforced.backend, self._own_options, self._weights
+        )
         self._verifies_proofs = verify_proofs
         if verify_proofs and self._reference is not None:
             require_runnable(Backend.PYTHON)
@@ -220,7 +226,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             return _Plain.run(session, output_names, feeds, run_options)
 
         with wrong_feeds_named(self.graph_inputs, input_feed):
-            return self._translated(run, repeated=run)
+            return self._translated(run, repeated=run, feeds=feeds)
 
     def run_with_ort_values(
         self, output_names: Any, input_dict_ort_values: Any, run_options: Any = None
@@ -238,7 +244,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             )
 
         with wrong_feeds_named(self.graph_inputs, input_dict_ort_values):
-            return self._translated(run, repeated=run)
+            return self._translated(run, repeated=run, feeds=input_dict_ort_values)
 
     def io_binding(self) -> "_Binding":
         """A binding of this session."""
@@ -262,6 +268,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._translated(
             lambda session: _Plain.run_with_iobinding(session, iobinding, run_options),
             repeated=None,
+            feeds=None,
         )
 
     def run_with_ortvaluevector(  # noqa: PLR0913, PLR0917 - the signature of ONNX Runtime
@@ -284,6 +291,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._translated(
             lambda session: _Plain.run_with_ortvaluevector(session, *args),
             repeated=lambda other: other.run_with_ort_values(fetch_names, given, run_options),
+            feeds=given,
         )
 
     def run_async(
@@ -306,7 +314,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 found = violation_behind(message, self._renamed) if message else None
                 cause = self._compared_with_reference(
                     found, lambda other: other.run(output_names, feeds), message
-                )
+                ) or self._held.violation_in(message, feeds)
             if cause is None:
                 wrong = what_is_wrong(self.graph_inputs, input_feed) if message else ""
                 callback(results, data, wrong or message)
@@ -319,17 +327,26 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             super().run_async(output_names, feeds, translated, user_data, run_options)
             refused.pop_all()  # the run has begun, and its callback ends it
 
-    def _translated(self, run: Run, *, repeated: Run | None) -> Any:
+    def _translated(
+        self, run: Run, *, repeated: Run | None, feeds: Mapping[str, Any] | None
+    ) -> Any:
         """Run in this session; raise the violation that caused ONNX Runtime's error.
 
-        `repeated` does the same in another session, if that is possible.
+        `repeated` does the same in another session, if that is possible. `feeds` are the inputs, if
+        they are known.
         """
-        with LOG.errors_raised():
-            return self._raising(run, repeated)
 
-    def _raising(self, run: Run, repeated: Run | None) -> Any:
+        def held(message: str) -> ContractViolation | None:
+            return None if feeds is None else self._held.violation_in(message, feeds)
+
+        with LOG.errors_raised():
+            return self._raising(run, repeated, held)
+
+    def _raising(
+        self, run: Run, repeated: Run | None, held: Callable[[str], ContractViolation | None]
+    ) -> Any:
         if self._reference is None:
-            with violations_raised():
+            with violations_raised(held):
                 return run(self)
         try:
             results = run(self)
@@ -338,6 +355,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             cause = found
             if repeated is not None:
                 cause = self._compared_with_reference(found, repeated, str(error))
+            cause = cause or held(str(error))
             if cause is None:
                 raise
             try:

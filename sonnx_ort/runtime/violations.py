@@ -65,14 +65,23 @@ NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
 """No guard was renamed."""
 
 
+def _none(message: str) -> None:
+    del message
+
+
 @contextmanager
-def violations_raised() -> Iterator[None]:
-    """Raise the violation that caused a run to fail, instead of ONNX Runtime's error."""
+def violations_raised(
+    otherwise: Callable[[str], BaseException | None] = _none,
+) -> Iterator[None]:
+    """Raise the violation that caused a run to fail, instead of ONNX Runtime's error.
+
+    `otherwise` looks for it where no kernel recorded one.
+    """
     try:
         with interrupts_deferred():
             yield
     except Exception as error:
-        found = violation_behind(str(error))
+        found = violation_behind(str(error)) or otherwise(str(error))
         if found is None:
             raise
         try:
@@ -182,6 +191,23 @@ def _from_message(guard: FailedGuard) -> ContractViolation | None:
 Run = Callable[[onnxruntime.InferenceSession], object]
 
 
+def start_session(
+    content: bytes,
+    backend: Backend,
+    level: onnxruntime.GraphOptimizationLevel,
+    weights: Weights,
+) -> onnxruntime.InferenceSession:
+    """Start a session of ONNX Runtime on what a backend made, beside that of the user."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = FATAL
+    options.graph_optimization_level = level
+    register(options, backend=backend)
+    weights.attach(options)
+    started = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    weights.require_unchanged()
+    return started
+
+
 class ReferenceRun:
     """An enforced model, rewritten for the python backend when it is first needed."""
 
@@ -262,15 +288,6 @@ class ReferenceRun:
     def _started(self) -> onnxruntime.InferenceSession:
         with self._lock:
             if self._session is None:
-                options = onnxruntime.SessionOptions()
-                options.log_severity_level = FATAL
-                options.graph_optimization_level = self._level
-                register(options, backend=Backend.PYTHON)
                 content = require_serializable(reference_of(self._model))
-                self._weights.attach(options)
-                started = onnxruntime.InferenceSession(
-                    content, options, providers=["CPUExecutionProvider"]
-                )
-                self._weights.require_unchanged()
-                self._session = started
+                self._session = start_session(content, Backend.PYTHON, self._level, self._weights)
             return self._session

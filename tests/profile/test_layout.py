@@ -440,6 +440,13 @@ CASES += [
     ),
     (
         "BatchNormalization.scale.C1",
+        normalized(None, (3,), (3,), (4,)),
+        {},
+        "violated",
+        "axis 0 of input_mean (4,) is 4, and axis 0 of scale (3,) is 3",
+    ),
+    (
+        "BatchNormalization.scale.C1",
         normalized((4,), (4,)),
         {},
         "violated",

@@ -13,6 +13,7 @@ from sonnx_ort.profile.rule import (
     HintByExample,
     Illustration,
     Judgement,
+    NamesOperands,
     Requirement,
     Status,
     Subject,
@@ -204,7 +205,7 @@ Relation = Callable[[Sequence[Operand], Mapping[str, AttributeValue]], Judgement
 
 
 @dataclass(frozen=True, slots=True)
-class HeldByRuntime(DependsOnAttributes, HintByExample):
+class HeldByRuntime(DependsOnAttributes, NamesOperands, HintByExample):
     """A relation of shapes, elements and attributes that ONNX Runtime checks itself.
 
     It refuses the model, or each run, that breaks the relation, with an error. So no guard is
@@ -214,12 +215,14 @@ class HeldByRuntime(DependsOnAttributes, HintByExample):
         attributes: The names of the attributes that the relation depends on.
         relation: Decides from certain facts; what is known only in a run, it leaves to the run.
         given: The attributes of the node, by name.
+        operands: None: a rule says which it is about, and the relation gets them by their places.
     """
 
     attributes: tuple[str, ...]
     relation: Relation
     example: Illustration
     given: tuple[tuple[str, AttributeValue], ...] = ()
+    operands: tuple[str, ...] = ()
 
     subject: ClassVar = Subject.HELD
 
@@ -235,11 +238,13 @@ class HeldByRuntime(DependsOnAttributes, HintByExample):
             return judgement
         return at_run_time(f"{judgement.evidence}; ONNX Runtime rejects a violation")
 
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Decide for the operands of a run."""
+    def violation_of(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> Violation | None:
+        """Decide for the operands of a run, which have these names."""
         operands = [
-            Operand(f"operand {i}", "", "run", str(a.dtype), tuple(a.shape), constant=a)
-            for i, a in enumerate(arrays)
+            Operand(name, "", "run", str(a.dtype), tuple(a.shape), constant=a)
+            for name, a in zip(names, arrays, strict=True)
         ]
         judgement = self.relation(operands, dict(self.given))
         return Violation(judgement.evidence) if judgement.status is Status.VIOLATED else None

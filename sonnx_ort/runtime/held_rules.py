@@ -1,0 +1,160 @@
+"""Names the rule behind a run that ONNX Runtime ended with an error of its own.
+
+Some rules are left to ONNX Runtime, which refuses what breaks them. Its error names the node and
+not the rule. So the part of the model in front of that node runs again, and the rules of the node
+are held to the operands that it gives. This happens only after a failure.
+"""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
+
+from sonnx_ort.backends import Backend
+from sonnx_ort.custom_ops.failure_channel import contract_violation
+from sonnx_ort.errors import ContractViolation
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.options import Choices
+from sonnx_ort.pipeline import examine_original
+from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.runtime.violations import interrupts_deferred, start_session
+from sonnx_ort.runtime.weights import INSIDE, Weights
+
+Array = npt.NDArray[Any]
+
+_FAILED = re.compile(r"returned while running (?P<operator>\w+) node\. Name:'(?P<node>.*?)' Status")
+"""What ONNX Runtime says of the node at which a run ends."""
+
+
+class HeldRules:
+    """The rules of a model that ONNX Runtime holds itself, in runs."""
+
+    def __init__(
+        self,
+        model: bytes,
+        choices: Choices,
+        backend: Backend,
+        options: onnxruntime.SessionOptions,
+        weights: Weights = INSIDE,
+    ) -> None:
+        """Keep the enforced model, what its user asks for, and what it takes to run it."""
+        self._model = model
+        self._choices = choices
+        self._backend = backend
+        self._level = options.graph_optimization_level
+        self._weights = weights
+        self._lock = threading.Lock()
+
+    def violation_in(self, message: str, feeds: Mapping[str, Any]) -> ContractViolation | None:
+        """The violation with which a run failed.
+
+        Args:
+            message: What ONNX Runtime says.
+            feeds: The inputs of the run: arrays or `OrtValue`s, by name.
+
+        Returns:
+            The violation of the first rule that the operands of the named node break, or, if it is
+            no node of the original model, those of any; None if they break none, or if the node is
+            in a subgraph.
+        """
+        failed = _FAILED.search(message)
+        if failed is None:
+            return None
+        with self._lock:
+            nodes = self._nodes
+        named = [n for n in nodes if n.target.node.op_type == failed["operator"]]
+        named = [n for n in named if n.target.node.name == failed["node"]]
+        # Else it is a node of a guard, or one that the optimizer put in the place of others.
+        for examined in named or nodes:
+            found = self._violation_at(examined, feeds)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def _nodes(self) -> tuple[ExaminedNode, ...]:
+        """The nodes of the main graph that ONNX Runtime holds to a rule in runs."""
+        examination = examine_original(self._model, self._choices)
+        return tuple(
+            node for node in examination.nodes if not node.target.path and any(_held_at(node))
+        )
+
+    def _violation_at(
+        self, examined: ExaminedNode, feeds: Mapping[str, Any]
+    ) -> ContractViolation | None:
+        target = examined.target
+        arrays = self._values([value.name or "" for value in target.inputs], feeds)
+        if arrays is None:
+            return None
+        names = target.operand_names
+        for rule in _held_at(examined):
+            violation = rule.violation(names, arrays)
+            if violation is not None:
+                shapes = tuple(array.shape for array in arrays)
+                return contract_violation(
+                    target.operator, rule, target.label, names, shapes, violation
+                )
+        return None
+
+    def _values(self, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Array] | None:
+        """Values of a run; None if they cannot be computed."""
+        values = dict(feeds)
+        computed = [name for name in dict.fromkeys(names) if name not in feeds]
+        if computed:
+            try:
+                values |= zip(computed, self._run(computed, feeds), strict=True)
+            except Exception:  # noqa: BLE001 - ONNX Runtime's first error says what is wrong
+                return None
+        return [_as_array(values[name]) for name in names]
+
+    def _run(self, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+        model = onnx.load_model_from_string(self._model)
+        keep_only(model.graph, names)
+        with interrupts_deferred():
+            session = start_session(
+                model.SerializeToString(), self._backend, self._level, self._weights
+            )
+            return session.run(names, dict(feeds))  # type: ignore[no-any-return]
+
+
+def _held_at(examined: ExaminedNode) -> Iterator[Rule]:
+    """The rules of a node that its runs may break, and that ONNX Runtime holds."""
+    for obligation in examined.obligations:
+        held = obligation.rule.requirement.subject is Subject.HELD
+        if held and obligation.enforced and obligation.status is Status.RUNTIME:
+            yield obligation.rule
+
+
+def _as_array(value: Any) -> Array:
+    return value.numpy() if isinstance(value, onnxruntime.OrtValue) else np.asarray(value)
+
+
+def keep_only(graph: onnx.GraphProto, results: Sequence[str]) -> None:
+    """Keep of a graph what computes some of its values, which become its outputs."""
+    producers = {name: node for node in graph.node for name in node.output}
+    kept, pending = set[int](), list(results)
+    while pending:
+        node = producers.get(pending.pop())
+        if node is not None and id(node) not in kept:
+            kept.add(id(node))
+            pending += _read_by(node)
+    nodes = [node for node in graph.node if id(node) in kept]
+    del graph.node[:], graph.output[:]
+    graph.node.extend(nodes)
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in results)
+
+
+def _read_by(node: onnx.NodeProto) -> Iterator[str]:
+    """The values that a node or a node in its subgraphs reads, or that share the name of one."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from (value.name for value in graph.output)
+            for inner in graph.node:
+                yield from _read_by(inner)

@@ -1,0 +1,151 @@
+"""A run that breaks a rule that is left to ONNX Runtime raises the violation of that rule."""
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.profile.catalog import RULES
+from support.backends import on_each_backend
+from support.graphs import parse
+from support.held_cases import HELD_CASES, HeldCase
+from support.sessions import quiet
+
+X = np.ones((2, 3), np.float32)
+SIZES = np.array([-1, -1])
+RESHAPED = "(float[n, m] x, int64[k] s) => (float[] y) { z = Add(x, x) [r] y = Reshape(z, s) }"
+GATHERED = (
+    "(float[n, m] x, int64[k] s) => (float[] y, float[] w)"
+    " { [r] y = Reshape(x, s) w = Gather(x, s) }"
+)
+IN_A_BRANCH = """
+    (float[n, m] x, int64[k] s, bool c) => (float[] y) {
+        y = If (c) <
+            then_branch = t () => (float[] u) { [r] u = Reshape(x, s) },
+            else_branch = e () => (float[] v) { v = Identity(x) }
+        >
+    }
+"""
+
+
+def session(
+    graph: str, operators: str = "all,-Graph", **choices: bool
+) -> sonnx_ort.InferenceSession:
+    made = parse(graph, opset=21)
+    return sonnx_ort.InferenceSession(made, quiet(), operators=operators, **choices)
+
+
+def require_named(violation: sonnx_ort.ContractViolation) -> None:
+    assert str(violation) == (
+        "Reshape 'r' breaks Reshape.S.C1: 2 sizes are -1; shapes X (2, 3), S (2,). "
+        "The rule: At most one size in S is -1."
+    )
+    assert (violation.rule, violation.operator, violation.node) == ("Reshape.S.C1", "Reshape", "r")
+    assert (violation.shapes, violation.index, violation.values) == (((2, 3), (2,)), None, None)
+    assert "running Reshape node" in str(violation.__cause__)
+
+
+@on_each_backend
+@pytest.mark.parametrize("verify_proofs", [False, True])
+def test_violation_has_its_fields_and_its_cause(verify_proofs: bool) -> None:
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session(RESHAPED, verify_proofs=verify_proofs).run(None, {"x": X, "s": SIZES})
+    require_named(caught.value)
+
+
+def test_violation_is_raised_for_values_of_onnxruntime() -> None:
+    values = {name: ort.OrtValue.ortvalue_from_numpy(a) for name, a in (("x", X), ("s", SIZES))}
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session(RESHAPED).run_with_ort_values(None, values)
+    require_named(caught.value)
+
+
+def test_callback_gets_the_violation() -> None:
+    told, done = [], threading.Event()
+
+    def callback(results: Sequence[object], data: object, message: str) -> None:
+        del data
+        told.append((results, message))
+        done.set()
+
+    session(RESHAPED).run_async(None, {"x": X, "s": SIZES}, callback, None)
+    assert done.wait(60)
+    ((results, message),) = told
+    assert results == []
+    assert message.startswith("Reshape 'r' breaks Reshape.S.C1: 2 sizes are -1; ")
+
+
+def test_guard_that_cannot_be_computed_hides_no_violation() -> None:
+    """Guards of the places of a Slice compute with indices as they are."""
+    slices = session(
+        "(float[n, m] x, int64[k] s, int64[l] e, int64[i] a, int64[j] t) => (float[] y)"
+        " { y = Slice(x, s, e, a, t) }"
+    )
+    feeds = {"x": X, "s": [0, 0], "e": [2, 2], "a": [0, 2**31], "t": [1, 1]}
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        slices.run(None, {name: np.asarray(value) for name, value in feeds.items()})
+    assert caught.value.rule == "Slice.A.C2"
+
+
+@pytest.mark.parametrize(
+    ("graph", "operators", "told"),
+    [
+        (IN_A_BRANCH, "all,-Graph", "running Reshape node"),
+        (RESHAPED, "Div", "running Reshape node"),
+        (
+            GATHERED,
+            "all,-Graph",
+            "running Gather node",
+        ),
+    ],
+    ids=["in a branch", "of an operator that is not enforced", "of no rule"],
+)
+def test_other_errors_stay_those_of_onnxruntime(graph: str, operators: str, told: str) -> None:
+    sizes = np.array([3, 2]) if graph is GATHERED else SIZES
+    feeds = {"x": X, "s": sizes, "c": np.array(True)}
+    started = session(graph, operators)
+    read = {each.name for each in started.get_inputs()}
+    with pytest.raises(Exception, match=told) as caught:
+        started.run(None, {name: value for name, value in feeds.items() if name in read})
+    assert not isinstance(caught.value, sonnx_ort.SonnxError)
+
+
+def test_error_of_a_run_with_a_binding_is_that_of_onnxruntime() -> None:
+    started = session(RESHAPED, verify_proofs=False)
+    binding = started.io_binding()
+    binding.bind_cpu_input("x", X)
+    binding.bind_cpu_input("s", SIZES)
+    binding.bind_output("y")
+    with pytest.raises(Exception, match="running Reshape node") as caught:
+        started.run_with_iobinding(binding)
+    assert not isinstance(caught.value, sonnx_ort.SonnxError)
+
+
+def outcome(case: HeldCase) -> str | None:
+    """The rule that a run breaks; None if the model is refused before."""
+    made = parse(case.graph, opset=case.opset)
+    types = {value.name: value.type.tensor_type.elem_type for value in made.graph.input}
+    try:
+        started = sonnx_ort.InferenceSession(made, quiet(), operators="all,-Graph")
+    except Exception:  # noqa: BLE001 - of what it knows before, ONNX Runtime says so itself
+        return None
+    feeds = {
+        name: np.array(value, helper.tensor_dtype_to_np_dtype(types[name]))
+        for name, value in case.feeds.items()
+    }
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        started.run(None, feeds)
+    return caught.value.rule
+
+
+@pytest.mark.parametrize("rule", HELD_CASES)
+def test_no_run_that_breaks_a_rule_ends_with_another_error(rule: str) -> None:
+    cases = HELD_CASES[rule]
+    broken = {outcome(case) for case in cases[:: max(1, len(cases) // 12)]} - {None}
+    operator = rule.partition(".")[0]
+    assert {RULES[each].id.partition(".")[0] for each in broken} <= {operator}
+    assert rule in broken or not broken
