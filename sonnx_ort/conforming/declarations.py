@@ -22,6 +22,7 @@ import onnx_ir as ir
 from sonnx_ort.conforming.change import set_input, stored_constant
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
+from sonnx_ort.profile.catalog import unsupported_attributes
 from sonnx_ort.profile.graph import GR2, GR4, GRAPH, IMPLICIT_SHAPE
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Demands
@@ -35,6 +36,8 @@ def write_attributes(
 ) -> None:
     """Write the attributes of a node that are left out, and for which ONNX assumes a value.
 
+    Those that the operator's draft does not support stay left out.
+
     Args:
         node: The node.
         versions: The versions of the domains of operators.
@@ -44,8 +47,9 @@ def write_attributes(
     schema = _schema(node, versions)
     if schema is None:
         return
+    present = {*node.attributes, *unsupported_attributes(node.domain, node.op_type)}
     for name, attribute in schema.attributes.items():
-        if name not in node.attributes and attribute.default_value.name:
+        if name not in present and attribute.default_value.name:
             node.attributes[name] = ir.serde.deserialize_attribute(attribute.default_value)
     for stated in _stated(_ATTRIBUTES, node, facts) if in_words else ():
         if stated.name not in node.attributes and stated.name in schema.attributes:

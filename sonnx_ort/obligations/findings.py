@@ -13,7 +13,7 @@ from sonnx_ort.knowledge.value_types import Assumption, assumptions, convertible
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
-from sonnx_ort.profile.catalog import OperatorStanding, standing_of
+from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
@@ -196,8 +196,9 @@ def _conversions(placed: _Placed, facts: Facts) -> Iterator[Finding]:
 
 def _defaults(placed: _Placed) -> Iterator[Finding]:
     node = placed.node
+    unsupported = unsupported_attributes(node.domain, node.op_type)
     for assumption in assumptions(node.op_type, placed.version, node.domain):
-        if _is_omitted(node, assumption):
+        if assumption.name not in unsupported and _is_omitted(node, assumption):
             detail = f"'{assumption.name}' is left out; {assumption.assumed}"
             yield placed.finding(GR4, detail)
 

@@ -137,7 +137,7 @@ def _of_channels(_: Attributes) -> Term:
 _SIZES = Rule(
     "BatchNormalization.scale.C1",
     _FIRST_CODE + 11,
-    "scale, B, input_mean and input_var are vectors with an element for each channel.",
+    "Tensors scale, B, input_mean and input_var are vectors of one element per channel.",
     _of(
         "Inputs, scale, Constraints [C1]",
         "The draft refers to it from the others. An X of rank 1 has one channel.",

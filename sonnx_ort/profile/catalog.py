@@ -146,6 +146,17 @@ class OperatorStanding(enum.StrEnum):
     """It is neither in the operator set, nor does a draft exist."""
 
 
+def unsupported_attributes(domain: str, name: str) -> tuple[str, ...]:
+    """The attributes of an operator that its draft does not support, so that none is to be given.
+
+    Args:
+        domain: The operator's domain in models.
+        name: Its name.
+    """
+    operator = OPERATORS.get(name)
+    return operator.unsupported if operator is not None and operator.domain == domain else ()
+
+
 def standing_of(domain: str, name: str) -> OperatorStanding:
     """What the profile says of an operator.
 

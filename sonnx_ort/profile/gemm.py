@@ -133,4 +133,5 @@ GEMM = Operator(
     optional=("C",),
     elementwise=False,
     by_shape=_OPERANDS,
+    unsupported=("alpha", "beta", "transA", "transB"),
 )

@@ -87,6 +87,8 @@ class Operator:
         optional: The operands that may be omitted, or that older versions do not have.
         elementwise: Whether the result has the operands' shape, element by element. Other operators
             have the same run-time checks for all type families, but for those of elements.
+        unsupported: The attributes that its draft does not support. Rules demand what ONNX assumes
+            if they are left out, and none has to be given.
         by_shape: For an operator that is not element-wise, the operands of which its rules use only
             the shape.
         description: Paragraphs for readers: the operator, its results ("Results: ..."), and how
@@ -114,6 +116,7 @@ class Operator:
     optional: tuple[str, ...] = ()
     elementwise: bool = True
     by_shape: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
     description: str = ""
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+import sonnx_ort
 from support.conformed import conformed, random, reasons, require_same_bits, violated
 from support.graphs import operators, parse
 from support.sessions import on_one_thread
@@ -145,3 +146,14 @@ def test_a_product_that_is_multiplied_by_alpha_stays_without_c() -> None:
 def test_a_multiple_of_c_is_a_constant_if_c_is() -> None:
     made = conformed(gemm("float", "beta=0.5", a="1,4", b=WEIGHTS, c=ROW))
     assert set(operators(made)) == {"Gemm"}
+
+
+def test_attributes_that_the_draft_does_not_support_are_not_written_down() -> None:
+    """The draft of Flatten has its axis, and that of Gemm none of its attributes."""
+    made = parse(
+        "(float[2,3] a, float[3,4] b, float[2,4] c) => (float[2,4] y)"
+        " { d = Gemm(a, b, c) y = Flatten(d) }"
+    )
+    explicit = sonnx_ort.rewrite(made, operators="Gemm, Graph", make_explicit=True)
+    written = {n.op_type: [a.name for a in n.attribute] for n in explicit.graph.node}
+    assert (written["Gemm"], written["Flatten"]) == ([], ["axis"])
