@@ -31,7 +31,6 @@ from sonnx_ort.oracle.numbers import (
     Kind,
     Number,
     floor_log2,
-    infinity,
     largest,
     multiply_floats,
     power_of_two,
@@ -40,7 +39,6 @@ from sonnx_ort.oracle.numbers import (
 )
 from sonnx_ort.oracle.results import (
     EXACT,
-    UNDEFINED,
     Elements,
     Enclosed,
     NotDefinedError,
@@ -247,9 +245,8 @@ def function(operator: str) -> Callable[[Node], tuple[Elements, ...]]:
 def softmax(node: Node) -> tuple[Elements, ...]:
     """Softmax: the exponential of each element by the sum of those along an axis.
 
-    The draft lists the special cases: NaN if any element is NaN, 1 for infinite elements and 0 for
-    the others beside them, nothing defined if all are -inf. Before version 13 the axes from `axis`
-    on count as one.
+    All of a line is NaN if any element of it is NaN or infinity; otherwise -inf gives 0, also on a
+    line of nothing else. Before version 13 the axes from `axis` on count as one.
 
     Raises:
         NotDefinedError: There is no such axis.
@@ -262,20 +259,16 @@ def softmax(node: Node) -> tuple[Elements, ...]:
     flat = lines.reshape(-1, length) if length else lines.reshape(0, 1)
     made = tensor(chain(*(_shares(node, line) for line in flat.tolist())), lines.shape)
     elements = made if together else np.moveaxis(made, -1, axis)
-    reason = "all elements along the axis are -inf"
-    return (Elements(elements, node.element_type(), _BOUNDS["Softmax"], reason),)
+    return (Elements(elements, node.element_type(), _BOUNDS["Softmax"]),)
 
 
 def _shares(node: Node, line: Sequence[Any]) -> Iterable[Any]:
     if isinstance(node, BallNode):
         return _shares_of_balls(node, line)
     top = largest(*line)
-    if top.kind is Kind.NAN:
-        return [point(NAN)] * len(line)
-    if top.kind is Kind.INFINITE:
-        if top.negative:
-            return [UNDEFINED] * len(line)
-        return [point(_ONE if each == infinity(negative=False) else _ZERO) for each in line]
+    if top.kind is not Kind.FINITE:
+        masked = top.kind is Kind.INFINITE and top.negative
+        return [point(_ZERO if masked else NAN)] * len(line)
     depths = [None if e.kind is Kind.INFINITE else top.value - e.value for e in line]
     weights = [point(_ZERO) if d is None else exponential(number(-d)) for d in depths]
     return _quotients(weights, depths, node.format())

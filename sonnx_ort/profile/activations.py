@@ -2,18 +2,14 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from sonnx_ort.profile.common_rules import CommonRules, own, working_group
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
-from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
 from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Source
-from sonnx_ort.terms.elements import NumberSet, finite_numbers
 from sonnx_ort.terms.language import SizesBehind, Tensor, Term
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
@@ -47,6 +43,7 @@ _RELU_RULES = _common_rules(
     ),
     *_FLOATS,
     *_SIGNED_INTEGERS,
+    type_at="Relu ({family})",
 )
 
 RELU = Operator(
@@ -68,7 +65,9 @@ RELU = Operator(
 )
 
 
-_SIGMOID_RULES = _common_rules("Sigmoid", 1071, working_group("Sigmoid"))
+_SIGMOID_RULES = _common_rules(
+    "Sigmoid", 1071, working_group("Sigmoid"), type_at="Inputs, X, Constraints [C2]"
+)
 
 SIGMOID = Operator(
     name="Sigmoid",
@@ -91,7 +90,9 @@ SIGMOID = Operator(
 )
 
 
-_TANH_RULES = _common_rules("Tanh", 1081, working_group("Tanh"))
+_TANH_RULES = _common_rules(
+    "Tanh", 1081, working_group("Tanh"), type_at="Inputs, X, Constraints [C2]"
+)
 
 TANH = Operator(
     name="Tanh",
@@ -118,9 +119,11 @@ _EXP_RULES = _common_rules(
     1091,
     working_group(
         "Exp",
-        "The draft calls 11.09375 the largest float16 with a finite result, and 88.72283935546875 "
-        "the largest float. The exponentials of both are rounded to infinity.",
+        "The draft gives 11.09375 and 88.72283935546875 for the logarithms of the largest float16 "
+        "and the largest float, beyond which results are infinite. The exponentials of both are "
+        "rounded to infinity.",
     ),
+    type_at="Inputs, X, Constraints [C2]",
 )
 
 EXP = Operator(
@@ -169,7 +172,12 @@ SIN = Operator(
 )
 
 
-_LEAKY_RELU_RULES = _common_rules("LeakyRelu", 1111, working_group("LeakyRelu"))
+_LEAKY_RELU_RULES = _common_rules(
+    "LeakyRelu",
+    1111,
+    working_group("LeakyRelu", "The signature has one type for X and Y."),
+    type_at="LeakyRelu ({family})",
+)
 
 _SLOPE = Rule(
     "LeakyRelu.R1",
@@ -177,8 +185,9 @@ _SLOPE = Rule(
     "The attribute alpha is given.",
     working_group(
         "LeakyRelu",
-        "The draft states it as R1. Elsewhere it says that LeakyRelu has no attribute, and its "
-        "example on floats is that of Relu.",
+        "Elsewhere the draft says that LeakyRelu has no attribute. Its first example of floats "
+        "prints -0.95 for -9.5 and alpha 0.01, which is the number for alpha 0.1.",
+        at="Restrictions [R1]",
     ),
     GivenAttributes(
         ("alpha",),
@@ -213,7 +222,9 @@ _SOFTMAX_FIRST_CODE = 1121
 _ASSUMED_AXES = ((1, 1), (13, -1))
 """The axis of a node without one, with the first version that assumes it."""
 
-_SOFTMAX_RULES = _common_rules("Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"))
+_SOFTMAX_RULES = _common_rules(
+    "Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"), type_at="Inputs, X, Constraints [C2]"
+)
 
 
 def _short_behind_axis(said: Attributes) -> Term:
@@ -232,7 +243,11 @@ _SOFTMAX_FURTHER = (
         "R3",
         3,
         "The attribute axis is given.",
-        working_group("Softmax", "The draft states it as R3."),
+        by_analogy(
+            "Softmax",
+            "It is GR4 of the general restrictions for this attribute, of any model.",
+            like="GR4",
+        ),
         GivenAttributes(
             ("axis",),
             Illustration(
@@ -244,14 +259,18 @@ _SOFTMAX_FURTHER = (
         "R4",
         4,
         "The attribute axis is not negative.",
-        working_group("Softmax", "The draft states it as R4, and as C1 of axis."),
+        working_group("Softmax", "The draft repeats it as C1 of axis.", at="Restrictions [R1]"),
         AXIS_FROM_THE_FRONT,
     ),
     _softmax(
         "C2",
         5,
         "X has the axis.",
-        working_group("Softmax", "The draft states it as C2 of axis, and as C2 and C3 of X."),
+        working_group(
+            "Softmax",
+            "The draft repeats it as a constraint on X.",
+            at="Attributes, axis, Constraints [C2]",
+        ),
         has_axis(
             Illustration("X (2, 3), axis 1", "X (2, 3), axis 2", "name an axis that there is"),
             assumed=_ASSUMED_AXES,
@@ -282,32 +301,13 @@ _SOFTMAX_FURTHER = (
         until=12,
     ),
     _softmax(
-        "float.C5",
-        7,
-        "No element of X is infinity.",
-        own(
-            "Softmax",
-            "The draft gives 1 for infinity and 0 for finite numbers beside it; its formula, which "
-            "it calls unfinished, says nothing of two infinities. ONNX Runtime gives NaN.",
-        ),
-        on_elements(
-            "X",
-            NumberSet("infinity", lambda dtype: (-np.inf, finite_numbers(dtype)[1])),
-            Illustration(
-                "X [1.0, -inf], float",
-                "X [1.0, inf], float",
-                "keep infinity out, for example with Min",
-            ),
-        ),
-    ),
-    _softmax(
         "float.C6",
         8,
         "No line of X along the axis is negative infinity throughout.",
-        working_group(
+        own(
             "Softmax",
-            "The draft says that the result is undefined there; its formula, which it calls "
-            "unfinished, says 0. ONNX Runtime gives NaN.",
+            "The draft gives 0 for each element of such a line, as for negative infinity beside "
+            "numbers. ONNX Runtime gives NaN.",
         ),
         LinesAboveNegativeInfinity(assumed=_ASSUMED_AXES),
     ),
@@ -320,12 +320,13 @@ SOFTMAX = Operator(
         attribute `axis` names.
 
         Results: e^(x - m) / sum of e^(x - m) along the axis, where m is the largest element there;
-        NaN where a NaN lies on the line. They have X's shape and type.
+        NaN throughout where NaN or infinity lies on the line, and otherwise 0 for negative
+        infinity. They have X's shape and type.
 
         ONNX Runtime 1.32.0 silently accepts a negative axis. If the axis is left out, it silently
         takes the last one, or axis 1 before version 13. It rejects an axis that X does not have,
-        unless X is empty. It silently gives NaN for lines with an infinity, and for lines of
-        nothing but negative infinity. It has kernels for float16, float and double; in version 1
+        unless X is empty. It silently gives NaN for lines of nothing but negative infinity. It has
+        kernels for float16, float and double; in version 1
         none for float16.
     """,
     operands=("X",),

@@ -124,12 +124,15 @@ MOD = Operator(
 _MAX_RULES = CommonRules(
     "Max",
     141,
-    working_group(
-        "Max",
-        'The draft broadcasts the operands explicitly, as broadcast="explicit" does.',
-    ),
+    working_group("Max", "The signature has one type for all tensors."),
     operands="data_0 to data_n",
     result="max",
+    shape_source=own(
+        "Max",
+        "The draft demands operands that can be broadcast to each other, and broadcasts them; "
+        'broadcast="explicit" writes that out. ONNX Runtime broadcasts silently.',
+    ),
+    type_at="Max ({family}, ..., {family})",
 )
 
 _MAX_C1 = Rule(

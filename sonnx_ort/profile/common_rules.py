@@ -89,8 +89,9 @@ class CommonRules:
         typed: The operands that have the same type; None for all.
         kinds: The allowed types.
         one_shape: Whether all operands must have the same shape.
+        shape_source: The source of this demand; None if it is that of the others.
         shape_at: Where the draft states that shapes are the same, as for `working_group`, with `{}`
-            for the family; empty where the source says it.
+            for the family in capitals, and `{family}`; empty where the source says it.
         type_at: Where it states the types.
     """
 
@@ -103,6 +104,7 @@ class CommonRules:
     typed: tuple[str, ...] | None = None
     kinds: tuple[ElementType, ...] = NUMERIC_TYPES
     one_shape: bool = True
+    shape_source: Source | None = None
     shape_at: str = ""
     type_at: str = ""
 
@@ -139,7 +141,7 @@ class CommonRules:
             f"{self.name}.{family}.R1",
             code,
             f"{self._tensors(None)} have the same shape.",
-            self._source(self.shape_at, family),
+            self.shape_source or self._source(self.shape_at, family),
             SameShape(),
         )
         return one_type, dense, one_shape
@@ -167,7 +169,7 @@ class CommonRules:
     def _source(self, at: str, family: Family) -> Source:
         if not at or self.source.standing is not Standing.STATED:
             return self.source
-        section, tag = _section_and_tag(at.format(family.upper()))
+        section, tag = _section_and_tag(at.format(family.upper(), family=family))
         return replace(self.source, section=section, tag=tag)
 
 

@@ -1,12 +1,14 @@
 """Abs, Neg, Reciprocal, Sqrt, Log, Acos, Pow and Clip."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import ExactPower
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
 from sonnx_ort.profile.requirements.elements import on_elements
@@ -20,10 +22,11 @@ _ABS_OPERANDS = ("X",)
 _ABS_RULES = CommonRules(
     "Abs",
     _ABS_FIRST_CODE,
-    working_group("Abs", "The result has the operand's shape by definition."),
+    working_group("Abs", "The signature has one type for X and Y."),
     operands="X",
     result="Y",
     one_shape=False,
+    type_at="Abs ({family})",
 )
 
 _REPRESENTABLE = Rule(
@@ -31,7 +34,9 @@ _REPRESENTABLE = Rule(
     _ABS_FIRST_CODE + 9,
     "No element of X is the smallest value of a signed type.",
     working_group(
-        "Abs", "Its magnitude does not fit the type; ONNX Runtime returns the value itself."
+        "Abs",
+        "Its magnitude does not fit the type; ONNX Runtime returns the value itself.",
+        at="Inputs, X, Constraints [E_ABS_INT_CONSTR_X_020]",
     ),
     on_elements(
         "X",
@@ -144,6 +149,7 @@ _SQRT_RULES = CommonRules(
     operands="X",
     result="Y",
     one_shape=False,
+    type_at="Inputs, X, Constraints [C2]",
 )
 
 SQRT = Operator(
@@ -176,6 +182,7 @@ _LOG_RULES = CommonRules(
     operands="X",
     result="Y",
     one_shape=False,
+    type_at="Inputs, X, Constraints [C2]",
 )
 
 LOG = Operator(
@@ -219,7 +226,7 @@ _COSINE = Rule(
     working_group(
         "Acos",
         "The draft calls a NaN operand nominal, so that NaN keeps the rule.",
-        later_tag="E_ACOS_FLOAT_CONSTR_X_0010",
+        at="Inputs, X, Constraints [E_ACOS_FLOAT_CONSTR_X_0010]",
     ),
     on_elements(
         "X",
@@ -261,17 +268,24 @@ _POW_RULES = CommonRules(
     _POW_FIRST_CODE,
     working_group(
         "Pow",
-        'ONNX broadcasts, which broadcast="explicit" writes out, and takes operands of two types.',
+        'The draft calls them A, B and C. ONNX broadcasts, which broadcast="explicit" writes out, '
+        "and takes operands of two types.",
     ),
     operands="X and Y",
     result="Z",
+    shape_at="Inputs, A, Constraints [C1]",
+    type_at="Inputs, A, Constraints [C2]",
 )
 
 _NOT_NEGATIVE = Rule(
     "Pow.int.C1",
     _POW_FIRST_CODE + 9,
     "No element of Y is negative.",
-    working_group("Pow", "The draft states it for integers; 0 has no power of that kind."),
+    working_group(
+        "Pow",
+        "The draft calls the base A and the exponent B.",
+        at="Inputs, B, Constraints [C3]",
+    ),
     on_elements(
         "Y",
         NumberSet("negative", lambda _: (0, math.inf)),
@@ -336,13 +350,22 @@ _CLIP_RULES = CommonRules(
     operands="input, min and max",
     result="output",
     one_shape=False,
+    type_at="Inputs, Constraints [C2]",
+)
+
+_CLIP_RULES_OF_INTEGERS = replace(
+    _CLIP_RULES,
+    source=working_group("Clip", "The signature has one type for all tensors."),
+    type_at="Clip (int, int, int)",
 )
 
 _SCALARS = Rule(
     "Clip.C1",
     _CLIP_FIRST_CODE + 9,
     "The bounds min and max are scalars.",
-    working_group("Clip", "The draft says that their shapes are empty."),
+    working_group(
+        "Clip", "The draft says that their shapes are empty.", at="Inputs, Constraints [C1]"
+    ),
     of_rank(
         0,
         Illustration("min (), max ()", "min (1,), max ()", "take the axis away with Squeeze"),
@@ -398,6 +421,15 @@ def _no_nan(number: int, bound: str) -> tuple[Rule, Rule]:
 
 _NUMBERS = tuple(rule for n, bound in enumerate(_BOUNDS) for rule in _no_nan(n, bound))
 
+_CLIP_CONTRACT = {
+    **_CLIP_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_SCALARS, *_NUMBERS)})[
+        Edition.TYPED
+    ],
+    **_CLIP_RULES_OF_INTEGERS.contracts(Family.INTEGER, further={Family.INTEGER: (_SCALARS,)})[
+        Edition.TYPED
+    ],
+}
+
 CLIP = Operator(
     name="Clip",
     description="""
@@ -415,11 +447,7 @@ CLIP = Operator(
     """,
     operands=_CLIP_OPERANDS,
     versions=(1, 6, 11, 12, 13),
-    contracts=_CLIP_RULES.contracts(
-        Family.FLOAT,
-        Family.INTEGER,
-        further={Family.FLOAT: (_SCALARS, *_NUMBERS), Family.INTEGER: (_SCALARS,)},
-    ),
+    contracts=dict.fromkeys(Edition, _CLIP_CONTRACT),
     result="output",
     oldest_kernels=6,
     optional=("min", "max"),

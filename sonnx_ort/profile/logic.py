@@ -128,9 +128,13 @@ def _comparison(  # noqa: PLR0913 - a row of a table, by name
     families: tuple[Family, ...] = _NUMBERS,
     broadcast_types: str = "in every numeric type",
     oldest_kernels: int = 7,
+    shape_at: str = "",
+    type_at: str = "",
 ) -> Operator:
     """An operator that compares elements of two tensors of one shape and type."""
-    rules = CommonRules(name, first_code, source, result_type="bool")
+    rules = CommonRules(
+        name, first_code, source, result_type="bool", shape_at=shape_at, type_at=type_at
+    )
     return Operator(
         name=name,
         description=f"""
@@ -166,6 +170,8 @@ LESS = _comparison(
     working_group("Less"),
     versions=(1, 7, 9, 13),
     whether="elements of a tensor are less than those of another one",
+    shape_at="Inputs, A, Constraints [E_LESS_{}_CONSTR_A_010]",
+    type_at="Inputs, A, Constraints [E_LESS_{}_CONSTR_A_020]",
 )
 
 LESS_OR_EQUAL = _comparison(

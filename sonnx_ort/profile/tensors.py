@@ -87,6 +87,8 @@ _WHERE_RULES = CommonRules(
     operands="condition, X and Y",
     result="output",
     typed=("X", "Y"),
+    shape_at="Inputs, condition, Constraints [C1]",
+    type_at="Inputs, condition, Constraints [C2]",
 )
 
 WHERE = Operator(

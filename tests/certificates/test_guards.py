@@ -439,6 +439,7 @@ LOWEST = constant(-3.4e38, kind="float32")
 INFINITE = constant(float("-inf"), kind="float32")
 NO_NAN = of("IsNaN", X)
 BELOW = of("Less", X, LOWEST)
+ABOVE = of("Greater", X, constant(1, kind="float32"))
 
 ELEMENTS: dict[str, tuple[Case, bool]] = {
     "neither": ((POOL, "MaxPool.float.C2", [], [some(BELOW), some(NO_NAN)]), True),
@@ -455,9 +456,13 @@ ELEMENTS: dict[str, tuple[Case, bool]] = {
     ),
     "no NaN where it is asked for": ((LARGEST, "ArgMax.float.C1", [], [some(NO_NAN)]), True),
     "no NaN where nothing says so": ((LARGEST, "ArgMax.float.C1", [], []), False),
-    "nothing above where NaN is admitted": (
-        (alone("Softmax(x)"), "Softmax.float.C5", [], [some(of("Greater", X, LOWEST))]),
+    "nothing outside where NaN is admitted": (
+        (alone("Acos(x)"), "Acos.float.C1", [], [some(of("Less", X, ZERO)), some(ABOVE)]),
         True,
+    ),
+    "nothing above alone where NaN is admitted": (
+        (alone("Acos(x)"), "Acos.float.C1", [], [some(ABOVE)]),
+        False,
     ),
     "no negative variance": (
         (NORMALIZED, "BatchNormalization.C3", [],

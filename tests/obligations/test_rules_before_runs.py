@@ -179,7 +179,6 @@ def test_operands_of_two_types_break_the_rule_about_them(
     "General.GR1",
     "BatchNormalization.draft.sparse",
     "Slice.draft.R4",
-    "Softmax.draft.sparse",
     "Constant.draft.sparse",
 )
 @pytest.mark.parametrize(

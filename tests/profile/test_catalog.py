@@ -195,6 +195,15 @@ def test_codes_never_change():
     assert {rule: RULES[rule].code for rule in given} == given
 
 
+REMOVED = {"Softmax.float.C5": 1128}
+"""Rules that drafts no longer support, with their codes."""
+
+
+def test_ids_and_codes_of_removed_rules_are_not_given_again():
+    assert not REMOVED.keys() & RULES.keys()
+    assert not {*REMOVED.values()} & {rule.code for rule in RULES.values()}
+
+
 @pytest.mark.parametrize("rule", ["R2", "R3", "R4"])
 def test_batch_normalization_takes_floats_alone(rule):
     operand = Operand("X", "x", "input", "int32")

@@ -119,7 +119,7 @@ def cases():
             ("Softmax.R4", "<axis = -1>"),
             ("Softmax.C2", "<axis = 2>"),
             ("Softmax.C4", "<axis = 0>"),
-            ("Softmax.float.C5 Softmax.float.C6", "<axis = 1>"),
+            ("Softmax.float.C6", "<axis = 1>"),
         ):
             yield rules, f"Softmax {said} (a_)", [lines]
         yield "Softmax.C2", "Softmax <axis = 1> (a_)", [(kind, [])]
