@@ -242,9 +242,11 @@ def _variances(operands: Operands, _: Attributes) -> Iterator[Violation]:
 def _scalars(operands: Operands, _: Attributes) -> Iterator[Violation]:
     if any(bound.ndim for bound in _given(operands[1:])):
         yield Violation("Clip.C1")
-    for name, bound in zip(("min", "max"), operands[1:], strict=False):
-        if bound is not None and bound.dtype.kind not in "iu" and np.isnan(bound).any():
-            yield Violation(f"Clip.float.{name}.C2", (), (math.nan,))
+    x, *bounds = operands
+    if len(bounds) == 2 and all(b is not None and not b.ndim for b in bounds) and x is not None:
+        lowest, highest = (float(bound.item()) for bound in bounds if bound is not None)
+        if lowest > highest and x.dtype.kind not in "iu":
+            yield from _elements("Clip.float.C3", x, math.isnan)
 
 
 def _elements(rule: str, operand: Array, violates: Callable[[float], bool]) -> Iterator[Violation]:

@@ -343,12 +343,12 @@ def _error_of_weight(weight: Enclosed, depth: Fraction | None, binary: BinaryFor
 
 
 def clip(node: Node) -> tuple[Elements | Result, ...]:
-    """Clip: min(upper, max(lower, element)), for the bounds that are present.
+    """Clip: an element, or the bound that it lies beyond; the upper one if the lower is above it.
 
-    A NaN element stays NaN. Before version 11 bounds are attributes.
+    NaN lies beyond no bound, and bounds nothing. Before version 11 bounds are attributes.
 
     Raises:
-        NotDefinedError: A bound has not one element, or is NaN.
+        NotDefinedError: A bound has not one element.
     """
     x, element_type = node.exact(), node.common_type(0, 1, 2)
     lowest, highest = (_bound(node, *named) for named in ((1, "min"), (2, "max")))
@@ -358,7 +358,11 @@ def clip(node: Node) -> tuple[Elements | Result, ...]:
             x = mapped(lambda each: each.max(lowest), x)
         return (Elements(x if highest is None else mapped(lambda e: e.min(highest), x), None),)
 
+    crossed = lowest is not None and highest is not None and precedes(highest, lowest)
+
     def clipped(element: Any) -> Any:
+        if crossed:
+            return highest
         if lowest is not None and precedes(element, lowest):
             element = lowest
         return highest if highest is not None and precedes(highest, element) else element
@@ -379,6 +383,4 @@ def _bound(node: Node, place: int, name: str) -> Any:
         if elements.size != 1:
             raise NotDefinedError(f"{name} of shape {elements.shape} has not one element")
         bound = elements.item()
-    if getattr(bound, "kind", None) is Kind.NAN:
-        raise NotDefinedError(f"{name} is NaN")
-    return bound
+    return None if getattr(bound, "kind", None) is Kind.NAN else bound

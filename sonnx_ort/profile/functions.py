@@ -11,7 +11,7 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import ExactPower
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
-from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.terms.elements import NumberSet
@@ -377,52 +377,46 @@ _SCALARS = Rule(
 _BOUNDS = ("min", "max")
 
 
-def _no_nan(number: int, bound: str) -> tuple[Rule, Rule]:
-    """The rules that a bound is a number: as an operand, and as an attribute before version 11."""
-    source = own(
+_CROSSED = Rule(
+    "Clip.float.C3",
+    _CLIP_FIRST_CODE + 14,
+    "No element of input is NaN if min is above max.",
+    own(
         "Clip",
-        "The draft defines no result for a bound that is NaN. ONNX Runtime ignores such a bound, "
-        "while Min and Max, by which ONNX defines Clip, would give NaN.",
-    )
-    example = Illustration(
-        f"{bound} 2.5, float", f"{bound} NaN, float", "give a number, or leave the bound out"
-    )
-    operand = on_elements(bound, NumberSet("NaN", admits_nan=False), example)
-    attribute = AdmittedAttribute(
-        (bound,),
-        None,
-        lambda value: not math.isnan(value),
-        Illustration(f"{bound}=2.5", f"{bound}=NaN", "give a number, or leave the bound out"),
-    )
-    code = _CLIP_FIRST_CODE + 10 + number
-    sentence = f"The bound {bound} is not NaN."
-    return (
-        Rule(
-            f"Clip.float.{bound}.C2",
-            code,
-            sentence,
-            source,
-            operand,
+        "The draft gives max for each element if min is above max. ONNX Runtime gives NaN for NaN.",
+    ),
+    NumbersUnderCrossedBounds(),
+    survived=True,
+    since=11,
+)
+
+
+def _no_nan(number: int, bound: str) -> Rule:
+    """The rule that a bound which is an attribute, as before version 11, is a number."""
+    return Rule(
+        f"Clip.{bound}.C2",
+        _CLIP_FIRST_CODE + 12 + number,
+        f"The attribute {bound} is not NaN.",
+        own(
+            "Clip",
+            "The draft, which is about version 13, counts a bound that is NaN as none. ONNX "
+            "Runtime starts no session with such an attribute.",
+        ),
+        AdmittedAttribute(
             (bound,),
-            survived=True,
-            since=11,
+            None,
+            lambda value: not math.isnan(value),
+            Illustration(f"{bound}=2.5", f"{bound}=NaN", "give a number, or leave the bound out"),
         ),
-        Rule(
-            f"Clip.{bound}.C2",
-            code + len(_BOUNDS),
-            f"The attribute {bound} is not NaN.",
-            source,
-            attribute,
-            (),
-            until=10,
-        ),
+        (),
+        until=10,
     )
 
 
-_NUMBERS = tuple(rule for n, bound in enumerate(_BOUNDS) for rule in _no_nan(n, bound))
+_NUMBERS = tuple(_no_nan(number, bound) for number, bound in enumerate(_BOUNDS))
 
 _CLIP_CONTRACT = {
-    **_CLIP_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_SCALARS, *_NUMBERS)})[
+    **_CLIP_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_SCALARS, _CROSSED, *_NUMBERS)})[
         Edition.TYPED
     ],
     **_CLIP_RULES_OF_INTEGERS.contracts(Family.INTEGER, further={Family.INTEGER: (_SCALARS,)})[
@@ -435,15 +429,16 @@ CLIP = Operator(
     description="""
         `Clip`: each element of a tensor, or the bound that it lies beyond.
 
-        Results: min(max, max(min, input)), in the operands' type; a NaN of the input is one of the
-        result.
+        Results: min below min, max above max, and otherwise the element, NaN too; max throughout if
+        min is above max. A bound that is NaN is none.
 
         ONNX Runtime 1.32.0 silently accepts bounds of one element of shape (1,) as well; it rejects
         others. A bound that is left out is the largest or smallest finite number, so that infinity
         does not stay infinite. It has no kernels for bfloat16 and 16-bit integers. Versions up to
         1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, except in the last of an
         odd number of places. No rule excludes such numbers yet. Before version 11 of Clip bounds
-        were attributes. It ignores a bound that is NaN.
+        were attributes, and no session starts with ones that are NaN or crossed. If min is above
+        max, NaN silently stays NaN.
     """,
     operands=_CLIP_OPERANDS,
     versions=(1, 6, 11, 12, 13),
@@ -452,5 +447,4 @@ CLIP = Operator(
     oldest_kernels=6,
     optional=("min", "max"),
     elementwise=False,
-    by_shape=("input",),
 )

@@ -94,17 +94,17 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
         ),
         (
             "Clip",
-            [[2], NO_BOUND, np.float32([7])],
+            [np.float32([1, 2]), NO_BOUND, np.float32([7])],
             {},
             "Clip.C1",
             "the rank of max (1,) is 1, not 0; shapes input (2,), max (1,)",
         ),
         (
             "Clip",
-            [[2], HALF, np.array(np.nan, np.float32)],
+            [np.float32([1, np.nan]), HALF, np.array(0, np.float32)],
             {},
-            "Clip.float.max.C2",
-            "max is NaN: max[] = nan; shapes input (2,), min (), max ()",
+            "Clip.float.C3",
+            "min 0.5 is above max 0.0, and input[1] is NaN; shapes input (2,), min (), max ()",
         ),
         (
             "BatchNormalization",

@@ -264,6 +264,37 @@ def test_example_of_softmax_in_three_dimensions_has_the_printed_digits():
     np.testing.assert_allclose(found, printed, rtol=2e-4)
 
 
+@pytest.mark.satisfies(
+    "Clip.draft.examples",
+    "Clip.draft.float.crossed",
+    "Clip.draft.float.function",
+    "Clip.draft.float.nan",
+    "Clip.draft.float.zeros",
+    "Clip.draft.shape",
+)
+@pytest.mark.parametrize(
+    ("x", "lowest", "highest", "printed"),
+    [
+        ([-6.3, 9.2, 35.5], 0.5, 10.1, [0.5, 9.2, 10.1]),
+        ([6.5, 9.2, 35.1], 20.2, 10, [10, 10, 10]),
+        ([-INF, 0.0, INF, NAN], -1, NAN, [-1, 0.0, INF, NAN]),
+        ([-INF, 0.0, INF, NAN], NAN, NAN, [-INF, 0.0, INF, NAN]),
+        ([NAN, -INF, 0.0], 3, 2, [2, 2, 2]),
+        ([-1.0, -0.0, 0.0, 1.0], 0.0, -0.0, [0.0, -0.0, 0.0, -0.0]),
+    ],
+)
+def test_clip_gives_what_the_draft_says(x, lowest, highest, printed):
+    assert_printed(only("Clip", F32, [x, lowest, highest]), printed)
+
+
+@pytest.mark.satisfies("Clip.draft.int.function")
+@pytest.mark.parametrize(
+    ("lowest", "highest", "printed"), [(0, 10, [0, 9, 10]), (20, 10, [10] * 3)]
+)
+def test_clip_of_integers_is_that_of_real_numbers(lowest, highest, printed):
+    assert only("Clip", I8, [[-6, 9, 35], lowest, highest]).tolist() == printed
+
+
 @pytest.mark.satisfies("Exp.draft.float.largest")
 @pytest.mark.parametrize(
     ("dtype", "largest", "is_finite"),

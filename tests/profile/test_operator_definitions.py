@@ -44,9 +44,9 @@ def with_rule(operator, rule, **changes):
             "the rule Max.C9 names the operand 'data_0', and it has data_0 and so on",
         ),
         (
-            lambda: with_rule(CLIP, INTERVAL, operands=("input",)),
+            lambda: with_rule(OPERATORS["MatMul"], INTERVAL, operands=("A",)),
             (
-                "the rule Clip.C9 is about elements of 'input', of which its kernel sees the "
+                "the rule MatMul.C9 is about elements of 'A', of which its kernel sees the "
                 "shape alone (by_shape)"
             ),
         ),

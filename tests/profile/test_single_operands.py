@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import AttributeValue, Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand, Shape
@@ -60,8 +61,8 @@ CASES = [
         "violated",
         "the rank of max (1,) is 1, not 0",
     ),
-    ("Clip.float.min.C2", [], {}, "proved", "min is left out"),
-    ("Clip.float.max.C2", [], {}, "proved", "max is left out"),
+    ("Clip.float.C3", [X], {}, "proved", "a bound is left out"),
+    ("Clip.float.C3", [X, operand("max", ())], {}, "proved", "a bound is left out"),
     ("Clip.min.C2", [], {}, "proved", "the attribute min is left out"),
     ("Clip.min.C2", [], {"min": math.inf}, "proved", "the attribute min is inf"),
     ("Clip.max.C2", [], {"max": math.nan}, "violated", "the attribute max is nan"),
@@ -352,9 +353,16 @@ def test_judgement(
     assert judgement == Judgement(Status(status), evidence)
 
 
+FLOATS = np.float32([7, math.nan])
 ARRAYS = [
-    ("Clip.float.min.C2", [np.float32(0)], {}, None),
-    ("Clip.float.max.C2", [np.array(np.inf)], {}, None),
+    ("Clip.float.C3", [FLOATS], {}, None),
+    ("Clip.float.C3", [FLOATS, np.float32(5)], {}, None),
+    ("Clip.float.C3", [FLOATS, np.float32(5), np.float32(5)], {}, None),
+    ("Clip.float.C3", [FLOATS, np.float32(math.nan), np.float32(1)], {}, None),
+    ("Clip.float.C3", [FLOATS, np.float32(5), np.float32(math.nan)], {}, None),
+    ("Clip.float.C3", [FLOATS[:1], np.float32(5), np.float32(1)], {}, None),
+    ("Clip.float.C3", [FLOATS, np.float32([5, 5]), np.float32([1, 1, 1])], {}, None),
+    ("Clip.float.C3", [np.int8([7]), np.int8(5), np.int8(1)], {}, None),
     ("ArgMax.R5", [np.zeros((2, 1))], {"axis": 1}, None),
     ("ArgMax.R5", [np.zeros((2, 3))], {"axis": -2}, None),
     ("ArgMax.R5", [np.zeros((2, 0))], {"axis": 1}, "axis 1 of X (2, 0) is 0, not at least 1"),
@@ -404,13 +412,13 @@ def test_violation(
     assert violation == (None if reason is None else Violation(reason))
 
 
-@pytest.mark.parametrize("bound", ["min", "max"])
-@pytest.mark.parametrize("dtype", [np.float16, np.float64])
-def test_bound_that_is_nan_is_shown_with_its_place(bound: str, dtype: type) -> None:
-    requirement = RULES[f"Clip.float.{bound}.C2"].requirement
-    violation = requirement.violation([np.array(np.nan, dtype)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, ElementType.BFLOAT16.dtype])
+def test_nan_under_crossed_bounds_is_shown_with_its_place(dtype: np.dtype) -> None:
+    arrays = [np.array(numbers, dtype) for numbers in ([7, math.nan], 5, 1)]
+    violation = RULES["Clip.float.C3"].requirement.violation(arrays)
+    told = "min 5.0 is above max 1.0, and input[1] is NaN"
     # NaN is not equal to itself.
-    assert repr(violation) == repr(Violation(f"{bound} is NaN: {bound}[] = nan", (), (math.nan,)))
+    assert repr(violation) == repr(Violation(told, (1,), (math.nan,)))
 
 
 @pytest.mark.parametrize(

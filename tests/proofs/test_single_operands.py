@@ -211,6 +211,10 @@ TWINS = [
     )
     for form, faults in (
         (IN_GROUPS, (off_by("factors", 1), operator("multiples", "Add"))),
+        (
+            SingleOperands("Clip", T.FLOAT),
+            (operator("is_crossed", "Less"), operator("is_nan_under_crossed", "Or")),
+        ),
         *((form, FAULTS[form.name]) for form in FAULTY),
     )
     for fault in faults

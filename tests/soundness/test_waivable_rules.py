@@ -103,8 +103,8 @@ def cases():
             yield "BatchNormalization.C3", "BatchNormalization(a_, b_, c_, d_, e_)", operands
         for bound in ([0.5], [0.5, 1], [[nan]], []):
             yield "Clip.C1", "Clip(a_, b_, c_)", [(kind, beyond), (kind, bound), (kind, bound)]
-            for name, given in (("min", "a_, b_"), ("max", "a_, , b_")):
-                yield f"Clip.float.{name}.C2", f"Clip({given})", [(kind, beyond), (kind, [nan])]
+        crossed = [(kind, beyond), (kind, 1.0), (kind, -1.0)]
+        yield "Clip.float.C3", "Clip(a_, b_, c_)", crossed
         yield "ArgMax.R5", "ArgMax <axis = 0> (a_)", [(kind, [])]
         for flag in ("keepdims", "select_last_index"):
             for value in (2, -1):

@@ -168,6 +168,11 @@ SILENT = {
         [one("int32", 0, 2, 9), ("int32", 3), ("int32", 1)],
         "[1, 1, 1]",
     ),
+    "Clip of NaN with min above max": (
+        "float Clip(a, b, c)",
+        [one("float", 0, NAN, 9), ("float", 3), ("float", 1)],
+        "[1.0, nan, 1.0]",
+    ),
     "Clip with bounds that are NaN": (
         "float Clip(a, b, c)",
         [one("float", -INF, 2, INF), ("float", NAN), ("float", NAN)],

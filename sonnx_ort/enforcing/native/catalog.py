@@ -10,6 +10,7 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.native.element_guards import (
     DIFFERENCE_WITHIN_INT32,
     EXACT_POWER,
+    NUMBERS_UNDER_CROSSED_BOUNDS,
     REPRESENTABLE_QUOTIENT,
     elements_guard,
     lines_guard,
@@ -39,7 +40,7 @@ from sonnx_ort.profile.requirements.axes import (
     EqualButOnAxis,
     LinesAboveNegativeInfinity,
 )
-from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
 from sonnx_ort.profile.requirements.reshaping import InferableSize, Slicing
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
@@ -49,6 +50,7 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
         ExactPower: EXACT_POWER,
         DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
+        NumbersUnderCrossedBounds: NUMBERS_UNDER_CROSSED_BOUNDS,
     }
 )
 """The guards of elements, and of shapes of single operands."""

@@ -333,6 +333,40 @@ EXACT_POWER = DecidingGuard(
 """Every power is one of its type, and exact if it is computed in double."""
 
 
+def _number_under_crossed_bounds(
+    nodes: StandardNodes, operands: Operands, node: GuardedNode
+) -> Flag:
+    """Compare the first elements of the bounds: those of another rank break another rule."""
+    data, *bounds = operands
+    line, first = nodes.constant([-1], "line"), nodes.constant([0], "first")
+    zero = nodes.constant([0], "zero", node.computed_in)
+    compared = [
+        nodes.add(
+            "Gather",
+            [
+                nodes.add(
+                    "Concat",
+                    [nodes.add("Reshape", [bound, line], "in_line"), zero],
+                    "one_at_least",
+                    {"axis": 0},
+                ),
+                first,
+            ],
+            "bound",
+        )
+        for bound in bounds
+    ]
+    crossed = nodes.add("Greater", compared, "is_crossed")
+    nan = any_true(nodes, nodes.add("IsNaN", [data], "is_nan"), "any_nan")
+    return Flag(nodes.add("And", [crossed, nan], "is_nan_under_crossed"), when_kept=False)
+
+
+NUMBERS_UNDER_CROSSED_BOUNDS = DecidingGuard(
+    _number_under_crossed_bounds, lambda kind: kind.family is Family.FLOAT, Precondition.NOTHING
+)
+"""No element is NaN if the lower bound is above the upper one."""
+
+
 _SUM_BY_INPUTS = 13
 _LARGEST_BY_INPUTS = 18
 """The first opsets in which these operators get axes and places as inputs."""

@@ -127,6 +127,9 @@ class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
         return None
 
 
+_UNKNOWN = "the elements are known only in a run"
+
+
 def _finding(name: str, numbers: NumberSet | Decided) -> str:
     if isinstance(numbers, Decided):
         return numbers.words
@@ -137,7 +140,7 @@ def _judge(operand: Operand, numbers: NumberSet) -> Judgement:
     """What is known of the elements of an operand."""
     element_type = ElementType.named(operand.element_type)
     bounds, constant = operand.bounds, operand.constant
-    unknown = at_run_time("the elements are known only in a run")
+    unknown = at_run_time(_UNKNOWN)
     if element_type is None:
         return unknown
     if not numbers.binds(element_type.dtype):
@@ -164,6 +167,54 @@ def on_elements(
         operands: All operands of the rule, if there are others.
     """
     return OnElements(operands or (name,), name, lambda _: numbers, example)
+
+
+_NUMBERS = NumberSet("NaN", admits_nan=False)
+
+
+class NumbersUnderCrossedBounds(HintByExample):
+    """If the second operand, a lower bound, is above the third, the first one has no NaN.
+
+    A bound that is left out, or NaN, is none. Whether bounds are scalars is another rule's.
+    """
+
+    subject = Subject.ELEMENTS
+    example = Illustration(
+        "input [7.0, NaN], min 1.0, max 5.0, all float",
+        "input [7.0, NaN], min 5.0, max 1.0, all float",
+        "give a lower bound that is not above the upper one, or keep NaN out",
+    )
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look at constant bounds, then at the elements."""
+        if len(operands) < 3:
+            return proved("a bound is left out")
+        data, *bounds = operands
+        lowest, highest = (bound.constant for bound in bounds)
+        known = lowest is not None and highest is not None
+        if known and not _crossed(lowest, highest):
+            return proved(f"the constant min {lowest} is not above the constant max {highest}")
+        judgement = _judge(data, _NUMBERS)
+        return judgement if known or judgement.status is Status.PROVED else at_run_time(_UNKNOWN)
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Find the first NaN, if the bounds of a run are crossed."""
+        if len(arrays) < 3 or not _crossed(*arrays[1:]):
+            return None
+        data, lowest, highest = arrays
+        index = _NUMBERS.first_outside(data)
+        if index is None:
+            return None
+        crossed = f"min {lowest.item()} is above max {highest.item()}"
+        reason = f"{crossed}, and input{format_index(index)} is NaN"
+        return Violation(reason, index, (data[index].item(),))
+
+
+def _crossed(lowest: npt.NDArray[Any] | None, highest: npt.NDArray[Any] | None) -> bool:
+    """Whether a lower bound is above an upper one; what is no scalar bounds nothing."""
+    if lowest is None or highest is None or lowest.ndim or highest.ndim:
+        return False
+    return bool(lowest > highest)
 
 
 _INT32: tuple[float, float] = (-(1 << 31), (1 << 31) - 1)

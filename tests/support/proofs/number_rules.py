@@ -31,6 +31,15 @@ def _wide(number: z3.ExprRef) -> z3.BitVecRef:
     return z3.SignExt(32, number)
 
 
+def numbers_under_crossed_bounds(x: Tensor, *bounds: Tensor) -> z3.BoolRef:
+    """No element is NaN if the lower bound is above the upper one; both are scalars."""
+    if len(bounds) < 2:
+        return z3.BoolVal(True)
+    lowest, highest = (bound.elements.at(0) for bound in bounds)
+    numbers = for_all(x.elements.length, lambda index: z3.Not(z3.fpIsNaN(x.elements.at(index))))
+    return z3.Or(z3.Not(z3.fpLT(highest, lowest)), numbers)
+
+
 def lines_above_negative_infinity(axis: int, x: Tensor) -> z3.BoolRef:
     """No line that has elements is negative infinity throughout."""
     lines = lines_of(x, axis)

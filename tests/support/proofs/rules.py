@@ -18,7 +18,7 @@ from sonnx_ort.profile.requirements.axes import (
     LinesAboveNegativeInfinity,
 )
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
-from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
 from sonnx_ort.profile.requirements.reshaping import InferableSize, SliceDemand, Slicing
 from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
 from sonnx_ort.profile.rule import Requirement, Rule, Status
@@ -29,6 +29,7 @@ from support.proofs.layout_rules import equal_but_on_axis, inferable, named_once
 from support.proofs.number_rules import (
     differences_within_int32,
     lines_above_negative_infinity,
+    numbers_under_crossed_bounds,
 )
 from support.proofs.powers import exponent_is_exact, is_exact
 from support.proofs.shape_terms import holds
@@ -83,6 +84,7 @@ _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
     AxesNamedOnce: named_once,
     EqualButOnAxis: equal_but_on_axis,
     DifferenceWithinInt32: lambda _, *operands: differences_within_int32(*operands),
+    NumbersUnderCrossedBounds: lambda _, *operands: numbers_under_crossed_bounds(*operands),
     LinesAboveNegativeInfinity: lambda requirement, x: lines_above_negative_infinity(
         requirement.axis, x
     ),
