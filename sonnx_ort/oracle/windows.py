@@ -1,9 +1,9 @@
 """Sliding windows over the spatial axes of a tensor: MaxPool and averages.
 
-Sources: SONNX MaxPool, draft of the working group, and the newer one in ericjenn/sonnx: padding
-takes no part, a NaN in a window gives NaN. A window of padding only has no maximum. The working
-group's draft demands auto_pad NOTSET, ceil_mode 0 and storage_order 0; others are ONNX MaxPool,
-version 22; averages ONNX AveragePool, version 22.
+Sources: SONNX MaxPool, draft of the working group: padding is the lowest number of the type, and no
+window may be padding alone. A NaN in a window gives NaN, as in the newer draft in ericjenn/sonnx;
+the other does not say it. The working group's draft demands auto_pad NOTSET, ceil_mode 0 and
+storage_order 0; others are ONNX MaxPool, version 22; averages ONNX AveragePool, version 22.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -119,9 +119,9 @@ def windows_of(node: Node, kernel: Sequence[int]) -> Windows:
 def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     """MaxPool: the largest element of each window, and the index of such an element in X.
 
-    An index counts the elements of the whole tensor X in row-major order, as ONNX says and the
-    working group's text; its formula counts within a channel. If several elements are the largest,
-    the index of each is admitted; the nearest one is the first. Balls come without indices.
+    An index counts the elements of the whole tensor X in row-major order. If several elements are
+    the largest, it is that of the first one. No document says which of several NaNs it is: any is
+    admitted. Balls come without indices.
 
     Raises:
         NotDefinedError: Attributes do not fit the operand.
@@ -146,7 +146,7 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
         np.array([min(places, default=0) for places in chosen], np.int64).reshape(shape),
         Choices(np.zeros(shape, np.int64), [frozenset(places) for places in chosen]),
         undefined,
-        "the index of each largest element (ours: no document says which)",
+        "the first of the largest elements, and any NaN (ours: no document says which)",
         _ONLY_PADDING if undefined.any() else "",
     )
     element_type = node.element_type()
@@ -158,17 +158,17 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
 
 
 def _largest(elements: Sequence[tuple[Any, Index]]) -> tuple[Any, list[Index]]:
-    """The largest of some elements, and where it is; a NaN is the largest."""
+    """The largest of some elements, and where it is first; a NaN is the largest, anywhere."""
     data = [datum for datum, _ in elements]
     if not data:
         return None, []
     if not isinstance(data[0], Number):
         top = max(data)
-        return top, [place for datum, place in elements if datum == top]
+        return top, [elements[data.index(top)][1]]
     top = largest(*data)
     if top.kind is Kind.NAN:
         return top, [place for datum, place in elements if datum.kind is Kind.NAN]
-    return top, [place for datum, place in elements if not less(datum, top)]
+    return top, [next(place for datum, place in elements if not less(datum, top))]
 
 
 def _offset(place: Index, sizes: Sequence[int], column_major: bool = False) -> int:

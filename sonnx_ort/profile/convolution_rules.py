@@ -87,8 +87,8 @@ def convolution_rules(
 ) -> tuple[Rule, ...]:
     """The rules of both, about attributes and sizes.
 
-    What ONNX Runtime does with negative pads and with an empty kernel differs, and the end of the
-    tag of the rule about outputs.
+    What ONNX Runtime does with negative pads, an empty kernel and other channels differs, and the
+    end of the tag of the rule about outputs.
     """
     return (
         rules.rule(
@@ -105,13 +105,15 @@ def convolution_rules(
             ),
             "X",
             "W",
-            remark="The draft states it as R1.",
-            later="X_0010",
+            at=rules.constraint("Inputs, X", "X_0010"),
+            remark="The draft gives W four sizes too.",
             unenforced="silently convolves along one and three axes too. Versions up to 1.31.1 "
             "also accept a rank of 2, and end the process at lower ranks (SIGABRT).",
             survived=False,
         ),
-        rules.not_set("R2", 4, "AUTOPAD_0020", given=True),
+        rules.not_set(
+            "R2", 4, rules.constraint("Attributes, auto_pad", "AUTOPAD_0020"), given=True
+        ),
         rules.rule(
             "group",
             5,
@@ -122,7 +124,7 @@ def convolution_rules(
                 lambda group: isinstance(group, int) and group > 0,
                 Illustration("group=1", "group=0", "give the number of groups"),
             ),
-            later="GROUP_0010",
+            at=rules.constraint("Attributes, group", "GROUP_0010"),
             unenforced="rejects other numbers with an error.",
         ),
         rules.rule(
@@ -140,8 +142,7 @@ def convolution_rules(
                 ("group",),
             ),
             "X",
-            remark="The draft states it as R3.",
-            later="GROUP_0030",
+            at=rules.constraint("Attributes, group", "GROUP_0030"),
             unenforced="silently convolves in any number of groups.",
         ),
         rules.numbers(
@@ -149,19 +150,19 @@ def convolution_rules(
             7,
             2,
             1,
-            remark="The draft does not say how many there are.",
+            "STRIDES_0010",
+            remark="The draft does not say how many there are; there are two spatial axes.",
             unenforced=f"{_MORE_OR_NONE} If shapes are declared, versions up to 1.27 end the "
             "process at a 0 (SIGFPE).",
-            later="STRIDES_0010",
         ),
         rules.numbers(
             "dilations",
             8,
             2,
             1,
+            "DILATIONS_0010",
             remark="The draft states their number as DILATIONS_0020.",
             unenforced=f"{_MORE_OR_NONE} Versions up to 1.25 take 0 and negative numbers too.",
-            later="DILATIONS_0010",
             survived=True,
         ),
         rules.numbers(
@@ -169,9 +170,9 @@ def convolution_rules(
             9,
             4,
             0,
+            "PADS_0010",
             remark="The draft states their number as PADS_0020.",
             unenforced=f"{_MORE_OR_NONE} {negative_pads}",
-            later="PADS_0010",
         ),
         rules.rule(
             "kernel",
@@ -184,7 +185,7 @@ def convolution_rules(
             ),
             "W",
             remark="The draft states it of kernel_shape, which is the shape of W.",
-            later="KERNELSHAPE_0010",
+            at=rules.constraint("Attributes, kernel_shape", "KERNELSHAPE_0010"),
             unenforced=empty,
             survived=False,
         ),
@@ -204,8 +205,9 @@ def convolution_rules(
                 held=True,
             ),
             "W",
-            remark="The draft's rationale exchanges the two sizes; ONNX's order is taken.",
-            later="KERNELSHAPE_0020",
+            at=rules.constraint("Attributes, kernel_shape", "KERNELSHAPE_0020"),
+            remark="The rationale in the draft of Conv exchanges the two sizes; ONNX's order is "
+            "taken.",
         ),
         rules.rule(
             "channels",
@@ -223,7 +225,7 @@ def convolution_rules(
             ),
             "X",
             "W",
-            later="X_0020",
+            at=rules.constraint("Inputs, X", "X_0020"),
             unenforced=channels,
             survived=False,
         ),
@@ -241,7 +243,7 @@ def convolution_rules(
                 held=True,
             ),
             "W",
-            later=outputs,
+            at=rules.constraint("Inputs, W", outputs),
         ),
         rules.rule(
             "fits",
@@ -261,6 +263,6 @@ def convolution_rules(
             remark="The draft gives a formula for the sizes of Y, in which the size of the dilated "
             "kernel is wrong: dilations * dW instead of dilations * (dW - 1) + 1, of ONNX. Y has "
             "these sizes wherever the kernel fits.",
-            later="STRIDES_0020",
+            at=rules.constraint("Attributes, strides", "STRIDES_0020"),
         ),
     )

@@ -22,12 +22,12 @@ _W, _B, _ZERO = Tensor("W"), Tensor("B"), Tensor("w_zero_point")
 _SCALAR_OR_EACH = Either((_ZERO.rank == 0, _ZERO.is_of_shape(_W.size(0))))
 
 _CONV_RULES = (
-    DraftRules("Conv", 741, "E_CONV_FLOAT_CONSTR_").rule(
+    _CONV.rule(
         "types",
         0,
         "Tensors X, W, B and Y have the same type: float16, float or double.",
         SameNumericType(None, _FLOATS),
-        later="X_0020",
+        at="Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]",
         survived=False,
     ),
     _CONV.dense(1),
@@ -51,7 +51,7 @@ _CONV_RULES = (
         ),
         "W",
         "B",
-        later="B_0010",
+        at=_CONV.constraint("Inputs, B", "B_0010"),
         unenforced="rejects a bias of another shape. Versions up to 1.29 accept any shape, and "
         "read beyond its elements.",
         survived=False,
@@ -103,7 +103,7 @@ _INTEGER_RULES = (
         SameNumericType("int32", _BYTES),
         "X",
         "x_zero_point",
-        later="X_0040",
+        at=_INTEGER.constraint("Inputs, X", "X_0040"),
         survived=False,
     ),
     _INTEGER.rule(
@@ -113,7 +113,7 @@ _INTEGER_RULES = (
         SameNumericType("int32", _BYTES),
         "W",
         "w_zero_point",
-        later="W_0050",
+        at=_INTEGER.constraint("Inputs, W", "W_0050"),
         survived=False,
     ),
     _INTEGER.rule(
@@ -154,7 +154,7 @@ _INTEGER_RULES = (
             ),
         ),
         "x_zero_point",
-        later="XZEROPOINT_0010",
+        at=_INTEGER.constraint("Inputs, x_zero_point", "XZEROPOINT_0010"),
         unenforced="accepts one element with one axis as a scalar, and rejects other shapes.",
     ),
     _INTEGER.rule(
@@ -173,7 +173,7 @@ _INTEGER_RULES = (
         "W",
         "w_zero_point",
         remark="ONNX Runtime rejects one for each output if there are several outputs.",
-        later="WZEROPOINT_0010",
+        at=_INTEGER.constraint("Inputs, w_zero_point", "WZEROPOINT_0010"),
         unenforced="accepts one element with one axis as a scalar, and rejects other shapes.",
     ),
     _INTEGER.rule(

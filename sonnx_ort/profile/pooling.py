@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from types import MappingProxyType
 
+from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
@@ -43,14 +44,14 @@ def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
     )
     named = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
     sentence = f"The attribute{'s' * (len(names) > 1)} {named} stand{'s' * (len(names) == 1)}"
-    remark = "The draft states it as R2: all attributes are set."
     requirement = GivenAttributes(names, example)
     return _RULES.rule(
         tag,
         offset,
         f"{sentence} in the file.",
         requirement,
-        remark=remark,
+        at="Restrictions [R2]",
+        remark="The draft says it of all attributes.",
         unenforced="assumes the defaults of ONNX.",
         since=since,
     )
@@ -62,10 +63,10 @@ def _zero(  # noqa: PLR0913 - a row of a table, by name
     requirement = AdmittedAttribute(
         (name,), 0, lambda value: value == 0, Illustration(f"{name}=0", f"{name}=1", mended)
     )
-    remark = f"The draft states it as {tag}."
     sentence = f"The attribute {name} is 0."
+    at = f"Restrictions [{tag}]"
     return _RULES.rule(
-        tag, offset, sentence, requirement, remark=remark, unenforced=unenforced, since=since
+        tag, offset, sentence, requirement, at=at, unenforced=unenforced, since=since
     )
 
 
@@ -88,10 +89,11 @@ def _padding_is_narrow(operands: Sequence[Operand], attributes: Attributes) -> J
     kernel, window = kernel_of(attributes) or (1, 1), Window.of(attributes)
     for place, size in enumerate(kernel):
         pads = max(window.before[place], window.behind[place])
-        if pads >= size:
-            axis = SPATIAL[place]
-            return violated(f"axis {axis} is padded by {pads}, and the kernel has size {size}")
-    return proved("no padding is as long as the kernel")
+        dilated = reach(size, window.dilations[place])
+        if pads >= dilated:
+            padded = f"axis {SPATIAL[place]} is padded by {pads}"
+            return violated(f"{padded}, and the dilated kernel has size {dilated}")
+    return proved("no padding is as long as the dilated kernel")
 
 
 _OF_ALL_TYPES = (
@@ -100,7 +102,8 @@ _OF_ALL_TYPES = (
         0,
         "Tensors X and Y have the same type: float16, float, double, int8 or uint8.",
         SameNumericType(None, _TYPES),
-        remark="The draft has a section for floats, and one for integers of 8 bits.",
+        at="MaxPool (float)",
+        remark="The draft has another section for integers of 8 bits.",
         survived=False,
     ),
     _RULES.dense(1),
@@ -114,7 +117,7 @@ _OF_ALL_TYPES = (
                 "X (1, 3, 8, 8)", "X (1, 3, 8)", "insert an axis of size 1 with Unsqueeze"
             ),
         ),
-        remark="The draft states it as R1; that of October 2026 takes any rank above 2.",
+        at="Restrictions [R1]",
         unenforced="silently pools along one and three axes too. Versions up to 1.28 "
         "end the process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
         survived=False,
@@ -122,7 +125,7 @@ _OF_ALL_TYPES = (
     _given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
     _given("R2.storage_order", 4, "storage_order", since=8),
     _given("R2.dilations", 5, "ceil_mode", "dilations", since=10),
-    _RULES.not_set("R3", 6, given=False),
+    _RULES.not_set("R3", 6, "Restrictions [R3]", given=False),
     _zero(
         "R4",
         7,
@@ -144,7 +147,8 @@ _OF_ALL_TYPES = (
         9,
         2,
         1,
-        remark="The draft says nothing of it; that of October 2026 does.",
+        "C1",
+        remark="C2 of it has their number.",
         unenforced="rejects others with an error. Versions up to 1.28 end the process at three of "
         "them (SIGABRT).",
     ),
@@ -153,7 +157,8 @@ _OF_ALL_TYPES = (
         10,
         2,
         1,
-        remark="The draft states it as C1 of strides.",
+        "C1",
+        remark="C2 of it has their number.",
         unenforced="silently accepts none of them if shapes are not declared, and rejects other "
         "numbers. Versions up to 1.25 end the process at a 0 (SIGFPE).",
     ),
@@ -162,7 +167,8 @@ _OF_ALL_TYPES = (
         11,
         2,
         1,
-        remark="The draft states it as C1 and C2 of dilations.",
+        "C1",
+        remark="C2 of it has their number.",
         unenforced="silently accepts none of them if shapes are not declared, and rejects other "
         "numbers. Versions up to 1.25 take 0 and negative numbers too.",
         survived=True,
@@ -173,7 +179,8 @@ _OF_ALL_TYPES = (
         12,
         4,
         0,
-        remark="The draft states it as C1 and C2 of pads.",
+        "C1",
+        remark="It has their number. A padding is a number of elements, 'possibly zero'.",
         unenforced="silently accepts none of them if shapes are not declared, and rejects other "
         "numbers. Versions up to 1.29 take negative numbers too.",
         survived=True,
@@ -181,9 +188,9 @@ _OF_ALL_TYPES = (
     _RULES.rule(
         "padding",
         13,
-        "No padding is as long as the kernel.",
+        "No padding is as long as the dilated kernel.",
         HeldByRuntime(
-            ("kernel_shape", "pads"),
+            _WINDOW,
             _padding_is_narrow,
             Illustration(
                 "kernel_shape=[2, 2], pads=[1, 1, 1, 1]",
@@ -191,8 +198,8 @@ _OF_ALL_TYPES = (
                 "pad less, or in front of the node with Pad",
             ),
         ),
-        remark="The draft of October 2026 admits as much as the kernel (R4), with which a window "
-        "may hold padding alone, contrary to its reason for R4; ONNX Runtime does not.",
+        at="Attributes, pads, Constraints [C2]",
+        remark="ONNX Runtime demands it of the kernel without dilation, and rejects more.",
     ),
     _RULES.rule(
         "fits",
@@ -208,9 +215,8 @@ _OF_ALL_TYPES = (
             ),
             _WINDOW,
         ),
-        remark="The draft's formula for the sizes of Y (C1 of Y) divides by the stride plus 1, and "
-        "contradicts its examples; that of October 2026 divides by the stride and adds 1. By that "
-        "one, what does not fit gives nothing.",
+        at="Outputs, Y [C1]",
+        remark="The draft has a formula for the sizes of Y. What does not fit has none.",
         unenforced="silently gives a result for a window of which less than a stride is missing, "
         "from the rest of it.",
     ),
@@ -228,7 +234,8 @@ _OF_ALL_TYPES = (
             ),
             ("pads", "dilations"),
         ),
-        remark="A window could hold padding alone. The draft gives -inf for it.",
+        remark="The draft demands a padding that is shorter than the dilated kernel, so that each "
+        "window has an element of X. A window steps over a shorter axis nevertheless.",
         unenforced="silently gives the lowest finite number for a window of padding.",
         standing=Standing.OWN,
     ),
@@ -249,9 +256,10 @@ _NUMBERS = _RULES.rule(
             "replace NaN and -inf by numbers, for example with IsNaN, IsInf and Where",
         ),
     ),
-    remark="The draft takes a NaN for -inf; that of October 2026 gives NaN for it.",
+    remark="The draft has examples with -inf, and does not say what its Max_F makes of NaN. "
+    "That of October 2026 gives NaN.",
     unenforced="silently gives NaN or a number for a window with a NaN, depending on its place "
-    "and the type, and the lowest finite number for a window of -inf.",
+    "and the type, and in float the lowest finite number for many windows of -inf.",
     standing=Standing.OWN,
 )
 
@@ -262,6 +270,9 @@ MAX_POOL = Operator(
 
         Results: elements of X, in its type; padding is never the largest. The second output has the
         places of these elements in X, counted from its first one; of equal ones it is the first.
+
+        The draft of 2026-10-03 in ericjenn/sonnx, which is not followed, takes any rank from 3 on,
+        does not support the second output, and makes a window with a NaN a NaN.
 
         ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and rejects
         empty tensors, except an empty batch. Versions up to 1.28 give wrong places of elements that

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sonnx_ort.profile.common_rules import working_group
+from sonnx_ort.profile.common_rules import own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
@@ -17,39 +17,29 @@ from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
+from sonnx_ort.profile.source import Source
 from sonnx_ort.terms.elements import NumberSet
 
 _QUANTIZE, _DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 _FIRST_CODES = {_QUANTIZE: 1141, _DEQUANTIZE: 1161}
-_ONE_SIGNATURE = "The draft has this signature alone."
-_REMARKS = {
-    f"{_QUANTIZE}.types": _ONE_SIGNATURE,
-    f"{_QUANTIZE}.zero_point": _ONE_SIGNATURE,
-    f"{_QUANTIZE}.signature": _ONE_SIGNATURE,
-    f"{_QUANTIZE}.given": "The draft says that it determines the type of Y. ONNX assumes a zero of "
-    "uint8.",
-    f"{_QUANTIZE}.C1": "The draft says nothing of NaN, by which every quotient is NaN.",
-    f"{_QUANTIZE}.C2": "The draft says, under error conditions, that the result of others depends "
-    "on the implementation.",
-    f"{_DEQUANTIZE}.types": _ONE_SIGNATURE,
-    f"{_DEQUANTIZE}.scale": _ONE_SIGNATURE,
-    f"{_DEQUANTIZE}.signature": _ONE_SIGNATURE,
-    f"{_DEQUANTIZE}.C1": "The draft's formula takes the difference modulo 2^32, and its error "
-    "conditions call that an unexpected result. Its Example 2 prints another number than the "
-    "formula gives.",
-}
-_LATER_TAGS = {f"{_QUANTIZE}.C1": "E_QUANTIZELINEAR_UINT8_CONSTR_YSCALE_0010"}
 _CERTAIN = (Subject.TYPES, Subject.STORAGE)
 
 
-def _rule(name: str, offset: int, sentence: str, requirement: Requirement, *operands: str) -> Rule:
-    operator, _, tag = name.partition(".")
-    remark = _REMARKS.get(name, f"The draft states it as {tag}.")
+def _rule(
+    name: str,
+    offset: int,
+    sentence: str,
+    requirement: Requirement,
+    *operands: str,
+    source: Source | None = None,
+) -> Rule:
+    operator = name.partition(".")[0]
+    signature = working_group(operator, "The draft has this signature alone.", at="Signature")
     return Rule(
         name,
         _FIRST_CODES[operator] + offset,
         sentence,
-        working_group(operator, remark, later_tag=_LATER_TAGS.get(name)),
+        source or signature,
         requirement,
         operands or None,
         survived=requirement.subject not in _CERTAIN,
@@ -59,13 +49,21 @@ def _rule(name: str, offset: int, sentence: str, requirement: Requirement, *oper
 def _common(operator: str, prefix: str, *defaults: tuple[str, int]) -> tuple[Rule, ...]:
     """The rules of both operators: dense tensors, attributes at their defaults, and scalars."""
     scale, zero_point = f"{prefix}_scale", f"{prefix}_zero_point"
-    dense = _rule(f"{operator}.RG1", 2, "Sparse tensors are not supported.", Dense())
+    general = "The draft applies the general restrictions of all operators."
+    dense = _rule(
+        f"{operator}.RG1",
+        2,
+        "Sparse tensors are not supported.",
+        Dense(),
+        source=working_group(operator, general, at="Restrictions"),
+    )
     of_attributes = (
         _rule(
             f"{operator}.R{number}",
             2 + number,
             f"The attribute {name} is {default}, its default.",
             _default(name, default),
+            source=working_group(operator, "The number is ONNX's.", at=f"Restrictions [R{number}]"),
         )
         for number, (name, default) in enumerate(defaults, 1)
     )
@@ -116,6 +114,12 @@ _QUANTIZE_RULES = (
             Illustration("y_zero_point given", "y_zero_point left out", "give it as an input"),
         ),
         "y_zero_point",
+        source=working_group(
+            _QUANTIZE,
+            "In the draft it is not optional, and determines the type of Y. ONNX assumes a zero of "
+            "uint8.",
+            at="Signature",
+        ),
     ),
     _rule(
         f"{_QUANTIZE}.C1",
@@ -127,6 +131,11 @@ _QUANTIZE_RULES = (
             Illustration("y_scale 0.5", "y_scale 0.0", "correct the scale, which is a step"),
         ),
         "y_scale",
+        source=working_group(
+            _QUANTIZE,
+            "The draft says nothing of NaN, by which every quotient is NaN.",
+            at="Inputs, y_scale, Constraints [E_QUANTIZELINEAR_UINT8_CONSTR_YSCALE_0010]",
+        ),
     ),
     _rule(
         f"{_QUANTIZE}.C2",
@@ -146,6 +155,11 @@ _QUANTIZE_RULES = (
             ),
         ),
         "X",
+        source=working_group(
+            _QUANTIZE,
+            "The draft says that the result of others depends on the implementation.",
+            at="Error conditions",
+        ),
     ),
 )
 
@@ -204,6 +218,12 @@ _DEQUANTIZE_RULES = (
         DifferenceWithinInt32(),
         "X",
         "x_zero_point",
+        source=own(
+            _DEQUANTIZE,
+            "The draft's formula takes the difference modulo 2^32, as ONNX Runtime does, and its "
+            "error conditions call that an overflow and the result unexpected. Its Example 2 "
+            "prints another number than the formula gives.",
+        ),
     ),
 )
 

@@ -25,7 +25,7 @@ class DraftRules:
     Attributes:
         operator: The name of the operator.
         first_code: The code of its first rule.
-        tag_prefix: The beginning of the permanent tags of its draft; empty if it has none.
+        tag_prefix: The beginning of the tags of its draft's constraints.
     """
 
     operator: str
@@ -41,7 +41,6 @@ class DraftRules:
         *operands: str,
         remark: str = "",
         at: str = "Inputs, Constraints",
-        later: str = "",
         unenforced: str = "",
         survived: bool = True,
         since: int = 1,
@@ -49,13 +48,11 @@ class DraftRules:
     ) -> Rule:
         """Make a rule; its operands are all by default.
 
-        `remark` is about the draft, `at` where it states the rule, `later` is the end of the
-        permanent tag, and `unenforced` is what ONNX Runtime 1.32.0 does without the rule. The
-        standing is that the draft states it, or
-        that it is our own.
+        `remark` is about the draft, `at` where it states the rule, and `unenforced` is what ONNX
+        Runtime 1.32.0 does without the rule. The standing is that the draft states it, or that it
+        is our own.
         """
-        later_tag = f"{self.tag_prefix}{later}" if later else None
-        stated = working_group(self.operator, remark, at=at, later_tag=later_tag)
+        stated = working_group(self.operator, remark or "The words are ours.", at=at)
         return Rule(
             f"{self.operator}.{tag}",
             self.first_code + offset,
@@ -68,13 +65,23 @@ class DraftRules:
             unenforced=f"ONNX Runtime 1.32.0 {unenforced}" if unenforced else "",
         )
 
+    def constraint(self, heading: str, tag: str) -> str:
+        """Where the draft states a constraint, by the end of its tag."""
+        return f"{heading}, Constraints [{self.tag_prefix}{tag}]"
+
     def dense(self, offset: int) -> Rule:
         """The general restriction on sparse tensors."""
         return self.rule(
-            "RG1", offset, "Sparse tensors are not supported.", Dense(), survived=False
+            "RG1",
+            offset,
+            "Sparse tensors are not supported.",
+            Dense(),
+            at="Restrictions",
+            remark="The draft applies the general restrictions of all operators.",
+            survived=False,
         )
 
-    def not_set(self, tag: str, offset: int, later: str = "", *, given: bool) -> Rule:
+    def not_set(self, tag: str, offset: int, at: str, *, given: bool) -> Rule:
         """The restriction on auto_pad; `given` is whether the rule demands that it is given."""
         kept, broken = 'auto_pad="NOTSET"', 'auto_pad="SAME_UPPER"'
         mended = "write the pads and auto_pad=NOTSET; make_explicit=True writes a default"
@@ -91,10 +98,8 @@ class DraftRules:
             offset,
             f"The attribute auto_pad is NOTSET{stands}.",
             requirement,
-            remark=f"The draft states it as {tag}; its origin is that no attribute has a default."
-            if given
-            else f"The draft states it as {tag}.",
-            later=later,
+            at=at,
+            remark="Its origin is that no attribute has a default." if given else "",
             unenforced="silently computes the pads.",
         )
 
@@ -104,10 +109,10 @@ class DraftRules:
         offset: int,
         count: int,
         least: int,
+        tag: str,
         *,
-        remark: str,
+        remark: str = "",
         unenforced: str,
-        later: str = "",
         survived: bool = False,
         since: int = 1,
     ) -> Rule:
@@ -127,8 +132,8 @@ class DraftRules:
             offset,
             sentence,
             requirement,
+            at=self.constraint(f"Attributes, {name}", tag),
             remark=remark,
-            later=later,
             unenforced=unenforced,
             survived=survived,
             since=since,

@@ -5,8 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sonnx_ort.auditing.verdicts import broken_rules
+from sonnx_ort import audit
+from sonnx_ort.auditing.verdicts import Verdict, broken_rules
 from sonnx_ort.options import choose_demands
+from sonnx_ort.profile.source import Standing
+from support.graphs import parse
 
 F, N = np.float32, np.int32
 
@@ -49,3 +52,16 @@ def test_element_is_named() -> None:
 def test_rules_of_other_operators_do_not_count() -> None:
     demands = choose_demands("typed", "reject", "Sub")
     assert broken_rules("Div", 21, {}, [N([1]), N([0])], demands) == ()
+
+
+def test_difference_that_wraps_is_the_result_of_the_draft_and_breaks_our_rule() -> None:
+    """The draft defines it, by its formula, and calls it an overflow."""
+    made = parse(
+        "(int32[2] x) => (float[2] y) <float s = {1}, int32 z = {100}>"
+        " { y = DequantizeLinear(x, s, z) }",
+        opset=21,
+    )
+    (node,) = audit(made, {"x": N([-(2**31), 2**31 - 1])}).nodes
+    assert (node.verdict, node.undefined) == (Verdict.EXACT, 0)
+    assert [broken.rule.id for broken in node.broken] == ["DequantizeLinear.C1"]
+    assert node.broken[0].rule.source.standing is Standing.OWN

@@ -22,6 +22,11 @@ def quantized(x, scale, zero, dtype=np.uint8, real=F):
     return only("QuantizeLinear", operands)
 
 
+@pytest.mark.satisfies(
+    "QuantizeLinear.draft.quotient",
+    "QuantizeLinear.draft.examples",
+    "QuantizeLinear.draft.shape",
+)
 @pytest.mark.parametrize(
     ("x", "scale", "zero", "dtype", "expected"),
     [
@@ -81,9 +86,16 @@ def test_scales_for_blocks_are_an_error():
         only("QuantizeLinear", [np.ones((2, 2), F), np.ones((2, 1), F)], block_size=2)
 
 
+@pytest.mark.satisfies(
+    "DequantizeLinear.draft.product",
+    "DequantizeLinear.draft.examples",
+    "DequantizeLinear.draft.shape",
+    "DequantizeLinear.draft.overflow",
+)
 @pytest.mark.parametrize(
     ("x", "scale", "zero", "dtype", "expected"),
     [
+        ([0, 10, 50, 100, 128, 255], 0.02, 128, np.int32, [-2.56, -2.36, -1.56, -0.56, 0, 2.54]),
         ([0, 10, 50, 100, 128, 255], 0.5, 128, np.int32, [-64, -59, -39, -14, 0, 63.5]),
         ([-(2**31), 2**31 - 1], 1.0, 100, np.int32, [2147483548, 2147483547]),
         ([2**24 + 1], 1.0, 0, np.int32, [2**24]),

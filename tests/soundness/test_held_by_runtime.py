@@ -56,7 +56,7 @@ def test_every_rule_that_is_left_to_the_runtime_has_cases() -> None:
     "ConvInteger.draft.kernel_shape",
     "ConvInteger.draft.outputs",
     "ConvInteger.draft.fits",
-    "MaxPool.draft.pads",
+    "MaxPool.draft.padding",
     "Gemm.draft.shapes",
     "LSTM.draft.shapes",
     "Concat.draft.axis",

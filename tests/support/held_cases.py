@@ -263,12 +263,14 @@ def _convolutions(operator: str, kind: str, opsets: Sequence[int]) -> dict[str, 
 
 def _pools() -> list[HeldCase]:
     wide = ([2, 0, 0, 0], [0, 0, 2, 2], [9, 9, 9, 9], [1 << 40, 0, 0, 0])
+    float_, bytes_ = ("float", (7, 11, 21)), ("uint8", (21,))
+    said = [(f"pads = {pads}", each) for pads in wide for each in (float_, bytes_)]
+    said.append(("pads = [3, 0, 0, 0], dilations = [2, 1]", ("float", (11, 21))))
     return [
         case
-        for pads in wide
-        for kind, opsets in (("float", (7, 11, 21)), ("uint8", (21,)))
+        for attributes, (kind, opsets) in said
         for case in cases(
-            f"MaxPool <kernel_shape = [2, 2], pads = {pads}> (X)",
+            f"MaxPool <kernel_shape = [2, 2], {attributes}> (X)",
             {"X": (1, 2, 6, 6)},
             {"X": kind},
             opsets,
