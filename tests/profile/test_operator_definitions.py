@@ -64,7 +64,7 @@ def with_rule(operator, rule, **changes):
             "its operand_types names the operand 'condition', and it has A, B",
         ),
         (
-            lambda: replace(CLIP, elementwise=True),
+            lambda: replace(OPERATORS["MatMul"], elementwise=True),
             "it is element-wise, so that its kernel sees more than shapes (by_shape)",
         ),
     ],

@@ -121,9 +121,25 @@ def test_every_rule_that_a_document_states_has_an_entry_of_that_document():
     assert stated <= traced
 
 
+DRAFTS = [d for d in DOCUMENTS if "draft of the working group (" in d.name]
+
+
+@pytest.mark.parametrize("document", DRAFTS, ids=lambda d: d.name)
+def test_place_of_a_rule_is_that_of_an_entry_with_it(document):
+    """The source of a rule and the entry say the same of where the draft states it."""
+    for identifier, rule in RULES.items():
+        source = rule.source
+        general = isinstance(rule.requirement, Dense)
+        if source.document != document.name or source.standing is not Standing.STATED or general:
+            continue
+        entries = [entry for entry in document.entries if identifier in entry.rules]
+        places = {(p.rpartition(": ")[2], e.tag) for e in entries for p in e.places}
+        assert (source.section, source.tag) in places, identifier
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
 def test_tag_of_a_rule_is_that_of_an_entry_with_it(document):
-    """The source of a rule and the entry say the same of where it is written."""
+    """Editions, and documents that are no drafts of operators, have tags that rules name."""
     for identifier, rule in RULES.items():
         if isinstance(rule.requirement, Dense):
             continue
