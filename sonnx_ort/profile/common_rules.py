@@ -4,6 +4,7 @@ Source: SONNX Div, typed edition, sections on floats and on integers, R1, R2 and
 of the working group state the same for other operators.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -125,7 +126,7 @@ class CommonRules:
             code + 1,
             f"{self._tensors(self.typed)} have the same type{self._one_of(family)}.",
             self._source(self.type_at, family),
-            SameNumericType(self.result_type, self._kinds(family)),
+            SameNumericType(self.result_type, self._kinds(family), family, self._shown()),
             self.typed,
         )
         dense = Rule(
@@ -159,6 +160,11 @@ class CommonRules:
             return ""
         *others, last = self._kinds(family)
         return f", {', '.join(others)} or {last}"
+
+    def _shown(self) -> tuple[str, str]:
+        """Two tensors that have the same type."""
+        one, *others = self.typed or re.split(", | and | to ", self.operands)
+        return one, others[0] if others else self.result
 
     def _tensors(self, names: tuple[str, ...] | None) -> str:
         operands = self.operands if names is None else " and ".join(names)

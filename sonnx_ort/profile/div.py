@@ -64,7 +64,7 @@ _INT_R2 = Rule(
         at="Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0020]",
         words=Words.CHANGED,
     ),
-    SameNumericType(),
+    SameNumericType(family=Family.INTEGER),
 )
 _INT_RG1 = Rule(
     "Div.int.RG1",

@@ -35,7 +35,7 @@ def _typed(family: Family, first_code: int) -> tuple[Rule, ...]:
             first_code + 1,
             "Tensors A, B and C shall have the same numerical type.",
             one_type,
-            SameNumericType(),
+            SameNumericType(family=family),
         ),
         Rule(
             f"Sub.{family}.RG1",

@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 
 SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2", "Sub.R3"]
+FAMILIES = {family.value for family in Family}
 OPEN = "is unknown; ONNX Runtime starts no session with other types"
 
 
@@ -131,3 +132,19 @@ def test_hint(rule_id):
         "convert with an explicit Cast to one of float16, float, double, bfloat16, "
         "int8, int16, int32, int64, uint8, uint16, uint32, uint64"
     )
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [r for r in RULES.values() if isinstance(r.requirement, SameNumericType)],
+    ids=lambda rule: rule.id,
+)
+def test_example_keeps_and_breaks_the_rule_and_is_of_its_family(rule):
+    def judged(example):
+        pairs = [tensor.split() for tensor in example.split(", ")]
+        return rule.requirement.judge([Operand(n, n, "input", kind) for n, kind in pairs]).status
+
+    example = rule.requirement.example
+    assert (judged(example.kept), judged(example.broken)) == (Status.PROVED, Status.VIOLATED)
+    kept = ElementType.named(example.kept.split()[-1])
+    assert f".{kept.family}." in rule.id or not FAMILIES & {*rule.id.split(".")}

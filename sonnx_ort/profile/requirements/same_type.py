@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.rule import (
     DecidedBeforeRuns,
@@ -21,6 +21,17 @@ from sonnx_ort.profile.rule import (
 )
 from sonnx_ort.terms.operand import Operand
 
+_USUAL = (
+    ElementType.FLOAT,
+    ElementType.DOUBLE,
+    ElementType.INT32,
+    ElementType.INT64,
+    ElementType.UINT8,
+    ElementType.INT8,
+    ElementType.BOOL,
+)
+"""The types of examples, the likeliest first."""
+
 
 @dataclass(frozen=True, slots=True)
 class SameNumericType:
@@ -30,17 +41,30 @@ class SameNumericType:
         result_type: The ONNX type of all results if it differs from the operands' type;
             `OF_THE_NODE` if it depends on the node or is not restricted.
         kinds: The allowed types; None for every type that ONNX has.
+        family: The family of the operands for which it is demanded; None for all.
+        shown: The names of two tensors in the example.
     """
 
     result_type: str | None = None
     kinds: tuple[ElementType, ...] | None = NUMERIC_TYPES
+    family: Family | None = None
+    shown: tuple[str, str] = ("A", "B")
 
     subject: ClassVar = Subject.TYPES
-    example: ClassVar = Illustration(
-        "A float, B float",
-        "A float, B double",
-        "convert one operand with an explicit Cast",
-    )
+
+    @property
+    def example(self) -> Illustration:
+        """Two tensors of one allowed type, and of two, of the same family if it has more."""
+        allowed = [k for k in self.kinds or ElementType if self.family in (None, k.family)]
+        kept = next(kind for kind in _USUAL if kind in allowed)
+        others = [kind for kind in _USUAL if kind is not kept]
+        broken = next((kind for kind in others if kind.family is kept.family), others[0])
+        one, other = self.shown
+        return Illustration(
+            f"{one} {kept}, {other} {kept}",
+            f"{one} {kept}, {other} {broken}",
+            "convert one operand with an explicit Cast",
+        )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' known types."""
