@@ -7,8 +7,8 @@ A rational result is exact. An irrational one is represented by the midpoint of 
 itself: no number of a format, nor the midpoint of two, is strictly between such neighbours.
 
 Logarithm: SONNX Log, draft, sections on reals and on floats. Angle: SONNX Acos, draft. Power: SONNX
-Pow, draft, and IEEE 754-2019, 9.2.1, pow, for infinities, zeros and NaNs, because the draft's table
-is not finished.
+Pow, draft, and IEEE 754-2019, 9.2.1, pow, for infinities, zeros and NaNs, because cases of the
+draft's table overlap.
 """
 
 from collections.abc import Callable

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
+from sonnx_ort.profile.common_rules import CommonRules, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
 from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule
-from sonnx_ort.profile.source import Source
+from sonnx_ort.profile.source import Source, Words
 from sonnx_ort.terms.language import SizesBehind, Tensor, Term
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
@@ -243,10 +243,12 @@ _SOFTMAX_FURTHER = (
         "R3",
         3,
         "The attribute axis is given.",
-        by_analogy(
-            "Softmax",
-            "It is GR4 of the general restrictions for this attribute, of any model.",
-            like="GR4",
+        Source(
+            "SONNX, general restrictions",
+            "General restrictions",
+            "GR4",
+            words=Words.OURS,
+            remark="The draft of Softmax applies them to it; ONNX assumes an axis.",
         ),
         GivenAttributes(
             ("axis",),

@@ -337,8 +337,8 @@ CASES = [
     "Slice.draft.R8",
     "Slice.draft.ends",
     "Softmax.draft.axis",
+    "General.GR4",
     "Softmax.draft.axis.constraint",
-    "Softmax.R3",
 )
 @pytest.mark.parametrize(("rule", "operands", "attributes", "status", "evidence"), CASES)
 def test_judgement(
