@@ -14,6 +14,7 @@ from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.source import Words
 from sonnx_ort.terms.elements import NumberSet
 
 _ABS_FIRST_CODE = 501
@@ -227,6 +228,7 @@ _COSINE = Rule(
         "Acos",
         "The draft calls a NaN operand nominal, so that NaN keeps the rule.",
         at="Inputs, X, Constraints [E_ACOS_FLOAT_CONSTR_X_0010]",
+        words=Words.AS_WRITTEN,
     ),
     on_elements(
         "X",
