@@ -338,6 +338,9 @@ def _judge_run(
     """Assert that a run did what the oracle says, and tell what that was."""
     if isinstance(outcome, sonnx_ort.ContractViolation):
         judge.compare_with_run(outcome, uncertain=uncertain)
+        if RULES[outcome.rule].requirement.subject is Subject.HELD:
+            # The oracle leaves these to ONNX Runtime, whose refusal the session names.
+            return "runs that ONNX Runtime held to a rule"
         if outcome.node in judge.visited or not (judge.possible or uncertain):
             broken = (outcome.node, outcome.rule)
             assert broken in judge.possible, f"{broken} is broken: {outcome}"
