@@ -61,7 +61,7 @@ _DENSE = Rule(
     "BatchNormalization.RG1",
     _FIRST_CODE + 3,
     "Sparse tensors are not supported.",
-    working_group("BatchNormalization"),
+    _of("Restrictions", "The draft applies the general restrictions of all operators."),
     Dense(),
 )
 

@@ -185,6 +185,10 @@ def all_types(rules: Sequence[Rule]) -> Mapping[Edition, Contract]:
     return dict.fromkeys(Edition, contract)
 
 
+LISTED = "The draft lists the types, and has one for the tensors that have none of their own."
+"""The remark of a rule about types that a draft lists in front of its section."""
+
+
 @dataclass(frozen=True, slots=True)
 class RulesOf:
     """Makes the rules of one operator, whose codes follow each other.
@@ -237,14 +241,25 @@ class RulesOf:
         kinds: tuple[ElementType, ...] | None,
         operands: tuple[str, ...] | None = None,
         result_type: str | None = None,
+        *,
+        remark: str = "The draft applies the general restrictions of all operators.",
         at: str = "",
     ) -> tuple[Rule, Rule]:
-        """The rules about types, of all operands or of some, and about sparse tensors."""
+        """The rules about types, of all operands or of some, and about sparse tensors.
+
+        `remark` is about types, and `at` where the draft states them.
+        """
         types = SameNumericType(result_type, kinds)
         told = "Tensors that have no type of their own have the same type."
-        remark = "The draft applies the general restrictions of all operators."
-        listed = "The draft lists types, or names one for several tensors." if at else remark
+        restrictions = "The draft applies the general restrictions of all operators."
         return (
-            self("types", 0, told, types, operands, remark=listed, at=at),
-            self("RG1", 1, "Sparse tensors are not supported.", Dense(), remark=remark),
+            self("types", 0, told, types, operands, remark=remark, at=at),
+            self(
+                "RG1",
+                1,
+                "Sparse tensors are not supported.",
+                Dense(),
+                remark=restrictions,
+                at=_RESTRICTIONS if at else "",
+            ),
         )

@@ -1,6 +1,6 @@
 """Constant, Shape and Range, whose results hold no elements of a tensor."""
 
-from sonnx_ort.profile.common_rules import RulesOf, all_types
+from sonnx_ort.profile.common_rules import LISTED, RulesOf, all_types
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import Dense, GivenAttributes, HeldByRuntime
@@ -69,7 +69,7 @@ SHAPE = Operator(
     operands=("X",),
     versions=(1, 13, 15, 19, 21, 23, 24, 25),
     contracts=all_types(
-        RulesOf("Shape", 1021).general(None, result_type="int64", at="Shape (type)")
+        RulesOf("Shape", 1021).general(None, result_type="int64", remark=LISTED, at="Shape (type)")
     ),
     result="Y",
     result_type="int64",
@@ -87,7 +87,7 @@ _RANGE_TYPES = (
 )
 
 _RANGE_RULES = (
-    *_range.general(_RANGE_TYPES, at="Range (type, type, type)"),
+    *_range.general(_RANGE_TYPES, remark=LISTED, at="Range (type, type, type)"),
     _range(
         "scalars",
         2,

@@ -1,6 +1,6 @@
 """Concat, Reshape and Flatten: the same elements in another shape."""
 
-from sonnx_ort.profile.common_rules import RulesOf, all_types
+from sonnx_ort.profile.common_rules import LISTED, RulesOf, all_types
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import (
@@ -29,7 +29,9 @@ _S = ("S",)
 _concat = RulesOf("Concat", 901)
 
 _CONCAT_RULES = (
-    *_concat.general(None, at="Outputs, Y, Constraints [C4]"),
+    *_concat.general(
+        None, remark="The draft says it of the inputs too.", at="Outputs, Y, Constraints [C4]"
+    ),
     _concat(
         "R1",
         3,
@@ -103,7 +105,12 @@ _ALLOWZERO = "Attributes, allowzero, Constraints [{}]"
 _OF_ALLOWZERO = "The draft refers to it from S."
 
 _RESHAPE_RULES = (
-    *_reshape.general(None, ("X",), at="Informal specification"),
+    *_reshape.general(
+        None,
+        ("X",),
+        remark="The elements of Y are those of X, and so is its type.",
+        at="Informal specification",
+    ),
     _reshape(
         "S",
         2,
@@ -241,7 +248,7 @@ _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
 
 _FLATTEN_RULES = (
-    *_flatten.general((*_FLOATS, *_INTEGERS), at="Flatten (type)"),
+    *_flatten.general((*_FLOATS, *_INTEGERS), remark=LISTED, at="Flatten (type)"),
     _flatten(
         "axis.C1",
         3,

@@ -179,7 +179,7 @@ _CONTRACT = (
             given=True,
         ),
         at="Signature, clip, hidden_size",
-        remark="ONNX has no default for it, and leaves it out of what is required.",
+        remark="In ONNX it is optional, and has no default.",
         unenforced="rejects the model.",
         survived=False,
     ),

@@ -30,7 +30,7 @@ def _rule(  # noqa: PLR0913 - a row of a table, by name
     operands: tuple[str, ...] | None = None,
     *,
     at: str = "Restrictions",
-    remark: str = "One of its restrictions.",
+    remark: str = "The draft names the inputs X, S, E, A and K.",
 ) -> Rule:
     stated = tag.rpartition(".")[2]
     source = working_group("Slice", remark, at=f"{at} [{stated}]")

@@ -1,6 +1,13 @@
 """Squeeze and Unsqueeze, which remove and insert axes of size 1."""
 
-from sonnx_ort.profile.common_rules import RulesOf, all_types, by_analogy, own, working_group
+from sonnx_ort.profile.common_rules import (
+    LISTED,
+    RulesOf,
+    all_types,
+    by_analogy,
+    own,
+    working_group,
+)
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import (
@@ -145,7 +152,7 @@ SQUEEZE = Operator(
 _unsqueeze = RulesOf("Unsqueeze", 981)
 
 _UNSQUEEZE_RULES = (
-    *_unsqueeze.general(None, ("X",), at="Unsqueeze (type, int64)"),
+    *_unsqueeze.general(None, ("X",), remark=LISTED, at="Unsqueeze (type, int64)"),
     _unsqueeze(
         "A.type",
         2,

@@ -207,7 +207,7 @@ _FROM_THE_FRONT = Rule(
     "ArgMax.R4",
     _ARG_MAX_FIRST_CODE + 8,
     "The attribute axis is not negative.",
-    working_group("ArgMax", "A transient restriction.", at="Restrictions [R4]"),
+    working_group("ArgMax", "The draft calls it transient.", at="Restrictions [R4]"),
     AdmittedAttribute(
         ("axis",),
         0,
