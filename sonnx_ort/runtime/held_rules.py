@@ -23,7 +23,7 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine_original
 from sonnx_ort.profile.rule import Rule, Status, Subject
-from sonnx_ort.runtime.violations import interrupts_deferred, start_session
+from sonnx_ort.runtime.violations import interrupts_deferred, start_session, violation_behind
 from sonnx_ort.runtime.weights import INSIDE, Weights
 
 Array = npt.NDArray[Any]
@@ -109,7 +109,9 @@ class HeldRules:
         if computed:
             try:
                 values |= zip(computed, self._run(computed, feeds), strict=True)
-            except Exception:  # noqa: BLE001 - ONNX Runtime's first error says what is wrong
+            except Exception as error:  # noqa: BLE001 - the error of the run says what is wrong
+                # A kernel may have recorded an error, which nobody else takes.
+                violation_behind(str(error))
                 return None
         return [_as_array(values[name]) for name in names]
 

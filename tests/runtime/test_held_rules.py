@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper
@@ -149,3 +151,14 @@ def test_no_run_that_breaks_a_rule_ends_with_another_error(rule: str) -> None:
     operator = rule.partition(".")[0]
     assert {RULES[each].id.partition(".")[0] for each in broken} <= {operator}
     assert rule in broken or not broken
+
+
+def test_violation_is_raised_where_weights_stand_in_another_file(tmp_path: Path) -> None:
+    graph = "(float[n, 3] x, int64[k] s) => (float[] y) { z = MatMul(x, w) [r] y = Reshape(z, s) }"
+    made = parse(graph, constants={"w": np.ones((3, 3), np.float32)})
+    path = tmp_path / "model.onnx"
+    onnx.save(made, path, save_as_external_data=True, location="weights", size_threshold=0)
+    started = sonnx_ort.InferenceSession(path, quiet(), operators="all,-Graph")
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        started.run(None, {"x": X, "s": SIZES})
+    require_named(caught.value)
