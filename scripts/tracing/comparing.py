@@ -128,7 +128,9 @@ def lines_of(content: str) -> Iterator[Line]:
     headings: list[tuple[int, str]] = []
     fenced = False
     for number, line in enumerate(content.splitlines(), start=1):
-        if line.lstrip().startswith("```"):
+        fence = line.strip()
+        # What ends a block names no language.
+        if fence.startswith("```") and not (fenced and fence.strip("`")):
             fenced = not fenced
             continue
         heading = None if fenced else _HEADING.fullmatch(line.strip())

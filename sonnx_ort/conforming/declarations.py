@@ -23,7 +23,7 @@ from sonnx_ort.conforming.change import set_input, stored_constant
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
 from sonnx_ort.profile.catalog import unsupported_attributes
-from sonnx_ort.profile.graph import GR2, GR4, GRAPH, IMPLICIT_SHAPE
+from sonnx_ort.profile.graph import EDGES, GR2, GR4, GRAPH, IMPLICIT_SHAPE
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Demands
 
@@ -57,14 +57,14 @@ def write_attributes(
 
 
 def omitted_inputs(
-    node: ir.Node, versions: Mapping[str, int], facts: Facts
+    node: ir.Node, versions: Mapping[str, int], facts: Facts, rule: str
 ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """The inputs that are left out, and for which ONNX assumes a value: position and elements."""
+    """The inputs that are left out and that a rule wants: position and elements."""
     schema = _schema(node, versions)
     if schema is None:
         return
     positions = {parameter.name: index for index, parameter in enumerate(schema.inputs)}
-    for name, elements in _stated(_INPUTS, node, facts):
+    for name, elements in _stated(_INPUTS[rule], node, facts):
         position = positions.get(name)
         if position is not None and (position >= len(node.inputs) or node.inputs[position] is None):
             yield position, elements
@@ -260,16 +260,39 @@ def _dtype(facts: Facts, value: ir.Value | None) -> np.dtype[Any] | None:
     return ir.DataType[element_type.upper()].numpy()
 
 
-_INPUTS: Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]] = MappingProxyType(
+def _of_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """A bias of zeros, of the sign that changes no number.
+
+    None where the kernel is dequantized: with a bias of floats no optimizer computes in integers.
+    """
+    kernel = node.inputs[1]
+    producer = None if kernel is None else kernel.producer()
+    if producer is not None and producer.op_type == "DequantizeLinear":
+        return
+    dtype = _dtype(facts, kernel)
+    if dtype is None or kernel is None or facts.depends_on_scalar_inputs(kernel):
+        return
+    match facts.shape(kernel):
+        case (int() as outputs, *_):
+            yield "B", np.full(outputs, -0.0, dtype)
+
+
+_INPUTS: Mapping[str, Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]]] = MappingProxyType(
     {
-        "Pad": _of_pad,
-        "Clip": _of_clip,
-        "STFT": _of_spectrum,
-        "Split": _of_divided,
-        **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
+        GR4.id: MappingProxyType(
+            {
+                "Pad": _of_pad,
+                "Clip": _of_clip,
+                "STFT": _of_spectrum,
+                "Split": _of_divided,
+                **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
+            }
+        ),
+        EDGES.id: MappingProxyType({"Conv": _of_bias}),
     }
 )
-"""The defaults of inputs that ONNX states in words."""
+"""By rule and operator: the defaults of inputs that ONNX states in words, and those without effect.
+"""
 
 
 ALL = frozenset({GR2.id, GR4.id, IMPLICIT_SHAPE.id})
@@ -340,10 +363,10 @@ def _is_guard(node: ir.Node) -> bool:
     return producer is not None and producer.domain == DOMAIN and node.op_type == "Reshape"
 
 
-def give_inputs(model: ir.Model, facts: Facts, names: ValueNames) -> None:
-    """Give each node the inputs that are left out, and for which ONNX assumes a value, in place."""
+def give_inputs(model: ir.Model, facts: Facts, names: ValueNames, rule: str) -> None:
+    """Give each node the inputs that are left out and that a rule wants, in place."""
     for node in every_node(model.graph):
-        for position, elements in list(omitted_inputs(node, model.opset_imports, facts)):
+        for position, elements in list(omitted_inputs(node, model.opset_imports, facts, rule)):
             stem = node.outputs[0].name if node.outputs else node.op_type
             graph, name = cast(ir.Graph, node.graph), names.fresh(f"{stem}_default")
             value, made = stored_constant(graph, name, elements, model.ir_version)

@@ -29,6 +29,7 @@ from sonnx_ort.conforming.simplifying import (
     remove_dead_nodes,
     remove_dropouts,
     remove_unread,
+    remove_unread_initializers,
     simplify,
     unread,
 )
@@ -40,13 +41,15 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
+    EDGES,
     FALSE_CLAIM,
     GR2,
     GR4,
     IMPLICIT_SHAPE,
     INFERENCE,
+    UNREAD,
 )
-from sonnx_ort.profile.rule import Status
+from sonnx_ort.profile.rule import Rule, Status
 
 _MOST_ROUNDS = 20
 """More rounds than changes can need one behind the other."""
@@ -55,6 +58,7 @@ WRITE_DOWN = "write what the file omits"
 """The title of what is written into the file, and changes nothing that is computed."""
 
 REMOVE_NODE = "remove the node"
+REMOVE_INITIALIZER = "remove the initializer"
 REMOVE_DROPOUT = "remove the Dropout"
 STORE_DENSELY = "store the sparse tensor densely"
 CORRECT = "correct the declaration"
@@ -189,11 +193,16 @@ class _Editing:
             self._examine_again(CORRECT, replace(known, nodes=()))
         if DEAD_NODE.id in violated:
             self._edit(REMOVE_NODE, lambda: remove_dead_nodes(model.graph))
+        if UNREAD.id in violated:
+            self._edit(REMOVE_INITIALIZER, lambda: remove_unread_initializers(model.graph))
 
     def write_down(self) -> None:
         """Write down what is left out."""
         known, rules = self.conformed.examination, self.conformed.selection.rules
         self._edit(WRITE_DOWN, lambda: _write_down(self._model, known, rules))
+        # An edit of its own: a preview judges nodes again that have new attributes, not new inputs.
+        known = self.conformed.examination
+        self._edit(WRITE_DOWN, lambda: _give_inputs(self._model, known, rules, EDGES))
 
     def make_round(self) -> list[Made]:
         """Make the changes of one round."""
@@ -293,9 +302,15 @@ def _write_down(model: ir.Model, examination: Examination, rules: frozenset[str]
         for node in examination.nodes
         if any(o.status is Status.VIOLATED and o.rule.id in rules for o in node.found)
     )
-    if GR4.id in rules and any(o.rule is GR4 for o in examination.report.violations):
-        give_inputs(model, examination.facts, ValueNames(model))
+    _give_inputs(model, examination, rules, GR4)
     make_graph_explicit(model, examination.facts, rules, violated, in_words=True)
+
+
+def _give_inputs(
+    model: ir.Model, examination: Examination, rules: frozenset[str], rule: Rule
+) -> None:
+    if rule.id in rules and any(o.rule is rule for o in examination.report.violations):
+        give_inputs(model, examination.facts, ValueNames(model), rule.id)
 
 
 def _mended(

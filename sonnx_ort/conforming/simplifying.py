@@ -59,6 +59,13 @@ def remove_unread(graph: ir.Graph, unread_before: Container[ir.Node | ir.Value])
     What nothing read before stays: it is not for a change of another kind to remove it.
     """
     _remove(dead_nodes(every_node(graph), unread_before))
+    remove_unread_initializers(graph, unread_before)
+
+
+def remove_unread_initializers(
+    graph: ir.Graph, unread_before: Container[ir.Node | ir.Value] = ()
+) -> None:
+    """Remove the initializers that nothing reads, and that something read before, in place."""
     for value in unread(graph):
         if isinstance(value, ir.Value) and value not in unread_before and value.graph is not None:
             del value.graph.initializers[str(value.name)]

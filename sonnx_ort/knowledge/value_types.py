@@ -41,6 +41,9 @@ _KNOWN_DEFAULTS = {
 _WITHOUT_DEFAULT = frozenset((name, "clip") for name in ("GRU", "LSTM", "RNN"))
 """Attributes of which ONNX says that without them something is not done: no value is assumed."""
 
+_TRAINED = frozenset({"BatchNormalization"})
+"""Operators whose outputs behind the first one belong to training."""
+
 _INDEX_TYPES = {ElementType.INT32, ElementType.INT64}
 
 _CONVERTS_NOTHING = frozenset(
@@ -66,8 +69,8 @@ class Assumption:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """An input of an operator."""
+class Parameter:
+    """An input or an output of an operator."""
 
     name: str
     position: int
@@ -97,7 +100,9 @@ def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[Eleme
 
 
 @functools.cache
-def convertible_inputs(name: str, version: int, domain: str) -> tuple[tuple[Input, Input], ...]:
+def convertible_inputs(
+    name: str, version: int, domain: str
+) -> tuple[tuple[Parameter, Parameter], ...]:
     """The pairs of inputs that accept the same numeric types, but may have different ones.
 
     If their types differ, the operator converts one. Sizes, axes and indices are excluded. Empty
@@ -109,10 +114,33 @@ def convertible_inputs(name: str, version: int, domain: str) -> tuple[tuple[Inpu
     types = numeric_types(name, version, domain)
     operands = [index for index, allowed in enumerate(types) if not allowed <= _INDEX_TYPES]
     return tuple(
-        (Input(schema.inputs[one].name, one), Input(schema.inputs[other].name, other))
+        (Parameter(schema.inputs[one].name, one), Parameter(schema.inputs[other].name, other))
         for one, other in combinations(operands, 2)
         if schema.inputs[one].type_str != schema.inputs[other].type_str
         and len(types[one] & types[other]) > 1
+    )
+
+
+@functools.cache
+def optional_inputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
+    """The inputs that a node of an operator may leave out; empty without a schema."""
+    schema = _schema_of(name, version, domain)
+    return () if schema is None else _optional(schema.inputs)
+
+
+@functools.cache
+def optional_outputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
+    """The outputs that a node of an operator may leave out; those of training do not count."""
+    schema = _schema_of(name, version, domain)
+    return () if schema is None or name in _TRAINED else _optional(schema.outputs)
+
+
+def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> tuple[Parameter, ...]:
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    return tuple(
+        Parameter(parameter.name, position)
+        for position, parameter in enumerate(parameters)
+        if parameter.option == optional
     )
 
 

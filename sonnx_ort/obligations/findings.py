@@ -9,7 +9,13 @@ import onnx_ir as ir
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.value_types import Assumption, assumptions, convertible_inputs
+from sonnx_ort.knowledge.value_types import (
+    Assumption,
+    assumptions,
+    convertible_inputs,
+    optional_inputs,
+    optional_outputs,
+)
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
@@ -19,6 +25,7 @@ from sonnx_ort.profile.graph import (
     DEAD_NODE,
     DECLARED_IN_FILE,
     DETERMINISTIC,
+    EDGES,
     FALSE_CLAIM,
     FINITE,
     FINITE_OUTPUTS,
@@ -30,6 +37,7 @@ from sonnx_ort.profile.graph import (
     IMPLICIT_SHAPE,
     INFERENCE,
     OPERATORS_OF_THE_SET,
+    UNREAD,
     UNUSED_INPUT,
     OfGraph,
 )
@@ -81,6 +89,8 @@ def find_declarations(model: ir.Model, facts: Facts, *, rewritten: bool) -> tupl
             _wrong_declarations(model, facts),
             _unused_inputs(model),
             _dead_nodes(nodes),
+            chain.from_iterable(map(_without_edge, nodes)),
+            _unread(model, nodes),
             chain.from_iterable(map(_defaults, nodes)),
             chain.from_iterable(_conversions(node, facts) for node in nodes),
             _missing_declarations(model, facts),
@@ -220,6 +230,31 @@ def _dead_nodes(nodes: Sequence[_Placed]) -> Iterator[Finding]:
             yield placed.finding(
                 DEAD_NODE, "none of its outputs contributes to an output of the graph"
             )
+
+
+def _without_edge(placed: _Placed) -> Iterator[Finding]:
+    """The inputs and outputs of the operator that a node leaves out."""
+    node, operator = placed.node, (placed.node.op_type, placed.version, placed.node.domain)
+    for kind, optional, values in (
+        ("input", optional_inputs(*operator), node.inputs),
+        ("output", optional_outputs(*operator), node.outputs),
+    ):
+        for parameter in optional:
+            given = values[parameter.position] if parameter.position < len(values) else None
+            if given is None or not given.name:
+                yield placed.finding(EDGES, f"the {kind} '{parameter.name}' is left out")
+
+
+def _unread(model: ir.Model, nodes: Sequence[_Placed]) -> Iterator[Finding]:
+    dead = set(dead_nodes([placed.node for placed in nodes]))
+    for value in defined_values(model.graph):
+        if not value.name or value.is_graph_input() or value.is_graph_output() or value.uses():
+            continue
+        if value.producer() in dead:
+            continue
+        kind = "initializer" if value.is_initializer() else "value"
+        detail = "nothing reads it, and it is no output of the graph"
+        yield Finding(UNREAD, kind, value.name, detail)
 
 
 def _unused_inputs(model: ir.Model) -> Iterator[Finding]:

@@ -55,25 +55,23 @@ class OfGraph(DecidedBeforeRuns):
 
 
 _RESTRICTIONS = "SONNX, general restrictions"
+_RESTRICTIONS_HEADING = "General restrictions"
 _REQUIREMENTS = "SONNX requirements, draft of the working group"
 _GRAPH_TEXT = "SONNX graph, draft of the working group"
+_TENSORS = "Definitions, Tensor nodes"
 
 
 def _restriction(tag: str, remark: str = "") -> Source:
-    return Source(_RESTRICTIONS, "whole graph", tag, words=Words.OURS, remark=remark, later_tag=tag)
+    return Source(_RESTRICTIONS, _RESTRICTIONS_HEADING, tag, words=Words.OURS, remark=remark)
 
 
-def _requirement(tag: str, remark: str = "") -> Source:
+def _requirement(section: str, tag: str, remark: str) -> Source:
     return Source(
-        _REQUIREMENTS,
-        "requirements on operators, graph and format",
-        tag,
-        words=Words.OURS,
-        remark=remark,
+        _REQUIREMENTS, f"{section}{tag}, Description", tag, words=Words.OURS, remark=remark
     )
 
 
-def _text(tag: str, section: str = "Constraints", remark: str = "") -> Source:
+def _text(section: str, tag: str | None, remark: str) -> Source:
     return Source(_GRAPH_TEXT, section, tag, words=Words.OURS, remark=remark)
 
 
@@ -144,7 +142,7 @@ IMPLICIT_SHAPE = Rule(
     "Graph.implicit_shape",
     1304,
     "The shape of every tensor stands in the file and is not left to inference.",
-    _requirement("REQ-GR-000", "It forbids shape inference; a size may be given by a symbol."),
+    _requirement("", "REQ-GR-000", "It forbids shape inference; a size may be given by a symbol."),
     OfGraph(
         "the file gives the shape of every tensor",
         Illustration(
@@ -160,10 +158,10 @@ DEAD_NODE = Rule(
     1305,
     "Every node contributes to an output.",
     _text(
-        "R1",
         "Restrictions",
-        "It says of operations that their outputs are read. A node that is read by such nodes "
-        "alone is taken for one as well, and one of whose outputs one is read is not.",
+        "R2",
+        "It says so again of a path from an input to an output. A node that reads nothing, such "
+        "as a Constant, has none from an input, and is not meant.",
     ),
     OfGraph(
         "every node contributes to an output of the graph",
@@ -179,7 +177,7 @@ UNUSED_INPUT = Rule(
     "Graph.unused_input",
     1306,
     "Every input is read.",
-    _text("C2", remark="It says of inputs of the graph that operations use them."),
+    _text(_TENSORS, "RX", "It says of every tensor that it is read, or is an output of the graph."),
     OfGraph(
         "every input is read",
         Illustration("each input is read by a node", "no node reads an input", "remove the input"),
@@ -213,9 +211,11 @@ OPERATORS_OF_THE_SET = Rule(
     1308,
     "Every node is of an operator that the profile has.",
     _requirement(
+        "Operator set, ",
         "REQ OP 000",
         "The profile has the operators that the requirement lists, and those for which a document "
-        "or a draft exists. The requirement says 'at least'; what else there is, no text says.",
+        "or a draft exists. The requirement says 'at least'; what else there is, no text says. "
+        "R3 of the text on graphs wants such nodes alone, and that text no control flow operator.",
     ),
     OfGraph(
         "every node is of an operator of the profile",
@@ -232,7 +232,12 @@ DETERMINISTIC = Rule(
     "Graph.deterministic",
     1309,
     "Every operator is deterministic.",
-    _requirement("REQ-OP-010", "R2 of the text on graphs says the same."),
+    _requirement(
+        "Operator set, ",
+        "REQ-OP-010",
+        "It names a fixed seed as a way to make an operator a function. ONNX does not say which "
+        "numbers belong to a seed.",
+    ),
     OfGraph(
         "no node is of an operator that draws random numbers",
         Illustration(
@@ -248,6 +253,7 @@ INFERENCE = Rule(
     1310,
     "Every operator is one of inference, and the model has no training information.",
     _requirement(
+        "Operator set, ",
         "REQ-OP-020",
         "A Dropout in the mode of inference gives back its operand; it is none of the operators of "
         "inference either, and its place is the training of a model.",
@@ -267,6 +273,7 @@ VERSIONS = Rule(
     1311,
     "The model says which version of each operator it uses.",
     _requirement(
+        "Formal specification, ",
         "REQ-FO-020",
         "A domain that is imported in two versions leaves it open; such a model cannot be loaded.",
     ),
@@ -284,7 +291,11 @@ SINGLE_ASSIGNMENT = Rule(
     "Graph.single_assignment",
     1312,
     "Every tensor is computed by one node.",
-    _text("C1", remark="ONNX demands it as well; a model that breaks it cannot be loaded."),
+    _text(
+        "Execution Semantics",
+        "T06e",
+        "ONNX demands it as well; a model that breaks it cannot be loaded.",
+    ),
     OfGraph(
         "each name is defined once, which was checked when the model was loaded",
         Illustration("y = Add(a, b); z = Sub(a, b)", "y = Add(a, b); y = Sub(a, b)", "rename one"),
@@ -295,7 +306,11 @@ OUTPUTS = Rule(
     "Graph.outputs",
     1313,
     "Every output of the graph gets a value.",
-    _text("C3", remark="A model with an output that no node computes cannot be loaded."),
+    _text(
+        "Execution Semantics",
+        None,
+        "A model with an output that no node computes cannot be loaded.",
+    ),
     OfGraph(
         "each output is computed, which was checked when the model was loaded",
         Illustration(
@@ -306,10 +321,61 @@ OUTPUTS = Rule(
     ),
 )
 
-DECLARED_IN_FILE = (GR2, IMPLICIT_SHAPE, GR4)
-"""What has to stand in the file; `rewrite` adds values and nodes that it does not declare."""
+EDGES = Rule(
+    "Graph.edges",
+    1315,
+    "Every node has all inputs and outputs of its operator.",
+    _text(
+        "Definitions, Edges",
+        "Rx",
+        "R1 wants it too. What ONNX calls optional may not be left out. The outputs of a "
+        "BatchNormalization behind the first one are of training, and are not meant.",
+    ),
+    OfGraph(
+        "no node leaves out an input or an output",
+        Illustration(
+            "y = Conv(x, w, b)",
+            "y = Conv(x, w)",
+            "give the input, such as a bias of zeros; name the output, and make it an output of "
+            "the graph if no node reads it",
+        ),
+    ),
+)
 
-DECLARATION_RULES = (GR2, GR3, GR4, IMPLICIT_SHAPE, DEAD_NODE, UNUSED_INPUT, FALSE_CLAIM)
+UNREAD = Rule(
+    "Graph.unread",
+    1316,
+    "Every initializer, and every output of a node that contributes, is read or an output.",
+    _text(
+        _TENSORS,
+        "RX",
+        "Graph.unused_input has the same for inputs of the graph, and Graph.dead_node for nodes "
+        "that contribute to none of its outputs.",
+    ),
+    OfGraph(
+        "every initializer, and every output of a node that contributes, is read or an output",
+        Illustration(
+            "y, i = MaxPool(x), with the outputs y and i",
+            "y, i = MaxPool(x), with the output y",
+            "remove the initializer, or make the tensor an output of the graph",
+        ),
+    ),
+)
+
+DECLARED_IN_FILE = (GR2, IMPLICIT_SHAPE, GR4, EDGES, UNREAD)
+"""What has to stand in the file; `rewrite` adds values and nodes that do not keep to it."""
+
+DECLARATION_RULES = (
+    GR2,
+    GR3,
+    GR4,
+    IMPLICIT_SHAPE,
+    DEAD_NODE,
+    UNUSED_INPUT,
+    EDGES,
+    UNREAD,
+    FALSE_CLAIM,
+)
 """The rules whose breaches are told as findings if the rules on graphs are not asked for."""
 
 GRAPH_RULES = (

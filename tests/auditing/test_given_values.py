@@ -26,6 +26,7 @@ def written(folder: Path, **values: Any) -> Path:
     return folder
 
 
+@pytest.mark.satisfies("Needs.AI-011", "Needs.BOSCH-003")
 def test_saved_values_of_a_run_are_audited_alike(tmp_path: Path) -> None:
     run = sonnx_ort.audit(MODEL, {"x": X, "y": Y}, save_values=tmp_path / "values")
     assert sorted(path.name for path in (tmp_path / "values").iterdir()) == [

@@ -110,6 +110,28 @@ def test_inputs_change_no_result(case: str) -> None:
     require_same_bits(before, sonnx_ort.conform(before).model, {"x": x})
 
 
+@pytest.mark.parametrize("kind", ["float", "float16"])
+def test_bias_of_a_convolution_changes_no_result(kind: str) -> None:
+    """Its zeros are negative: they keep the sign of a sum that is too small for its type."""
+    dtype, small = {"float": (np.float32, 1e-23), "float16": (np.float16, 1e-4)}[kind]
+    kernel = np.full((3, 1, 2, 2), small, dtype)
+    before = parse(
+        f"({kind}[1,1,3,3] x) => ({kind}[] y) {{ y = Conv(x, w) }}", constants={"w": kernel}
+    )
+    after = sonnx_ort.conform(before).model
+    (bias,) = [t for t in after.graph.initializer if t.name == after.graph.node[0].input[2]]
+    stored = onnx.numpy_helper.to_array(bias)
+    assert (stored.dtype, stored.shape, np.signbit(stored).all()) == (dtype, (3,), True)
+    assert not stored.any()
+    x = np.full((1, 1, 3, 3), -small, dtype)
+    require_same_bits(before, after, {"x": x}, {"x": x * 0}, {"x": np.full_like(x, np.nan)})
+
+
+def test_bias_stays_open_if_a_run_tells_the_number_of_outputs() -> None:
+    model = parse("(float[1,2,4,4] x, float[m,2,2,2] w) => (float[] y) { y = Conv(x, w) }")
+    assert {o.rule.id for o, _ in sonnx_ort.conform(model).remaining} == {"Graph.edges"}
+
+
 PARTS = {
     "as an attribute": (11, 6, "", [2, 2, 2]),
     "as an input": (13, 6, "", [2, 2, 2]),

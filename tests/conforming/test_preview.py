@@ -46,7 +46,7 @@ def mendable(text: str, operators: str = ON_OPERATORS, **choices: str) -> set[tu
         (NEGATIVE_AXIS, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
         (IN_BRANCH, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
         (NO_ATTRIBUTES, ON_OPERATORS, {("Conv.R2", WRITTEN)}),
-        (NO_ATTRIBUTES, "profile", {("Conv.R2", WRITTEN), ("GR4", WRITTEN)}),
+        (NO_ATTRIBUTES, "profile", {(rule, WRITTEN) for rule in ("Conv.R2", "GR4", "Graph.edges")}),
         (NO_TYPES, "profile", {("GR2", WRITTEN), ("Graph.implicit_shape", WRITTEN)}),
         (NO_TYPES, ON_OPERATORS, set()),
         (OUTSIDE, ON_OPERATORS, set()),

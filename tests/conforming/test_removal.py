@@ -33,6 +33,23 @@ def test_node_that_nothing_reads_stays_if_the_rule_is_left_out() -> None:
     assert operators(after) == ["Neg", "Abs"]
 
 
+def test_initializer_that_nothing_reads_is_removed() -> None:
+    before = parse("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Abs(x) }")
+    made = sonnx_ort.conform(before)
+    assert (len(made.model.graph.initializer), made.remaining) == (0, ())
+    left = sonnx_ort.conform(before, ignore="Graph.unread").model
+    assert [tensor.name for tensor in left.graph.initializer] == ["w"]
+
+
+def test_output_that_nothing_reads_stays() -> None:
+    """To make it an output of the graph is for the author of the model."""
+    made = sonnx_ort.conform(
+        parse("(float[1,1,4,4] x) => (float[] y) { y, i = MaxPool<kernel_shape = [2, 2]>(x) }")
+    )
+    assert [value.name for value in made.model.graph.output] == ["y"]
+    assert {o.rule.id for o, _ in made.remaining} == {"Graph.unread"}
+
+
 def test_constants_that_a_change_replaces_are_removed() -> None:
     before = parse("""(float[2,3] x) => (float[] y)
         <int64[1] s = {0}, int64[1] e = {1}, int64[1] unread = {1}> { y = Slice(x, s, e) }""")

@@ -26,6 +26,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path, Pa
     return source, target, record
 
 
+@pytest.mark.satisfies("Needs.AI-005")
 def test_change_is_recorded_with_rules_node_and_what_was_added(
     made: tuple[Path, Path, Path],
 ) -> None:

@@ -46,6 +46,7 @@ def test_version_is_that_of_functions_or_a_recent_one(model: onnx.ModelProto, ve
     assert {entry.domain: entry.version for entry in rewritten.opset_import}[""] == version
 
 
+@pytest.mark.satisfies("Graph.draft.functions")
 @on_each_backend
 def test_function_that_is_inlined_runs() -> None:
     feeds = {"A": np.ones(2, np.float32), "B": np.full(2, 4, np.float32)}

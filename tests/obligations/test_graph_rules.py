@@ -46,6 +46,22 @@ GRAPH_BREACHES = [
     ),
     (
         "Graph.operator_set",
+        """(int64 n, bool c, float[2] x) => (float[2] y) {
+            [turn] y = Loop(n, c, x) <body = g (int64 i, bool d, float[2] s) => (bool e, float[2] t)
+                { e = Identity(d) t = Neg(s) }>
+        }""",
+        ("Loop 'turn'", "Loop is not in the operator set, and no draft covers it"),
+    ),
+    (
+        "Graph.operator_set",
+        """(float[3,2] x) => (float[3,2] y) {
+            [scan] y = Scan <num_scan_inputs = 1, body = g (float[2] s) => (float[2] t)
+                { t = Neg(s) }> (x)
+        }""",
+        ("Scan 'scan'", "Scan is not in the operator set, and no draft covers it"),
+    ),
+    (
+        "Graph.operator_set",
         "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
         ("Add 'o'", "my::Add is not in the operator set, and no draft covers it"),
     ),
@@ -96,6 +112,42 @@ GRAPH_BREACHES = [
         ("input 'u'", "nothing reads it"),
     ),
     (
+        "Graph.edges",
+        "(float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,3,3] y) { [c] y = Conv(x, w) }",
+        ("Conv 'c'", "the input 'B' is left out"),
+    ),
+    (
+        "Graph.edges",
+        "(float[2] x, float h) => (float[2] y) { [c] y = Clip(x, , h) }",
+        ("Clip 'c'", "the input 'min' is left out"),
+    ),
+    (
+        "Graph.edges",
+        "(float[1,1,4,4] x) => (float[1,1,3,3] y) { [m] y = MaxPool<kernel_shape = [2, 2]>(x) }",
+        ("MaxPool 'm'", "the output 'Indices' is left out"),
+    ),
+    (
+        "Graph.edges",
+        """(bool c, float[2] x) => (float[2] y) {
+            [choose] y = If(c) <
+                then_branch = g () => (float[2] t) { [s] t = Clip(x) },
+                else_branch = g () => (float[2] e) { e = Neg(x) }
+            >
+        }""",
+        ("Clip 's' in If 'choose' then_branch", "the input 'min' is left out"),
+        ("Clip 's' in If 'choose' then_branch", "the input 'max' is left out"),
+    ),
+    (
+        "Graph.unread",
+        "(float[1,1,4,4] x) => (float[1,1,3,3] y) { y, i = MaxPool<kernel_shape = [2, 2]>(x) }",
+        ("value 'i'", "nothing reads it, and it is no output of the graph"),
+    ),
+    (
+        "Graph.unread",
+        "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Abs(x) }",
+        ("initializer 'w'", "nothing reads it, and it is no output of the graph"),
+    ),
+    (
         "Graph.false_claim",
         "(float[2] x) => (float[2] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
         ("value 'a'", "declared (3,), is (2,)"),
@@ -130,9 +182,18 @@ GRAPH_BREACHES = [
     "Requirements.inference",
     "Requirements.defaults",
     "Requirements.shapes",
+    "Requirements.complete",
+    "Requirements.tool",
+    "Needs.THAV-002",
+    "Needs.AI-007",
+    "Needs.AI-008",
+    "Needs.BOSCH-001",
+    "Needs.BOSCH-002",
+    "Graph.draft.control_flow",
     "Graph.draft.dead_node",
-    "Graph.draft.unused_input",
-    "Graph.draft.deterministic",
+    "Graph.draft.edges",
+    "Graph.draft.operators",
+    "Graph.draft.unread",
     "General.GR2",
     "General.GR3",
     "General.GR4",
@@ -166,8 +227,28 @@ def test_training_information_violates_the_rule_of_inference() -> None:
     assert violations(made, "Graph.inference") == [("model 'training_info'", evidence)]
 
 
+@pytest.mark.parametrize(
+    "graph",
+    [
+        """(float[1,1,4,4] x) => (float[1,1,3,3] y, int64[1,1,3,3] i) {
+            y, i = MaxPool<kernel_shape = [2, 2]>(x)
+        }""",
+        """(float[1,2] x, float[2] s) => (float[1,2] y) {
+            y = BatchNormalization(x, s, s, s, s)
+        }""",
+        "(float[2] x) => (float[2] y, float[2] w) <float[2] w = {1, 2}> { y = Abs(x) }",
+        "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { d = Neg(w) y = Abs(x) }",
+    ],
+)
+def test_graph_leaves_out_nothing_and_has_nothing_unread(graph: str) -> None:
+    """Outputs of training are none, and what a dead node reads is read."""
+    rules = {o.rule.id: o.status for o in graph_obligations(parse(graph))}
+    assert {rules["Graph.edges"], rules["Graph.unread"]} == {Status.PROVED}
+
+
 @pytest.mark.satisfies(
     "Requirements.versions",
+    "Needs.THAV-001",
 )
 @pytest.mark.parametrize("alias", ["", "ai.onnx"])
 def test_domain_in_two_versions_is_refused(alias: str) -> None:
@@ -181,16 +262,22 @@ def test_domain_in_two_versions_is_refused(alias: str) -> None:
 
 
 @pytest.mark.satisfies(
-    "Graph.draft.single_assignment",
+    "Graph.draft.acyclic",
+    "Graph.draft.identified",
     "Graph.draft.outputs",
+    "Needs.AI-007",
+    "Needs.THAV-000",
+    "Requirements.onnx",
+    "Requirements.tool",
 )
 @pytest.mark.parametrize(
     "change",
     [
         lambda graph: graph.output.append(helper.make_tensor_value_info("z", 1, [2])),
         lambda graph: graph.node.append(helper.make_node("Neg", ["x"], ["y"])),
+        lambda graph: graph.node[0].input.__setitem__(1, "y"),
     ],
-    ids=["output without a value", "two nodes of one output"],
+    ids=["output without a value", "two nodes of one output", "cycle"],
 )
 def test_model_that_onnx_does_not_allow_is_none(change) -> None:
     made = parse(KEPT)

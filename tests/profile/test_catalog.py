@@ -183,7 +183,7 @@ def test_catalog_finds_a_rule_by_its_id(rule_id):
                 "[E_SUB_INT_CONSTR_A_0010]"
             ),
         ),
-        ("GR1", "SONNX, general restrictions, whole graph [GR1]"),
+        ("GR1", "SONNX, general restrictions, General restrictions [GR1]"),
     ],
 )
 def test_source_is_cited_on_one_line(rule_id, text):

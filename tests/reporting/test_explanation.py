@@ -51,8 +51,8 @@ LABELS = ["source", "text", "stated", "later", "kernels", "why", "keeps", "break
             "GR1",
             (
                 "GR1: Sparse tensors are not supported.\n  source:  SONNX, general restrictions, "
-                "whole graph [GR1]\n  stated:  in substance, in our words. The typed "
-                "document of Div says so of its operator, as RG1.\n  later:   GR1\n  why:     "
+                "General restrictions [GR1]\n  stated:  in substance, in our words. The typed "
+                "document of Div says so of its operator, as RG1.\n  why:     "
                 "ONNX Runtime 1.32.0 silently stores a sparse initializer densely: an element "
                 "that the file omits is 0.\n  keeps:   B an initializer\n  breaks:  B a "
                 "sparse_initializer\n  to fix:  store the tensor densely"
@@ -62,10 +62,10 @@ LABELS = ["source", "text", "stated", "later", "kernels", "why", "keeps", "break
             "GR4",
             (
                 "GR4: No attribute is left to its default value.\n  source:  SONNX, general "
-                "restrictions, whole graph [GR4]\n  stated:  in substance, in our words. "
+                "restrictions, General restrictions [GR4]\n  stated:  in substance, in our words. "
                 "REQ-OP-070 of the requirements says the same. An optional input that is left out "
                 "is taken for one where ONNX says what is assumed then; versions of an operator "
-                "have moved attributes to inputs.\n  later:   GR4\n  why:     A model that "
+                "have moved attributes to inputs.\n  why:     A model that "
                 "violates it computes the same, but its meaning depends on more than the file and "
                 "the profile.\n  keeps:   Softmax(x, axis=-1)\n  breaks:  Softmax(x), for which "
                 "ONNX assumes axis=-1\n  to fix:  write it into the model; rewrite with "

@@ -66,6 +66,12 @@ def test_entry_that_stands_elsewhere_has_moved():
     assert moved == "Div.R1: not at 'Outputs', but at ['Inputs, A, Constraints']"
 
 
+def test_block_of_code_ends_where_no_language_is_named():
+    text = "# Text\n```\na\n``\n```Python\n# b\n```\n# Behind\nc\n"
+    places = [(line.place, line.words) for line in lines_of(text) if line.words]
+    assert places == [("Text", "a"), ("Text", "Python"), ("Text", "# b"), ("Behind", "c")]
+
+
 def test_demand_without_an_entry_is_new_even_in_a_place_that_is_covered():
     text = CONTENT + "- `[C3]` Value\n  - Statement: $B$ shall not be 0.\n"
     assert compare(DOCUMENT, text).new == (
