@@ -62,7 +62,9 @@ _RULES = (
         "R10",
         1,
         "The indices have the same type, int32 or int64.",
-        SameNumericType(OF_THE_NODE, (ElementType.INT32, ElementType.INT64)),
+        SameNumericType(
+            OF_THE_NODE, (ElementType.INT32, ElementType.INT64), shown=("starts", "ends")
+        ),
         _INDICES,
     ),
     _rule("R4", 2, "Sparse tensors are not supported.", Dense()),

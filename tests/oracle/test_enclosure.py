@@ -8,6 +8,7 @@ import pytest
 from restrictions import outcome
 
 from sonnx_ort.oracle import UNITS, meaning
+from sonnx_ort.oracle.numbers import quotient
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.values import special_values
@@ -84,6 +85,14 @@ def test_quotient_keeps_the_bound_of_its_document():
             bound = UNIT_ROUNDOFF * max(abs(exact), smallest)
             assert abs(Fraction(float(found)) - exact) <= bound
     assert compared > len(values)
+
+
+@pytest.mark.satisfies("Div.accuracy.propagated.bound")
+def test_error_of_a_numerator_exceeds_the_propagated_error_of_its_document():
+    a, b, error_of_a, error_of_b = map(Fraction, (1, 2, 1, 0))
+    error = quotient(a + error_of_a, b + error_of_b) - quotient(a, b)
+    bound = (abs(error_of_a) + abs(a * error_of_b / b)) / (abs(b) * abs(b + error_of_b))
+    assert (error, bound) == (Fraction(1, 2), Fraction(1, 4))
 
 
 @pytest.mark.satisfies("Div.accuracy.int", "Accuracy.integers")
