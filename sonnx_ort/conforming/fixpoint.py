@@ -193,7 +193,8 @@ class _Editing:
             self._examine_again(CORRECT, replace(known, nodes=()))
         if DEAD_NODE.id in violated:
             self._edit(REMOVE_NODE, lambda: remove_dead_nodes(model.graph))
-        if UNREAD.id in violated:
+        # A dead node may have been the last to read an initializer.
+        if {DEAD_NODE.id, UNREAD.id} & violated and UNREAD.id in self.conformed.selection.rules:
             self._edit(REMOVE_INITIALIZER, lambda: remove_unread_initializers(model.graph))
 
     def write_down(self) -> None:

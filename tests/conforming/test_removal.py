@@ -41,6 +41,17 @@ def test_initializer_that_nothing_reads_is_removed() -> None:
     assert [tensor.name for tensor in left.graph.initializer] == ["w"]
 
 
+def test_initializer_that_only_a_dead_node_reads_is_removed_with_it() -> None:
+    before = parse("""(float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+        a = Add(x, w)
+        y = Abs(x)
+    }""")
+    made = sonnx_ort.conform(before)
+    assert (operators(made.model), len(made.model.graph.initializer)) == (["Abs"], 0)
+    left = sonnx_ort.conform(before, ignore="Graph.unread").model
+    assert [tensor.name for tensor in left.graph.initializer] == ["w"]
+
+
 def test_output_that_nothing_reads_stays() -> None:
     """To make it an output of the graph is for the author of the model."""
     made = sonnx_ort.conform(
