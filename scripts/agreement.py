@@ -172,7 +172,7 @@ FUNCTIONS = (
         "c_softmax",
         "Softmax",
         ("X", "=", 1),
-        {"X": (20, 5), "=": (20, 5)},
+        {"X": (40, 5), "=": (40, 5)},
         {"axis": 1},
     ),
     _elementwise("tanh", "Tanh", "X"),
@@ -348,6 +348,7 @@ def _sum_of_integers(checkout: Path) -> Row:
 def _operands(function: Function) -> dict[str, Array]:
     """Operands of a function: each pair of special values, or random ones of moderate size."""
     generator = np.random.default_rng(0)
+    pairs = np.array(np.meshgrid(_SPECIAL, _SPECIAL))
     made: dict[str, Array] = {}
     for place, (name, shape) in enumerate(function.shapes.items()):
         if name == "=":
@@ -355,8 +356,9 @@ def _operands(function: Function) -> dict[str, Array]:
         elements: Array = generator.normal(size=shape)
         if name == "condition":
             elements = elements > 0
+        elif elements.size == pairs.size:
+            elements = pairs.reshape(shape)
         elif not function.finite and elements.size == _VECTOR[0]:
-            pairs = np.array(np.meshgrid(_SPECIAL, _SPECIAL))
             elements = pairs[place % 2].reshape(shape)
         made[name] = np.abs(elements) if name == "var" else np.asarray(elements)
     if function.operator == "Clip":
