@@ -142,7 +142,7 @@ def _try(built: Path, lock: Path, folder: Path) -> Iterator[str]:
         yield f"sonnx-ort demo --backend {backend} shows what it has to."
     for form in FORMATS:
         report = elsewhere / f"report.{form}"
-        options = ["--operators", "profile,-Graph", "--format", form, "-o", report]
+        options = ("--operators", "profile,-Graph", "--format", form, "-o", str(report))
         _run([command, "check", model, *options], elsewhere)
         yield f"sonnx-ort check --format {form} writes {report.stat().st_size} bytes."
     (wheel,) = built.glob(f"*-{ANY}.whl")
