@@ -174,3 +174,20 @@ def defined_values(graph: ir.Graph) -> list[ir.Value]:
         # An initializer can also be an input.
         values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
     return values
+
+
+def names_needed(node: onnx.NodeProto) -> Iterator[str]:
+    """The names that a node reads, also in its subgraphs, but for those that these define."""
+    pending: list[tuple[onnx.NodeProto, frozenset[str]]] = [(node, frozenset())]
+    while pending:
+        inner, known = pending.pop()
+        yield from (name for name in inner.input if name and name not in known)
+        for body in bodies_of(inner):
+            inside = known | frozenset(_defined(body))
+            yield from (value.name for value in body.output if value.name not in inside)
+            pending += [(each, inside) for each in body.node]
+
+
+def _defined(body: onnx.GraphProto) -> Iterable[str]:
+    made = (name for node in body.node for name in node.output)
+    return chain((value.name for value in (*body.input, *body.initializer)), made)

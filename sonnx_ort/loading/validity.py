@@ -13,8 +13,8 @@ from sonnx_ort.loading.serialization import may_be_too_deep, too_deep
 from sonnx_ort.loading.traversal import (
     all_graphs,
     all_nodes,
-    bodies_of,
     graphs_and_nodes,
+    names_needed,
     nodes_within,
 )
 from sonnx_ort.profile.broadcast import BROADCAST
@@ -45,24 +45,7 @@ def _label(node: onnx.NodeProto) -> str:
 def _predecessors(nodes: Sequence[onnx.NodeProto]) -> list[set[int]]:
     """The positions of the nodes whose results each node needs."""
     makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
-    return [{makers[name] for name in _needed(node) if name in makers} for node in nodes]
-
-
-def _needed(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that a node reads, also in its subgraphs, but for those that these define."""
-    pending: list[tuple[onnx.NodeProto, frozenset[str]]] = [(node, frozenset())]
-    while pending:
-        inner, known = pending.pop()
-        yield from (name for name in inner.input if name and name not in known)
-        for body in bodies_of(inner):
-            inside = known | frozenset(_defined(body))
-            yield from (value.name for value in body.output if value.name not in inside)
-            pending += [(each, inside) for each in body.node]
-
-
-def _defined(body: onnx.GraphProto) -> Iterable[str]:
-    made = (name for node in body.node for name in node.output)
-    return chain((value.name for value in (*body.input, *body.initializer)), made)
+    return [{makers[name] for name in names_needed(node) if name in makers} for node in nodes]
 
 
 def _cycle(before: Sequence[set[int]]) -> list[int]:

@@ -83,14 +83,15 @@ def find_declarations(model: ir.Model, facts: Facts, *, rewritten: bool) -> tupl
             in no file, so that the rules on what stands there bind the original alone.
     """
     nodes = _placed(model)
+    dead = set(dead_nodes([placed.node for placed in nodes]))
     return tuple(
         finding
         for finding in chain(
             _wrong_declarations(model, facts),
             _unused_inputs(model),
-            _dead_nodes(nodes),
+            _dead_nodes(nodes, dead),
             chain.from_iterable(map(_without_edge, nodes)),
-            _unread(model, nodes),
+            _unread(model, dead),
             chain.from_iterable(map(_defaults, nodes)),
             chain.from_iterable(_conversions(node, facts) for node in nodes),
             _missing_declarations(model, facts),
@@ -223,8 +224,7 @@ def _is_omitted(node: ir.Node, assumption: Assumption) -> bool:
     return name not in node.attributes
 
 
-def _dead_nodes(nodes: Sequence[_Placed]) -> Iterator[Finding]:
-    dead = set(dead_nodes([placed.node for placed in nodes]))
+def _dead_nodes(nodes: Sequence[_Placed], dead: Container[ir.Node]) -> Iterator[Finding]:
     for placed in nodes:
         if placed.node in dead:
             yield placed.finding(
@@ -245,8 +245,7 @@ def _without_edge(placed: _Placed) -> Iterator[Finding]:
                 yield placed.finding(EDGES, f"the {kind} '{parameter.name}' is left out")
 
 
-def _unread(model: ir.Model, nodes: Sequence[_Placed]) -> Iterator[Finding]:
-    dead = set(dead_nodes([placed.node for placed in nodes]))
+def _unread(model: ir.Model, dead: Container[ir.Node | None]) -> Iterator[Finding]:
     for value in defined_values(model.graph):
         if not value.name or value.is_graph_input() or value.is_graph_output() or value.uses():
             continue

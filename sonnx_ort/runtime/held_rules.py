@@ -19,6 +19,7 @@ import onnxruntime
 from sonnx_ort.backends import Backend
 from sonnx_ort.custom_ops.failure_channel import contract_violation
 from sonnx_ort.errors import ContractViolation
+from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine_original
@@ -145,18 +146,8 @@ def keep_only(graph: onnx.GraphProto, results: Sequence[str]) -> None:
         node = producers.get(pending.pop())
         if node is not None and id(node) not in kept:
             kept.add(id(node))
-            pending += _read_by(node)
+            pending += names_needed(node)
     nodes = [node for node in graph.node if id(node) in kept]
     del graph.node[:], graph.output[:]
     graph.node.extend(nodes)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in results)
-
-
-def _read_by(node: onnx.NodeProto) -> Iterator[str]:
-    """The values that a node or a node in its subgraphs reads, or that share the name of one."""
-    yield from filter(None, node.input)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            yield from (value.name for value in graph.output)
-            for inner in graph.node:
-                yield from _read_by(inner)
