@@ -3,7 +3,7 @@
 import math
 from types import MappingProxyType
 
-from sonnx_ort.profile.common_rules import working_group
+from sonnx_ort.profile.common_rules import RESTRICTED, working_group
 from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
@@ -61,7 +61,7 @@ _DENSE = Rule(
     "BatchNormalization.RG1",
     _FIRST_CODE + 3,
     "Sparse tensors are not supported.",
-    _of("Restrictions", "The draft applies the general restrictions of all operators."),
+    _of("Restrictions", RESTRICTED),
     Dense(),
 )
 

@@ -185,6 +185,9 @@ def all_types(rules: Sequence[Rule]) -> Mapping[Edition, Contract]:
     return dict.fromkeys(Edition, contract)
 
 
+RESTRICTED = "The draft applies the general restrictions of all operators."
+"""The remark of a rule that a draft refers to instead of stating it."""
+
 LISTED = "The draft lists the types, and has one for the tensors that have none of their own."
 """The remark of a rule about types that a draft lists in front of its section."""
 
@@ -242,7 +245,7 @@ class RulesOf:
         operands: tuple[str, ...] | None = None,
         result_type: str | None = None,
         *,
-        remark: str = "The draft applies the general restrictions of all operators.",
+        remark: str = RESTRICTED,
         at: str = "",
     ) -> tuple[Rule, Rule]:
         """The rules about types, of all operands or of some, and about sparse tensors.
@@ -251,7 +254,6 @@ class RulesOf:
         """
         types = SameNumericType(result_type, kinds)
         told = "Tensors that have no type of their own have the same type."
-        restrictions = "The draft applies the general restrictions of all operators."
         return (
             self("types", 0, told, types, operands, remark=remark, at=at),
             self(
@@ -259,7 +261,7 @@ class RulesOf:
                 1,
                 "Sparse tensors are not supported.",
                 Dense(),
-                remark=restrictions,
+                remark=RESTRICTED,
                 at=_RESTRICTIONS if at else "",
             ),
         )

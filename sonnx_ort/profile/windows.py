@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sonnx_ort.kernel.sizes import reach
-from sonnx_ort.profile.common_rules import own, working_group
+from sonnx_ort.profile.common_rules import RESTRICTED, own, working_group
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
 from sonnx_ort.profile.rule import Attributes, AttributeValue, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Standing
@@ -77,7 +77,7 @@ class DraftRules:
             "Sparse tensors are not supported.",
             Dense(),
             at="Restrictions",
-            remark="The draft applies the general restrictions of all operators.",
+            remark=RESTRICTED,
             survived=False,
         )
 
