@@ -149,7 +149,7 @@ def violation_of_elements(
         places = zip(np.ndindex(operands[0].shape), zip(*decoded, strict=True), strict=True)
         for index, elements in places:
             if rule.violates(elements, bounds.limits):
-                values = tuple(_plain(operands[position][index]) for position in rule.told)
+                values = tuple(_plain(operands[position][index]) for position in rule.reported)
                 return Violation(rule.named(edition), index, values)
     return None
 

@@ -10,8 +10,8 @@ from onnx import helper, numpy_helper
 from sonnx_ort.auditing.verdicts import NodeAudit, Verdict
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import COMPUTED, Result, Undefined, meaning
-from sonnx_ort.oracle.balls import ENCLOSED, enclosed_meaning, type_of_results
 from sonnx_ort.oracle.elements import Operands
+from sonnx_ort.oracle.meaning import ENCLOSED, enclosed_meaning, type_of_results
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 

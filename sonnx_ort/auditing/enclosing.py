@@ -19,16 +19,9 @@ from onnx import numpy_helper
 from sonnx_ort.auditing.audited_node import STANDARD_DOMAINS, attributes_of, versions
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
-from sonnx_ort.oracle.ball_node import are_balls, is_float, require_finite
-from sonnx_ort.oracle.balls import (
-    FOLLOWED,
-    NotFollowedError,
-    balls,
-    followed,
-    operations,
-    precisely,
-)
-from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.oracle.balls import NotFollowedError, precisely
+from sonnx_ort.oracle.meaning import FOLLOWED, followed, operations
+from sonnx_ort.oracle.node import ELEMENT_TYPES, are_balls, balls, is_float, require_finite
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

@@ -13,11 +13,10 @@ import numpy as np
 from sonnx_ort.auditing.audited_node import Audited, attributes_of, meaning_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
-from sonnx_ort.oracle.ball_node import are_balls, balls, is_float
-from sonnx_ort.oracle.balls import MOVED, enclosed_meaning, followed, type_of_results
+from sonnx_ort.oracle.balls import ball_type
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
-from sonnx_ort.oracle.intervals import ball_type
-from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
+from sonnx_ort.oracle.meaning import MOVED, enclosed_meaning, followed, type_of_results
+from sonnx_ort.oracle.node import ELEMENT_TYPES, Node, are_balls, balls, is_float
 from sonnx_ort.oracle.results import copied
 from sonnx_ort.profile.options import Edition
 

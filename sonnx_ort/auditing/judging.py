@@ -20,8 +20,8 @@ from sonnx_ort.auditing.verdicts import (
 )
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
+from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError
-from sonnx_ort.oracle.intervals import WITHOUT_FLINT
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 

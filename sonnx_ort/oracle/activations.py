@@ -1,245 +1,41 @@
-"""Relu, LeakyRelu, Exp, Sin, Sigmoid, Tanh, Softmax and Clip.
+"""Clip, Softmax, and of balls HardSigmoid and Gelu.
 
-Sources: the drafts of the working group of these names, and ericjenn/sonnx for Sin, sections on
-reals and on floats; for Softmax before version 13, and bounds of one
-element, ONNX. Results that are not rational are enclosed
-by ball arithmetic (python-flint, the extra `oracle`).
+Sources: the drafts of the working group of Clip and Softmax, sections on reals and on floats; for
+Softmax before version 13, bounds of one element, and the others ONNX.
 
-Errors: what the drafts allow, where they say it. Of Tanh `tanh_acc.md` derives a bound from an
-exponential that is off by 2 ulps; the bounds of Sigmoid and Softmax are ours, derived in the same
-way from the algorithms that their drafts give. The drafts leave the accuracy of Exp and Sin open.
+The bound of Softmax is ours: that of the algorithm of its draft, with an exponential that is off by
+2 ulps. It is evaluated on balls, each step of which may round.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
-from functools import reduce
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
-from math import floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from sonnx_ort.oracle.ball_node import BallNode, mapped
+from sonnx_ort.oracle.balls import Interval, ball_of, ball_type
 from sonnx_ort.oracle.elements import encoded_elements
-from sonnx_ort.oracle.functions import closely, enclosed
-from sonnx_ort.oracle.intervals import ball_type
-from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import (
-    NAN,
-    POSITIVE_INFINITY,
-    BinaryFormat,
-    Kind,
-    Number,
-    floor_log2,
-    largest,
-    multiply_floats,
-    power_of_two,
-    precedes,
-    upper_bound,
-)
+from sonnx_ort.oracle.elementwise import ULPS_OF_EXP
+from sonnx_ort.oracle.functions import exponential, largest, less
+from sonnx_ort.oracle.node import BallNode, Node, mapped
+from sonnx_ort.oracle.numbers import NAN, ZERO, BinaryFormat, Kind, Number, power_of_two
 from sonnx_ort.oracle.results import (
-    EXACT,
     Elements,
     Enclosed,
     NotDefinedError,
     Result,
+    between_balls,
     exactly,
-    half_a_subnormal,
-    number,
-    point,
-    relative_error,
     tensor,
 )
 
 if TYPE_CHECKING:
     from flint import arb
 
-_ZERO, _ONE = (number(Fraction(k)) for k in (0, 1))
-_FAR = 2048
-"""e to this power is infinite in every format, e to its negative rounds to zero in all."""
+Array = npt.NDArray[Any]
 
-_TINY = number(power_of_two(-_FAR))
-"""More than e to the power of -2048."""
-
-_ANYTHING = power_of_two(2 * _FAR)
-"""A reach beyond every format, so that any result is admitted."""
-
-ULPS_OF_EXP = 2
-"""The accuracy of an exponential that `tanh_acc.md` supposes of the numbers from -1 to 0."""
-
-_BOUNDS = {
-    "Exp": f"{ULPS_OF_EXP} ulps (ours: what tanh_acc.md supposes of an exponential)",
-    "Sin": "2 ulps (ours: the draft gives the nearest number and leaves errors open)",
-    "Sigmoid": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
-    "Tanh": "tanh_acc.md, the bound of the first algorithm, of an exponential off by 2 ulps",
-    "Softmax": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
-    "LeakyRelu": "alpha may be rounded to the type before the product is (ours)",
-}
-
-
-def relu(node: Node) -> tuple[Elements | Result, ...]:
-    """Relu: 0 below 0, else the element; NaN stays NaN."""
-    x, element_type = node.exact(), node.element_type()
-    if element_type is not None and node.is_of_integers():
-        kept = encoded_elements([max(each, 0) for each in x.ravel().tolist()], element_type)
-        return (exactly(kept.reshape(x.shape)),)
-    return (_elementwise(node, lambda n: point(_ZERO if _below_zero(n) else n), EXACT),)
-
-
-def leaky_relu(node: Node) -> tuple[Elements, ...]:
-    """LeakyRelu: alpha times the element below 0, else the element; NaN stays NaN.
-
-    ONNX keeps alpha as a float, which 16-bit types may round.
-    """
-    factor = node.factor("alpha", 0.01)
-    binary = node.format()
-    narrow = binary is not None and binary.precision < 24
-
-    def leaky(x: Number) -> Enclosed:
-        if not _below_zero(x):
-            return point(x)
-        made = multiply_floats(factor, x)
-        if binary is None or not narrow:
-            return point(made)
-        return point(made, relative_error(2, binary) * made.magnitude + half_a_subnormal(binary))
-
-    return (_elementwise(node, leaky, _BOUNDS["LeakyRelu"] if narrow else EXACT),)
-
-
-def _below_zero(x: Number) -> bool:
-    return x.negative and not x.is_zero and x.kind is not Kind.NAN
-
-
-def _elementwise(node: Node, compute: Callable[[Number], Enclosed], bound: str) -> Elements:
-    x = node.exact()
-    made = tensor(map(compute, x.ravel().tolist()), x.shape)
-    return Elements(made, node.element_type(), bound)
-
-
-def exponential(x: Number) -> Enclosed:
-    """E to the power x; beyond 2048 only that it is beyond all formats."""
-    match x.kind:
-        case Kind.NAN:
-            return point(NAN)
-        case Kind.INFINITE:
-            return point(_ZERO if x.negative else x)
-    if x.is_zero:
-        return point(_ONE)
-    if x.magnitude > _FAR:
-        return Enclosed(_ZERO, _TINY) if x.negative else point(POSITIVE_INFINITY)
-    return _enclosed(closely(lambda ball: ball.exp(), x.value))
-
-
-def sine(x: Number) -> Enclosed:
-    """The sine; NaN of infinities, and each zero for itself."""
-    if x.kind is not Kind.FINITE:
-        return point(NAN)
-    return point(x) if x.is_zero else _enclosed(closely(lambda ball: ball.sin(), x.value))
-
-
-def logistic(x: Number) -> Enclosed:
-    """1 / (1 + e^-x)."""
-    match x.kind:
-        case Kind.NAN:
-            return point(NAN)
-        case Kind.INFINITE:
-            return point(_ZERO if x.negative else _ONE)
-    if x.is_zero:
-        return point(number(Fraction(1, 2)))
-    if x.magnitude > _FAR:
-        return Enclosed(_ZERO, _TINY) if x.negative else Enclosed(number(1 - _TINY.value), _ONE)
-    return _enclosed(closely(lambda ball: 1 / (1 + (-ball).exp()), x.value))
-
-
-def hyperbolic_tangent(x: Number) -> Enclosed:
-    """The hyperbolic tangent; each zero for itself."""
-    if x.kind is Kind.NAN or x.is_zero:
-        return point(x)
-    if x.kind is Kind.FINITE and x.magnitude <= _FAR:
-        return _enclosed(closely(lambda ball: ball.tanh(), x.value))
-    if x.kind is Kind.INFINITE:
-        return point(number(Fraction(-1 if x.negative else 1)))
-    near = number(1 - _TINY.value)
-    return (
-        Enclosed(number(Fraction(-1)), number(-near.value)) if x.negative else Enclosed(near, _ONE)
-    )
-
-
-def _enclosed(ends: tuple[Fraction, Fraction]) -> Enclosed:
-    return Enclosed(number(ends[0]), number(ends[1]))
-
-
-def ulps(made: Enclosed, count: int, binary: BinaryFormat) -> Fraction:
-    """So many units in the last place of an element of a format."""
-    magnitude = max(made.lower.magnitude, made.upper.magnitude)
-    exponent = floor_log2(magnitude) if magnitude else binary.smallest_exponent
-    spacing = max(exponent, binary.smallest_exponent) - binary.precision + 1
-    return count * power_of_two(spacing)
-
-
-def error_of_exponential(_: Number, made: Enclosed, binary: BinaryFormat) -> Fraction:
-    """The error of Exp, and of Sin."""
-    return ulps(made, ULPS_OF_EXP, binary)
-
-
-def error_of_logistic(x: Number, made: Enclosed, binary: BinaryFormat) -> Fraction:
-    """The error of Sigmoid: an exponential e off by 2 ulps, 1 + e, and a quotient.
-
-    Both are relative: 4 u e / (1 + e) of the sum and, below 0, 4 u of the numerator; 2 u of the
-    operations.
-    """
-    del x
-    roundings = relative_error(2 * ULPS_OF_EXP * 2 + 2, binary)
-    return roundings * upper_bound(made.upper.magnitude) + 6 * half_a_subnormal(binary)
-
-
-def error_of_tangent(x: Number, made: Enclosed, binary: BinaryFormat) -> Fraction:
-    """The error of Tanh: the general formula of `tanh_acc.md`, "non-optimised Exp"."""
-    distance = min(x.magnitude, Fraction(_FAR))
-    doublings = max(0, floor_log2(2 * distance) + 1) if distance else 0
-    tangent = max(made.lower.magnitude, made.upper.magnitude)
-
-    def bound(distance: "arb", tangent: "arb", u: "arb") -> "arb":
-        return bound_of_tangent((-2 * distance).exp(), doublings, tangent, u)
-
-    unit = power_of_two(-binary.precision)
-    return enclosed(bound, 64, distance, tangent, unit)[1] + half_a_subnormal(binary)
-
-
-def bound_of_tangent(power: "arb", doublings: int, tangent: "arb", u: "arb") -> "arb":
-    """The formula itself: `power` is e^-2|x|, and u the unit roundoff."""
-    accuracy = (4 + doublings) * u
-    above = accuracy * 2 * power * (1 + u) + 2 * u * (1 - power**2)
-    below = (1 + power) * ((1 + power) * (1 - u) - accuracy * power * (1 + u))
-    return above / below * (1 + u) + u * tangent
-
-
-Error = Callable[[Number, Enclosed, BinaryFormat], Fraction]
-FUNCTIONS: dict[str, tuple[Callable[[Number], Enclosed], Error]] = {
-    "Exp": (exponential, error_of_exponential),
-    "Sin": (sine, error_of_exponential),
-    "Sigmoid": (logistic, error_of_logistic),
-    "Tanh": (hyperbolic_tangent, error_of_tangent),
-}
-"""The functions of floats, and the errors that are admitted."""
-
-
-def function(operator: str) -> Callable[[Node], tuple[Elements, ...]]:
-    """What computes one of `FUNCTIONS` element by element."""
-    compute, error = FUNCTIONS[operator]
-
-    def of_node(node: Node) -> tuple[Elements, ...]:
-        binary = node.format()
-
-        def of_element(x: Number) -> Enclosed:
-            made = compute(x)
-            if binary is None or made.upper.kind is not Kind.FINITE or x.kind is not Kind.FINITE:
-                return made
-            return Enclosed(made.lower, made.upper, error(x, made, binary))
-
-        return (_elementwise(node, of_element, _BOUNDS[operator]),)
-
-    return of_node
+_BOUND = "the algorithm of the draft with an exponential off by 2 ulps (ours)"
 
 
 def softmax(node: Node) -> tuple[Elements, ...]:
@@ -252,94 +48,78 @@ def softmax(node: Node) -> tuple[Elements, ...]:
         NotDefinedError: There is no such axis.
     """
     x = node.exact()
-    together = node.version < 13
-    axis = node.axis(1 if together else -1)
-    lines = np.moveaxis(x, axis, -1) if not together else x
-    length = int(np.prod(x.shape[axis:])) if together else x.shape[axis]
+    flattened = node.version < 13
+    axis = node.axis(1 if flattened else -1)
+    lines = x if flattened else np.moveaxis(x, axis, -1)
+    length = int(np.prod(x.shape[axis:])) if flattened else x.shape[axis]
     flat = lines.reshape(-1, length) if length else lines.reshape(0, 1)
     made = tensor(chain(*(_shares(node, line) for line in flat.tolist())), lines.shape)
-    elements = made if together else np.moveaxis(made, -1, axis)
-    return (Elements(elements, node.element_type(), _BOUNDS["Softmax"]),)
+    elements = made if flattened else np.moveaxis(made, -1, axis)
+    return (Elements(elements, node.element_type(), _BOUND),)
 
 
 def _shares(node: Node, line: Sequence[Any]) -> Iterable[Any]:
     if isinstance(node, BallNode):
-        return _shares_of_balls(node, line)
+        if node.binary is None:
+            return _shares_over_the_reals(line)
+        return map(node.rounded, _rounded_shares(node, node.binary, line))
     top = largest(*line)
-    if top.kind is not Kind.FINITE:
+    if not top.is_finite:
         masked = top.kind is Kind.INFINITE and top.negative
-        return [point(_ZERO if masked else NAN)] * len(line)
-    depths = [None if e.kind is Kind.INFINITE else top.value - e.value for e in line]
-    weights = [point(_ZERO) if d is None else exponential(number(-d)) for d in depths]
-    return _quotients(weights, depths, node.format())
+        return [Enclosed(ZERO if masked else NAN)] * len(line)
+    finite = [each for each in line if each.is_finite]
+    shares = map(Enclosed, _exact_shares(finite, top))
+    binary = node.format()
+    if binary is not None:
+        of_format = BallNode(node.version, {}, (), binary=binary)
+        rounded = _rounded_shares(of_format, binary, [ball_of(each.value) for each in finite])
+        shares = map(between_balls, (each.value for each in shares), rounded)
+    return [next(shares) if each.is_finite else Enclosed(ZERO) for each in line]
 
 
-def _shares_of_balls(node: BallNode, line: "Sequence[arb]") -> "list[arb]":
-    """The exponentials by their sum, of the differences to a number that all share.
+def _exact_shares(line: Sequence[Number], top: Number) -> Iterable[Interval]:
+    """Both ends of each share over the reals."""
+    weights = [Interval.around(exponential(each - top)) for each in line]
+    for w, others in zip(weights, _others(weights, Interval()), strict=True):
+        yield Interval.between(w.low / (w.low + others.high), w.high / (w.high + others.low))
 
-    In a format it is the largest element. Over the reals any number may stand in its place, and
-    each exponential is taken apart from the others in its divisor: 1 by 1 plus the others by it.
+
+def _shares_over_the_reals(line: "Sequence[arb]") -> "Iterable[arb]":
+    """The shares, of the differences to a number that all share.
+
+    Any number may stand in the place of the largest one, and each exponential is taken apart from
+    the others in its divisor: 1 by 1 plus the others by it.
     """
     ball = ball_type()
-    top = reduce(lambda a, b: a.max(b), line)
-    if node.binary is None:
-        weights = [(each - ball(top.mid())).exp() for each in line]
-        shares = [1 / (1 + others / w) for w, others in zip(weights, _others(weights), strict=True)]
-    else:
-        depths = [node.rounded((top - each).max(0), 2) for each in line]
-        weights = [node.rounded((-d).exp(), 2 * ULPS_OF_EXP).max(0).min(2) for d in depths]
-        whole: Any = sum(weights)
-        divisor = node.rounded(whole, len(line), reach=whole)
-        shares = [node.rounded(weight / divisor, 4) for weight in weights]
-    # A divisor that may be 0 leaves the share open.
-    return [share if share.is_finite() else ball(0).union(ball(1)) for share in shares]
+    top = ball(largest(*line).mid())
+    weights = [(each - top).exp() for each in line]
+    for weight, others in zip(weights, _others(weights, ball(0)), strict=True):
+        share = 1 / (1 + others / weight)
+        yield share if share.is_finite() else ball(0).union(ball(1))
 
 
-def _others(weights: "Sequence[arb]") -> list[Any]:
+def _rounded_shares(node: BallNode, binary: BinaryFormat, line: "Sequence[arb]") -> "Iterable[arb]":
+    """What roundings make of the exponentials of the differences to the largest, by their sum."""
+    top, nearly_one = largest(*line), ball_type()(1, ball_of(power_of_two(-binary.precision)))
+    depths = [(top - each).max(0) for each in line]
+    # A depth beyond the format is infinite, and its exponential is 0.
+    weights = [_rounded_exponential(node, -depth * nearly_one) for depth in depths]
+    whole: Any = sum(weights)
+    divisor = node.rounded(whole, len(line) - 1, reach=(whole,))
+    # A quotient may be the product of a reciprocal.
+    return (node.rounded(weight / divisor, 2) for weight in weights)
+
+
+def _rounded_exponential(node: BallNode, x: "arb") -> "arb":
+    # Every implementation gives 1 for 0 (ours).
+    return x.exp() if x == 0 else node.rounded(x.exp(), 2 * ULPS_OF_EXP - 1).max(0).min(2)
+
+
+def _others(weights: Sequence[Any], zero: Any) -> Iterable[Any]:
     """For each element the sum of the others."""
-    zero = ball_type()(0)
-    before, behind = ([zero, *accumulate(ordered)] for ordered in (weights[:-1], weights[:0:-1]))
-    return [sum(pair) for pair in zip(before, reversed(behind), strict=True)]
-
-
-def _quotients(
-    weights: Sequence[Enclosed], depths: Sequence[Fraction | None], binary: BinaryFormat | None
-) -> Iterable[Enclosed]:
-    lower, upper = (sum((e.value for e in ends), Fraction(0)) for ends in _columns(weights))
-    if binary is None:
-        for weight in weights:
-            yield _enclosed((weight.lower.value / upper, weight.upper.value / lower))
-        return
-    errors = [_error_of_weight(*pair, binary) for pair in zip(weights, depths, strict=True)]
-    missed = sum(errors, Fraction(0))
-    missed = upper_bound(missed + relative_error(len(weights), binary) * (upper + missed))
-    if missed >= lower:
-        yield from (Enclosed(NAN, NAN, reach=_ANYTHING) for _ in weights)
-        return
-    quotient = relative_error(3, binary)
-    for weight, error in zip(weights, errors, strict=True):
-        low, high = weight.lower.value / upper, weight.upper.value / lower
-        least = (weight.lower.value - error) / (upper + missed) * (1 - quotient)
-        most = (weight.upper.value + error) / (lower - missed) * (1 + quotient)
-        distance = max(low - least, most - high) + 2 * half_a_subnormal(binary)
-        yield Enclosed(number(low), number(high), distance, upper + missed)
-
-
-def _columns(weights: Sequence[Enclosed]) -> tuple[list[Number], list[Number]]:
-    return [w.lower for w in weights], [w.upper for w in weights]
-
-
-def _error_of_weight(weight: Enclosed, depth: Fraction | None, binary: BinaryFormat) -> Fraction:
-    """The error of the exponential of a rounded difference."""
-    if depth is None or depth == 0:
-        return Fraction(0)
-    turned = depth * power_of_two(-binary.precision)
-    if turned > 1:
-        return power_of_two(-min(floor(depth), _FAR))
-    # e^t - 1 is below 1.72 t for t up to 1; the rest of 1.75 t covers the product of both errors.
-    relative = Fraction(7, 4) * turned + 2 * ULPS_OF_EXP * power_of_two(-binary.precision)
-    underflow = 2 * ULPS_OF_EXP * half_a_subnormal(binary)
-    return relative * upper_bound(weight.upper.value) + underflow
+    before = accumulate(weights[:-1], initial=zero)
+    after = [*accumulate(weights[:0:-1], initial=zero)]
+    return (sum(pair, zero) for pair in zip(before, reversed(after), strict=True))
 
 
 def clip(node: Node) -> tuple[Elements | Result, ...]:
@@ -352,25 +132,24 @@ def clip(node: Node) -> tuple[Elements | Result, ...]:
     """
     x, element_type = node.exact(), node.common_type(0, 1, 2)
     lowest, highest = (_bound(node, *named) for named in ((1, "min"), (2, "max")))
-
     if isinstance(node, BallNode):
-        if lowest is not None:
-            x = mapped(lambda each: each.max(lowest), x)
-        return (Elements(x if highest is None else mapped(lambda e: e.min(highest), x), None),)
-
-    crossed = lowest is not None and highest is not None and precedes(highest, lowest)
+        kept = x if lowest is None else mapped(lambda each: each.max(lowest), x)
+        return (
+            Elements(kept if highest is None else mapped(lambda e: e.min(highest), kept), None),
+        )
+    crossed = lowest is not None and highest is not None and less(highest, lowest)
 
     def clipped(element: Any) -> Any:
         if crossed:
             return highest
-        if lowest is not None and precedes(element, lowest):
+        if lowest is not None and less(element, lowest):
             element = lowest
-        return highest if highest is not None and precedes(highest, element) else element
+        return highest if highest is not None and less(highest, element) else element
 
-    flat = [clipped(element) for element in x.ravel().tolist()]
     if element_type is not None and node.is_of_integers():
-        return (exactly(encoded_elements(flat, element_type).reshape(x.shape)),)
-    return (Elements(tensor(map(point, flat), x.shape), element_type),)
+        kept = encoded_elements([clipped(each) for each in x.ravel().tolist()], element_type)
+        return (exactly(kept.reshape(x.shape)),)
+    return (Elements(mapped(lambda each: Enclosed(clipped(each)), x), element_type),)
 
 
 def _bound(node: Node, place: int, name: str) -> Any:
@@ -384,3 +163,31 @@ def _bound(node: Node, place: int, name: str) -> Any:
             raise NotDefinedError(f"{name} of shape {elements.shape} has not one element")
         bound = elements.item()
     return None if getattr(bound, "kind", None) is Kind.NAN else bound
+
+
+def hard_sigmoid(node: BallNode) -> tuple[Array, ...]:
+    """HardSigmoid: alpha x + beta, clipped to [0, 1]."""
+    alpha, beta = node.factor("alpha", 0.2), node.factor("beta", 0.5)
+
+    def of_element(x: "arb") -> "arb":
+        return node.rounded(alpha * x + beta, 3, abs(alpha * x) + abs(beta)).max(0).min(1)
+
+    return (mapped(of_element, node.operand(0)),)
+
+
+def gelu(node: BallNode) -> tuple[Array, ...]:
+    """Gelu: x / 2 (1 + erf(x / sqrt 2)), or the approximation by a hyperbolic tangent."""
+    node.unbounded("Gelu")
+    ball = ball_type()
+    root = ball(2).sqrt()
+    if str(node.attributes.get("approximate", "none")) == "tanh":
+        factor, cubic = (2 / ball.pi()).sqrt(), ball("0.044715")
+
+        def curve(x: "arb") -> "arb":
+            return (factor * (x + cubic * x * x * x)).tanh()
+    else:
+
+        def curve(x: "arb") -> "arb":
+            return (x / root).erf()
+
+    return (mapped(lambda x: x / 2 * (1 + curve(x)), node.operand(0)),)

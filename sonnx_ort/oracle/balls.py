@@ -1,326 +1,320 @@
-"""What nodes mean by balls, which enclose reals: those of Arb, or `intervals`.
+"""Balls: finite numbers that are known by an enclosure.
 
-Operators on tensors of balls, which enclose reals: those of Arb, or `intervals` without it.
-`meaning` speaks of the results of one node, for operands that a run has computed. Balls go from
-node to node instead: they enclose what a whole graph means over the reals, or what implementations
-in a format may make of it.
-
-One table leads from the name of an operator to what follows it.
-
-The meaning of nodes by balls: where `meaning` has no operator, or operands are enclosed only. For
-operators without a document of the working group the documents are those of ONNX: exact results,
-and the roundings of a kernel that adds in any order. Functions that are not rational require
-python-flint, the extra `oracle`.
+A ball is a number and a radius: all reals that an element may be. They are those of Arb
+(python-flint, the extra `oracle`), or rational intervals, which stand for them where python-flint
+is not installed, and which enclose what is not rational exactly. Intervals are exact, and take
+longer; functions that are not rational need python-flint.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
-from math import ceil, floor
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from math import trunc
+from typing import TYPE_CHECKING, Any, NoReturn, Union, cast
 
-import numpy as np
-
-from sonnx_ort.oracle.ball_elements import ELEMENTWISE
-from sonnx_ort.oracle.ball_node import (
-    Array,
-    BallNode,
-    NotFollowedError,
-    Operation,
-    are_balls,
-    balls,
-    is_float,
-    precisely,
-    require_finite,
-    size_of_result,
-)
-from sonnx_ort.oracle.elements import Operands, encoded_elements
-from sonnx_ort.oracle.functions import exact_end
-from sonnx_ort.oracle.layout import MOVES
-from sonnx_ort.oracle.meaning import COMPUTED, meaning
-from sonnx_ort.oracle.node import ELEMENT_TYPES
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, Kind, Number, infinity
-from sonnx_ort.oracle.products import PRODUCTS
-from sonnx_ort.oracle.quantization import CONVERSIONS
-from sonnx_ort.oracle.results import (
-    Elements,
-    Enclosure,
-    NotDefinedError,
-    Result,
-    Undefined,
-    copied,
-    exactly,
-    number,
-)
-from sonnx_ort.oracle.sums import SUMS
-from sonnx_ort.oracle.windows import WINDOWS
-from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.oracle.numbers import floor_log2, power_of_two, scaled
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["FOLLOWED", "MOVED", "NotFollowedError", "balls", "followed", "operations", "precisely"]
+WITHOUT_FLINT = "cannot be judged without python-flint: pip install python-flint"
+"""The reason for not judging a meaning that needs real functions."""
 
-_OPERATIONS: Mapping[str, Operation] = MappingProxyType(
-    {**CONVERSIONS, **ELEMENTWISE, **MOVES, **PRODUCTS, **SUMS, **WINDOWS}
-)
+BITS = 256
+"""Bits, more than in any format, that together with a sticky bit determine correct rounding."""
 
-FOLLOWED = frozenset(_OPERATIONS) | COMPUTED
-"""The operators that are followed, some of them for integers and bools only."""
-
-MOVED = frozenset(name for name, operation in _OPERATIONS.items() if operation.moves)
-"""The operators that only move elements."""
-
-_REFUSALS = (
-    *(NotDefinedError, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError),
-    ValueError,
-)
-"""What operands and attributes cause that no checker has seen."""
-
-_BROADCAST_LATE = 7
-"""The version since which element-wise operators broadcast as they do now."""
+Operand = Union["Interval", Fraction, int]
 
 
-def followed(  # noqa: PLR0913 - what a node has, and a format
-    operator: str,
-    version: int,
-    attributes: Mapping[str, Any],
-    operands: Operands,
-    binary: BinaryFormat | None = None,
-    *,
-    edition: Edition = Edition.TYPED,
-) -> tuple[Array, ...]:
-    """What a node makes of balls.
+class NotFollowedError(ValueError):
+    """The results of a node are not known as balls; the message is a clause that says why."""
+
+
+@cache
+def has_flint() -> bool:
+    """Whether python-flint is installed."""
+    try:
+        import flint  # noqa: F401, PLC0415 - an optional dependency
+    except ImportError:
+        return False
+    return True
+
+
+@cache
+def ball_type() -> "type[arb]":
+    """The type of balls: that of Arb, or `Interval` without it."""
+    if not has_flint():
+        return cast("type[arb]", Interval)
+    from flint import arb  # noqa: PLC0415 - an optional dependency
+
+    return arb
+
+
+def ball_of(number: Fraction) -> "arb":
+    """The smallest ball around a rational number."""
+    if not has_flint():
+        return cast("arb", Interval(number))
+    from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
+
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def anything() -> "arb":
+    """The ball of all reals."""
+    return ball_type()(0, math.inf)
+
+
+def precision(bits: int) -> AbstractContextManager[None]:
+    """The context in which balls are computed with this precision; intervals are exact."""
+    if not has_flint():
+        return nullcontext()
+    import flint  # noqa: PLC0415 - an optional dependency
+
+    context: AbstractContextManager[None] = flint.ctx.workprec(bits)
+    return context
+
+
+def precisely() -> AbstractContextManager[None]:
+    """The context in which balls are computed: all that rounds there is far below any format."""
+    return precision(BITS)
+
+
+def exact_end(end: "arb | Interval") -> Fraction:
+    """The end of a ball, which is a dyadic number of Arb, or any rational."""
+    if isinstance(end, Interval):
+        return Fraction(end.low)
+    significand, exponent = end.man_exp()
+    return Fraction(*scaled(int(significand), 1, int(exponent)))
+
+
+def ends(ball: "arb | Interval") -> tuple[Fraction, Fraction]:
+    """Both ends of a finite ball."""
+    return exact_end(ball.lower()), exact_end(ball.upper())
+
+
+def closely(function: "Callable[[arb], arb]", x: Fraction) -> "Interval":
+    """Enclose the value of a function at a number so that both ends agree in 256 bits.
+
+    The value must not be zero.
+    """
+    bits = BITS + 64
+    while True:
+        with precision(bits):
+            found = function(ball_of(x))
+            # The accuracy is that of the radius, and the ends are two radii apart.
+            if found.rel_accuracy_bits() >= BITS + 2:
+                return Interval.between(*ends(found))
+        bits *= 2
+
+
+def enclosed(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> "Interval":
+    """Enclose what is computed of some numbers with this precision in bits."""
+    with precision(bits):
+        return Interval.between(*ends(compute(*map(ball_of, numbers))))
+
+
+def between_neighbours(enclose: "Callable[[int], Interval]") -> Fraction:
+    """The midpoint of the two neighbouring 256-bit numbers around a positive irrational number.
+
+    Rounding it to a format gives the same as rounding the number itself: no number of a format, nor
+    the midpoint of two, is strictly between such neighbours.
 
     Args:
-        operator: The operator, one of `FOLLOWED`.
-        version: The version of the operator, or of the opset.
-        attributes: The attributes that the node has, as for `meaning`.
-        operands: All operands, None for omitted ones: arrays of balls, and those of integers and
-            bools as they are. Arrays of floats stand for the balls that are these numbers.
-        binary: A format: then a ball contains what implementations in this format may give, too.
-            None for the reals.
-        edition: The edition of the profile.
-
-    Returns:
-        The results, floats as arrays of balls. Integers that are not certain are balls too. Of some
-        operators the second and further results are missing.
-
-    Raises:
-        NotFollowedError: Balls do not decide the results, or they are not defined.
+        enclose: Encloses the number, more closely for more bits.
     """
-    node = BallNode(version, attributes, tuple(operands), binary=binary)
-    try:
-        with precisely():
-            for operand in node.given():
-                require_finite(operand)
-            made = _followed(operator, node, edition)
-            return tuple(balls(each) if is_float(each) else each for each in made)
-    except _REFUSALS as error:
-        raise _not_followed(error) from error
+    bits = 2 * BITS
+    while True:
+        found = enclose(bits)
+        if found.low > 0:
+            spacing = power_of_two(floor_log2(found.low) - BITS + 1)
+            below: int = trunc(found.low / spacing)
+            if found.high <= (below + 1) * spacing:
+                return (below + Fraction(1, 2)) * spacing
+        bits *= 2
 
 
-def operations(
-    operator: str, version: int, attributes: Mapping[str, Any], operands: Operands
-) -> int:
-    """How many scalar operations a node takes; of sums of products these are multiplications.
+def _needs_flint(*_: object) -> NoReturn:
+    raise ImportError(WITHOUT_FLINT)
 
-    Raises:
-        NotFollowedError: Its operands do not fit each other.
+
+class Interval:
+    """All reals from one rational to another, with the names and the meaning that `arb` has.
+
+    A comparison is true if it is true of all numbers of both intervals. Only both ends together are
+    infinite, except of what `max` and `min` give.
     """
-    node = BallNode(version, attributes, tuple(operands))
-    operation = _OPERATIONS.get(operator)
-    try:
-        with precisely():
-            return size_of_result(node) if operation is None else operation.count(node)
-    except _REFUSALS as error:
-        raise _not_followed(error) from error
+
+    __slots__ = ("high", "low")
+
+    low: Any
+    high: Any
+
+    def __init__(self, middle: Any = 0, radius: Any = 0) -> None:
+        """Take a number or an interval, and the distance of both ends from it."""
+        if isinstance(middle, Interval):
+            low, high = middle.low, middle.high
+        else:
+            low = high = _number(middle)
+        reach = radius.high if isinstance(radius, Interval) else _number(radius)
+        self.low, self.high = low - reach, high + reach
+
+    @staticmethod
+    def between(low: Any, high: Any) -> "Interval":
+        """The interval with these ends."""
+        made = Interval.__new__(Interval)
+        made.low, made.high = low, high
+        return made
+
+    @staticmethod
+    def around(x: Any) -> "Interval":
+        """The interval that is a finite datum; an interval stays what it is."""
+        return x if isinstance(x, Interval) else Interval(x.value)
+
+    def __repr__(self) -> str:
+        """Show both ends."""
+        return f"[{self.low}, {self.high}]"
+
+    def is_finite(self) -> bool:
+        """Whether both ends are numbers."""
+        return not (isinstance(self.low, float) or isinstance(self.high, float))
+
+    def is_exact(self) -> bool:
+        """Whether it is one number."""
+        return bool(self.low == self.high)
+
+    def is_integer(self) -> bool:
+        """Whether it is one integer."""
+        return self.is_exact() and self.is_finite() and self.low.denominator == 1
+
+    def unique_fmpz(self) -> int | None:
+        """Its only integer; None if it has several, or none."""
+        if not self.is_finite():
+            return None
+        largest: int = math.floor(self.high)
+        return largest if largest == math.ceil(self.low) else None
+
+    def lower(self) -> "Interval":
+        """The lower end."""
+        return Interval.between(self.low, self.low)
+
+    def upper(self) -> "Interval":
+        """The upper end."""
+        return Interval.between(self.high, self.high)
+
+    def abs_upper(self) -> "Interval":
+        """The upper end of the absolute value."""
+        return abs(self).upper()
+
+    def mid(self) -> "Interval":
+        """The number in the middle; 0 if an end is infinite."""
+        return Interval((self.low + self.high) / 2 if self.is_finite() else 0)
+
+    def union(self, other: Operand) -> "Interval":
+        """The smallest interval around both."""
+        b = _interval(other)
+        return Interval.between(min(self.low, b.low), max(self.high, b.high))
+
+    def max(self, other: Operand) -> "Interval":
+        """The larger number of each pair."""
+        b = _interval(other)
+        return Interval.between(max(self.low, b.low), max(self.high, b.high))
+
+    def min(self, other: Operand) -> "Interval":
+        """The smaller number of each pair."""
+        b = _interval(other)
+        return Interval.between(min(self.low, b.low), min(self.high, b.high))
+
+    def floor(self) -> "Interval":
+        """The largest integers that are not above its numbers."""
+        return self._rounded(math.floor)
+
+    def ceil(self) -> "Interval":
+        """The smallest integers that are not below its numbers."""
+        return self._rounded(math.ceil)
+
+    def _rounded(self, to_integer: Callable[[Any], int]) -> "Interval":
+        if not self.is_finite():
+            return _everything()
+        return Interval.between(Fraction(to_integer(self.low)), Fraction(to_integer(self.high)))
+
+    def __abs__(self) -> "Interval":
+        if self.low >= 0:
+            return self
+        if self.high <= 0:
+            return -self
+        return Interval.between(Fraction(0), max(-self.low, self.high))
+
+    def __neg__(self) -> "Interval":
+        return Interval.between(-self.high, -self.low)
+
+    def __add__(self, other: Operand) -> "Interval":
+        b = _interval(other)
+        if not (self.is_finite() and b.is_finite()):
+            return _everything()
+        return Interval.between(self.low + b.low, self.high + b.high)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> "Interval":
+        return self + -_interval(other)
+
+    def __rsub__(self, other: Operand) -> "Interval":
+        return _interval(other) - self
+
+    def __mul__(self, other: Operand) -> "Interval":
+        b = _interval(other)
+        if not (self.is_finite() and b.is_finite()):
+            return _everything()
+        ends = [x * y for x in (self.low, self.high) for y in (b.low, b.high)]
+        return Interval.between(min(ends), max(ends))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Operand) -> "Interval":
+        b = _interval(other)
+        if not b.is_finite() or b.low <= 0 <= b.high:
+            return _everything()
+        return self * Interval.between(1 / b.high, 1 / b.low)
+
+    def __rtruediv__(self, other: Operand) -> "Interval":
+        return _interval(other) / self
+
+    def __eq__(self, other: object) -> bool:
+        b = _interval(other)
+        return self.is_exact() and b.is_exact() and bool(self.low == b.low)
+
+    def __ne__(self, other: object) -> bool:
+        b = _interval(other)
+        return bool(self.high < b.low or b.high < self.low)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: Operand) -> bool:
+        return bool(self.high < _interval(other).low)
+
+    def __le__(self, other: Operand) -> bool:
+        return bool(self.high <= _interval(other).low)
+
+    def __gt__(self, other: Operand) -> bool:
+        return bool(self.low > _interval(other).high)
+
+    def __ge__(self, other: Operand) -> bool:
+        return bool(self.low >= _interval(other).high)
+
+    acos = cos = erf = exp = log = pi = sin = sqrt = tanh = _needs_flint
+    __pow__ = __rpow__ = _needs_flint
 
 
-def _not_followed(error: Exception) -> NotFollowedError:
-    if isinstance(error, NotDefinedError | ValueError):
-        return NotFollowedError(str(error))
-    return NotFollowedError("its operands or attributes are not those of the operator")
+def _number(value: Any) -> Any:
+    """A rational; an infinity is the only float."""
+    return value if isinstance(value, float) and math.isinf(value) else Fraction(value)
 
 
-def _followed(operator: str, node: BallNode, edition: Edition) -> tuple[Array, ...]:
-    operation = _OPERATIONS.get(operator)
-    inexact = any(is_float(operand) or are_balls(operand) for operand in node.given())
-    if not inexact and operator in COMPUTED and not (operation and operation.exact):
-        return _exactly(operator, node, edition)
-    if operation is None or not (inexact or operation.exact):
-        raise NotFollowedError("the operator is not followed")
-    if operator in ELEMENTWISE and node.version < _BROADCAST_LATE and len(node.given()) > 1:
-        raise NotFollowedError(f"it is not followed before version {_BROADCAST_LATE}")
-    if not operation.moves or any(map(are_balls, node.given())):
-        operands = (balls(o) if o is not None and is_float(o) else o for o in node.operands)
-        node = replace(node, operands=tuple(operands))
-    return tuple(map(_array, operation.compute(node)))
+def _interval(value: Any) -> Interval:
+    return value if isinstance(value, Interval) else Interval(value)
 
 
-def _array(made: Array | Elements | Result) -> Array:
-    match made:
-        case Elements():
-            return made.elements
-        case Result():
-            return made.nearest
-    return made
-
-
-def _exactly(operator: str, node: BallNode, edition: Edition) -> tuple[Array, ...]:
-    """The results on integers and bools, which the oracle computes exactly."""
-    found = meaning(operator, node.version, node.attributes, node.operands, edition)
-    if isinstance(found, Undefined):
-        raise NotFollowedError(found.reason)
-    for result in found:
-        if result.undefined.any():
-            raise NotFollowedError(result.reason)
-    return tuple(result.nearest for result in found)
-
-
-ENCLOSED = FOLLOWED - COMPUTED
-"""The operators that have a meaning here alone."""
-
-_BOUND = "the operator's roundings, sums in any order (ours; no document of SONNX)"
-
-
-def enclosed_meaning(  # noqa: PLR0913 - what a node has, and what a result has
-    operator: str,
-    version: int,
-    attributes: Mapping[str, Any],
-    operands: Operands,
-    result_type: ElementType | None,
-    *,
-    edition: Edition = Edition.TYPED,
-    bound: str = _BOUND,
-) -> tuple[Result, ...]:
-    """What the results of a node are, for operands that are known exactly or by balls.
-
-    Args:
-        operator: Its name, one of `FOLLOWED`.
-        version: The version of the operator, or of the opset.
-        attributes: The attributes that the node has.
-        operands: All operands, None for omitted ones: arrays of element types or of balls.
-        result_type: The type of float results.
-        edition: The edition of the profile.
-        bound: The text of the admitted error.
-
-    Raises:
-        ValueError: The results are not known.
-    """
-    node = version, attributes
-    try:
-        given = [operand for operand in operands if operand is not None]
-        if operator == "ConstantOfShape":
-            given.append(np.asarray(attributes.get("value", np.zeros(1, np.float32))))
-            node = version, {"value": given[-1]}
-        if operator in MOVED and any(map(is_float, given)) and not any(map(are_balls, given)):
-            return _moved(operator, *node, operands)
-        binary = None if result_type is None else FLOAT_FORMATS.get(result_type)
-        rounded = followed(operator, *node, operands, binary, edition=edition)
-        inexact = any(map(are_balls, rounded))
-        reals = followed(operator, *node, operands, edition=edition) if inexact else rounded
-    except NotFollowedError as error:
-        raise ValueError(str(error)) from error
-    return tuple(_result(*pair, result_type, bound) for pair in zip(reals, rounded, strict=True))
-
-
-def _moved(
-    operator: str, version: int, attributes: Mapping[str, Any], operands: Operands
-) -> tuple[Result, ...]:
-    """The results of an operator that moves elements, whose bits are taken for integers."""
-    floats = filter(_is_float_array, (*operands, attributes.get("value")))
-    dtype = np.asarray(next(floats)).dtype
-    integers = [_as_integers(operand) for operand in operands]
-    said = {name: _as_integers(value) for name, value in attributes.items()}
-    found = followed(operator, version, said, integers)
-    if any(map(are_balls, found)):
-        raise NotFollowedError("its result is known by balls only")
-    return tuple(copied(_contiguous(each).view(dtype)) for each in found)
-
-
-def _contiguous(array: Array) -> Array:
-    # numpy makes a vector of a scalar.
-    return np.ascontiguousarray(array).reshape(array.shape)
-
-
-def _is_float_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and is_float(value)
-
-
-def _as_integers(value: Any) -> Any:
-    """The bits of an array of floats; anything else as it is."""
-    return _contiguous(value).view(f"u{value.dtype.itemsize}") if _is_float_array(value) else value
-
-
-def _result(exact: Array, rounded: Array, element_type: ElementType | None, bound: str) -> Result:
-    if not are_balls(rounded):
-        return exactly(rounded)
-    if element_type is None:
-        raise ValueError("its results have no known type")
-    if element_type not in FLOAT_FORMATS:
-        return _between_integers(rounded, element_type, bound)
-
-    def encoded(numbers: Sequence[Number]) -> Array:
-        return encoded_elements(numbers, element_type).reshape(rounded.shape)
-
-    ends = [_ends(ball) for ball in rounded.ravel().tolist()]
-    middles = [_middle(ball) for ball in exact.ravel().tolist()]
-    anything = np.array([low.kind is not Kind.FINITE for low, _ in ends], np.bool_)
-    enclosure = Enclosure(
-        encoded([low for low, _ in ends]),
-        encoded([high for _, high in ends]),
-        anything.reshape(rounded.shape),
-    )
-    undefined = np.zeros(rounded.shape, np.bool_)
-    return Result(encoded(middles), enclosure, undefined, bound)
-
-
-def _ends(ball: "arb") -> tuple[Number, Number]:
-    if not ball.is_finite():
-        return infinity(negative=True), infinity(negative=False)
-    return number(exact_end(ball.lower())), number(exact_end(ball.upper()))
-
-
-def _between_integers(rounded: Array, element_type: ElementType, bound: str) -> Result:
-    """Results of which each is one of the integers in a ball."""
-    bounds = np.iinfo(element_type.dtype.name)
-    lowest, highest, middles = (np.empty(rounded.shape, element_type.dtype) for _ in range(3))
-    for index, ball in np.ndenumerate(rounded):
-        low, high = _ends(ball)
-        if low.kind is not Kind.FINITE or not bounds.min <= low.value <= high.value <= bounds.max:
-            raise ValueError("its results have no known bounds")
-        lowest[index], highest[index] = ceil(low.value), floor(high.value)
-        middles[index] = (ceil(low.value) + floor(high.value)) // 2
-    nothing = np.zeros(rounded.shape, np.bool_)
-    return Result(middles, Enclosure(lowest, highest, nothing), nothing, bound)
-
-
-def _middle(ball: "arb") -> Number:
-    return number(exact_end(ball.mid()) if ball.is_finite() else Fraction(0))
-
-
-def type_of_results(
-    operator: str, attributes: Mapping[str, Any], operands: Operands
-) -> ElementType | None:
-    """The element type of results that may be balls; None if it is not known.
-
-    Args:
-        operator: The operator.
-        attributes: The attributes that the node has.
-        operands: The operands, as arrays of element types.
-    """
-    match operator:
-        case "Cast":
-            return next((t for t in ElementType if t.value == attributes.get("to")), None)
-        case "QuantizeLinear":
-            zero = operands[2] if len(operands) > 2 else None
-            return ElementType.UINT8 if zero is None else ELEMENT_TYPES.get(zero.dtype)
-    for operand in (*operands, attributes.get("value")):
-        dtype = getattr(operand, "dtype", None)
-        element_type = None if dtype is None else ELEMENT_TYPES.get(dtype)
-        if element_type in FLOAT_FORMATS:
-            return element_type
-    return None
+def _everything() -> Interval:
+    return Interval.between(-math.inf, math.inf)

@@ -30,13 +30,13 @@ class ElementRule:
 
     Attributes:
         id: Its id in the typed edition.
-        offends: Whether elements violate it.
-        told: The indices of the operands whose elements a violation reports.
+        violates: Whether elements violate it.
+        reported: The indices of the operands whose elements a violation reports.
     """
 
     id: str
     violates: Violates
-    told: Sequence[int] = (0,)
+    reported: Sequence[int] = (0,)
 
     def named(self, edition: Edition) -> str:
         """Its id in an edition."""

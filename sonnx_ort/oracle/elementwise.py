@@ -2,6 +2,11 @@
 
 Broadcasting is that of ONNX; the profile's rules on shapes and on the operands of `Broadcast` are
 narrower. Elements outside the domain of an operator have no defined result.
+
+Errors: what the drafts allow, where they say it, and what was measured of ONNX Runtime. Of Tanh
+`tanh_acc.md` derives a bound from an exponential that is off by 2 ulps; the bound of Sigmoid is
+ours, derived in the same way from the algorithm that its draft gives. The drafts leave the accuracy
+of Exp and Sin open. Operators without a draft are ONNX's.
 """
 
 import operator as python
@@ -10,62 +15,90 @@ from fractions import Fraction
 from functools import partial
 from math import trunc
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.oracle.balls import ball_of, exact_end
 from sonnx_ort.oracle.domains import AGAINST_KERNELS, domain
 from sonnx_ort.oracle.elements import (
     Attributes,
     Datum,
     Exact,
-    as_number,
     converted,
     encoded_elements,
     exact_elements,
     type_numbered,
     zero_of,
 )
-from sonnx_ort.oracle.functions import angle_of_float, logarithm_of_float, power_of_floats
-from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import (
-    add_floats,
-    divide_floats,
-    divide_floats_by_formula,
+from sonnx_ort.oracle.functions import (
+    FAR,
+    arc_cosine,
+    divide,
+    divide_by_formula,
     divide_integers,
     equal,
-    floored_remainder_of_floats,
+    exponential,
+    floored_remainder,
+    highest,
+    hyperbolic_tangent,
     largest,
     less,
     less_or_equal,
-    magnitude_of_float,
-    multiply_floats,
-    negative_float,
-    p_relu_floats,
-    p_relu_integers,
-    reciprocal_of_float,
-    remainder_of_floats,
+    logarithm,
+    logistic,
+    magnitude,
+    p_relu,
+    power,
+    reciprocal,
+    relu,
+    remainder,
+    sine,
     smallest,
-    square_root_of_float,
-    subtract_floats,
+    square_root,
+)
+from sonnx_ort.oracle.node import (
+    BallNode,
+    Node,
+    are_balls,
+    balls,
+    broadcast,
+    mapped,
+)
+from sonnx_ort.oracle.numbers import (
+    FLOAT_FORMATS,
+    BinaryFormat,
+    Number,
+    floor_log2,
+    power_of_two,
 )
 from sonnx_ort.oracle.results import (
     EXACT,
+    UNDEFINED,
     UNITS,
-    Enclosure,
+    Elements,
+    Enclosed,
     NotDefinedError,
     Result,
     alike,
     between,
-    within_units,
+    exactly,
+    half_a_subnormal,
+    tensor,
 )
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
+if TYPE_CHECKING:
+    from flint import arb
+
 Array = npt.NDArray[Any]
 Computation = Callable[..., Any]
 """Computes one exact element, which is then rounded or taken modulo 2^n once."""
+
+ULPS_OF_EXP = 2
+"""The accuracy of an exponential that `tanh_acc.md` supposes of the numbers from -1 to 0."""
 
 
 def _selected(condition: bool, x: Datum, y: Datum) -> Datum:
@@ -78,27 +111,37 @@ def _truncated_remainder(a: int, b: int) -> int:
 
 
 _ON_FLOATS: Mapping[str, Computation] = {
-    "Add": add_floats,
-    "Sub": subtract_floats,
-    "Mul": multiply_floats,
-    "Div": divide_floats,
+    "Add": python.add,
+    "Sub": python.sub,
+    "Mul": python.mul,
+    "Div": divide,
     "Max": largest,
     "Min": smallest,
-    "PRelu": p_relu_floats,
-    "Mod": floored_remainder_of_floats,
-    "Abs": magnitude_of_float,
-    "Neg": negative_float,
-    "Reciprocal": reciprocal_of_float,
-    "Sqrt": square_root_of_float,
-    "Log": logarithm_of_float,
-    "Acos": angle_of_float,
-    "Pow": lambda x, y: power_of_floats(x, as_number(y)),
+    "PRelu": p_relu,
+    "Mod": floored_remainder,
+    "Abs": magnitude,
+    "Neg": python.neg,
+    "Reciprocal": reciprocal,
+    "Sqrt": square_root,
+    "Log": logarithm,
+    "Acos": arc_cosine,
+    "Pow": power,
     "Equal": equal,
     "Less": less,
     "LessOrEqual": less_or_equal,
     "Greater": lambda a, b: less(b, a),
     "GreaterOrEqual": lambda a, b: less_or_equal(b, a),
     "Where": _selected,
+    "Exp": exponential,
+    "LeakyRelu": p_relu,
+    "Relu": relu,
+    "Sigmoid": logistic,
+    "Sin": sine,
+    "Tanh": hyperbolic_tangent,
+    "Ceil": lambda x: x.ceil(),
+    "Cos": lambda x: x.cos(),
+    "Erf": lambda x: x.erf(),
+    "Floor": lambda x: x.floor(),
 }
 _ON_INTEGERS: Mapping[str, Computation] = {
     "Add": python.add,
@@ -107,7 +150,7 @@ _ON_INTEGERS: Mapping[str, Computation] = {
     "Div": divide_integers,
     "Max": lambda *operands: max(operands),
     "Min": lambda *operands: min(operands),
-    "PRelu": p_relu_integers,
+    "PRelu": lambda x, slope: x * slope if x < 0 else x,
     "Mod": python.mod,
     "Pow": python.pow,
     "BitShift": python.lshift,
@@ -122,6 +165,7 @@ _ON_INTEGERS: Mapping[str, Computation] = {
     "Greater": python.gt,
     "GreaterOrEqual": python.ge,
     "Where": _selected,
+    "Relu": lambda x: max(x, 0),
 }
 _ON_CONDITIONS: Mapping[str, Computation] = {
     "And": python.and_,
@@ -137,56 +181,203 @@ _COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
         Family.BOOLEAN: _ON_CONDITIONS,
     }
 )
-_BY_WAY_OF_FLOAT = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
+_NARROW = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 """Types to which a Cast may convert wider numbers through float, rounding twice."""
 
 _COMPARISONS = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
 
-OPERATORS = frozenset(name for computations in _COMPUTATIONS.values() for name in computations) | {
-    "Cast"
-}
-"""The element-wise operators."""
+_IN_THE_FORMAT = frozenset({"Abs", "Ceil", "Floor", "Max", "Min", "Neg", "Relu"})
+"""The operators whose results are in the format of their operands."""
+
+_UNBOUNDED = frozenset({"Cos", "Erf"})
+"""The functions of whose errors no bound is known."""
+
+_OF_BALLS = frozenset({"Ceil", "Cos", "Erf", "Floor"})
+"""The operators without a document of SONNX, which have a meaning for balls alone."""
+
+_FUNCTIONS = frozenset({"Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"})
+"""The functions of one operand, which are defined for all elements."""
+
+OPERATORS = (
+    frozenset(name for computations in _COMPUTATIONS.values() for name in computations) | {"Cast"}
+) - (_OF_BALLS | _FUNCTIONS)
+"""The element-wise operators that broadcast, or have a domain."""
+
+_BOUNDS: Mapping[str, str] = MappingProxyType(
+    {
+        "Exp": f"{ULPS_OF_EXP} ulps (ours: what tanh_acc.md supposes of an exponential)",
+        "Sin": "2 ulps (ours: the draft gives the nearest number and leaves errors open)",
+        "Sigmoid": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
+        "Tanh": "tanh_acc.md, the bound of the first algorithm, of an exponential off by 2 ulps",
+        "LeakyRelu": "alpha may be rounded to the type before the product is (ours)",
+    }
+)
 
 
-def elementwise(operator: str) -> Callable[[Node], tuple[Result, ...]]:
-    """What computes one of `OPERATORS`."""
+def elementwise(operator: str) -> Callable[[Node], tuple[Elements | Result | Array, ...]]:
+    """What computes one of the element-wise operators."""
 
-    def of_node(node: Node) -> tuple[Result, ...]:
-        element_type = operand_type(operator, node)
-        of_result = result_type(operator, element_type, node.attributes)
-        compute = computation(operator, element_type, node.edition, node.attributes)
-        spread = _broadcast(operator, node)
-        bounds = domain(operator, element_type, of_result, len(spread), AGAINST_KERNELS)
-        places = list(zip(*(each.ravel().tolist() for each in spread), strict=True))
-        broken = [bounds.broken(place) for place in places]
-        zero = zero_of(of_result)
-        computed = [
-            zero if rule else compute(*place) for rule, place in zip(broken, places, strict=True)
-        ]
-        shape = spread[0].shape
-        nearest = encoded_elements(computed, of_result).reshape(shape)
-        undefined = np.array([rule is not None for rule in broken], np.bool_).reshape(shape)
-        rules = sorted({rule.named(node.edition) for rule in broken if rule is not None})
-        reason = f"the operands break {' and '.join(rules)}" if rules else ""
-        admitted, bound = _admitted(operator, element_type, nearest, computed, of_result)
-        return (Result(nearest, admitted, undefined, bound, reason),)
+    def of_node(node: Node) -> tuple[Elements | Result | Array, ...]:
+        compute = _computation_of(operator, node)
+        if isinstance(node, BallNode):
+            return (_of_balls(operator, compute, node),)
+        return (_of_elements(operator, compute, node),)
 
     return of_node
 
 
-def operand_type(operator: str, node: Node) -> ElementType:
+def _computation_of(operator: str, node: Node) -> Computation:
+    element_type = operand_type(operator, node) or ElementType.FLOAT
+    compute = computation(operator, element_type, node.edition, node.attributes)
+    return (
+        partial(compute, slope=node.factor("alpha", 0.01)) if operator == "LeakyRelu" else compute
+    )
+
+
+def _of_elements(operator: str, compute: Computation, node: Node) -> Elements | Result:
+    spread = _broadcast(operator, node)
+    places = list(zip(*(each.ravel().tolist() for each in spread), strict=True))
+    shape = spread[0].shape
+    element_type = operand_type(operator, node)
+    if element_type is None:
+        return Elements(tensor((Enclosed(compute(*place)) for place in places), shape), None)
+    of_result = result_type(operator, element_type, node.attributes)
+    bounds = domain(operator, element_type, of_result, len(spread), AGAINST_KERNELS)
+    broken = [bounds.broken(place) for place in places]
+    rules = sorted({rule.named(node.edition) for rule in broken if rule is not None})
+    reason = f"the operands break {' and '.join(rules)}" if rules else ""
+    if of_result.family is Family.FLOAT and operator != "Cast":
+        finish = partial(_enclosed, operator, node)
+        pairs = zip(broken, places, strict=True)
+        made = (UNDEFINED if rule else finish(compute(*place), *place) for rule, place in pairs)
+        units = UNITS.get((operator, element_type), 0)
+        measured = f"{units} units in the last place, measured of ONNX Runtime (ours)"
+        bound = measured if units else _BOUNDS.get(operator, EXACT)
+        return Elements(tensor(made, shape), of_result, bound, reason, units)
+    zero = zero_of(of_result)
+    exact = [zero if rule else compute(*p) for rule, p in zip(broken, places, strict=True)]
+    nearest = encoded_elements(exact, of_result).reshape(shape)
+    undefined = np.array([rule is not None for rule in broken], np.bool_).reshape(shape)
+    if operator == "Cast" and of_result in _NARROW:
+        through = exact_elements(encoded_elements(exact, ElementType.FLOAT), ElementType.FLOAT)
+        twice = encoded_elements(through.tolist(), of_result).reshape(shape)
+        return _rounded_once_or_twice(nearest, twice)
+    return exactly(nearest, undefined, reason)
+
+
+def _rounded_once_or_twice(nearest: Array, twice: Array) -> Result:
+    """The result of a Cast to 16 bits, which may go through float."""
+    if alike(nearest, twice).all():
+        return exactly(nearest)
+    with np.errstate(invalid="ignore"):
+        ends = [np.where(s, nearest, twice) for s in (nearest < twice, nearest >= twice)]
+    nothing = np.zeros(nearest.shape, np.bool_)
+    return Result(nearest, between(*ends), nothing, "a float may be rounded before (ours)")
+
+
+def _enclosed(operator: str, node: Node, made: Any, x: Any, *_: Any) -> Any:
+    """An element with the error that is admitted of it; none of what is not finite."""
+    binary = node.format() if operator in _BOUNDS else None
+    unchanged = operator == "LeakyRelu" and made is x
+    if binary is None or unchanged or not x.is_finite:
+        return Enclosed(made)
+    return node.rounded(made, **_error(operator, binary, made, x))
+
+
+def _of_balls(operator: str, compute: Computation, node: BallNode) -> Array:
+    """The balls of an operator, or the bools of a comparison."""
+    if operator == "Where":
+        return _selected_balls(node)
+    if operator in _COMPARISONS:
+        return mapped(compute, *node.given()).astype(np.bool_)
+    if operator in _UNBOUNDED:
+        node.unbounded(operator)
+    binary = node.binary
+    if binary is None or operator in _IN_THE_FORMAT:
+        return mapped(compute, *node.given())
+    # An error of some units is as much as of twice as many roundings.
+    types = [element_type for element_type, each in FLOAT_FORMATS.items() if each == binary]
+    roundings = 2 * max((UNITS.get((operator, each), 0) for each in types), default=0)
+
+    def of_elements(x: "arb", *others: Any) -> "arb":
+        made = compute(x, *others)
+        if made is x:
+            return made
+        bound = _error(operator, binary, made, x) or {"roundings": roundings}
+        return node.rounded(made, **bound)
+
+    return mapped(of_elements, *node.given())
+
+
+def _selected_balls(node: BallNode) -> Array:
+    condition, *others = node.known(0), node.operand(1), node.operand(2)
+    if any(map(are_balls, others)):
+        others = list(map(balls, others))
+    return np.where(*broadcast(condition, *others))
+
+
+def _error(operator: str, binary: BinaryFormat, made: Any, x: Any) -> dict[str, Any]:
+    """The error of a function, as `Node.rounded` takes it; empty for other operators."""
+    match operator:
+        case "Exp" | "Sin":
+            return {"error": error_of_exponential(made, binary)}
+        case "Sigmoid":
+            # An exponential e is off by 2 ulps, which are 4 u e / (1 + e) of the sum 1 + e and,
+            # below 0, 4 u of the numerator; the operations are off by 2 u.
+            return {"roundings": 2 * ULPS_OF_EXP * 2 + 2, "underflow": 6}
+        case "Tanh":
+            return {"error": error_of_tangent(made, x, binary)}
+        case "LeakyRelu" if is_narrow(binary):
+            return {"roundings": 2, "underflow": 1}
+    return {}
+
+
+def is_narrow(binary: BinaryFormat) -> bool:
+    """Whether kernels may compute in a wider format."""
+    return binary.precision < FLOAT_FORMATS[ElementType.FLOAT].precision
+
+
+def error_of_exponential(made: Any, binary: BinaryFormat) -> Fraction:
+    """The error of Exp, and of Sin: so many units in the last place of the larger end."""
+    most = highest(made)
+    exponent = floor_log2(most) if most else binary.smallest_exponent
+    spacing = max(exponent, binary.smallest_exponent) - binary.precision + 1
+    return ULPS_OF_EXP * power_of_two(spacing)
+
+
+def error_of_tangent(made: Any, x: Any, binary: BinaryFormat) -> Fraction:
+    """The error of Tanh: the general formula of `tanh_acc.md`, "non-optimised Exp"."""
+    distance = ball_of(x.magnitude) if isinstance(x, Number) else abs(x)
+    distance = distance.min(FAR)
+    most = 2 * exact_end(distance.upper())
+    doublings = max(0, floor_log2(most) + 1) if most > 0 else 0
+    unit = ball_of(power_of_two(-binary.precision))
+    tangent = ball_of(highest(made))
+    bound = bound_of_tangent((-2 * distance).exp(), doublings, tangent, unit)
+    return exact_end(bound.upper()) + half_a_subnormal(binary)
+
+
+def bound_of_tangent(power: "arb", doublings: int, tangent: "arb", u: "arb") -> "arb":
+    """The formula itself: `power` is e^-2|x|, and u the unit roundoff."""
+    accuracy = (4 + doublings) * u
+    above = accuracy * 2 * power * (1 + u) + 2 * u * (1 - power**2)
+    below = (1 + power) * ((1 + power) * (1 - u) - accuracy * power * (1 + u))
+    return above / below * (1 + u) + u * tangent
+
+
+def operand_type(operator: str, node: Node) -> ElementType | None:
     """The type of the operands; of a Where that of X and Y, of a Pow that of the base.
+
+    None over the reals.
 
     Raises:
         ValueError: The operands have several types, which the operator does not support.
     """
-    exponent_apart = operator == "Pow" and (node.is_of_integers(1) or not node.is_of_integers(0))
+    if operator in _BOUNDS:
+        node.format()
+    separate = operator == "Pow" and (node.is_of_integers(1) or not node.is_of_integers(0))
     first = 1 if operator == "Where" else 0
-    last = 1 if exponent_apart else len(node.operands)
-    element_type = node.common_type(*range(first, last))
-    if element_type is None:
-        raise ValueError(f"{operator} has no meaning over the reals here")
-    return element_type
+    return node.common_type(*range(first, 1 if separate else len(node.operands)))
 
 
 def _broadcast(operator: str, node: Node) -> Sequence[Exact]:
@@ -208,28 +399,6 @@ def _broadcast(operator: str, node: Node) -> Sequence[Exact]:
     return [np.broadcast_to(operand, common) for operand in operands]
 
 
-def _admitted(
-    operator: str,
-    element_type: ElementType,
-    nearest: Array,
-    computed: Sequence[Datum],
-    of_result: ElementType,
-) -> tuple[Enclosure, str]:
-    """What is admitted beside the nearest elements, and the bound that says so."""
-    units = UNITS.get((operator, element_type))
-    if units is not None:
-        measured = f"{units} units in the last place, measured of ONNX Runtime (ours)"
-        return within_units(nearest, units), measured
-    if operator == "Cast" and of_result in _BY_WAY_OF_FLOAT:
-        through = exact_elements(encoded_elements(computed, ElementType.FLOAT), ElementType.FLOAT)
-        twice = encoded_elements(through.tolist(), of_result).reshape(nearest.shape)
-        if not alike(nearest, twice).all():
-            with np.errstate(invalid="ignore"):
-                ends = [np.where(s, nearest, twice) for s in (nearest < twice, nearest >= twice)]
-            return between(*ends), "a float may be rounded before (ours)"
-    return between(nearest, nearest), EXACT
-
-
 def computation(
     operator: str, element_type: ElementType, edition: Edition, attributes: Attributes
 ) -> Computation:
@@ -244,13 +413,13 @@ def computation(
         case "Cast", _:
             return partial(converted, target=result_type(operator, element_type, attributes))
         case "Div", Family.FLOAT if edition is Edition.PRELIMINARY:
-            return divide_floats_by_formula
+            return divide_by_formula
         case "BitShift", Family.INTEGER if attributes.get("direction") == "RIGHT":
             return python.rshift
         case "Mod", Family.INTEGER if attributes.get("fmod"):
             return _truncated_remainder
         case "Mod", Family.FLOAT if attributes.get("fmod"):
-            return remainder_of_floats
+            return remainder
     if operator not in computations:
         raise ValueError(f"{operator} of {element_type} has no meaning")
     return computations[operator]

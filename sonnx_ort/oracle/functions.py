@@ -1,112 +1,253 @@
-"""Logarithms, powers and angles, enclosed by ball arithmetic.
+"""The functions of single elements, each of which is a `Number` or a ball.
 
-Requires python-flint, the extra `oracle`, as `recurrent` does; nothing else in the package does.
+A ball is a finite number of which only an enclosure is known; what that does not decide raises
+`NotFollowedError`. Where a result is not rational, that of a `Number` is the midpoint of two
+neighbouring 256-bit numbers around it, which rounds as it does, or an `Interval` that encloses it.
 
-A rational result is exact. An irrational one is represented by the midpoint of the two neighbouring
-256-bit numbers around it. Rounding this midpoint to a format gives the same as rounding the result
-itself: no number of a format, nor the midpoint of two, is strictly between such neighbours.
+Comparison: IEEE 754-2019, 5.11 (a NaN is unordered, zeros of both signs are equal), and 9.6,
+maximum and minimum (a NaN gives NaN, and 0 is larger than -0). Logarithm: SONNX Log, draft,
+sections on reals and on floats. Angle: SONNX Acos, draft. Power: SONNX Pow, draft, and IEEE
+754-2019, 9.2.1, pow, for infinities, zeros and NaNs, because cases of the draft's table overlap.
+Exp, Sin, Sigmoid, Tanh and Relu: the drafts of these names, and ericjenn/sonnx for Sin.
 
-Logarithm: SONNX Log, draft, sections on reals and on floats. Angle: SONNX Acos, draft. Power: SONNX
-Pow, draft, and IEEE 754-2019, 9.2.1, pow, for infinities, zeros and NaNs, because cases of the
-draft's table overlap.
+On integers: none of the five documents states the quotient (SONNX Div, typed edition, section
+"INT8, INT16, INT32" is to be completed). This project decided on truncation towards zero, as ONNX
+and later drafts do.
 """
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from math import isqrt, trunc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sonnx_ort.oracle.intervals import Interval, ball_of, precision
+from sonnx_ort.oracle.balls import (
+    BITS,
+    Interval,
+    NotFollowedError,
+    ball_of,
+    ball_type,
+    between_neighbours,
+    closely,
+    enclosed,
+    ends,
+)
 from sonnx_ort.oracle.numbers import (
     NAN,
+    ONE,
     POSITIVE_INFINITY,
+    ZERO,
     Kind,
     Number,
     finite,
     floor_log2,
     infinity,
+    number,
     power_of_two,
+    quotient,
     scaled,
 )
 
 if TYPE_CHECKING:
     from flint import arb
 
-Ends = tuple[Fraction, Fraction]
-"""Two rationals that enclose a number."""
+FAR = 2048
+"""Two to this power is infinite in every format, two to its negative rounds to zero in all."""
+
+_TINY = power_of_two(-FAR)
 
 
-def logarithm(x: Fraction, bits: int) -> Ends:
-    """Enclose the natural logarithm of a positive number, computed with this precision in bits."""
-    return enclosed(lambda x: x.log(), bits, x)
+def size(x: Any) -> Any:
+    """The magnitude of an element: a rational, which is 0 if it is not finite, or a ball."""
+    return x.magnitude if isinstance(x, Number) else abs(x)
 
 
-def angle(x: Fraction, bits: int) -> Ends:
-    """Enclose the arc cosine of x in [-1, 1], computed with this precision in bits."""
-    return enclosed(lambda x: x.acos(), bits, x)
+def highest(x: Any) -> Fraction:
+    """The largest magnitude that an element may have; 0 if it is not finite."""
+    return x.magnitude if isinstance(x, Number) else max(map(abs, ends(x)))
 
 
-def power(x: Fraction, y: Fraction, bits: int) -> Ends:
-    """Enclose x to the power y, computed with this precision in bits.
+def equal(a: Any, b: Any) -> bool:
+    """Whether two elements are equal; NaN equals nothing."""
+    if isinstance(a, Number):
+        return _ordered(a, b) and _place(a) == _place(b)
+    return _decided(a == b, a != b)
 
-    x is positive, and the binary logarithm of the power must not be large.
+
+def less(a: Any, b: Any) -> bool:
+    """Whether a < b, for elements or integers."""
+    if isinstance(a, Number):
+        return _ordered(a, b) and _place(a) < _place(b)
+    return _decided(a < b, a >= b)
+
+
+def less_or_equal(a: Any, b: Any) -> bool:
+    """Whether a <= b, for elements or integers."""
+    if isinstance(a, Number):
+        return _ordered(a, b) and _place(a) <= _place(b)
+    return _decided(a <= b, a > b)
+
+
+def _decided(sure: bool, sure_not: bool) -> bool:
+    """Whether a comparison holds, of which a ball may leave that open."""
+    if not (sure or sure_not):
+        raise NotFollowedError("two elements are too close to be compared")
+    return sure
+
+
+def largest(*data: Any) -> Any:
+    """The largest of at least one element, or NaN if any is NaN."""
+    if not isinstance(data[0], Number):
+        return reduce(lambda a, b: a.max(b), data)
+    if any(each.kind is Kind.NAN for each in data):
+        return NAN
+    return max(data, key=_order)
+
+
+def smallest(*data: Any) -> Any:
+    """The smallest of at least one element, or NaN if any is NaN."""
+    if not isinstance(data[0], Number):
+        return reduce(lambda a, b: a.min(b), data)
+    if any(each.kind is Kind.NAN for each in data):
+        return NAN
+    return min(data, key=_order)
+
+
+def _ordered(a: Number, b: Number) -> bool:
+    return Kind.NAN not in (a.kind, b.kind)
+
+
+def _place(datum: Number) -> tuple[int, Fraction]:
+    """A sort key: an infinite end, or a fraction."""
+    if datum.kind is Kind.INFINITE:
+        return (-1 if datum.negative else 1), Fraction(0)
+    return 0, datum.value
+
+
+def _order(datum: Number) -> tuple[tuple[int, Fraction], bool]:
+    return _place(datum), not datum.negative
+
+
+def magnitude(x: Any) -> Any:
+    """The absolute value; that of Arb is below 0 too, where a ball is on both sides of it."""
+    if isinstance(x, Number) or x >= 0 or x <= 0:
+        return abs(x)
+    return x.abs_upper().union(x * 0)
+
+
+def divide(a: Any, b: Any) -> Any:
+    """The quotient a / b, not yet rounded."""
+    if not isinstance(b, Number) and not b != 0:
+        raise NotFollowedError("a divisor may be 0")
+    return a / b
+
+
+def divide_by_formula(a: Any, b: Any) -> Any:
+    """The quotient of the preliminary edition, R5: +inf whenever b is zero, for any a."""
+    return POSITIVE_INFINITY if isinstance(b, Number) and b.is_zero else divide(a, b)
+
+
+def divide_integers(a: int, b: int) -> int | None:
+    """The quotient a / b truncated towards zero, of any size; None if b is zero."""
+    exact = quotient(Fraction(a), Fraction(b))
+    return None if exact is None else trunc(exact)
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x, not yet rounded."""
+    return divide(ONE if isinstance(x, Number) else 1, x)
+
+
+def relu(x: Any) -> Any:
+    """0 below 0, else the element; NaN stays NaN."""
+    if isinstance(x, Number):
+        return ZERO if x.below_zero else x
+    return x.max(0)
+
+
+def p_relu(x: Any, slope: Any) -> Any:
+    """The element x if it is not below zero, else x * slope, not yet rounded.
+
+    NaN and both zeros are not below zero.
     """
-    return enclosed(lambda base, exponent: base**exponent, bits, x, y)
+    if isinstance(x, Number):
+        return x * slope if x.below_zero else x
+    if x >= 0:
+        return x
+    below = slope * x.min(0)
+    return below if x < 0 else x.max(0).union(below)
 
 
-def closely(function: "Callable[[arb], arb]", x: Fraction) -> Ends:
-    """Enclose the value of a function at a number so that both ends agree in 256 bits.
+def remainder(a: Any, b: Any) -> Any:
+    """The remainder of a / b truncated, with the sign of a."""
+    if not isinstance(a, Number):
+        return _remainder_of_balls(a, b, truncated)
+    if Kind.NAN in (a.kind, b.kind) or a.kind is Kind.INFINITE or b.is_zero:
+        return NAN
+    if b.kind is Kind.INFINITE or a.is_zero:
+        return a
+    whole = trunc(a.magnitude / b.magnitude)
+    return finite(a.magnitude - whole * b.magnitude, negative=a.negative)
 
-    The value must not be zero.
+
+def floored_remainder(a: Any, b: Any) -> Any:
+    """The remainder of a / b floored, with the sign of b.
+
+    Source: ONNX Mod, version 28, `fmod` of 0.
     """
-    bits = _BITS + 64
-    while True:
-        with precision(bits):
-            found = _computed(function, x)
-            # The accuracy is that of the radius, and the ends are two radii apart.
-            if found.rel_accuracy_bits() >= _BITS + 2:
-                return _ends(found)
-        bits *= 2
+    if not isinstance(a, Number):
+        return _remainder_of_balls(a, b, lambda each: each.floor().unique_fmpz())
+    rest: Number = remainder(a, b)
+    if rest.is_zero:
+        return finite(rest.magnitude, negative=b.negative)
+    if rest.kind is Kind.NAN or rest.negative == b.negative:
+        return rest
+    if b.kind is Kind.INFINITE:
+        return b
+    return finite(b.magnitude - rest.magnitude, negative=b.negative)
 
 
-def enclosed(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> Ends:
-    """Enclose what is computed of some numbers with this precision in bits."""
-    with precision(bits):
-        return _ends(_computed(compute, *numbers))
+def _remainder_of_balls(a: Any, b: Any, to_integer: Callable[[Any], Any]) -> Any:
+    whole = to_integer(divide(a, b))
+    if whole is None:
+        raise NotFollowedError("a quotient is too close to an integer")
+    return a - whole * b
 
 
-def _computed(compute: "Callable[..., arb]", *numbers: Fraction) -> "arb":
-    """The ball computed from the smallest balls around some numbers."""
-    return compute(*map(ball_of, numbers))
+def truncated(x: "arb") -> Any:
+    """The integer without the fraction; None if the numbers of a ball have several."""
+    if not x.is_finite():
+        return None
+    low, high = ((e.floor() if e >= 0 else e.ceil()).unique_fmpz() for e in (x.lower(), x.upper()))
+    return low if low == high else None
 
 
-def _ends(ball: "arb") -> Ends:
-    return exact_end(ball.lower()), exact_end(ball.upper())
+def square_root(x: Any) -> Any:
+    """The square root with more bits than any format; NaN below zero, and each zero for itself."""
+    if not isinstance(x, Number):
+        if not x >= 0:
+            raise NotFollowedError("a radicand may be negative")
+        return x.sqrt()
+    if x.is_zero or x.kind is Kind.NAN:
+        return x
+    if x.negative:
+        return NAN
+    if x.kind is Kind.INFINITE:
+        return x
+    # Scaling by an even power of two makes the radicand an integer with twice the bits.
+    exponent = 2 * BITS - 2 * (floor_log2(x.magnitude) // 2)
+    numerator, denominator = scaled(x.magnitude.numerator, x.magnitude.denominator, exponent)
+    root = isqrt(numerator // denominator)
+    inexact = root * root * denominator != numerator
+    return number(Fraction(*scaled(2 * root + inexact, 2, -exponent // 2)))
 
 
-def exact_end(end: "arb | Interval") -> Fraction:
-    """The end of a ball, which is a dyadic number of Arb, or any rational."""
-    if isinstance(end, Interval):
-        return Fraction(end.low)
-    significand, exponent = end.man_exp()
-    return Fraction(*scaled(int(significand), 1, int(exponent)))
-
-
-Enclose = Callable[[int], tuple[Fraction, Fraction]]
-"""Returns two rationals that enclose a number, closer together for more bits."""
-
-_BITS = 256
-"""Bits, more than in any format, that together with a sticky bit determine correct rounding."""
-
-_BEYOND = 2048
-"""Two to this power is infinite in every format; two to its negative rounds to zero."""
-
-_ONE = finite(Fraction(1), negative=False)
-_ZERO = finite(Fraction(0), negative=False)
-
-
-def logarithm_of_float(x: Number) -> Number:
+def logarithm(x: Any) -> Any:
     """The natural logarithm; -inf for both zeros, NaN below zero."""
+    if not isinstance(x, Number):
+        if not x > 0:
+            raise NotFollowedError("the operand of a logarithm may be 0 or negative")
+        return x.log()
     if x.kind is Kind.NAN:
         return NAN
     if x.is_zero:
@@ -114,65 +255,78 @@ def logarithm_of_float(x: Number) -> Number:
     if x.negative or x.kind is Kind.INFINITE:
         return NAN if x.negative else x
     if x.magnitude == 1:
-        return _ZERO
+        return ZERO
     # The logarithm of the reciprocal has the opposite sign.
     above_one = max(x.magnitude, 1 / x.magnitude)
-    magnitude = between_neighbours(lambda bits: logarithm(above_one, bits))
-    return finite(magnitude, negative=x.magnitude < 1)
+    return finite(between_neighbours(lambda bits: _log(above_one, bits)), negative=x.magnitude < 1)
 
 
-def angle_of_float(x: Number) -> Number:
+def _log(x: Fraction, bits: int) -> Interval:
+    return enclosed(lambda ball: ball.log(), bits, x)
+
+
+def arc_cosine(x: Any) -> Any:
     """The arc cosine, from 0 to pi; NaN outside [-1, 1]."""
+    if not isinstance(x, Number):
+        if not (x >= -1 and x <= 1):
+            raise NotFollowedError("the operand of an arc cosine may be outside [-1, 1]")
+        return x.acos()
     if x.kind is not Kind.FINITE or x.magnitude > 1:
         return NAN
     if x.value == 1:
-        return _ZERO
-    return finite(between_neighbours(lambda bits: angle(x.value, bits)), negative=False)
+        return ZERO
+    return number(between_neighbours(lambda bits: enclosed(lambda b: b.acos(), bits, x.value)))
 
 
-def power_of_floats(x: Number, y: Number) -> Number:
-    """The power of a base x and an exponent y."""
-    if y.is_zero or _is_one(x):
-        return _ONE
+def power(x: Any, y: Any) -> Any:  # noqa: PLR0911 - one for each special case of the table
+    """The power of a base x and an exponent y, which may be an integer."""
+    if not isinstance(x, Number):
+        return _power_of_balls(x, y)
+    y = y if isinstance(y, Number) else number(y)
+    if y.is_zero or (x.kind is Kind.FINITE and x.value == 1):
+        return ONE
     if Kind.NAN in (x.kind, y.kind):
         return NAN
     if y.kind is Kind.INFINITE:
         return _to_infinite_power(x, y)
     odd = y.value.denominator == 1 and y.value.numerator % 2 == 1
+    negative = x.negative and odd
     if x.kind is Kind.INFINITE or x.is_zero:
         grows = y.negative is x.is_zero
-        return infinity(negative=x.negative and odd) if grows else _zero(x.negative and odd)
+        return infinity(negative=negative) if grows else finite(Fraction(0), negative=negative)
     if x.negative and y.value.denominator != 1:
         return NAN
-    return finite(_power(x.magnitude, y.value), negative=x.negative and odd)
+    return finite(_power(x.magnitude, y.value), negative=negative)
 
 
-def between_neighbours(enclose: Enclose) -> Fraction:
-    """The midpoint of the two neighbouring 256-bit numbers around a positive irrational number."""
-    bits = 2 * _BITS
-    while True:
-        lower, upper = enclose(bits)
-        if lower > 0:
-            spacing = power_of_two(floor_log2(lower) - _BITS + 1)
-            below = trunc(lower / spacing)
-            if upper <= (below + 1) * spacing:
-                return (below + Fraction(1, 2)) * spacing
-        bits *= 2
+def _power_of_balls(x: Any, y: Any) -> Any:
+    exponent = ball_type()(y)
+    whole = exponent.unique_fmpz() if exponent.is_exact() and exponent.is_integer() else None
+    if whole is not None and (whole >= 0 or x != 0):
+        odd = whole % 2
+        even = _even_power(x, exponent - odd)
+        return x * even if odd else even
+    if x > 0:
+        return x**exponent
+    if x == 0 and exponent > 0:
+        return exponent * 0
+    raise NotFollowedError("the base of a power may be 0 or negative")
 
 
-def _is_one(x: Number) -> bool:
-    return x.kind is Kind.FINITE and x.value == 1
-
-
-def _zero(negative: bool) -> Number:
-    return finite(Fraction(0), negative=negative)
+def _even_power(x: Any, exponent: Any) -> Any:
+    """An even power; that of Arb is below 0 too, where a ball is on both sides of it."""
+    if x.is_exact():
+        return x**exponent
+    base = magnitude(x)
+    low, high = (end.max(0) ** exponent for end in (base.lower(), base.upper()))
+    return low.union(high)
 
 
 def _to_infinite_power(x: Number, y: Number) -> Number:
     if x.kind is Kind.FINITE and x.magnitude == 1:
-        return _ONE
+        return ONE
     large = x.kind is Kind.INFINITE or x.magnitude > 1
-    return _ZERO if large is y.negative else POSITIVE_INFINITY
+    return ZERO if large is y.negative else POSITIVE_INFINITY
 
 
 def _power(x: Fraction, y: Fraction) -> Fraction:
@@ -182,33 +336,33 @@ def _power(x: Fraction, y: Fraction) -> Fraction:
     exact = _rational_power(x, y)
     if exact is not None:
         return exact
-    ends = [end * y for end in logarithm(x, _BITS)]
-    if min(ends) > _BEYOND:
-        return power_of_two(_BEYOND)
-    if max(ends) < -_BEYOND:
-        return power_of_two(-_BEYOND)
-    return between_neighbours(lambda bits: power(x, y, bits))
+    exponents = _log(x, BITS) * y
+    if exponents.low > FAR:
+        return power_of_two(FAR)
+    if exponents.high < -FAR:
+        return _TINY
+    return between_neighbours(lambda bits: enclosed(lambda a, b: a**b, bits, x, y))
 
 
 def _rational_power(x: Fraction, y: Fraction) -> Fraction | None:
-    """The power of two dyadic numbers if it has few bits and is not `_BEYOND`; otherwise None.
+    """The power of two dyadic numbers if it has few bits and is not beyond `FAR`; otherwise None.
 
     A dyadic number to a power n / 2^k, n odd, is rational only if it has a 2^k-th root.
     """
     while y.denominator > 1:
-        root = _square_root(x)
+        root = _rational_root(x)
         if root is None:
             return None
         x, y = root, 2 * y
     exponent = floor_log2(x) - _odd_part(x).bit_length() + 1
     odd, times = _odd_part(x), y.numerator
     if odd == 1:
-        return power_of_two(exponent * times) if abs(exponent * times) <= _BEYOND else None
+        return power_of_two(exponent * times) if abs(exponent * times) <= FAR else None
     # A negative power of an odd number greater than 1 is not dyadic.
-    if times < 0 or odd.bit_length() * times > 2 * _BITS:
+    if times < 0 or odd.bit_length() * times > 2 * BITS:
         return None
     result = odd**times
-    return result * power_of_two(exponent * times) if result.bit_length() <= _BITS else None
+    return result * power_of_two(exponent * times) if result.bit_length() <= BITS else None
 
 
 def _odd_part(x: Fraction) -> int:
@@ -216,7 +370,74 @@ def _odd_part(x: Fraction) -> int:
     return x.numerator // (x.numerator & -x.numerator)
 
 
-def _square_root(x: Fraction) -> Fraction | None:
+def _rational_root(x: Fraction) -> Fraction | None:
     """The square root of a positive rational if it is rational; otherwise None."""
     above, below = isqrt(x.numerator), isqrt(x.denominator)
     return Fraction(above, below) if above**2 == x.numerator and below**2 == x.denominator else None
+
+
+def exponential(x: Any) -> Any:
+    """E to the power x; beyond 2048 only that it is beyond all formats."""
+    if not isinstance(x, Number):
+        return x.exp()
+    match x.kind:
+        case Kind.NAN:
+            return NAN
+        case Kind.INFINITE:
+            return ZERO if x.negative else x
+    if x.is_zero:
+        return ONE
+    if x.magnitude > FAR:
+        return Interval.between(Fraction(0), _TINY) if x.negative else POSITIVE_INFINITY
+    return closely(lambda ball: ball.exp(), x.value)
+
+
+def sine(x: Any) -> Any:
+    """The sine; NaN of infinities, and each zero for itself."""
+    if not isinstance(x, Number):
+        return x.sin()
+    if x.kind is not Kind.FINITE:
+        return NAN
+    return x if x.is_zero else closely(lambda ball: ball.sin(), x.value)
+
+
+def _logistic(x: "arb") -> "arb":
+    return 1 / (1 + (-x).exp())
+
+
+def logistic(x: Any) -> Any:
+    """1 / (1 + e^-x)."""
+    if not isinstance(x, Number):
+        return _monotone(_logistic, x)
+    match x.kind:
+        case Kind.NAN:
+            return NAN
+        case Kind.INFINITE:
+            return ZERO if x.negative else ONE
+    if x.is_zero:
+        return number(Fraction(1, 2))
+    if x.magnitude > FAR:
+        near = Interval.between(1 - _TINY, Fraction(1))
+        return Interval.between(Fraction(0), _TINY) if x.negative else near
+    return closely(_logistic, x.value)
+
+
+def hyperbolic_tangent(x: Any) -> Any:
+    """The hyperbolic tangent; each zero for itself."""
+    if not isinstance(x, Number):
+        return _monotone(lambda ball: ball.tanh(), x)
+    if x.kind is Kind.NAN or x.is_zero:
+        return x
+    if x.kind is Kind.INFINITE:
+        return number(-1 if x.negative else 1)
+    if x.magnitude <= FAR:
+        return closely(lambda ball: ball.tanh(), x.value)
+    near = Interval.between(1 - _TINY, Fraction(1))
+    return -near if x.negative else near
+
+
+def _monotone(function: "Callable[[arb], arb]", x: "arb") -> "arb":
+    """A function that grows, and beyond 2048 by less than two to the negative power of that."""
+    low, high = (function(end.max(-FAR).min(FAR)) for end in (x.lower(), x.upper()))
+    made = low.union(high)
+    return made if not abs(x).upper() > FAR else made + ball_type()(0, ball_of(_TINY))

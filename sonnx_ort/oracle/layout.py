@@ -7,29 +7,19 @@ version 13. Elements keep their bits, and balls are moved as numbers are; numpy 
 indexing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Sequence
 from math import ceil, prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import selected
-from sonnx_ort.oracle.ball_node import (
-    BallNode,
-    Compute,
-    Count,
-    NotFollowedError,
-    Operation,
-    are_balls,
-    balls,
-    sizes_of_operands,
-)
-from sonnx_ort.oracle.elements import Exact, encoded_elements
-from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import Kind, Number, precedes
+from sonnx_ort.oracle.balls import NotFollowedError
+from sonnx_ort.oracle.elements import encoded_elements, finite_value
+from sonnx_ort.oracle.functions import less, size
+from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls
+from sonnx_ort.oracle.numbers import Kind, Number, number
 from sonnx_ort.oracle.results import (
     EXACT,
     Elements,
@@ -38,9 +28,6 @@ from sonnx_ort.oracle.results import (
     Result,
     copied,
     exactly,
-    half_a_subnormal,
-    number,
-    relative_error,
     tensor,
 )
 
@@ -210,10 +197,10 @@ def constant(node: Node) -> tuple[Result, ...]:
     Raises:
         NotDefinedError: It has none of these attributes, or several.
     """
-    said = [name for name in ("value", *_SCALARS) if name in node.attributes]
-    if len(said) != 1:
+    given = [name for name in ("value", *_SCALARS) if name in node.attributes]
+    if len(given) != 1:
         raise NotDefinedError("a Constant has one attribute, which is not sparse and no string")
-    value = np.asarray(node.attributes[said[0]], _SCALARS.get(said[0]))
+    value = np.asarray(node.attributes[given[0]], _SCALARS.get(given[0]))
     if isinstance(node, BallNode) and value.dtype.kind not in "fVbiu":
         raise NotFollowedError("its value is no tensor of numbers")
     return (copied(value),)
@@ -233,15 +220,16 @@ def transpose(node: Node) -> tuple[Result, ...]:
 
 
 def expand(node: Node) -> tuple[Result, ...]:
-    """Expand: broadcast to a shape, to which the shape of the operand may extend it.
+    """Expand: broadcast to a shape, to which the shape of the operand may extend it."""
+    return (copied(np.broadcast_to(node.operand(0), expanded_shape(node))),)
+
+
+def expanded_shape(node: Node) -> tuple[int, ...]:
+    """The shape of the result of an Expand.
 
     Raises:
         NotDefinedError: The shapes cannot be broadcast.
     """
-    return (copied(np.broadcast_to(node.operand(0), _expanded_shape(node))),)
-
-
-def _expanded_shape(node: Node) -> tuple[int, ...]:
     asked = tuple(node.listed(1, "shape", 8) or ())
     try:
         return np.broadcast_shapes(node.operand(0).shape, asked)
@@ -254,7 +242,8 @@ def tile(node: Node) -> tuple[Result, ...]:
     return (copied(np.tile(node.operand(0), node.listed(1, "repeats", 6) or [])),)
 
 
-def _tiled_size(node: Node) -> int:
+def tiled_size(node: Node) -> int:
+    """The number of elements that a Tile gives."""
     return node.operand(0).size * prod(node.listed(1, "repeats", 6) or [])
 
 
@@ -271,7 +260,8 @@ def gather(node: Node) -> tuple[Result, ...]:
     return (copied(np.take(x, indices, axis)),)
 
 
-def _gathered_size(node: Node) -> int:
+def gathered_size(node: Node) -> int:
+    """The number of elements that a Gather gives."""
     x, axis = node.operand(0), node.axis(0)
     return node.operand(1).size * prod(x.shape[:axis] + x.shape[axis + 1 :])
 
@@ -304,8 +294,8 @@ def pad(node: Node) -> tuple[Result, ...]:
     mode = str(node.attributes.get("mode", "constant"))
     if mode != "constant":
         around = [(0, 0)] * x.ndim
-        for axis, before, behind in zip(axes, pads, pads[len(axes) :], strict=False):
-            around[axis] = before, behind
+        for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
+            around[axis] = before, after
         # The modes have the same names in numpy.
         places: Any = np.pad(np.arange(x.size).reshape(x.shape), around, mode)  # type: ignore[call-overload]
         return (copied(x.ravel()[places]),)
@@ -317,9 +307,9 @@ def pad(node: Node) -> tuple[Result, ...]:
     if are_balls(x) != are_balls(value):
         raise NotDefinedError("it pads balls with something else")
     shape, inner = list(x.shape), [slice(None)] * x.ndim
-    for axis, before, behind in zip(axes, pads, pads[len(axes) :], strict=False):
+    for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
         inner[axis] = slice(before, before + x.shape[axis])
-        shape[axis] += before + behind
+        shape[axis] += before + after
     made = np.full(shape, value.ravel()[0], x.dtype)
     made[tuple(inner)] = x
     return (copied(made),)
@@ -336,11 +326,12 @@ def _pads(node: Node) -> tuple[list[int], list[int]]:
     return pads, axes
 
 
-def _padded_size(node: Node) -> int:
+def padded_size(node: Node) -> int:
+    """The number of elements that a Pad gives."""
     pads, axes = _pads(node)
     shape = list(node.operand(0).shape)
-    for axis, before, behind in zip(axes, pads, pads[len(axes) :], strict=False):
-        shape[axis] += before + behind
+    for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
+        shape[axis] += before + after
     return prod(shape)
 
 
@@ -400,9 +391,7 @@ def _place_of_largest(elements: Sequence[Any], *, last: bool) -> tuple[int, bool
         return nans[-1 if last else 0], True
     chosen = 0
     for place, element in enumerate(elements):
-        if precedes(elements[chosen], element) or (
-            last and not precedes(element, elements[chosen])
-        ):
+        if less(elements[chosen], element) or (last and not less(element, elements[chosen])):
             chosen = place
     return chosen, False
 
@@ -431,49 +420,37 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
     """
     if any(node.operand(place).size != 1 for place in range(3)):
         raise NotDefinedError("start, limit and delta are not all scalars")
-    if isinstance(node, BallNode):
-        return (Elements(_range_of_balls(node), None, _ROUNDED),)
-    start, limit, delta = (_value(node.exact(place).ravel()[0]) for place in range(3))
+    start, limit, delta = (node.exact(place).item() for place in range(3))
+    count = count_of_range(node) if isinstance(node, BallNode) else _count(start, limit, delta)
+    element_type = node.element_type()
+    if element_type is not None and node.is_of_integers():
+        values = [start + i * delta for i in range(count)]
+        return (exactly(encoded_elements(values, element_type)),)
+
+    def of_index(i: int) -> Any:
+        if i == 0:
+            return Enclosed(start) if isinstance(start, Number) else start
+        step = number(i) * delta if isinstance(start, Number) else i * delta
+        return node.rounded(start + step, 3, size(start) + i * size(delta), underflow=2)
+
+    bound = EXACT if node.format() is None else _ROUNDED
+    return (Elements(tensor(map(of_index, range(count)), [count]), element_type, bound),)
+
+
+def _count(*operands: Any) -> int:
+    """How many elements a Range of numbers or integers has."""
+    if any(isinstance(each, Number) and not each.is_finite for each in operands):
+        raise NotDefinedError("start, limit and delta are not all finite")
+    start, limit, delta = map(finite_value, operands)
     if delta == 0:
         raise NotDefinedError("delta is 0")
     count = max(0, ceil((limit - start) / delta))
     if count > _MOST:
         raise ValueError(f"{count} elements are too many to compute")
-    values = [start + i * delta for i in range(count)]
-    element_type = node.element_type()
-    if element_type is not None and node.is_of_integers():
-        return (exactly(encoded_elements([int(value) for value in values], element_type)),)
-    binary = node.format()
-    if binary is None or count == 0:
-        points = [Enclosed(number(value), number(value)) for value in values]
-        return (Elements(tensor(points, [count]), element_type, EXACT),)
-    relative, underflow = relative_error(3, binary), 2 * half_a_subnormal(binary)
-    elements = []
-    for i, value in enumerate(values):
-        magnitude = abs(start) + i * abs(delta)
-        error = relative * magnitude + underflow if i else Fraction(0)
-        elements.append(Enclosed(number(value), number(value), error, magnitude + error))
-    return (Elements(tensor(elements, [count]), element_type, _ROUNDED),)
+    return count
 
 
-def _value(datum: Number | int | np.integer) -> Fraction:
-    if not isinstance(datum, Number):
-        return Fraction(int(datum))
-    if datum.kind is not Kind.FINITE:
-        raise NotDefinedError("start, limit and delta are not all finite")
-    return datum.value
-
-
-def _range_of_balls(node: BallNode) -> Exact:
-    start, _, delta = (node.operand(place).ravel()[0] for place in range(3))
-    made = [
-        node.rounded(start + i * delta, 4, abs(start) + i * abs(delta)) if i else start
-        for i in range(_count_of_range(node))
-    ]
-    return tensor(made, [len(made)])
-
-
-def _count_of_range(node: Node) -> int:
+def count_of_range(node: Node) -> int:
     """How many elements a Range of balls has."""
     start, limit, delta = (balls(node.operand(place)).item() for place in range(3))
     if not delta != 0:
@@ -482,33 +459,3 @@ def _count_of_range(node: Node) -> int:
     if count is None:
         raise NotFollowedError("the number of elements is not certain")
     return max(0, int(count))
-
-
-def _moving(compute: Compute, count: Count = sizes_of_operands) -> Operation:
-    return Operation(compute, count, moves=True, exact=True)
-
-
-MOVES: Mapping[str, Operation] = MappingProxyType(
-    {
-        "Flatten": _moving(flatten),
-        "Reshape": _moving(reshape),
-        "Squeeze": _moving(squeeze),
-        "Unsqueeze": _moving(unsqueeze),
-        "ArgMax": Operation(arg_max),
-        "Concat": _moving(concat),
-        "Constant": _moving(constant),
-        "ConstantOfShape": _moving(constant_of_shape, lambda node: prod(node.known(0).tolist())),
-        "Dropout": _moving(dropout),
-        "Expand": _moving(expand, lambda node: prod(_expanded_shape(node))),
-        "Gather": _moving(gather, _gathered_size),
-        "Identity": _moving(identity),
-        "Pad": _moving(pad, _padded_size),
-        "Range": Operation(range_of, _count_of_range),
-        "Shape": _moving(shape, lambda _: 0),
-        "Slice": _moving(cut),
-        "Split": _moving(split),
-        "Tile": _moving(tile, _tiled_size),
-        "Transpose": _moving(transpose),
-    }
-)
-"""The operators that move or choose elements."""

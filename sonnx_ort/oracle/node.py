@@ -1,18 +1,42 @@
-"""A node as the oracle sees it: version, attributes and operands."""
+"""A node: version, attributes and operands, whose floats are exact or balls, and its operation.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+One function computes each operator for both. It asks the node for the elements of an operand, and
+what roundings make of a result: `Node` bounds their error, `BallNode` widens the ball by it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.oracle.balls import NotFollowedError, anything, ball_of, ball_type
 from sonnx_ort.oracle.elements import Exact, exact_elements
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, decode
-from sonnx_ort.oracle.results import NotDefinedError, number, tensor
+from sonnx_ort.oracle.functions import highest
+from sonnx_ort.oracle.numbers import (
+    FLOAT_FORMATS,
+    BinaryFormat,
+    Kind,
+    Number,
+    decode,
+    number,
+    power_of_two,
+)
+from sonnx_ort.oracle.results import (
+    Enclosed,
+    NotDefinedError,
+    half_a_subnormal,
+    relative_error,
+    tensor,
+)
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Array = npt.NDArray[Any]
 
@@ -134,13 +158,268 @@ class Node:
         return FLOAT_FORMATS[element_type]
 
     def exact(self, place: int = 0) -> Exact:
-        """The exact elements of an operand: `Number` for floats and reals, else int or bool."""
+        """The elements of an operand: `Number` for floats and reals, else int or bool."""
+        operand, element_type = self.operand(place), self.element_type(place)
+        if element_type is None:
+            return tensor((number(Fraction(each)) for each in operand.ravel()), operand.shape)
+        return exact_elements(np.ascontiguousarray(operand).reshape(operand.shape), element_type)
+
+    def given(self) -> list[Array]:
+        """The operands that are not omitted."""
+        return [operand for operand in self.operands if operand is not None]
+
+    def rounded(  # noqa: PLR0913 - what bounds an error
+        self,
+        x: Any,
+        roundings: int = 0,
+        magnitude: Any = None,
+        *,
+        reach: Iterable[Any] = (),
+        underflow: Any = None,
+        error: Fraction | None = None,
+        binary: BinaryFormat | None = None,
+    ) -> Any:
+        """What roundings may make of a result, before the last one; itself over the reals.
+
+        Everything is admitted if a magnitude on the way may exceed the format.
+
+        Args:
+            x: The result over the reals.
+            roundings: The roundings on the longest path to it, without the last one.
+            magnitude: The sum of the magnitudes of its summands, as `size` gives them; that of the
+                result itself if left out, which may exceed the format.
+            reach: Bounds of further magnitudes on the way.
+            underflow: How many halves of the smallest subnormal number underflows may add before
+                the last rounding; twice as many as there are roundings if omitted.
+            error: What is admitted in the place of the error of the roundings.
+            binary: The format; that of the first operand if left out.
+        """
+        if self.operand(0).dtype.kind == "O" or not (roundings or error or reach):
+            return Enclosed(x)
+        binary = binary or self.format()
+        if binary is None:
+            return Enclosed(x)
+        relative = relative_error(roundings, binary)
+        size = highest(x) if magnitude is None else magnitude
+        if error is None:
+            halves = 2 * roundings if underflow is None else underflow
+            error = relative * size + halves * half_a_subnormal(binary) if size else Fraction(0)
+        magnitudes = [each * max(1, 2 * relative) for each in reach]
+        if magnitude is not None:
+            magnitudes.append(size + error)
+        # Roundings do not move what is not finite.
+        moved = Fraction(0) if isinstance(x, Number) and not x.is_finite else error
+        return Enclosed(x, moved, max(magnitudes, default=Fraction(0)))
+
+    def with_balls(self, binary: BinaryFormat | None) -> "BallNode":
+        """The node with a ball for each float, which is not finite where the float is not."""
+        operands = (
+            o if o is None or o.dtype.kind in "biu" else _as_balls(o) for o in self.operands
+        )
+        return BallNode(self.version, self.attributes, tuple(operands), self.edition, binary)
+
+
+def _as_balls(array: Array) -> Exact:
+    if are_balls(array):
+        return tensor(map(ball_of, array.ravel().tolist()), array.shape)
+    with np.errstate(invalid="ignore"):
+        wide = array.astype(np.float64)
+    return tensor(map(ball_type(), wide.ravel().tolist()), array.shape)
+
+
+def is_float(array: Array) -> bool:
+    """Whether an array has floats, which are no balls yet; those of ml_dtypes are of kind V."""
+    return array.dtype.kind in "fV"
+
+
+def are_balls(array: Array) -> bool:
+    """Whether an array has balls."""
+    return array.dtype.kind == "O"
+
+
+def balls(array: Array) -> Exact:
+    """The balls that are these numbers: floats, integers or bools.
+
+    Raises:
+        NotFollowedError: A float is NaN or infinite.
+    """
+    if are_balls(array):
+        return array
+    if is_float(array):
+        require_finite(array)
+        return _as_balls(array)
+    return tensor(map(ball_type(), array.ravel().tolist()), array.shape)
+
+
+def require_finite(array: Array) -> None:
+    """Raise an error if a float is NaN or infinite.
+
+    Raises:
+        NotFollowedError: One is.
+    """
+    if is_float(array):
+        # Reading a signaling NaN raises the invalid-operation flag.
+        with np.errstate(invalid="ignore"):
+            wide = np.isfinite(array.astype(np.float64))
+        if not wide.all():
+            index = np.argwhere(np.atleast_1d(~wide))[0].tolist()[: array.ndim]
+            raise NotFollowedError(f"the element at {index} is NaN or infinite")
+
+
+@dataclass(frozen=True)
+class BallNode(Node):
+    """A node whose float operands are arrays of balls.
+
+    Attributes:
+        binary: The format to which results are rounded; None over the reals.
+    """
+
+    binary: BinaryFormat | None = field(default=None)
+
+    def exact(self, place: int = 0) -> Exact:
+        """The elements of an operand: balls, integers or bools."""
+        return self.operand(place).astype(object)
+
+    def format(self, place: int = 0) -> BinaryFormat | None:
+        """The format to which results are rounded."""
+        del place
+        return self.binary
+
+    def element_type(self, place: int = 0) -> None:
+        """No type, as over the reals."""
+        del place
+
+    def known(self, place: int) -> Array:
+        """An operand of integers or bools.
+
+        Raises:
+            NotFollowedError: It has balls.
+        """
         operand = self.operand(place)
-        return exact_tensor(operand, self.element_type(place))
+        if are_balls(operand):
+            raise NotFollowedError(f"operand {place} is not known exactly")
+        return operand
+
+    def factor(self, name: str, default: float) -> Any:
+        """The number of an attribute, which ONNX keeps as a float.
+
+        Raises:
+            NotFollowedError: It is not finite.
+        """
+        factor: Number = super().factor(name, default)
+        if factor.kind is not Kind.FINITE:
+            raise NotFollowedError(f"{name} is NaN or infinite")
+        return ball_of(factor.value)
+
+    def rounded(  # noqa: PLR0913 - those of `Node.rounded`
+        self,
+        x: "arb",
+        roundings: int = 0,
+        magnitude: "arb | None" = None,
+        *,
+        reach: Iterable[Any] = (),
+        underflow: "arb | int | None" = None,
+        error: Fraction | None = None,
+        binary: BinaryFormat | None = None,
+    ) -> "arb":
+        """What roundings may make of a result, the last one included; itself over the reals.
+
+        The arguments are those of `Node.rounded`, with balls for numbers; the format is the node's.
+        """
+        if self.binary is None:
+            return x
+        if error:
+            x += ball_type()(0, ball_of(error).upper())
+        binary = binary or self.binary
+        size = abs(x) if magnitude is None else magnitude
+        if size == 0 and (magnitude is not None or not roundings):
+            return x
+        relative, half, limit, farthest = _errors(binary, roundings + 1)
+        halves = 2 * roundings if underflow is None else underflow
+        off = relative * size + half * (halves + 2)
+        if not (size + off < limit and all(each < farthest for each in reach)):
+            return anything()
+        return x + ball_type()(0, off.upper())
+
+    def unbounded(self, operator: str) -> None:
+        """Raise an error with a format, because no bound of an operator's error is known.
+
+        Raises:
+            NotFollowedError: There is a format.
+        """
+        if self.binary is not None:
+            raise NotFollowedError(f"no bound of the error of {operator} is known")
 
 
-def exact_tensor(array: Array, element_type: ElementType | None) -> Exact:
-    """The exact elements of an array; of `Fraction` if it has no element type."""
-    if element_type is None:
-        return tensor((number(Fraction(each)) for each in array.ravel().tolist()), array.shape)
-    return exact_elements(np.ascontiguousarray(array).reshape(array.shape), element_type)
+@cache
+def _errors(binary: BinaryFormat, roundings: int) -> "tuple[arb, arb, arb, arb]":
+    """The relative error of roundings, half a subnormal number, and limits of magnitudes.
+
+    The first limit is that of a sum with its error. The second is that of a magnitude to which the
+    relative error is still added: up to half of it fits below the largest number of the format.
+    """
+    relative, limit = relative_error(roundings, binary), power_of_two(binary.largest_exponent)
+    farthest = limit / max(Fraction(1), 2 * relative)
+    bounds = relative, half_a_subnormal(binary), limit, farthest
+    one, other, first, second = (ball_of(bound).upper() for bound in bounds)
+    return one, other, first, second
+
+
+Compute = Callable[[Any], Sequence[Any]]
+"""Gives the results of a node: `Elements` or `Result`, of balls also arrays."""
+
+Count = Callable[[Any], int]
+
+
+def sizes_of_operands(node: Node) -> int:
+    """The number of elements of all operands."""
+    return sum(operand.size for operand in node.given())
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What an operator means.
+
+    Attributes:
+        compute: Gives the results of a `Node` or of a `BallNode`.
+        count: Counts the scalar operations, by shapes and attributes alone.
+        since: The oldest version with this meaning; None if no document of SONNX has the operator,
+            which then is computed of a `BallNode` alone.
+        moves: Whether it only moves elements: floats need not be balls.
+        exact: Whether integers and bools are computed of a `BallNode` too.
+    """
+
+    compute: Compute
+    count: Count = sizes_of_operands
+    since: int | None = None
+    moves: bool = False
+    exact: bool = False
+
+
+def broadcast(*arrays: Array) -> Sequence[Array]:
+    """Arrays of the common shape to which these are broadcast.
+
+    Raises:
+        NotFollowedError: There is none.
+    """
+    try:
+        return np.broadcast_arrays(*arrays)
+    except ValueError as error:
+        shapes = " and ".join(str(array.shape) for array in arrays)
+        raise NotFollowedError(f"the shapes {shapes} cannot be broadcast") from error
+
+
+def mapped(compute: Callable[..., Any], *arrays: Array) -> Exact:
+    """What a function makes of the elements of broadcast arrays."""
+    spread = broadcast(*arrays)
+    return tensor(map(compute, *(each.ravel().tolist() for each in spread)), spread[0].shape)
+
+
+def size_of_result(node: Node) -> int:
+    """The number of elements of the broadcast operands."""
+    return broadcast(*node.given())[0].size if node.given() else 0
+
+
+def size_of_first(node: Node) -> int:
+    """The number of elements of the first operand."""
+    return node.operand(0).size

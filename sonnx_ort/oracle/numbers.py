@@ -1,30 +1,21 @@
-"""Exact numbers, their comparison, and arithmetic on them: reals, integers and data of floats.
+"""Exact numbers, their arithmetic, and the formats that they are rounded to.
 
-Exact numbers and their comparison. IEEE 754-2019: 5.11 (a NaN is unordered, zeros of both signs are
-equal), and 9.6, maximum and minimum (a NaN gives NaN, and 0 is larger than -0).
-
-Exact arithmetic operators over the reals, on integers and on floating-point data. Over the reals:
-SONNX Div, typed edition, section "real" (a zero divisor is undefined); SONNX Sub, preliminary
-edition, "Informal specification".
-
-On integers: none of the five documents states them (SONNX Div, typed edition, section "INT8, INT16,
-INT32" is to be completed). This project decided on truncation towards zero, as ONNX and later
-drafts do. Results are stored modulo 2^n, or rounded.
+Over the reals: SONNX Div, typed edition, section "real" (a zero divisor is undefined); SONNX Sub,
+preliminary edition, "Informal specification".
 
 On floating-point data: SONNX Div, typed edition, section "FP16, FP32, FP64, BFLOAT16", and
-preliminary edition, "Informal specification" and R5; SONNX Sub, preliminary edition. Where they are
+preliminary edition, "Informal specification"; SONNX Sub, preliminary edition. Where they are
 silent, and for the other operators, IEEE 754-2019: 6.1 (infinities), 6.2 (NaNs), 6.3 (signs), 7.2
 (invalid operations) and 7.3 (division by zero).
 """
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import isqrt, trunc
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from sonnx_ort.profile.element_type import ElementType
 
@@ -41,6 +32,9 @@ class Kind(enum.Enum):
 class Number:
     """A floating-point datum: a sign, and a magnitude if it is finite.
 
+    Its arithmetic is that of IEEE 754-2019, without rounding. Equal data have equal attributes;
+    `equal` compares as the standard does.
+
     Attributes:
         kind: Finite, infinity or NaN.
         negative: Its sign; also for zeros, but meaningless for NaN.
@@ -52,23 +46,87 @@ class Number:
     magnitude: Fraction
 
     @property
+    def is_finite(self) -> bool:
+        """Whether it is no infinity and not NaN."""
+        return self.kind is Kind.FINITE
+
+    @property
     def is_zero(self) -> bool:
         """Whether it is a zero of either sign."""
         return self.kind is Kind.FINITE and self.magnitude == 0
+
+    @property
+    def below_zero(self) -> bool:
+        """Whether it is less than zero; NaN and both zeros are not."""
+        return self.negative and self.kind is not Kind.NAN and not self.is_zero
 
     @property
     def value(self) -> Fraction:
         """The signed value of a finite datum; zero for both zeros."""
         return -self.magnitude if self.negative else self.magnitude
 
+    def __abs__(self) -> "Number":
+        return Number(self.kind, negative=False, magnitude=self.magnitude)
+
+    def __neg__(self) -> "Number":
+        return Number(self.kind, not self.negative, self.magnitude)
+
+    def __add__(self, other: "Number") -> "Number":
+        return self - -other
+
+    def __sub__(self, other: "Number") -> "Number":
+        match self.kind, other.kind:
+            case (Kind.NAN, _) | (_, Kind.NAN):
+                return NAN
+            case Kind.INFINITE, Kind.INFINITE:
+                return NAN if self.negative == other.negative else self
+            case Kind.INFINITE, _:
+                return self
+            case _, Kind.INFINITE:
+                return -other
+        value = difference(self.value, other.value)
+        # Only -0 - (+0) is -0; the difference of equal numbers is +0.
+        zero = self.is_zero and self.negative and not other.negative
+        return finite(abs(value), negative=value < 0 or (value == 0 and zero))
+
+    def __mul__(self, other: "Number") -> "Number":
+        negative = self.negative != other.negative
+        match self.kind, other.kind:
+            case (Kind.NAN, _) | (_, Kind.NAN):
+                return NAN
+            case (Kind.INFINITE, _) | (_, Kind.INFINITE):
+                return NAN if self.is_zero or other.is_zero else infinity(negative=negative)
+        return finite(self.magnitude * other.magnitude, negative=negative)
+
+    def __truediv__(self, other: "Number") -> "Number":
+        negative = self.negative != other.negative
+        match self.kind, other.kind:
+            case (Kind.NAN, _) | (_, Kind.NAN) | (Kind.INFINITE, Kind.INFINITE):
+                return NAN
+            case Kind.INFINITE, _:
+                return infinity(negative=negative)
+            case _, Kind.INFINITE:
+                return finite(Fraction(0), negative=negative)
+        magnitude = quotient(self.magnitude, other.magnitude)
+        if magnitude is not None:
+            return finite(magnitude, negative=negative)
+        return NAN if self.is_zero else infinity(negative=negative)
+
 
 NAN: Final = Number(Kind.NAN, negative=False, magnitude=Fraction(0))
 POSITIVE_INFINITY: Final = Number(Kind.INFINITE, negative=False, magnitude=Fraction(0))
+ZERO: Final = Number(Kind.FINITE, negative=False, magnitude=Fraction(0))
+ONE: Final = Number(Kind.FINITE, negative=False, magnitude=Fraction(1))
 
 
 def finite(magnitude: Fraction, *, negative: bool) -> Number:
     """A finite datum."""
     return Number(Kind.FINITE, negative, magnitude)
+
+
+def number(value: Fraction | int) -> Number:
+    """The finite number of this value, which is not -0."""
+    return finite(abs(Fraction(value)), negative=value < 0)
 
 
 def infinity(*, negative: bool) -> Number:
@@ -185,56 +243,6 @@ def _all_ones(binary_format: BinaryFormat) -> int:
     return (1 << binary_format.exponent_bits) - 1
 
 
-_Place = tuple[int, Fraction]
-
-
-def equal(a: Number, b: Number) -> bool:
-    """Whether two numbers are equal; NaN equals nothing."""
-    return _ordered(a, b) and _place(a) == _place(b)
-
-
-def less(a: Number, b: Number) -> bool:
-    """Whether a < b."""
-    return _ordered(a, b) and _place(a) < _place(b)
-
-
-def less_or_equal(a: Number, b: Number) -> bool:
-    """Whether a <= b."""
-    return less(a, b) or equal(a, b)
-
-
-def precedes(x: Any, y: Any) -> bool:
-    """Whether x < y, for numbers or integers."""
-    return less(x, y) if isinstance(x, Number) else x < y
-
-
-def largest(*data: Number) -> Number:
-    """The largest of at least one datum, or NaN if any is NaN."""
-    return _at_the_end(max, data)
-
-
-def smallest(*data: Number) -> Number:
-    """The smallest of at least one datum, or NaN if any is NaN."""
-    return _at_the_end(min, data)
-
-
-def _at_the_end(end: Callable[..., Number], data: Sequence[Number]) -> Number:
-    if any(datum.kind is Kind.NAN for datum in data):
-        return NAN
-    return end(data, key=lambda datum: (_place(datum), not datum.negative))
-
-
-def _ordered(a: Number, b: Number) -> bool:
-    return Kind.NAN not in (a.kind, b.kind)
-
-
-def _place(datum: Number) -> _Place:
-    """A sort key: an infinite end, or a fraction."""
-    if datum.kind is Kind.INFINITE:
-        return (-1 if datum.negative else 1), Fraction(0)
-    return 0, datum.value
-
-
 def quotient(a: Fraction, b: Fraction) -> Fraction | None:
     """The quotient a / b; None if b is zero."""
     return None if b == 0 else a / b
@@ -261,145 +269,6 @@ class IntegerFormat:
     def largest(self) -> int:
         """Its largest value."""
         return self.smallest + (1 << self.bits) - 1
-
-
-def divide_integers(a: int, b: int) -> int | None:
-    """The quotient a / b truncated towards zero, of any size; None if b is zero."""
-    exact = quotient(Fraction(a), Fraction(b))
-    return None if exact is None else trunc(exact)
-
-
-def p_relu_integers(x: int, slope: int) -> int:
-    """The element x if it is not negative, else x * slope, of any size."""
-    return x * slope if x < 0 else x
-
-
-def divide_floats(a: Number, b: Number) -> Number:
-    """The quotient a / b, not yet rounded."""
-    negative = a.negative != b.negative
-    match a.kind, b.kind:
-        case (Kind.NAN, _) | (_, Kind.NAN) | (Kind.INFINITE, Kind.INFINITE):
-            return NAN
-        case Kind.INFINITE, _:
-            return infinity(negative=negative)
-        case _, Kind.INFINITE:
-            return finite(Fraction(0), negative=negative)
-        case _:
-            magnitude = quotient(a.magnitude, b.magnitude)
-            if magnitude is not None:
-                return finite(magnitude, negative=negative)
-            return NAN if a.is_zero else infinity(negative=negative)
-
-
-def divide_floats_by_formula(a: Number, b: Number) -> Number:
-    """The quotient of the preliminary edition: +inf whenever b is zero, for any a."""
-    return POSITIVE_INFINITY if b.is_zero else divide_floats(a, b)
-
-
-def multiply_floats(a: Number, b: Number) -> Number:
-    """The product, not yet rounded."""
-    negative = a.negative != b.negative
-    match a.kind, b.kind:
-        case (Kind.NAN, _) | (_, Kind.NAN):
-            return NAN
-        case (Kind.INFINITE, _) | (_, Kind.INFINITE):
-            return NAN if a.is_zero or b.is_zero else infinity(negative=negative)
-        case _:
-            return finite(a.magnitude * b.magnitude, negative=negative)
-
-
-def p_relu_floats(x: Number, slope: Number) -> Number:
-    """The element x if it is not below zero, else x * slope, not yet rounded.
-
-    NaN and both zeros are not below zero.
-    """
-    below_zero = x.negative and not x.is_zero and x.kind is not Kind.NAN
-    return multiply_floats(x, slope) if below_zero else x
-
-
-_ONE = finite(Fraction(1), negative=False)
-_ROOT_BITS = 256
-"""Bits of a root, sufficient for correct rounding together with one sticky bit."""
-
-
-def magnitude_of_float(x: Number) -> Number:
-    """The absolute value; NaN stays NaN."""
-    return Number(x.kind, negative=False, magnitude=x.magnitude)
-
-
-def negative_float(x: Number) -> Number:
-    """The negated number; NaN stays NaN."""
-    return Number(x.kind, negative=not x.negative, magnitude=x.magnitude)
-
-
-def reciprocal_of_float(x: Number) -> Number:
-    """1 / x, not yet rounded."""
-    return divide_floats(_ONE, x)
-
-
-def square_root_of_float(x: Number) -> Number:
-    """The square root with more bits than any format; NaN below zero, and each zero for itself."""
-    if x.is_zero or x.kind is Kind.NAN:
-        return x
-    if x.negative:
-        return NAN
-    if x.kind is Kind.INFINITE:
-        return x
-    # Scaling by an even power of two makes the radicand an integer with twice the bits.
-    exponent = 2 * _ROOT_BITS - 2 * (floor_log2(x.magnitude) // 2)
-    numerator, denominator = scaled(x.magnitude.numerator, x.magnitude.denominator, exponent)
-    root = isqrt(numerator // denominator)
-    inexact = root * root * denominator != numerator
-    magnitude = Fraction(*scaled(2 * root + inexact, 2, -exponent // 2))
-    return finite(magnitude, negative=False)
-
-
-def remainder_of_floats(a: Number, b: Number) -> Number:
-    """The remainder of a / b truncated, with the sign of a."""
-    if Kind.NAN in (a.kind, b.kind) or a.kind is Kind.INFINITE or b.is_zero:
-        return NAN
-    if b.kind is Kind.INFINITE or a.is_zero:
-        return a
-    quotient_times = trunc(a.magnitude / b.magnitude)
-    return finite(a.magnitude - quotient_times * b.magnitude, negative=a.negative)
-
-
-def floored_remainder_of_floats(a: Number, b: Number) -> Number:
-    """The remainder of a / b floored, with the sign of b.
-
-    Source: ONNX Mod, version 28, `fmod` of 0.
-    """
-    left = remainder_of_floats(a, b)
-    if left.is_zero:
-        return finite(left.magnitude, negative=b.negative)
-    if left.kind is Kind.NAN or left.negative == b.negative:
-        return left
-    if b.kind is Kind.INFINITE:
-        return b
-    return finite(b.magnitude - left.magnitude, negative=b.negative)
-
-
-def add_floats(a: Number, b: Number) -> Number:
-    """The sum, not yet rounded."""
-    return subtract_floats(a, Number(b.kind, not b.negative, b.magnitude))
-
-
-def subtract_floats(a: Number, b: Number) -> Number:
-    """The difference a - b, not yet rounded."""
-    match a.kind, b.kind:
-        case (Kind.NAN, _) | (_, Kind.NAN):
-            return NAN
-        case Kind.INFINITE, Kind.INFINITE:
-            return NAN if a.negative == b.negative else a
-        case Kind.INFINITE, _:
-            return a
-        case _, Kind.INFINITE:
-            return infinity(negative=not b.negative)
-        case _:
-            value = difference(a.value, b.value)
-            # Only -0 - (+0) is -0; the difference of equal numbers is +0.
-            negative = value < 0 or (value == 0 and a.negative and not b.negative and a.is_zero)
-            return finite(abs(value), negative=negative)
 
 
 FLOAT_FORMATS: Mapping[ElementType, BinaryFormat] = MappingProxyType(

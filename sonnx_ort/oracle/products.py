@@ -6,22 +6,20 @@ text on floats; for these ONNX MatMul and Gemm, version 13, and Conv, version 22
 
 Over the reals a sum is exact. In a type a kernel may add in any order, with fused operations or
 without; `relative_error` bounds what n roundings do to a sum, relative to the sum of magnitudes.
-
-Of balls `sums_of_products` gives balls, of numbers `Enclosed`; all else is the same for both.
 """
 
-from collections.abc import Callable, Mapping
+import operator as python
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import lcm, prod
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.ball_node import BallNode, NotFollowedError, Operation, mapped
+from sonnx_ort.oracle.balls import Interval, NotFollowedError, has_flint
 from sonnx_ort.oracle.elements import (
     Exact,
     decoded_floats,
@@ -29,29 +27,17 @@ from sonnx_ort.oracle.elements import (
     exact_elements,
     significands_of,
 )
-from sonnx_ort.oracle.intervals import Interval, has_flint
-from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.functions import size
+from sonnx_ort.oracle.node import BallNode, Node, mapped
 from sonnx_ort.oracle.numbers import (
     INTEGER_FORMATS,
     BinaryFormat,
-    Kind,
     Number,
-    add_floats,
-    multiply_floats,
+    number,
     power_of_two,
 )
 from sonnx_ort.oracle.quantization import integers_or_balls
-from sonnx_ort.oracle.results import (
-    Elements,
-    Enclosed,
-    NotDefinedError,
-    Result,
-    exactly,
-    half_a_subnormal,
-    number,
-    relative_error,
-    tensor,
-)
+from sonnx_ort.oracle.results import Elements, NotDefinedError, Result, exactly, tensor
 from sonnx_ort.oracle.windows import patches, windows_of
 from sonnx_ort.profile.element_type import ElementType
 
@@ -60,7 +46,6 @@ Array = npt.NDArray[Any]
 _ANY_ORDER = (
     "gamma of the number of summands times the sum of their magnitudes, for any order (ours)"
 )
-_ZERO, _ONE = (number(Fraction(k)) for k in (0, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +86,8 @@ def sums_of_products(  # noqa: PLR0913 - those of a Gemm
     columns: Array,
     addends: Exact | None = None,
     *,
-    alpha: Any = _ONE,
-    beta: Any = _ONE,
+    alpha: Any = None,
+    beta: Any = None,
 ) -> Exact:
     """The product of two matrices times alpha, plus a third one times beta.
 
@@ -110,56 +95,53 @@ def sums_of_products(  # noqa: PLR0913 - those of a Gemm
         node: The node, which says what the elements are, and the format of a kernel.
         rows: The first matrix, of `Fraction` over the reals.
         columns: The second one.
-        addends: What is added, exact elements in the shape of the product.
-        alpha: The factor, by which a kernel may multiply before it adds, or behind.
-        beta: The factor of what is added.
+        addends: What is added, in the shape of the product.
+        alpha: The factor, by which a kernel may multiply before or after it adds; None for 1.
+        beta: The factor of what is added; None for 1.
 
     Returns:
         The elements as `Enclosed`, or as balls if those of the node are balls.
     """
-    if isinstance(node, BallNode):
-        factors = (1 if each == _ONE else each for each in (alpha, beta))
-        return _sums_of_balls(node, rows, columns, addends, *factors)
-    return _sums_of_numbers(node.format(), rows, columns, addends, alpha, beta)
-
-
-def _sums_of_numbers(  # noqa: PLR0913, PLR0917 - those of `sums_of_products`
-    binary: BinaryFormat | None,
-    rows: Array,
-    columns: Array,
-    addends: Exact | None,
-    alpha: Number,
-    beta: Number,
-) -> Exact:
-    left, right = scaled(rows, binary), scaled(columns, binary)
-    totals = left.integers @ right.integers
-    magnitudes = abs(left.integers) @ abs(right.integers)
-    unit = left.unit * right.unit
-    special = np.logical_or.outer(left.special.any(1), right.special.any(0))
     # One for each product or sum of products, one for another summand, two for factors.
-    roundings = rows.shape[1] + (addends is not None) + 2 * (alpha != _ONE)
-    relative = Fraction(0) if binary is None else relative_error(roundings, binary)
-    underflow = Fraction(0) if binary is None else 2 * roundings * half_a_subnormal(binary)
-    underflow *= max(alpha.magnitude, Fraction(1))
-    result = np.empty(totals.shape, object)
-    for i, j in np.ndindex(totals.shape):
-        addend = _ZERO if addends is None else addends.item(i, j)
-        addend = addend if beta == _ONE else multiply_floats(beta, addend)
-        plain = unit * magnitudes[i, j]
-        magnitude = alpha.magnitude * plain + addend.magnitude
-        error = relative * magnitude + underflow if magnitude else Fraction(0)
-        reach = max(plain * (1 + relative), magnitude + error)
-        finite = not special[i, j] and {addend.kind, alpha.kind} == {Kind.FINITE}
-        total = number(unit * totals[i, j])
-        if special[i, j] and binary is not None:
-            total = _special_sum(left, right, (i, j), binary)
-        total = add_floats(multiply_floats(alpha, total), addend)
-        result[i, j] = Enclosed(total, total, error if finite else Fraction(0), reach)
-    return result
+    roundings = rows.shape[1] + (addends is not None) + 2 * (alpha is not None)
+    multiply = _products_of_balls if isinstance(node, BallNode) else _products_of_numbers
+    totals, *magnitudes = multiply(node, rows, columns)
+    factor = 1 if alpha is None else size(alpha)
+    underflow = 2 * roundings * max(1, factor)
+    summed = totals if alpha is None else mapped(lambda each: alpha * each, totals)
+    added: list[Exact] = []
+    if addends is not None:
+        added = [addends if beta is None else mapped(lambda each: beta * each, addends)]
+        summed = mapped(python.add, summed, *added)
+    if not magnitudes:
+        return mapped(node.rounded, summed)
+
+    def of_sum(made: Any, magnitude: Any, addend: Any = None) -> Any:
+        most = factor * magnitude + (0 if addend is None else size(addend))
+        return node.rounded(made, roundings, most, reach=(magnitude,), underflow=underflow)
+
+    return mapped(of_sum, summed, *magnitudes, *added)
 
 
-_FROM_A_SUM = 4
-"""The roundings beside those of products and their sums: two factors, a last sum, the bound."""
+def _products_of_numbers(node: Node, rows: Array, columns: Array) -> Sequence[Exact]:
+    """The sums of products and, in a format, those of the magnitudes of what is finite."""
+    binary = node.format()
+    a, b = scaled(rows, binary), scaled(columns, binary)
+    unit = a.unit * b.unit
+    totals = mapped(lambda each: number(unit * each), a.integers @ b.integers)
+    if binary is None:
+        return [totals]
+    special = np.logical_or.outer(a.special.any(1), b.special.any(0))
+    for i, j in np.argwhere(special).tolist():
+        totals[i, j] = _special_sum(a, b, (i, j), binary)
+    return totals, mapped(lambda each: unit * each, abs(a.integers) @ abs(b.integers))
+
+
+def _products_of_balls(node: Node, rows: Exact, columns: Exact) -> Sequence[Exact]:
+    totals = product(rows, columns)
+    if node.format() is None:
+        return [totals]
+    return totals, product(mapped(abs, rows), mapped(abs, columns))
 
 
 def product(a: Exact, b: Exact) -> Exact:
@@ -168,39 +150,20 @@ def product(a: Exact, b: Exact) -> Exact:
         return np.asarray(a @ b + Interval(), object)
     from flint import arb_mat  # noqa: PLC0415 - an optional dependency
 
-    left, right = (arb_mat(each.shape[0], each.shape[1], each.ravel().tolist()) for each in (a, b))
-    return tensor((left * right).entries(), (a.shape[0], b.shape[1]))
-
-
-def _sums_of_balls(  # noqa: PLR0913, PLR0917 - those of `sums_of_products`
-    node: BallNode, a: Exact, b: Exact, addends: Exact | None, alpha: Any, beta: Any
-) -> Exact:
-    added = tensor([0], ()) if addends is None else mapped(lambda each: beta * each, addends)
-    plain = product(a, b)
-    made = mapped(lambda x, y: alpha * x + y, plain, added)
-    if node.binary is None:
-        return made
-    magnitudes = product(mapped(abs, a), mapped(abs, b))
-    size: Any = abs(alpha)
-    roundings = a.shape[1] + _FROM_A_SUM
-
-    def rounded(each: Any, magnitude: Any, addend: Any) -> Any:
-        total = size * magnitude + abs(addend)
-        return node.rounded(each, roundings, total, reach=magnitude, amplified=1 + size)
-
-    return mapped(rounded, made, magnitudes, added)
+    matrices = (arb_mat(each.shape[0], each.shape[1], each.ravel().tolist()) for each in (a, b))
+    return tensor(reduce(python.mul, matrices).entries(), (a.shape[0], b.shape[1]))
 
 
 def _special_sum(
-    left: Scaled, right: Scaled, place: tuple[int, int], binary: BinaryFormat
+    rows: Scaled, columns: Scaled, place: tuple[int, int], binary: BinaryFormat
 ) -> Number:
     """The infinity or NaN that a row by a column is, by the products that are not finite."""
     i, j = place
-    chosen = left.special[i] | right.special[:, j]
-    pairs = (
-        decoded_floats(line, binary) for line in (left.source[i, chosen], right.source[chosen, j])
-    )
-    return reduce(add_floats, map(multiply_floats, *pairs))
+    chosen = rows.special[i] | columns.special[:, j]
+    lines = rows.source[i, chosen], columns.source[chosen, j]
+    pairs = (decoded_floats(line, binary) for line in lines)
+    total: Number = reduce(python.add, map(python.mul, *pairs))
+    return total
 
 
 def _stacks(node: Node) -> tuple[Array, Array, tuple[int, ...]]:
@@ -278,9 +241,10 @@ def gemm(node: Node) -> tuple[Elements | Result, ...]:
         except ValueError as error:
             raise NotDefinedError(f"C {c.shape} cannot be broadcast to {shape}") from error
     element_type = node.common_type(0, 1, 2)
-    alpha, beta = node.factor("alpha", 1), node.factor("beta", 1)
+    factors = ((name, node.attributes.get(name, 1)) for name in ("alpha", "beta"))
+    alpha, beta = (None if value == 1 else node.factor(name, 1) for name, value in factors)
     if element_type is not None and node.is_of_integers():
-        if {alpha, beta} != {_ONE}:
+        if not (alpha is beta is None):
             raise NotDefinedError("no document says what alpha and beta do to integers")
         exact = (exact_elements(each, element_type) for each in (a, b))
         return (_encoded(np.matmul(*exact) + (0 if c is None else c), element_type),)
@@ -366,27 +330,19 @@ def convolution(
     return result
 
 
-def _multiplications_of_stacks(node: Node) -> int:
+def multiplications_of_stacks(node: Node) -> int:
+    """How many a MatMul takes."""
     a, b, batch = _stacks(node)
     return prod((*batch, *a.shape[-2:], b.shape[-1]))
 
 
-def _multiplications_of_matrices(node: Node) -> int:
+def multiplications_of_matrices(node: Node) -> int:
+    """How many a Gemm takes."""
     a, b = _turned(node)
     return prod((*a.shape, b.shape[1]))
 
 
-def _multiplications_of_windows(node: Node) -> int:
+def multiplications_of_windows(node: Node) -> int:
+    """How many a Conv takes."""
     x, w = node.operand(0), node.operand(1)
     return prod((x.shape[0], *windows_of(node, w.shape[2:]).counts, *w.shape))
-
-
-PRODUCTS: Mapping[str, Operation] = MappingProxyType(
-    {
-        "Conv": Operation(convolve, _multiplications_of_windows),
-        "ConvInteger": Operation(convolve_integers, _multiplications_of_windows),
-        "Gemm": Operation(gemm, _multiplications_of_matrices),
-        "MatMul": Operation(mat_mul, _multiplications_of_stacks),
-    }
-)
-"""The operators of products."""

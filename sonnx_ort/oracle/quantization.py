@@ -5,28 +5,18 @@ one pair of types each, float to uint8 and int32 to float; for vectors of scales
 ONNX QuantizeLinear and DequantizeLinear, version 28. `elements` has the sources of Cast.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.ball_elements import FLOAT_PRECISION, divided, size_of_first, truncated
-from sonnx_ort.oracle.ball_node import (
-    BallNode,
-    NotFollowedError,
-    Operation,
-    are_balls,
-    balls,
-    mapped,
-)
+from sonnx_ort.oracle.balls import NotFollowedError, ball_type, ends
 from sonnx_ort.oracle.elements import TYPES, Exact, encoded_elements, type_numbered
-from sonnx_ort.oracle.functions import exact_end
-from sonnx_ort.oracle.intervals import ball_type
-from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.elementwise import elementwise, is_narrow
+from sonnx_ort.oracle.functions import divide, size, truncated
+from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls, mapped
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     INTEGER_FORMATS,
@@ -35,10 +25,9 @@ from sonnx_ort.oracle.numbers import (
     Kind,
     Number,
     decode,
-    divide_floats,
     encode,
-    multiply_floats,
     nearest_integer,
+    number,
     power_of_two,
 )
 from sonnx_ort.oracle.results import (
@@ -48,10 +37,6 @@ from sonnx_ort.oracle.results import (
     NotDefinedError,
     Result,
     exactly,
-    half_a_subnormal,
-    number,
-    point,
-    relative_error,
     tensor,
 )
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -63,7 +48,6 @@ Array = npt.NDArray[Any]
 
 _NEITHER = "X / y_scale is NaN, or X infinite"
 _SCALED = "the difference and the product are each rounded to 16 bits, or the product alone (ours)"
-_NARROW = (ElementType.FLOAT16, ElementType.BFLOAT16)
 
 
 def quantize_linear(node: Node) -> tuple[Result, ...]:
@@ -97,10 +81,15 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
 def _quantized(
     x: Number | int, scale: Number, zero: int, limits: IntegerFormat, binary: BinaryFormat | None
 ) -> int | None:
-    dividend = x if isinstance(x, Number) else number(Fraction(x))
-    quotient = _rounded(divide_floats(_rounded(dividend, binary), scale), binary)
+    dividend = x if isinstance(x, Number) else number(x)
+    quotient = _rounded(_rounded(dividend, binary) / scale, binary)
     if quotient.kind is Kind.NAN or dividend.kind is Kind.INFINITE:
         return None
+    return _level(quotient, zero, limits)
+
+
+def _level(quotient: Number, zero: int, limits: IntegerFormat) -> int:
+    """The integer nearest to a quotient, moved by the zero point and clamped."""
     if quotient.kind is Kind.INFINITE:
         return limits.smallest if quotient.negative else limits.largest
     level = nearest_integer(quotient.magnitude)
@@ -114,16 +103,10 @@ def _quantized_ball(
 ) -> "arb":
     """A ball around all integers that are possible."""
     ball = ball_type()
-    smallest, largest = limits.smallest, limits.largest
-
-    def end(quotient: "arb") -> int:
-        near = quotient.max(smallest - zero - 1).min(largest - zero + 1)
-        return max(smallest, min(largest, round(exact_end(near)) + zero))
-
-    quotient = divided(node, x, scale)
+    quotient = node.rounded(divide(x, scale))
     if not quotient.is_finite():
-        return ball(smallest).union(ball(largest))
-    lower, upper = (end(each) for each in (quotient.lower(), quotient.upper()))
+        return ball(limits.smallest).union(ball(limits.largest))
+    lower, upper = (_level(number(end), zero, limits) for end in ends(quotient))
     return ball(lower) if lower == upper else ball(lower).union(ball(upper))
 
 
@@ -194,8 +177,8 @@ def dequantize_linear(node: Node) -> tuple[Elements, ...]:
         difference = x - zero
         if wraps:
             difference = (difference + (1 << 31)) % (1 << 32) - (1 << 31)
-        elements.append(_product(difference, scale, binary))
-    bound = _SCALED if result_type in _NARROW else EXACT
+        elements.append(_product(node, difference, scale, binary))
+    bound = _SCALED if is_narrow(binary) else EXACT
     return (Elements(tensor(elements, shape), result_type, bound),)
 
 
@@ -205,21 +188,24 @@ def _dequantized_ball(node: BallNode, x: Any, scale: "arb", zero: int) -> "arb":
     limits = INTEGER_FORMATS[ElementType.INT32]
     if not (difference >= limits.smallest and difference <= limits.largest):
         raise NotFollowedError("a difference may be outside int32")
-    return node.rounded(difference * scale, 3, reach=abs(difference + 0 * scale))
+    return node.rounded(difference * scale, 2, reach=(size(difference + 0 * scale),), underflow=1)
 
 
-def _product(difference: int, scale: Number, binary: BinaryFormat) -> Enclosed:
-    factor = number(Fraction(difference))
-    if binary.precision >= FLOAT_PRECISION:
-        return point(multiply_floats(_rounded(factor, binary), scale))
-    product = multiply_floats(factor, scale)
-    if product.kind is not Kind.FINITE:
-        return point(product)
-    error = relative_error(2, binary) * product.magnitude + half_a_subnormal(binary)
-    return Enclosed(product, product, error, factor.magnitude)
+def _product(node: Node, difference: int, scale: Number, binary: BinaryFormat) -> Any:
+    factor = number(difference)
+    if not is_narrow(binary):
+        return Enclosed(_rounded(factor, binary) * scale)
+    return node.rounded(factor * scale, 2, reach=(size(factor),), underflow=1, binary=binary)
 
 
-def _cast(node: BallNode) -> tuple[Array, ...]:
+def cast(node: Node) -> tuple[Array | Elements | Result, ...]:
+    """Cast: to another format, to integers or to bools.
+
+    Raises:
+        NotFollowedError: Balls do not decide the results, or the type is not the profile's.
+    """
+    if not isinstance(node, BallNode):
+        return elementwise("Cast")(node)
     target = TYPES.get(node.integer("to", 0))
     if target is None:
         raise NotFollowedError("it casts to a type of which nothing is known")
@@ -241,7 +227,7 @@ def _cast_to_float(node: BallNode, x: Exact, target: ElementType) -> Exact:
         return x
     binary = FLOAT_FORMATS[target]
     there = replace(node, binary=binary)
-    roundings = 2 if binary.precision < FLOAT_PRECISION else 1
+    roundings = 1 if is_narrow(binary) else 0
     held = power_of_two(binary.precision).numerator
 
     def converted(each: "arb") -> "arb":
@@ -277,13 +263,3 @@ def integers_or_balls(elements: Exact, dtype: npt.DTypeLike) -> Array:
         whole = [int(each.unique_fmpz()) for each in elements.ravel()]
         return np.array(whole, dtype).reshape(elements.shape)
     return elements
-
-
-CONVERSIONS: Mapping[str, Operation] = MappingProxyType(
-    {
-        "Cast": Operation(_cast, size_of_first, exact=True),
-        "DequantizeLinear": Operation(dequantize_linear, size_of_first),
-        "QuantizeLinear": Operation(quantize_linear, size_of_first),
-    }
-)
-"""The operators that convert."""

@@ -1,21 +1,12 @@
-"""What is known of the results of a node: exact elements, enclosures, and what is admitted.
+"""What is known of the results of a node: exact elements, enclosures, and what is not defined.
 
-Enclosures of results that implementations may round differently. With unit roundoff u and n
-roundings on the longest path, a computed sum differs from the exact one by at most gamma = n u / (1
-- n u) times the sum of the magnitudes of all summands. An underflowing product adds at most half
-the smallest subnormal number.
-
-The oracle computes exactly and rounds once. Most kernels must return exactly these bits. If a
-result is irrational, or depends on the order of a sum, nearby results are admitted: within some
-units in the last place, which were measured, or within a bound on the rounding errors, which is
-proved for every order of summation (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
-3.1).
-
-What is known of the results of a node: exact elements, enclosures, and what is not defined.
-Elements are computed over the reals first: each is enclosed by two numbers, which are one and the
-same wherever the element is rational. What roundings on the way may add to it, in a type, is kept
-beside it as a bound of the error; a result in this type lies between both ends, each moved by this
-bound and rounded.
+The oracle computes each element over the reals and rounds once. Most kernels must return exactly
+these bits. If a result is irrational, or depends on the order of a sum, nearby results are
+admitted: within some units in the last place, which were measured, or within a bound on the
+rounding errors, which is proved for every order of summation (Higham, Accuracy and Stability of
+Numerical Algorithms, 2002, 3.1). With unit roundoff u and n roundings on the longest path, a
+computed sum differs from the exact one by at most gamma = n u / (1 - n u) times the sum of the
+magnitudes of all summands. An underflowing product adds at most half the smallest subnormal number.
 """
 
 import enum
@@ -25,14 +16,26 @@ from fractions import Fraction
 from functools import cache
 from math import ceil
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.oracle.balls import Interval, ends
 from sonnx_ort.oracle.elements import Exact, encoded_elements
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, Kind, Number, finite, power_of_two
+from sonnx_ort.oracle.numbers import (
+    FLOAT_FORMATS,
+    NAN,
+    ZERO,
+    BinaryFormat,
+    Number,
+    number,
+    power_of_two,
+)
 from sonnx_ort.profile.element_type import ElementType
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -120,11 +123,6 @@ def between(lowest: Array, highest: Array) -> Enclosure:
     return Enclosure(lowest, highest, np.zeros(lowest.shape, np.bool_))
 
 
-def within_units(nearest: Array, units: int) -> Enclosure:
-    """The elements so many units in the last place around the nearest."""
-    return between(_shifted_by_ulps(nearest, -units), _shifted_by_ulps(nearest, units))
-
-
 def _shifted_by_ulps(array: Array, units: int) -> Array:
     """The floats moved by a number of ulps; infinities, NaNs and integers are unchanged."""
     if units == 0:
@@ -142,9 +140,6 @@ def _step(bits: int, units: int, width: int) -> int:
     place = (-(bits - sign) if bits >= sign else bits) + units
     return place if place >= 0 else sign - place
 
-
-Ends = tuple[Fraction, Fraction]
-"""Two rationals that enclose a number; they are equal if it is one of them."""
 
 EXACT = "exact: no other result is admitted"
 """The bound of elements that all implementations must give alike."""
@@ -334,53 +329,75 @@ class Enclosed:
     """An element before it is rounded.
 
     Attributes:
-        lower: It is not below this number, which is finite unless `upper` is the same.
-        upper: It is not above this number.
-        error: What roundings may add to it or take off, the last one included. Zero if it is
-            rounded once.
+        value: The element over the reals: a `Number`, or a ball around it.
+        error: What roundings before the last one may add to it or take off.
         reach: A bound of all magnitudes on the way to it.
         defined: Whether the documents define it.
+        within: What roundings before the last one may make of it, if no error says that.
     """
 
-    lower: Number
-    upper: Number
+    value: Any
     error: Fraction = Fraction(0)
     reach: Fraction = Fraction(0)
     defined: bool = True
+    within: Interval | None = None
 
     @property
-    def ends(self) -> Ends | None:
+    def numbers(self) -> tuple[Number, Number]:
+        """Two numbers between which it is; one and the same unless it is enclosed by a ball."""
+        if isinstance(self.value, Number):
+            return self.value, self.value
+        lower, upper = ends(self.value)
+        return number(lower), number(upper)
+
+    @property
+    def admitted(self) -> tuple[Number, Number]:
+        """Two numbers between which it is after all roundings but the last one."""
+        if self.within is not None:
+            return number(self.within.low), number(self.within.high)
+        lower, upper = self.numbers
+        if not self.error or not lower.is_finite:
+            return lower, upper
+        return number(lower.value - self.error), number(upper.value + self.error)
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction] | None:
         """Both ends over the reals; None if it is not defined, or not real."""
-        if not self.defined or Kind.FINITE not in {self.lower.kind, self.upper.kind}:
-            return None
-        return self.lower.value, self.upper.value
+        lower, upper = self.numbers
+        return (lower.value, upper.value) if self.defined and lower.is_finite else None
 
 
-def number(value: Fraction) -> Number:
-    """The finite number of this value, which is not -0."""
-    return finite(abs(value), negative=value < 0)
-
-
-def point(datum: Number, error: Fraction = Fraction(0)) -> Enclosed:
-    """The element that is this number."""
-    return Enclosed(datum, datum, error)
-
-
-UNDEFINED = Enclosed(number(Fraction(0)), number(Fraction(0)), defined=False)
+UNDEFINED = Enclosed(ZERO, defined=False)
 """An element for which the documents define nothing."""
+
+OPEN = Enclosed(NAN, reach=power_of_two(1 << 12))
+"""An element that may be anything, because an operand is not finite or a sum may overflow."""
+
+
+def between_balls(exact: "arb | Interval", rounded: "arb") -> Enclosed:
+    """The element over the reals, and what roundings make of it, both of which are enclosed."""
+    if not (exact.is_finite() and rounded.is_finite()):
+        return OPEN
+    return Enclosed(Interval.between(*ends(exact)), within=Interval.between(*ends(rounded)))
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """A result before it is rounded: a tensor of `Enclosed`, its type, and the texts of a result.
+    """A result before it is rounded.
 
-    The type is None over the reals.
+    Attributes:
+        elements: A tensor of `Enclosed`, or of balls.
+        element_type: Its type; None over the reals and of balls.
+        bound: The error that is admitted, and the source of this bound.
+        reason: Why elements are not defined.
+        units: The units in the last place that are admitted beside the nearest element.
     """
 
     elements: Exact
     element_type: ElementType | None
     bound: str = EXACT
     reason: str = ""
+    units: int = 0
 
     def rounded(self) -> Result:
         """The result in its type, in which both ends of each enclosure are taken to round alike.
@@ -392,6 +409,7 @@ class Elements:
             raise ValueError("real elements have no type to round them to")
         element_type, shape = self.element_type, self.elements.shape
         flat: list[Enclosed] = self.elements.ravel().tolist()
+        pairs = [each.admitted for each in flat]
 
         def encoded(numbers: Iterable[Number]) -> Array:
             return encoded_elements(list(numbers), element_type).reshape(shape)
@@ -399,10 +417,11 @@ class Elements:
         def mask(values: Iterable[bool]) -> Mask:
             return np.array(list(values), np.bool_).reshape(shape)
 
-        nearest = lowest = highest = encoded(e.upper for e in flat)
-        if any(e.lower is not e.upper or e.error for e in flat):
-            lowest = encoded(_moved(e.lower, -e.error) for e in flat)
-            highest = encoded(_moved(e.upper, e.error) for e in flat)
+        nearest = lowest = highest = encoded(each.numbers[1] for each in flat)
+        if any(low is not high for low, high in pairs):
+            lowest, highest = map(encoded, zip(*pairs, strict=True))
+        if self.units:
+            lowest, highest = (_shifted_by_ulps(nearest, k) for k in (-self.units, self.units))
         limit = power_of_two(FLOAT_FORMATS[element_type].largest_exponent)
         anything = mask(e.reach >= limit for e in flat)
         undefined = mask(not e.defined for e in flat)
@@ -411,14 +430,9 @@ class Elements:
             nearest,
             Enclosure(lowest, highest, anything),
             undefined,
-            EXACT if alone else self.bound,
+            EXACT if alone and not self.units else self.bound,
             self.reason if undefined.any() else "",
         )
-
-
-def _moved(end: Number, distance: Fraction) -> Number:
-    """A finite number moved by a distance; others, and all without one, stay what they are."""
-    return end if end.kind is not Kind.FINITE or distance == 0 else number(end.value + distance)
 
 
 def tensor(elements: Iterable[Any], shape: Sequence[int]) -> Exact:

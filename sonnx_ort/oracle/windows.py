@@ -6,31 +6,30 @@ the other does not say it. The working group's draft demands auto_pad NOTSET, ce
 storage_order 0; others are ONNX MaxPool, version 22; averages ONNX AveragePool, version 22.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import product
 from math import prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import reach
-from sonnx_ort.oracle.ball_node import BallNode, NotFollowedError, Operation
+from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.elements import Exact, encoded_elements
-from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import Kind, Number, largest, less
+from sonnx_ort.oracle.functions import largest, less
+from sonnx_ort.oracle.node import BallNode, Node
+from sonnx_ort.oracle.numbers import Kind, Number
 from sonnx_ort.oracle.results import (
     EXACT,
     UNDEFINED,
     Choices,
     Elements,
+    Enclosed,
     NotDefinedError,
     Result,
     exactly,
-    point,
     tensor,
 )
 from sonnx_ort.oracle.sums import mean, reduced
@@ -78,7 +77,7 @@ class Windows:
 
 
 def windows_of(node: Node, kernel: Sequence[int]) -> Windows:
-    """The windows over the axes of the first operand behind its second.
+    """The windows over the axes of the first operand after its second.
 
     Raises:
         NotDefinedError: Attributes do not fit the operand, or no window does.
@@ -100,9 +99,9 @@ def windows_of(node: Node, kernel: Sequence[int]) -> Windows:
         extent = reach(kernel[k], dilations[k])
         if padding in ("NOTSET", "VALID"):
             first, last = (pads[k], pads[axes + k]) if padding == "NOTSET" else (0, 0)
-            left = sizes[k] + first + last - extent
-            count = (-(-left // strides[k]) if ceil else left // strides[k]) + 1
-            # A window that would start in the padding behind the axis is left out.
+            span = sizes[k] + first + last - extent
+            count = (-(-span // strides[k]) if ceil else span // strides[k]) + 1
+            # A window that would start in the padding after the axis is omitted.
             if ceil and (count - 1) * strides[k] >= sizes[k] + first:
                 count -= 1
         else:
@@ -129,7 +128,7 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     x = node.exact(0)
     windows = windows_of(node, node.integers("kernel_shape", []))
     if isinstance(node, BallNode):
-        made = _pooled(node, windows, lambda line, _: reduce(lambda a, b: a.max(b), line))
+        made = _pooled(node, windows, lambda line, _: largest(*line))
         return (Elements(made, None),)
     column_major = bool(node.integer("storage_order", 0))
     tops, chosen = [], []
@@ -153,7 +152,7 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     if element_type is not None and node.is_of_integers():
         maxima = encoded_elements([top or 0 for top in tops], element_type).reshape(shape)
         return exactly(maxima, undefined, _ONLY_PADDING), indices
-    points = [UNDEFINED if top is None else point(top) for top in tops]
+    points = [UNDEFINED if top is None else Enclosed(top) for top in tops]
     return Elements(tensor(points, shape), element_type, EXACT, _ONLY_PADDING), indices
 
 
@@ -183,13 +182,13 @@ def _offset(place: Index, sizes: Sequence[int], column_major: bool = False) -> i
 def patches(x: Array, places: Sequence[Sequence[Index | None]], padding: int) -> Array:
     """The elements of some windows over a tensor of channels and spatial axes, a row for each.
 
-    A row has the elements of all channels, one channel behind the other.
+    A row has the elements of all channels, one channel after the other.
     """
     flat = x.reshape(x.shape[0], -1)
     flat = np.concatenate([flat, np.full((x.shape[0], 1), padding, x.dtype)], 1)
-    behind = flat.shape[1] - 1
+    padded = flat.shape[1] - 1
     indices = [
-        [behind if place is None else _offset(place, x.shape[1:]) for place in window]
+        [padded if place is None else _offset(place, x.shape[1:]) for place in window]
         for window in places
     ]
     count = len(indices[0]) if indices else 0
@@ -197,7 +196,7 @@ def patches(x: Array, places: Sequence[Sequence[Index | None]], padding: int) ->
     return flat[:, chosen].swapaxes(0, 1).reshape(len(indices), x.shape[0] * count)
 
 
-def _average_pool(node: BallNode) -> tuple[Array, ...]:
+def average_pool(node: BallNode) -> tuple[Array, ...]:
     """AveragePool: of the elements of a window, or with zeros for its padding."""
     if node.integer("ceil_mode", 0):
         raise NotFollowedError("ceil_mode is set")
@@ -225,21 +224,13 @@ def _pooled(node: BallNode, windows: Windows, compute: Any) -> Exact:
     return made
 
 
-def _elements_of_windows(node: BallNode) -> int:
+def elements_of_windows(node: Node) -> int:
+    """How many elements the windows of a pooling have."""
     windows = windows_of(node, node.integers("kernel_shape", []))
     return prod((*node.operand(0).shape[:2], *windows.counts, *windows.kernel))
 
 
-def _global_average(node: BallNode) -> tuple[Array, ...]:
+def global_average(node: BallNode) -> tuple[Array, ...]:
+    """GlobalAveragePool: the mean of each channel."""
     x = node.operand(0)
     return (reduced(node, x, range(2, x.ndim), mean),)
-
-
-WINDOWS: Mapping[str, Operation] = MappingProxyType(
-    {
-        "AveragePool": Operation(_average_pool, _elements_of_windows),
-        "GlobalAveragePool": Operation(_global_average, lambda node: node.operand(0).size),
-        "MaxPool": Operation(max_pool, _elements_of_windows),
-    }
-)
-"""The operators of windows."""

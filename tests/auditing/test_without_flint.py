@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from sonnx_ort.auditing.audited_node import WITH_MEANING
-from sonnx_ort.oracle.intervals import WITHOUT_FLINT
+from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from support.child import run_python
 
 FUNCTIONS = {"Acos", "Exp", "LSTM", "Log", "Pow", "Sigmoid", "Sin", "Softmax", "Tanh"}

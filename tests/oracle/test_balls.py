@@ -12,9 +12,10 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from sonnx_ort.oracle import COMPUTED, Undefined, meaning, meaning_over_the_reals
-from sonnx_ort.oracle.balls import NotFollowedError, balls, followed, operations
+from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.elements import exact_elements
-from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.oracle.meaning import followed, operations
+from sonnx_ort.oracle.node import ELEMENT_TYPES, balls
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind
 from sonnx_ort.oracle.results import Choices, Copies, Result
 from sonnx_ort.profile.element_type import ElementType

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from restrictions import outcome
 
-from sonnx_ort.oracle.functions import between_neighbours
+from sonnx_ort.oracle.balls import Interval, between_neighbours
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
@@ -168,7 +168,7 @@ def test_number_that_ends_do_not_tell_from_a_neighbour_is_looked_at_more_closely
 
     def enclose(bits):
         looked.append(bits)
-        return number - power_of_two(-bits), number + power_of_two(-bits)
+        return Interval.between(number - power_of_two(-bits), number + power_of_two(-bits))
 
     assert between_neighbours(enclose) == 1 + power_of_two(-256)
     assert looked == [512, 1024]

@@ -10,7 +10,7 @@ import flint
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle.intervals import WITHOUT_FLINT, Interval
+from sonnx_ort.oracle.balls import WITHOUT_FLINT, Interval
 from sonnx_ort.oracle.numbers import power_of_two
 
 PAIRS = [

@@ -7,8 +7,9 @@ import pytest
 from flint import arb
 
 from sonnx_ort.oracle import Undefined, Verdict, meaning, meaning_over_the_reals
+from sonnx_ort.oracle.node import BallNode
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
-from sonnx_ort.oracle.recurrent import Kernel
+from sonnx_ort.oracle.recurrent import activated
 from sonnx_ort.profile.element_type import ElementType
 
 F = np.float32
@@ -84,7 +85,8 @@ def test_equations_of_the_draft(direction):
 @pytest.mark.parametrize("x", [-3.0, 0.25, 2.0])
 def test_activation_may_be_one_unit_off_and_not_two(function, x):
     exact = logistic(x) if function == "Sigmoid" else np.tanh(x)
-    ball = Kernel(FLOAT_FORMATS[ElementType.FLOAT]).activated(function, arb(x))
+    node = BallNode(22, {}, (), binary=FLOAT_FORMATS[ElementType.FLOAT])
+    ball = activated(node, function, arb(x))
     unit = float(np.spacing(F(abs(exact))))
     admitted = [ball.contains(arb(exact + step * unit)) for step in (-2.01, -0.5, 0.5, 2.01)]
     assert admitted == [False, True, True, False]
