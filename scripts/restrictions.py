@@ -26,7 +26,7 @@ import numpy.typing as npt
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle import Undefined, elementwise, meaning
 from sonnx_ort.oracle.domains import Domain, domain
-from sonnx_ort.oracle.elements import Attributes, Operands, decoded_elements
+from sonnx_ort.oracle.elements import NO_ATTRIBUTES, Attributes, Operands, decoded_elements
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
@@ -51,9 +51,6 @@ Find = Callable[[Sequence[Array | None], Attributes], Iterator[Violation]]
 
 _COMPUTED = frozenset({"MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"})
 """The operators that are not element-wise and have an `outcome`."""
-
-NO_ATTRIBUTES: Attributes = MappingProxyType({})
-"""The attributes of a node without any."""
 
 ZEROS_OF_EITHER_SIGN = frozenset({"Max", "Min", "Clip", "MatMul", "BatchNormalization"})
 """Operators that may return a zero of either sign for zeros of both signs.

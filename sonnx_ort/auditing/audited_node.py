@@ -9,17 +9,10 @@ from onnx import helper, numpy_helper
 
 from sonnx_ort.auditing.verdicts import NodeAudit, Verdict
 from sonnx_ort.comparing.isolated_run import Array
-from sonnx_ort.oracle import COMPUTED, Result, Undefined, meaning
-from sonnx_ort.oracle.elements import Operands
-from sonnx_ort.oracle.meaning import ENCLOSED, enclosed_meaning, type_of_results
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
-from sonnx_ort.profile.options import Edition
 
 STANDARD_DOMAINS = (STANDARD_DOMAIN, "ai.onnx")
 """The names of the domain of ONNX's operators."""
-
-WITH_MEANING = COMPUTED | ENCLOSED
-"""The operators whose meaning is known."""
 
 _CHECKED = "Checked"
 """What the names of kernels start with that check the operands of an operator and compute it."""
@@ -97,24 +90,6 @@ def _read(value: Any) -> Any:
         case onnx.TensorProto():
             return numpy_helper.to_array(value)
     return value
-
-
-def meaning_of(
-    operator: str,
-    version: int,
-    attributes: Mapping[str, Any],
-    operands: Operands,
-    edition: Edition,
-) -> Sequence[Result] | Undefined:
-    """What a node means, by a document of SONNX or, without one, by that of ONNX.
-
-    Raises:
-        ValueError: Its meaning is not known.
-    """
-    if operator in COMPUTED:
-        return meaning(operator, version, attributes, operands, edition)
-    result_type = type_of_results(operator, attributes, operands)
-    return enclosed_meaning(operator, version, attributes, operands, result_type, edition=edition)
 
 
 def versions(model: onnx.ModelProto) -> Mapping[str, int]:

@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.auditing.audited_node import Audited, attributes_of, meaning_of
+from sonnx_ort.auditing.audited_node import Audited, attributes_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import ball_type
+from sonnx_ort.oracle.elements import NO_ATTRIBUTES
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
-from sonnx_ort.oracle.meaning import MOVED, enclosed_meaning, followed, type_of_results
-from sonnx_ort.oracle.node import ELEMENT_TYPES, Node, are_balls, balls, is_float
-from sonnx_ort.oracle.results import copied
+from sonnx_ort.oracle.meaning import MOVED, meaning_of
+from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
 from sonnx_ort.profile.options import Edition
-
-_BOUND = "what the joined nodes admit together (ours)"
 
 _PER_ELEMENT = 16
 """How many products take as long as the exact meaning of one element."""
@@ -109,13 +107,8 @@ class _Joined:
             if reads is None:
                 raise ValueError(f"the run has no value '{name}', and several are admitted")
             operands[position] = self._operand(audited, position, reads)
-        asked = audited.computed_operator, audited.version, excerpt.attributes
-        if not any(o is not None and are_balls(o) for o in operands):
-            return meaning_of(*asked, operands, self._edition)
-        result_type = type_of_results(
-            audited.computed_operator, excerpt.attributes, excerpt.operands
-        )
-        return enclosed_meaning(*asked, operands, result_type, edition=self._edition, bound=_BOUND)
+        called = audited.computed_operator, audited.version, excerpt.attributes
+        return meaning_of(*called, operands, self._edition, excerpt.operands)
 
     def moved(
         self, audited: Audited, results: Sequence[Array | None], choose: Choose
@@ -129,15 +122,9 @@ class _Joined:
             found = result.ravel()[chosen]
             excerpt = Excerpt({}, [], (*others, found), (*others, chosen))
             elements = self._sources(audited, position, chosen)
-            if are_balls(elements):
-                asked = "Identity", audited.version, dict[str, Any](), [elements]
-                result_type = ELEMENT_TYPES[result.dtype]
-                computed_operator = enclosed_meaning(
-                    *asked, result_type, edition=self._edition, bound=_BOUND
-                )
-            else:
-                computed_operator = (copied(elements),)
-            yield excerpt, computed_operator * (position + 1)
+            called = "Identity", audited.version, NO_ATTRIBUTES, [elements]
+            identical = _defined(meaning_of(*called, self._edition, [found]))
+            yield excerpt, [*identical] * (position + 1)
 
     def _operand(self, audited: Audited, position: int, places: Indices) -> Array:
         """Elements of an operand at flat indices, in their shape; 0 for padding."""
@@ -167,10 +154,9 @@ class _Joined:
             starts[number] = size
             numbers.append(np.arange(size, size + operand.size).reshape(operand.shape))
             size += operand.size
-        attributes = attributes_of(audited.node)
-        origins = followed(audited.computed_operator, audited.version, attributes, numbers)[
-            position
-        ].ravel()
+        called = audited.computed_operator, audited.version, attributes_of(audited.node)
+        moved = _defined(meaning_of(*called, numbers, self._edition))
+        origins = moved[position].nearest.ravel()
         found: dict[int, Any] = {}
         wanted = np.unique(origins[places])
         for number, start in starts.items():
@@ -198,15 +184,19 @@ class _Joined:
         for excerpt in excerpts(
             producer.computed_operator, node, producer.results, lambda *_: wanted
         ):
-            computed_operator = self.meaning(producer, excerpt)
-            if isinstance(computed_operator, Undefined):
-                raise ValueError(computed_operator.reason)  # noqa: TRY004 - nothing is known
-            result, places = computed_operator[position], excerpt.places[position]
+            result = _defined(self.meaning(producer, excerpt))[position]
+            places = excerpt.places[position]
             if places is None or result.undefined.any():
                 raise ValueError(f"the value '{name}' is not known")
             elements = result.nearest if _is_single(result) else _balls(result)
             found.update(zip(places.tolist(), elements.ravel(), strict=True))
         return _array([found[index] for index in indices.tolist()])
+
+
+def _defined(meaning: Meaning) -> Sequence[Result]:
+    if isinstance(meaning, Undefined):
+        raise ValueError(meaning.reason)  # noqa: TRY004 - nothing is known
+    return meaning
 
 
 def _array(elements: Sequence[Any]) -> Array:

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from sonnx_ort.auditing.audited_node import WITH_MEANING, Audited, attributes_of
+from sonnx_ort.auditing.audited_node import Audited, attributes_of
 from sonnx_ort.auditing.joined import meanings
 from sonnx_ort.auditing.verdicts import (
     BrokenRule,
@@ -22,6 +22,7 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError
+from sonnx_ort.oracle.meaning import FOLLOWED
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 
@@ -41,7 +42,7 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
         sampling: Which elements are compared.
     """
     operator, attributes = audited.computed_operator, attributes_of(audited.node)
-    if operator not in WITH_MEANING:
+    if operator not in FOLLOWED:
         return audited.not_known(f"there is no exact meaning of {audited.operator} here")
     if any(
         given and each is None
@@ -54,11 +55,11 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
     tally = _Tally(audited)
     try:
         choose = _chooser(audited, sampling)
-        for excerpt, computed_operator in meanings(audited, results, choose, demands.edition):
-            if isinstance(computed_operator, Undefined):
-                tally.leave_undefined(excerpt, computed_operator.reason)
+        for excerpt, meaning in meanings(audited, results, choose, demands.edition):
+            if isinstance(meaning, Undefined):
+                tally.leave_undefined(excerpt, meaning.reason)
             else:
-                tally.add(excerpt, computed_operator)
+                tally.add(excerpt, meaning)
     except WrongShapeError as error:
         return tally.outside(str(error), broken)
     except (ValueError, ImportError) as error:

@@ -98,6 +98,9 @@ Array = npt.NDArray[Any]
 Attributes = Mapping[str, Any]
 """The attributes of a node: numbers, texts, and sequences of them."""
 
+NO_ATTRIBUTES: Attributes = MappingProxyType({})
+"""The attributes of a node without any."""
+
 Operands = Sequence[Array | None]
 """The operands of a node, None for omitted ones."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.elements import Operands
+from sonnx_ort.oracle.elements import NO_ATTRIBUTES, Operands
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.windows import Windows, windows_of
@@ -93,20 +93,28 @@ def _first(found: Results, *shape: int) -> Array:
     return found[0]
 
 
+def _excerpt(  # noqa: PLR0913, PLR0917 - what an excerpt has
+    node: Node,
+    result: Array,
+    places: Any,
+    reads: Sequence[Indices | None],
+    attributes: Mapping[str, Any] = NO_ATTRIBUTES,
+    shape: Sequence[int] | None = None,
+) -> Excerpt:
+    """The excerpt that reads elements of the operands; of one element with its rank if omitted."""
+    pairs = zip(node.operands, reads, strict=False)
+    operands = [x if x is None or read is None else _taken(x, read) for x, read in pairs]
+    found = result.ravel()[places].reshape([1] * result.ndim if shape is None else shape)
+    return Excerpt(attributes, operands, (found,), (places.ravel(),), tuple(reads))
+
+
 def _elements(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of an element-wise operator, whose operands are broadcast to the result."""
-    shapes = [each.shape for each in node.operands if each is not None]
-    result = _first(found, *np.broadcast_shapes(*shapes))
+    result = _first(found, *np.broadcast_shapes(*(each.shape for each in node.given())))
     chosen = choose(result, 1)
-    reads = tuple(
-        None if each is None else _broadcast_places(each.shape, result.shape, chosen)
-        for each in node.operands
-    )
-    operands = [
-        None if each is None or places is None else each.ravel()[places]
-        for each, places in zip(node.operands, reads, strict=True)
-    ]
-    yield Excerpt(node.attributes, operands, (result.ravel()[chosen],), (chosen,), reads)
+    shapes = [None if each is None else each.shape for each in node.operands]
+    reads = [None if s is None else _broadcast_places(s, result.shape, chosen) for s in shapes]
+    yield _excerpt(node, result, chosen, reads, node.attributes, (-1,))
 
 
 def _indices(operand: Array) -> Indices:
@@ -137,9 +145,8 @@ def _of_one_operand(node: Node, found: Results, choose: Choose) -> Iterator[Exce
     """Elements of an operator whose other operands apply to all elements of the first."""
     result = _first(found, *node.operand(0).shape)
     chosen = choose(result, 1)
-    operands = [node.operand(0).ravel()[chosen], *node.operands[1:]]
-    reads = (chosen, *(None for _ in node.operands[1:]))
-    yield Excerpt(node.attributes, operands, (result.ravel()[chosen],), (chosen,), reads)
+    reads = [chosen, *(None for _ in node.operands[1:])]
+    yield _excerpt(node, result, chosen, reads, node.attributes, (-1,))
 
 
 def _quantized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
@@ -150,14 +157,11 @@ def _quantized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         return
     result = _first(found, *x.shape)
     chosen = choose(result, 1)
-    operands: list[Array | None] = [x.ravel()[chosen], *node.operands[1:]]
+    along = None
     if scales.ndim == 1 and (x.ndim > 1 or scales.size > 1):
-        axis = node.integer("axis", 1)
-        along = np.unravel_index(chosen, x.shape)[axis % x.ndim]
-        operands[1:] = [None if each is None else each[along] for each in node.operands[1:]]
-    reads = (chosen, *(None for _ in node.operands[1:]))
-    attributes = {**node.attributes, "axis": 0}
-    yield Excerpt(attributes, operands, (result.ravel()[chosen],), (chosen,), reads)
+        along = np.unravel_index(chosen, x.shape)[node.integer("axis", 1) % x.ndim]
+    reads = [chosen, *(None if each is None else along for each in node.operands[1:])]
+    yield _excerpt(node, result, chosen, reads, {**node.attributes, "axis": 0}, (-1,))
 
 
 def _normalized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
@@ -166,26 +170,24 @@ def _normalized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]
     result = _first(found, *x.shape)
     chosen = choose(result, 1)
     channels = np.unravel_index(chosen, x.shape)[1] if x.ndim > 1 else np.zeros_like(chosen)
-    operands = [x.ravel()[chosen][None], *(node.operand(k)[channels] for k in range(1, 5))]
-    reads = (chosen[None], None, None, None, None)
-    yield Excerpt(node.attributes, operands, (result.ravel()[chosen][None],), (chosen,), reads)
+    reads = [chosen[None], *[channels] * 4]
+    yield _excerpt(node, result, chosen, reads, node.attributes, (1, -1))
 
 
 def _products(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a MatMul, each a row by a column."""
     a, b = node.operand(0), node.operand(1)
-    left, right = (a if a.ndim > 1 else a[None]), (b if b.ndim > 1 else b[:, None])
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    whole = (*batch, left.shape[-2], right.shape[-1])
+    rows, columns = (_indices(each) for each in (a, b))
+    rows = rows if a.ndim > 1 else rows[None]
+    columns = columns if b.ndim > 1 else columns[:, None]
+    batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    whole = (*batch, rows.shape[-2], columns.shape[-1])
     result = _first(found, *batch, *a.shape[-2:-1], *b.shape[-1:] * (b.ndim > 1))
-    left, right = _indices(left), _indices(right)
-    for place in choose(result, 2 * left.shape[-1]):
+    for place in choose(result, 2 * rows.shape[-1]):
         *outer, row, column = np.unravel_index(place, whole)
-        one, other = (_of_batch(each, outer) for each in (left, right))
+        one, other = (_of_batch(each, outer) for each in (rows, columns))
         reads = one[row : row + 1], other[:, column : column + 1]
-        operands = [_taken(a, reads[0]), _taken(b, reads[1])]
-        element = result.ravel()[place].reshape(1, 1)
-        yield Excerpt(node.attributes, operands, (element,), (place.reshape(1),), reads)
+        yield _excerpt(node, result, place, reads, shape=(1, 1))
 
 
 def _of_batch(stack: Array, outer: Sequence[Any]) -> Array:
@@ -209,9 +211,7 @@ def _gemm(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         reads = [a[row : row + 1], b[:, column : column + 1]]
         if c is not None:
             reads.append(_broadcast_places(c.shape, result.shape, place.reshape(1, 1)))
-        operands = [_taken(node.operand(k), read) for k, read in enumerate(reads)]
-        element = result.ravel()[place].reshape(1, 1)
-        yield Excerpt(attributes, operands, (element,), (place.reshape(1),), tuple(reads))
+        yield _excerpt(node, result, place, reads, attributes)
 
 
 def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
@@ -231,14 +231,9 @@ def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         patch[(0, slice(None), *inside)] = indices[(batch, slice(first, first + inputs), *grid)]
         reads: list[Indices | None] = [patch, kernels[output : output + 1]]
         for each in node.operands[2:]:
-            apart = each is not None and each.ndim == 1 and each.size == w.shape[0]
-            reads.append(np.array([output]) if apart else None)
-        operands = [
-            each if each is None or read is None else _taken(each, read)
-            for each, read in zip(node.operands, reads, strict=True)
-        ]
-        element = result.ravel()[place].reshape([1] * result.ndim)
-        yield Excerpt({}, operands, (element,), (place.reshape(1),), tuple(reads))
+            own = each is not None and each.ndim == 1 and each.size == w.shape[0]
+            reads.append(np.array([output]) if own else None)
+        yield _excerpt(node, result, place, reads)
 
 
 def _positions(windows: Windows, window: Sequence[int]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -264,10 +259,8 @@ def _pooled(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         batch, channel, *window = (int(i) for i in np.unravel_index(place, result.shape))
         grid, _ = _positions(windows, window)
         reads = indices[(batch, channel, *grid)][None, None]
-        patch = _taken(x, reads)
-        attributes = {"kernel_shape": list(patch.shape[2:]) if patch.size else [1] * axes}
-        element = result.ravel()[place].reshape([1] * result.ndim)
-        yield Excerpt(attributes, [patch], (element,), (place.reshape(1),), (reads,))
+        attributes = {"kernel_shape": list(reads.shape[2:]) if reads.size else [1] * axes}
+        yield _excerpt(node, result, place, [reads], attributes)
 
 
 _PER_EXPONENTIAL = 16
@@ -281,18 +274,13 @@ def _lines(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     if x.size == 0:
         yield from _whole(node, found, choose)
         return
-    together = node.version < 13
-    axis = node.integer("axis", 1 if together else -1)
-    axis %= max(x.ndim, 1)
-    length = prod(x.shape[axis:]) if together else x.shape[axis]
-    indices = np.arange(x.size).reshape(x.shape)
-    lines = indices.reshape(-1, length) if together else np.moveaxis(indices, axis, -1)
-    lines = lines.reshape(-1, length)
+    flattened = node.version < 13
+    axis = node.integer("axis", 1 if flattened else -1) % max(x.ndim, 1)
+    length = prod(x.shape[axis:]) if flattened else x.shape[axis]
+    indices = _indices(x)
+    lines = (indices if flattened else np.moveaxis(indices, axis, -1)).reshape(-1, length)
     for line in _lines_of(lines, choose(result, _PER_EXPONENTIAL * length)):
-        operands = [x.ravel()[line][None]]
-        attributes = {"axis": 1}
-        elements = result.ravel()[line][None]
-        yield Excerpt(attributes, operands, (elements,), (line,), (line[None],))
+        yield _excerpt(node, result, line, [line[None]], {"axis": 1}, (1, -1))
 
 
 def _lines_of(lines: Indices, chosen: Indices) -> Iterator[Indices]:
@@ -309,11 +297,10 @@ def _largest(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     axis = node.integer("axis", 0) % x.ndim
     kept = [1] if node.integer("keepdims", 1) else []
     result = _first(found, *x.shape[:axis], *kept, *x.shape[axis + 1 :])
-    lines = np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
+    lines = np.moveaxis(_indices(x), axis, -1).reshape(-1, x.shape[axis])
     last = {k: v for k, v in node.attributes.items() if k == "select_last_index"}
     for place in choose(result, x.shape[axis]):
-        element = result.ravel()[place].reshape(1)
-        yield Excerpt({"axis": 0, **last}, [lines[place]], (element,), (place.reshape(1),))
+        yield _excerpt(node, result, place, [lines[place]], {"axis": 0, **last}, (1,))
 
 
 def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
@@ -331,10 +318,8 @@ def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     for place in choose(result, x.size // max(result.size, 1)):
         index = np.unravel_index(place, kept) if kept else ()
         line = tuple(slice(None) if k in axes else slice(i, i + 1) for k, i in enumerate(index))
-        reads = (indices[line], *(None for _ in node.operands[1:]))
-        operands = [_taken(x, indices[line]), *node.operands[1:]]
-        element = result.ravel()[place].reshape([1] * x.ndim)
-        yield Excerpt(attributes, operands, (element,), (place.reshape(1),), reads)
+        reads = [indices[line], *(None for _ in node.operands[1:])]
+        yield _excerpt(node, result, place, reads, attributes, [1] * x.ndim)
 
 
 def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
@@ -345,9 +330,7 @@ def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt
     for place in choose(result, prod(x.shape[2:])):
         batch, channel = np.unravel_index(place, x.shape[:2])
         reads = indices[batch : batch + 1, channel : channel + 1]
-        element = result.ravel()[place].reshape([1] * x.ndim)
-        operands = [_taken(x, reads)]
-        yield Excerpt(node.attributes, operands, (element,), (place.reshape(1),), (reads,))
+        yield _excerpt(node, result, place, [reads])
 
 
 _LSTM_WORK = 20_000
@@ -374,7 +357,7 @@ def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         *(None if s is None else s[:, :1] for s in node.operands[5:7]),
         *node.operands[7:],
     ]
-    places = np.arange(y.size).reshape(y.shape)[:steps, :, :1]
+    places = _indices(y)[:steps, :, :1]
     yield Excerpt(node.attributes, operands, (y[:steps, :, :1],), (places.ravel(),))
 
 

@@ -8,19 +8,18 @@ rules.
 `meaning` says of a node, for the operands that a run has computed, what its results are by a
 document of the working group. `followed` says what a node makes of balls, which go from node to
 node: they enclose what a whole graph means over the reals, or what implementations in a format may
-make of it. `enclosed_meaning` says by balls what the results of a node are where no document of
-SONNX has its operator, or where its operands are enclosed only; the documents are those of ONNX,
-and the roundings those of a kernel that adds in any order. Functions that are not rational require
+make of it. `meaning_of` says by balls what the results of a node are where no document of SONNX has
+its operator, or where its operands are enclosed only; the documents are those of ONNX, and the
+roundings those of a kernel that adds in any order. Functions that are not rational require
 python-flint, the extra `oracle`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from math import ceil, floor, prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +33,8 @@ from sonnx_ort.oracle import (
     sums,
     windows,
 )
-from sonnx_ort.oracle.balls import NotFollowedError, ends, exact_end, precisely
-from sonnx_ort.oracle.elements import Exact, Operands, encoded_elements
+from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
+from sonnx_ort.oracle.elements import Exact, Operands
 from sonnx_ort.oracle.node import (
     ELEMENT_TYPES,
     Array,
@@ -45,26 +44,24 @@ from sonnx_ort.oracle.node import (
     are_balls,
     balls,
     is_float,
+    mapped,
     require_finite,
     size_of_first,
     size_of_result,
 )
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, Number, infinity, number
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat
 from sonnx_ort.oracle.results import (
     Elements,
     Enclosure,
     NotDefinedError,
     Result,
     Undefined,
-    copied,
+    between_balls,
     exactly,
     tensor,
 )
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-
-if TYPE_CHECKING:
-    from flint import arb
 
 
 def _elementwise(operator: str, since: int | None = 7) -> Operation:
@@ -138,9 +135,6 @@ COMPUTED = frozenset(name for name, each in _OPERATIONS.items() if each.since is
 
 FOLLOWED = frozenset(_OPERATIONS)
 """The operators that are followed, some of them for integers and bools only."""
-
-ENCLOSED = FOLLOWED - COMPUTED
-"""The operators that have a meaning by balls alone."""
 
 MOVED = frozenset(name for name, operation in _OPERATIONS.items() if operation.moves)
 """The operators that only move elements."""
@@ -332,76 +326,51 @@ def _exactly(operator: str, node: BallNode, edition: Edition) -> tuple[Array, ..
     return tuple(result.nearest for result in found)
 
 
-_BOUND = "the operator's roundings, sums in any order (ours; no document of SONNX)"
+_ROUNDINGS = "the operator's roundings, sums in any order (ours; no document of SONNX)"
+_JOINED = "what the joined nodes admit together (ours)"
 
 
-def enclosed_meaning(  # noqa: PLR0913 - what a node has, and what a result has
+def meaning_of(  # noqa: PLR0913, PLR0917 - what a node has, and its operands in a run
     operator: str,
     version: int,
     attributes: Mapping[str, Any],
     operands: Operands,
-    result_type: ElementType | None,
-    *,
-    edition: Edition = Edition.TYPED,
-    bound: str = _BOUND,
-) -> tuple[Result, ...]:
-    """What the results of a node are, for operands that are known exactly or by balls.
+    edition: Edition,
+    given: Operands | None = None,
+) -> tuple[Result, ...] | Undefined:
+    """What a node means, by a document of SONNX or, without one, by that of ONNX.
 
     Args:
         operator: Its name, one of `FOLLOWED`.
         version: The version of the operator, or of the opset.
         attributes: The attributes that the node has.
-        operands: All operands, None for omitted ones: arrays of element types or of balls.
-        result_type: The type of float results.
+        operands: All operands, None for omitted ones: arrays of element types, or of balls around
+            all admitted values.
         edition: The edition of the profile.
-        bound: The text of the admitted error.
+        given: The operands as arrays of element types, where some are balls.
 
     Raises:
         ValueError: The results are not known.
     """
-    node = version, attributes
+    of_balls = any(each is not None and are_balls(each) for each in operands)
+    called = operator, version, attributes, operands
+    if not of_balls and operator in COMPUTED:
+        return meaning(*called, edition)
     try:
-        given = [operand for operand in operands if operand is not None]
-        if operator == "ConstantOfShape":
-            given.append(np.asarray(attributes.get("value", np.zeros(1, np.float32))))
-            node = version, {"value": given[-1]}
-        if operator in MOVED and any(map(is_float, given)) and not any(map(are_balls, given)):
-            return _moved(operator, *node, operands)
+        if not of_balls and operator in MOVED:
+            return tuple(_OPERATIONS[operator].compute(Node(version, attributes, tuple(operands))))
+        result_type = _type_of_results(operator, attributes, operands if given is None else given)
         binary = None if result_type is None else FLOAT_FORMATS.get(result_type)
-        rounded = followed(operator, *node, operands, binary, edition=edition)
+        rounded = followed(*called, binary, edition=edition)
         inexact = any(map(are_balls, rounded))
-        reals = followed(operator, *node, operands, edition=edition) if inexact else rounded
-    except NotFollowedError as error:
+        reals = followed(*called, edition=edition) if inexact else rounded
+        with precisely():
+            pairs = zip(reals, rounded, strict=True)
+            return tuple(
+                _result(*pair, result_type, _JOINED if of_balls else _ROUNDINGS) for pair in pairs
+            )
+    except (NotDefinedError, NotFollowedError) as error:
         raise ValueError(str(error)) from error
-    return tuple(_result(*pair, result_type, bound) for pair in zip(reals, rounded, strict=True))
-
-
-def _moved(
-    operator: str, version: int, attributes: Mapping[str, Any], operands: Operands
-) -> tuple[Result, ...]:
-    """The results of an operator that moves elements, whose bits are taken for integers."""
-    floats = filter(_is_float_array, (*operands, attributes.get("value")))
-    dtype = np.asarray(next(floats)).dtype
-    integers = [_as_integers(operand) for operand in operands]
-    read = {name: _as_integers(value) for name, value in attributes.items()}
-    found = followed(operator, version, read, integers)
-    if any(map(are_balls, found)):
-        raise NotFollowedError("its result is known by balls only")
-    return tuple(copied(_contiguous(each).view(dtype)) for each in found)
-
-
-def _contiguous(array: Array) -> Array:
-    # numpy makes a vector of a scalar.
-    return np.ascontiguousarray(array).reshape(array.shape)
-
-
-def _is_float_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and is_float(value)
-
-
-def _as_integers(value: Any) -> Any:
-    """The bits of an array of floats; anything else as it is."""
-    return _contiguous(value).view(f"u{value.dtype.itemsize}") if _is_float_array(value) else value
 
 
 def _result(exact: Array, rounded: Array, element_type: ElementType | None, bound: str) -> Result:
@@ -411,27 +380,8 @@ def _result(exact: Array, rounded: Array, element_type: ElementType | None, boun
         raise ValueError("its results have no known type")
     if element_type not in FLOAT_FORMATS:
         return _between_integers(rounded, element_type, bound)
-
-    def encoded(numbers: Sequence[Number]) -> Array:
-        return encoded_elements(numbers, element_type).reshape(rounded.shape)
-
-    pairs = [_ends(ball) for ball in rounded.ravel().tolist()]
-    middles = [_middle(ball) for ball in exact.ravel().tolist()]
-    anything = np.array([not low.is_finite for low, _ in pairs], np.bool_)
-    enclosure = Enclosure(
-        encoded([low for low, _ in pairs]),
-        encoded([high for _, high in pairs]),
-        anything.reshape(rounded.shape),
-    )
-    undefined = np.zeros(rounded.shape, np.bool_)
-    return Result(encoded(middles), enclosure, undefined, bound)
-
-
-def _ends(ball: "arb") -> tuple[Number, Number]:
-    if not ball.is_finite():
-        return infinity(negative=True), infinity(negative=False)
-    lower, upper = ends(ball)
-    return number(lower), number(upper)
+    made = Elements(mapped(between_balls, exact, rounded), element_type, bound).rounded()
+    return replace(made, bound=bound)
 
 
 def _between_integers(rounded: Array, element_type: ElementType, bound: str) -> Result:
@@ -439,29 +389,19 @@ def _between_integers(rounded: Array, element_type: ElementType, bound: str) -> 
     bounds = np.iinfo(element_type.dtype.name)
     lowest, highest, middles = (np.empty(rounded.shape, element_type.dtype) for _ in range(3))
     for index, ball in np.ndenumerate(rounded):
-        low, high = _ends(ball)
-        if not low.is_finite or not bounds.min <= low.value <= high.value <= bounds.max:
+        low, high = ends(ball) if ball.is_finite() else (bounds.min - 1, bounds.max + 1)
+        if not bounds.min <= low <= high <= bounds.max:
             raise ValueError("its results have no known bounds")
-        lowest[index], highest[index] = ceil(low.value), floor(high.value)
-        middles[index] = (ceil(low.value) + floor(high.value)) // 2
+        lowest[index], highest[index] = ceil(low), floor(high)
+        middles[index] = (ceil(low) + floor(high)) // 2
     nothing = np.zeros(rounded.shape, np.bool_)
     return Result(middles, Enclosure(lowest, highest, nothing), nothing, bound)
 
 
-def _middle(ball: "arb") -> Number:
-    return number(exact_end(ball.mid()) if ball.is_finite() else Fraction(0))
-
-
-def type_of_results(
+def _type_of_results(
     operator: str, attributes: Mapping[str, Any], operands: Operands
 ) -> ElementType | None:
-    """The element type of results that may be balls; None if it is not known.
-
-    Args:
-        operator: The operator.
-        attributes: The attributes that the node has.
-        operands: The operands, as arrays of element types.
-    """
+    """The element type of results that may be balls; None if it is not known."""
     match operator:
         case "Cast":
             return next((t for t in ElementType if t.value == attributes.get("to")), None)

@@ -11,7 +11,7 @@ magnitudes of all summands. An underflowing product adds at most half the smalle
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from math import ceil
@@ -351,6 +351,12 @@ class Enclosed:
         return number(lower), number(upper)
 
     @property
+    def nearest(self) -> Number:
+        """The number in the middle."""
+        lower, upper = self.numbers
+        return lower if lower is upper else number((lower.value + upper.value) / 2)
+
+    @property
     def admitted(self) -> tuple[Number, Number]:
         """Two numbers between which it is after all roundings but the last one."""
         if self.within is not None:
@@ -376,9 +382,10 @@ OPEN = Enclosed(NAN, reach=power_of_two(1 << 12))
 
 def between_balls(exact: "arb | Interval", rounded: "arb") -> Enclosed:
     """The element over the reals, and what roundings make of it, both of which are enclosed."""
-    if not (exact.is_finite() and rounded.is_finite()):
-        return OPEN
-    return Enclosed(Interval.between(*ends(exact)), within=Interval.between(*ends(rounded)))
+    value = Interval.between(*ends(exact)) if exact.is_finite() else NAN
+    if not rounded.is_finite():
+        return replace(OPEN, value=value)
+    return Enclosed(value, within=Interval.between(*ends(rounded)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +424,7 @@ class Elements:
         def mask(values: Iterable[bool]) -> Mask:
             return np.array(list(values), np.bool_).reshape(shape)
 
-        nearest = lowest = highest = encoded(each.numbers[1] for each in flat)
+        nearest = lowest = highest = encoded(each.nearest for each in flat)
         if any(low is not high for low, high in pairs):
             lowest, highest = map(encoded, zip(*pairs, strict=True))
         if self.units:

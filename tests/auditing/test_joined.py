@@ -118,7 +118,7 @@ def test_quantized_sum_is_held_to_the_integers_that_it_may_be(
     assert (node.node, str(node.verdict)) == ("quantize", verdict)
 
 
-def test_index_of_the_largest_of_joined_sums_is_not_known(tmp_path: Path) -> None:
+def test_index_of_the_largest_of_equal_joined_sums_is_not_known(tmp_path: Path) -> None:
     model = parse(
         "(float[3, 4] x, float[4, 3] y) => (int64[1, n] z) { "
         "[multiply] c = MatMul(x, y) [find] z = ArgMax(c) }"
@@ -129,5 +129,19 @@ def test_index_of_the_largest_of_joined_sums_is_not_known(tmp_path: Path) -> Non
     node = sonnx_ort.audit(model, values=tmp_path).nodes[1]
     assert (str(node.verdict), node.reason) == (
         "not known",
-        "the run has no value 'c', and several are admitted",
+        "several elements may be the largest",
     )
+
+
+def test_index_of_a_joined_sum_that_is_larger_for_certain_is_judged(tmp_path: Path) -> None:
+    model = parse(
+        "(float[3, 4] x, float[4, 3] y) => (int64[1, n] z) { "
+        "[multiply] c = MatMul(x, y) [find] z = ArgMax(c) }"
+    )
+    x = np.array([[1], [3], [2]], F) * np.ones((3, 4), F)
+    for found, verdict in ((1, "exact"), (2, "outside")):
+        values = {"x": x, "y": np.ones((4, 3), F), "z": np.full((1, 3), found, np.int64)}
+        for name, array in values.items():
+            np.save(tmp_path / f"{name}.npy", array)
+        node = sonnx_ort.audit(model, values=tmp_path).nodes[1]
+        assert (node.node, str(node.verdict)) == ("find", verdict)

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
-from sonnx_ort.auditing.audited_node import WITH_MEANING
 from sonnx_ort.oracle.balls import WITHOUT_FLINT
+from sonnx_ort.oracle.meaning import FOLLOWED
 from support.child import run_python
 
 FUNCTIONS = {"Acos", "Exp", "LSTM", "Log", "Pow", "Sigmoid", "Sin", "Softmax", "Tanh"}
@@ -87,10 +87,10 @@ def audited(*, hidden: bool) -> dict[str, list[str]]:
 
 
 def test_model_has_every_operator_with_a_meaning() -> None:
-    assert audited(hidden=False).keys() == WITH_MEANING
+    assert audited(hidden=False).keys() == FOLLOWED
 
 
-@pytest.mark.parametrize("operator", sorted(WITH_MEANING - FUNCTIONS))
+@pytest.mark.parametrize("operator", sorted(FOLLOWED - FUNCTIONS))
 def test_what_needs_no_functions_is_judged_alike(operator: str) -> None:
     assert audited(hidden=True)[operator] == audited(hidden=False)[operator]
 
