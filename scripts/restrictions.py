@@ -26,7 +26,7 @@ import numpy.typing as npt
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle import Undefined, elementwise, meaning
 from sonnx_ort.oracle.domains import Domain, domain
-from sonnx_ort.oracle.elements import NO_ATTRIBUTES, Attributes, Operands, decoded_elements
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Attributes, Operands, decoded_elements
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 

@@ -14,10 +14,10 @@ from sonnx_ort.auditing.audited_node import Audited, attributes_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import ball_type
-from sonnx_ort.oracle.elements import NO_ATTRIBUTES
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
 from sonnx_ort.oracle.meaning import MOVED, meaning_of
 from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES
 from sonnx_ort.profile.options import Edition
 
 _PER_ELEMENT = 16

@@ -7,12 +7,12 @@ Irrational results are also rounded correctly, from enclosures computed by Arb (
 
 `meaning` is the one place that says what an operator with a document computes, by its name, version
 and attributes: of each element what is exact, what is admitted and by which bound, or that nothing
-is defined. `meaning_over_the_reals` leaves the types out.
+is defined.
 """
 
 from sonnx_ort.oracle.domains import AGAINST_KERNELS
-from sonnx_ort.oracle.meaning import COMPUTED, meaning, meaning_over_the_reals
-from sonnx_ort.oracle.results import UNITS, Enclosure, Result, Undefined, Verdict
+from sonnx_ort.oracle.meaning import COMPUTED, meaning
+from sonnx_ort.oracle.results import UNITS, Enclosure, Result, Undefined
 
 __all__ = [
     "AGAINST_KERNELS",
@@ -21,7 +21,5 @@ __all__ = [
     "Enclosure",
     "Result",
     "Undefined",
-    "Verdict",
     "meaning",
-    "meaning_over_the_reals",
 ]

@@ -22,16 +22,6 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import ball_of, exact_end
 from sonnx_ort.oracle.domains import AGAINST_KERNELS, domain
-from sonnx_ort.oracle.elements import (
-    Attributes,
-    Datum,
-    Exact,
-    converted,
-    encoded_elements,
-    exact_elements,
-    type_numbered,
-    zero_of,
-)
 from sonnx_ort.oracle.functions import (
     FAR,
     arc_cosine,
@@ -68,10 +58,18 @@ from sonnx_ort.oracle.node import (
 )
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
+    Attributes,
     BinaryFormat,
+    Datum,
+    Exact,
     Number,
+    converted,
+    encoded_elements,
+    exact_elements,
     floor_log2,
     power_of_two,
+    type_numbered,
+    zero_of,
 )
 from sonnx_ort.oracle.results import (
     EXACT,

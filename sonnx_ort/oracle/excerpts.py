@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.elements import NO_ATTRIBUTES, Operands
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Operands
 from sonnx_ort.oracle.windows import Windows, windows_of
 
 Array = npt.NDArray[Any]

@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import selected
 from sonnx_ort.oracle.balls import NotFollowedError
-from sonnx_ort.oracle.elements import encoded_elements, finite_value
 from sonnx_ort.oracle.functions import less, size
 from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls
-from sonnx_ort.oracle.numbers import Kind, Number, number
+from sonnx_ort.oracle.numbers import Kind, Number, encoded_elements, finite_value, number
 from sonnx_ort.oracle.results import (
     EXACT,
     Elements,

@@ -30,11 +30,9 @@ from sonnx_ort.oracle import (
     products,
     quantization,
     recurrent,
-    sums,
     windows,
 )
 from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
-from sonnx_ort.oracle.elements import Exact, Operands
 from sonnx_ort.oracle.node import (
     ELEMENT_TYPES,
     Array,
@@ -49,7 +47,7 @@ from sonnx_ort.oracle.node import (
     size_of_first,
     size_of_result,
 )
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, Operands
 from sonnx_ort.oracle.results import (
     Elements,
     Enclosure,
@@ -58,7 +56,6 @@ from sonnx_ort.oracle.results import (
     Undefined,
     between_balls,
     exactly,
-    tensor,
 )
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
@@ -68,20 +65,20 @@ def _elementwise(operator: str, since: int | None = 7) -> Operation:
     return Operation(elementwise.elementwise(operator), size_of_result, since)
 
 
-def _reduction(compute: sums.Reduce, since: int) -> Operation:
-    return Operation(sums.reduction(compute, since), size_of_first, exact=True)
+def _reduction(compute: windows.Reduce, since: int) -> Operation:
+    return Operation(windows.reduction(compute, since), size_of_first, exact=True)
 
 
 _moving = partial(Operation, moves=True, exact=True)
 
-_OPERATIONS: Mapping[str, Operation] = MappingProxyType(
+OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
         **{operator: _elementwise(operator) for operator in elementwise.OPERATORS},
         **{name: _elementwise(name, 6) for name in ("Exp", "LeakyRelu", "Relu", "Sigmoid", "Tanh")},
         **{name: _elementwise(name, None) for name in ("Ceil", "Cos", "Erf", "Floor")},
         "ArgMax": Operation(layout.arg_max, since=1),
         "AveragePool": Operation(windows.average_pool, windows.elements_of_windows),
-        "BatchNormalization": Operation(sums.batch_normalization, size_of_first, 7),
+        "BatchNormalization": Operation(activations.batch_normalization, size_of_first, 7),
         "Cast": Operation(quantization.cast, size_of_first, 7, exact=True),
         "Clip": Operation(activations.clip, size_of_first, 6),
         "Concat": _moving(layout.concat, since=1),
@@ -104,18 +101,18 @@ _OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "HardSigmoid": Operation(activations.hard_sigmoid, size_of_first),
         "Identity": _moving(layout.identity),
         "LSTM": Operation(recurrent.lstm, recurrent.multiplications, 7),
-        "LayerNormalization": Operation(sums.layer_normalization, size_of_first),
+        "LayerNormalization": Operation(activations.layer_normalization, size_of_first),
         "MatMul": Operation(products.mat_mul, products.multiplications_of_stacks, 1),
         "MaxPool": Operation(windows.max_pool, windows.elements_of_windows, 1),
         "Not": Operation(lambda node: (~node.known(0),), size_of_first, exact=True),
         "Pad": _moving(layout.pad, layout.padded_size),
         "QuantizeLinear": Operation(quantization.quantize_linear, size_of_first, 10),
         "Range": Operation(layout.range_of, layout.count_of_range, 11),
-        "ReduceMax": _reduction(sums.top, 18),
-        "ReduceMean": _reduction(sums.mean, 18),
-        "ReduceMin": _reduction(sums.bottom, 18),
-        "ReduceSum": _reduction(sums.total, 13),
-        "ReduceSumSquare": _reduction(sums.sum_of_squares, 18),
+        "ReduceMax": _reduction(windows.top, 18),
+        "ReduceMean": _reduction(windows.mean, 18),
+        "ReduceMin": _reduction(windows.bottom, 18),
+        "ReduceSum": _reduction(windows.total, 13),
+        "ReduceSumSquare": _reduction(windows.sum_of_squares, 18),
         "Reshape": _moving(layout.reshape, since=1),
         "Shape": _moving(layout.shape, lambda _: 0, 1),
         "Sin": _elementwise("Sin"),
@@ -130,20 +127,16 @@ _OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     }
 )
 
-COMPUTED = frozenset(name for name, each in _OPERATIONS.items() if each.since is not None)
+"""What computes each operator."""
+
+COMPUTED = frozenset(name for name, each in OPERATIONS.items() if each.since is not None)
 """The operators that have a meaning by a document of SONNX."""
 
-FOLLOWED = frozenset(_OPERATIONS)
+FOLLOWED = frozenset(OPERATIONS)
 """The operators that are followed, some of them for integers and bools only."""
 
-MOVED = frozenset(name for name, operation in _OPERATIONS.items() if operation.moves)
+MOVED = frozenset(name for name, operation in OPERATIONS.items() if operation.moves)
 """The operators that only move elements."""
-
-_REAL = frozenset(
-    {"Conv", "Exp", "Gemm", "LSTM", "LeakyRelu", "MatMul", "MaxPool", "Range", "Relu"}
-    | {"Sigmoid", "Sin", "Softmax", "Tanh"}
-)
-"""The operators that are computed over the reals too."""
 
 
 def meaning(
@@ -170,7 +163,7 @@ def meaning(
     """
     if operator not in COMPUTED:
         raise ValueError(f"{operator} has no meaning here")
-    operation = _OPERATIONS[operator]
+    operation = OPERATIONS[operator]
     if version < (operation.since or 0):
         raise ValueError(f"{operator} has no meaning here before version {operation.since}")
     try:
@@ -179,41 +172,6 @@ def meaning(
             return tuple(each.rounded() if isinstance(each, Elements) else each for each in made)
     except NotDefinedError as error:
         return Undefined(str(error))
-
-
-def meaning_over_the_reals(
-    operator: str, attributes: Mapping[str, Any], operands: Operands
-) -> tuple[Exact, ...] | Undefined:
-    """What a document says of the results of a node over the reals, in the newest version.
-
-    Args:
-        operator: Its name.
-        attributes: The attributes that the node has; those of real type may be `Fraction`.
-        operands: All operands, arrays of `Fraction`, None for omitted ones.
-
-    Returns:
-        A tensor for each result with two rationals for each element that enclose it; both are the
-        same if it is known to be rational. None for an element that is not defined, or too large.
-        Integers, as in the second result of MaxPool, are integers. Or why there is none at all.
-
-    Raises:
-        ValueError: The operator has no meaning over the reals here.
-    """
-    if operator not in _REAL:
-        raise ValueError(f"{operator} has no meaning over the reals here")
-    newest = 1 << 10
-    try:
-        with precisely():
-            made = _OPERATIONS[operator].compute(Node(newest, attributes, tuple(operands)))
-            return tuple(map(_over_the_reals, made))
-    except NotDefinedError as error:
-        return Undefined(str(error))
-
-
-def _over_the_reals(made: Elements | Result) -> Exact:
-    if isinstance(made, Result):
-        return made.nearest.astype(object)
-    return tensor((each.ends for each in made.elements.ravel()), made.elements.shape)
 
 
 _REFUSALS = (
@@ -276,7 +234,7 @@ def operations(
     node = BallNode(version, attributes, tuple(operands))
     try:
         with precisely():
-            return _OPERATIONS[operator].count(node)
+            return OPERATIONS[operator].count(node)
     except _REFUSALS as error:
         raise _not_followed(error) from error
 
@@ -288,7 +246,7 @@ def _not_followed(error: Exception) -> NotFollowedError:
 
 
 def _followed(operator: str, node: BallNode, edition: Edition) -> tuple[Array, ...]:
-    operation = _OPERATIONS.get(operator)
+    operation = OPERATIONS.get(operator)
     inexact = any(is_float(operand) or are_balls(operand) for operand in node.given())
     if not inexact and operator in COMPUTED and not (operation and operation.exact):
         return _exactly(operator, node, edition)
@@ -358,7 +316,7 @@ def meaning_of(  # noqa: PLR0913, PLR0917 - what a node has, and its operands in
         return meaning(*called, edition)
     try:
         if not of_balls and operator in MOVED:
-            return tuple(_OPERATIONS[operator].compute(Node(version, attributes, tuple(operands))))
+            return tuple(OPERATIONS[operator].compute(Node(version, attributes, tuple(operands))))
         result_type = _type_of_results(operator, attributes, operands if given is None else given)
         binary = None if result_type is None else FLOAT_FORMATS.get(result_type)
         rounded = followed(*called, binary, edition=edition)

@@ -14,14 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import NotFollowedError, anything, ball_of, ball_type
-from sonnx_ort.oracle.elements import Exact, exact_elements
 from sonnx_ort.oracle.functions import highest
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     BinaryFormat,
+    Exact,
     Kind,
     Number,
     decode,
+    exact_elements,
     number,
     power_of_two,
 )

@@ -20,21 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import Interval, NotFollowedError, has_flint
-from sonnx_ort.oracle.elements import (
-    Exact,
-    decoded_floats,
-    encoded_elements,
-    exact_elements,
-    significands_of,
-)
 from sonnx_ort.oracle.functions import size
 from sonnx_ort.oracle.node import BallNode, Node, mapped
 from sonnx_ort.oracle.numbers import (
     INTEGER_FORMATS,
     BinaryFormat,
+    Exact,
     Number,
+    decoded_floats,
+    encoded_elements,
+    exact_elements,
     number,
     power_of_two,
+    significands_of,
 )
 from sonnx_ort.oracle.quantization import integers_or_balls
 from sonnx_ort.oracle.results import Elements, NotDefinedError, Result, exactly, tensor

@@ -13,22 +13,25 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import NotFollowedError, ball_type, ends
-from sonnx_ort.oracle.elements import TYPES, Exact, encoded_elements, type_numbered
 from sonnx_ort.oracle.elementwise import elementwise, is_narrow
 from sonnx_ort.oracle.functions import divide, size, truncated
 from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls, mapped
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     INTEGER_FORMATS,
+    TYPES,
     BinaryFormat,
+    Exact,
     IntegerFormat,
     Kind,
     Number,
     decode,
     encode,
+    encoded_elements,
     nearest_integer,
     number,
     power_of_two,
+    type_numbered,
 )
 from sonnx_ort.oracle.results import (
     EXACT,

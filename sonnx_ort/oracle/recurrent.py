@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sonnx_ort.oracle.balls import WITHOUT_FLINT, anything, ball_type, has_flint, precision
-from sonnx_ort.oracle.elements import Exact
 from sonnx_ort.oracle.functions import hyperbolic_tangent, logistic
 from sonnx_ort.oracle.node import BallNode, Node, mapped
+from sonnx_ort.oracle.numbers import Exact
 from sonnx_ort.oracle.results import (
     UNDEFINED,
     Elements,

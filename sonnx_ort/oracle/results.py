@@ -9,7 +9,6 @@ computed sum differs from the exact one by at most gamma = n u / (1 - n u) times
 magnitudes of all summands. An underflowing product adds at most half the smallest subnormal number.
 """
 
-import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,13 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import Interval, ends
-from sonnx_ort.oracle.elements import Exact, encoded_elements
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     NAN,
     ZERO,
     BinaryFormat,
+    Exact,
     Number,
+    encoded_elements,
     number,
     power_of_two,
 )
@@ -197,15 +197,6 @@ class Choices:
         return np.array(among, np.bool_).reshape(found.shape)
 
 
-class Verdict(enum.StrEnum):
-    """What a computed element is."""
-
-    EXACT = "exact"
-    ADMITTED = "admitted"
-    OUTSIDE = "outside"
-    UNDEFINED = "undefined"
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
     """One result of a node.
@@ -244,18 +235,6 @@ class Result:
             ValueError: The results have another type or shape.
         """
         return ~(self.admitted.admits(found) | self.undefined)
-
-    def verdicts(self, found: Array) -> npt.NDArray[np.object_]:
-        """The verdict on each computed element.
-
-        Raises:
-            ValueError: The results have another type or shape.
-        """
-        verdicts = np.full(found.shape, Verdict.ADMITTED, object)
-        verdicts[self.outside(found)] = Verdict.OUTSIDE
-        verdicts[self.exact(found)] = Verdict.EXACT
-        verdicts[self.undefined] = Verdict.UNDEFINED
-        return verdicts
 
     def units(self, found: Array) -> npt.NDArray[Any]:
         """How many representable numbers each computed element is away from the nearest one.

@@ -1,4 +1,4 @@
-"""Sliding windows over the spatial axes of a tensor: MaxPool and averages.
+"""Reductions along axes, and over sliding windows: MaxPool and averages.
 
 Sources: SONNX MaxPool, draft of the working group: padding is the lowest number of the type, and no
 window may be padding alone. A NaN in a window gives NaN, as in the newer draft in ericjenn/sonnx;
@@ -6,7 +6,7 @@ the other does not say it. The working group's draft demands auto_pad NOTSET, ce
 storage_order 0; others are ONNX MaxPool, version 22; averages ONNX AveragePool, version 22.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle.balls import NotFollowedError
-from sonnx_ort.oracle.elements import Exact, encoded_elements
 from sonnx_ort.oracle.functions import largest, less
-from sonnx_ort.oracle.node import BallNode, Node
-from sonnx_ort.oracle.numbers import Kind, Number
+from sonnx_ort.oracle.node import BallNode, Node, are_balls
+from sonnx_ort.oracle.numbers import Exact, Kind, Number, encoded_elements
 from sonnx_ort.oracle.results import (
     EXACT,
     UNDEFINED,
@@ -32,13 +31,98 @@ from sonnx_ort.oracle.results import (
     exactly,
     tensor,
 )
-from sonnx_ort.oracle.sums import mean, reduced
 
 if TYPE_CHECKING:
     from flint import arb
 
 Array = npt.NDArray[Any]
 Index = tuple[int, ...]
+
+Reduce = Callable[[BallNode, Sequence[Any]], Any]
+"""Makes one element of those along some axes."""
+
+
+def reduction(compute: Reduce, since: int) -> Callable[[BallNode], tuple[Array, ...]]:
+    """What computes a reduction; its axes are an attribute before a version."""
+
+    def of_node(node: BallNode) -> tuple[Array, ...]:
+        x = node.operand(0)
+        axes = node.listed(1, "axes", since)
+        if not axes:
+            if node.integer("noop_with_empty_axes", 0):
+                return (x,)
+            axes = list(range(x.ndim))
+        return (reduced(node, x, axes, compute),)
+
+    return of_node
+
+
+def reduced(node: BallNode, x: Array, axes: Sequence[int], compute: Reduce) -> Array:
+    """What a function makes of the elements along some axes.
+
+    Raises:
+        NotFollowedError: An axis does not exist.
+    """
+    if any(not -x.ndim <= axis < x.ndim for axis in axes):
+        raise NotFollowedError(f"not all of the axes {list(axes)} are in [{-x.ndim}, {x.ndim - 1}]")
+    along = sorted({axis % x.ndim for axis in axes})
+    kept = [k for k in range(x.ndim) if k not in along]
+    lines = x.transpose(*kept, *along).reshape(prod(x.shape[k] for k in kept), -1)
+    made = tensor((compute(node, line) for line in lines.tolist()), [x.shape[k] for k in kept])
+    if not are_balls(x):
+        made = made.astype(x.dtype)
+    return np.expand_dims(made, along) if node.integer("keepdims", 1) else made
+
+
+def total(node: BallNode, line: Sequence[Any]) -> Any:
+    """The sum of some balls or integers."""
+    made = sum(line)
+    if node.binary is None or not line or isinstance(made, int):
+        return made
+    return node.rounded(made, len(line), sum(map(abs, line)))
+
+
+def mean(node: BallNode, line: Sequence[Any]) -> Any:
+    """The mean of some balls.
+
+    Raises:
+        NotFollowedError: There are none, or they are integers.
+    """
+    if not line or isinstance(line[0], int):
+        raise NotFollowedError("it is the mean of nothing, or of integers")
+    return node.rounded(sum(line) / len(line), len(line) + 1, sum(map(abs, line)) / len(line))
+
+
+def top(_: BallNode, line: Sequence[Any]) -> Any:
+    """The largest of some balls or integers.
+
+    Raises:
+        NotFollowedError: There are none.
+    """
+    if not line:
+        raise NotFollowedError("nothing has no largest element")
+    return max(line) if isinstance(line[0], int) else largest(*line)
+
+
+def bottom(node: BallNode, line: Sequence[Any]) -> Any:
+    """The smallest of some balls or integers.
+
+    Raises:
+        NotFollowedError: There are none.
+    """
+    return -top(node, [-each for each in line])
+
+
+def sum_of_squares(node: BallNode, line: Sequence[Any]) -> Any:
+    """The sum of the squares of some balls.
+
+    Raises:
+        NotFollowedError: They are integers.
+    """
+    if line and isinstance(line[0], int):
+        raise NotFollowedError("it squares integers")
+    return total(node, [node.rounded(each * each) for each in line])
+
 
 _ONLY_PADDING = "the window has no element of X"
 

@@ -11,18 +11,18 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.oracle import COMPUTED, Undefined, meaning, meaning_over_the_reals
+from sonnx_ort.oracle import COMPUTED, Undefined, meaning
 from sonnx_ort.oracle.balls import NotFollowedError
-from sonnx_ort.oracle.elements import exact_elements
 from sonnx_ort.oracle.meaning import followed, operations
 from sonnx_ort.oracle.node import ELEMENT_TYPES, balls
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind, exact_elements
 from sonnx_ort.oracle.results import Choices, Copies, Result
 from sonnx_ort.profile.element_type import ElementType
 from support.meaning_cases import SORTS, nodes
 from support.meanings import Applied, Array
 from support.operator_cases import OPERATOR_CASES, elements
 from support.oracle_cases import cases
+from support.reals import meaning_over_the_reals
 
 T = ElementType
 F = np.float32

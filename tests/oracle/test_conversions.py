@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from restrictions import Violation, outcome
 
-from sonnx_ort.oracle.elements import TYPES
+from sonnx_ort.oracle.numbers import TYPES
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from support.values import assert_same_bits, from_bits, random_pairs, special_values

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle import Verdict, meaning
+from sonnx_ort.oracle import meaning
+from support.verdicts import Verdict, verdicts
 
 INF, NAN = np.inf, np.nan
 F16, F32, F64, I8, U8, I32 = np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32
@@ -227,8 +228,8 @@ def test_first_example_of_leaky_relu_prints_the_number_for_another_alpha():
 @pytest.mark.satisfies("Sigmoid.draft.float.example")
 def test_second_example_of_sigmoid_prints_a_number_that_is_not_admitted():
     (result,) = meaning("Sigmoid", 21, {}, [F32([-4])])
-    assert result.verdicts(F32([0.01798624])).item() == Verdict.OUTSIDE
-    assert result.verdicts(F32([0.01798621])).item() == Verdict.EXACT
+    assert verdicts(result, F32([0.01798624])).item() == Verdict.OUTSIDE
+    assert verdicts(result, F32([0.01798621])).item() == Verdict.EXACT
 
 
 @pytest.mark.satisfies(

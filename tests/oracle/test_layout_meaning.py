@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle import Undefined, Verdict, meaning
+from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
+from support.verdicts import Verdict, verdicts
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 EMPTY = np.zeros((0, 3, 8), np.int8)
@@ -169,5 +170,5 @@ def test_moved_elements_have_to_keep_their_bits():
     x = np.array([0.0, np.nan], np.float32)
     other = np.array([0x80000000, 0x7FC00001], np.uint32).view(np.float32)
     result = only("Flatten", [x])
-    assert result.verdicts(x.reshape(2, 1)).ravel().tolist() == [Verdict.EXACT] * 2
-    assert result.verdicts(other.reshape(2, 1)).ravel().tolist() == [Verdict.OUTSIDE] * 2
+    assert verdicts(result, x.reshape(2, 1)).ravel().tolist() == [Verdict.EXACT] * 2
+    assert verdicts(result, other.reshape(2, 1)).ravel().tolist() == [Verdict.OUTSIDE] * 2

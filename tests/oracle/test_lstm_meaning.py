@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from flint import arb
 
-from sonnx_ort.oracle import Undefined, Verdict, meaning, meaning_over_the_reals
+from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.oracle.node import BallNode
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.oracle.recurrent import activated
 from sonnx_ort.profile.element_type import ElementType
+from support.reals import meaning_over_the_reals
+from support.verdicts import Verdict, verdicts
 
 F = np.float32
 LENGTH, BATCH, INPUTS, HIDDEN = 3, 2, 3, 2
@@ -76,7 +78,7 @@ def test_equations_of_the_draft(direction):
     found = results(operands, direction=direction)
     for result, expected in zip(found, in_double(direction, operands), strict=True):
         kept = ~result.undefined
-        assert (result.verdicts(expected.astype(F))[kept] != Verdict.OUTSIDE).all()
+        assert (verdicts(result, expected.astype(F))[kept] != Verdict.OUTSIDE).all()
         np.testing.assert_allclose(result.nearest[kept], expected[kept], rtol=1e-7, atol=1e-9)
 
 
@@ -122,7 +124,7 @@ def test_other_gates_are_refused(fault):
     operands = operands_of("forward")
     wrong = in_double("forward", [operands[0], *fault(*operands[1:4]), *operands[4:]])
     y = results(operands)[0]
-    assert (y.verdicts(wrong[0].astype(F))[~y.undefined] == Verdict.OUTSIDE).all()
+    assert (verdicts(y, wrong[0].astype(F))[~y.undefined] == Verdict.OUTSIDE).all()
 
 
 def test_layout_exchanges_axes():

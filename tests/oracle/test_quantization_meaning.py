@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle import Undefined, Verdict, meaning
+from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
+from support.verdicts import Verdict, verdicts
 
 F, H = np.float32, np.float16
 INF, NAN = np.inf, np.nan
@@ -55,7 +56,7 @@ def test_no_level_is_defined_for_nan_and_infinities():
     result = quantized([INF, -INF, NAN, 1.0], 1.0, 0)
     assert result.undefined.tolist() == [True, True, True, False]
     assert result.reason == "X / y_scale is NaN, or X infinite"
-    assert result.verdicts(np.uint8([9, 9, 9, 9])).tolist() == [*["undefined"] * 3, "outside"]
+    assert verdicts(result, np.uint8([9, 9, 9, 9])).tolist() == [*["undefined"] * 3, "outside"]
 
 
 def test_scales_along_an_axis():
@@ -138,8 +139,8 @@ def test_range_may_round_some_times_and_not_at_every_step():
     steps[0] = 0
     result = only("Range", [np.asarray(F(each)) for each in (0, 100, 0.1)])
     products = F(0.1) * np.arange(1000, dtype=F)
-    assert Verdict.OUTSIDE not in result.verdicts(products)
-    assert (result.verdicts(np.cumsum(steps, dtype=F)) == Verdict.OUTSIDE).sum() > 900
+    assert Verdict.OUTSIDE not in verdicts(result, products)
+    assert (verdicts(result, np.cumsum(steps, dtype=F)) == Verdict.OUTSIDE).sum() > 900
 
 
 def test_range_knows_the_ends_of_integers():

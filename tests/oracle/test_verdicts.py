@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle import Verdict, meaning
+from sonnx_ort.oracle import meaning
 from sonnx_ort.oracle.results import Choices, Enclosure, Result, copied, exactly
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from support.values import bits_dtype, from_bits
+from support.verdicts import Verdict, verdicts
 
 F = np.float32
 INF, NAN = np.inf, np.nan
@@ -17,7 +18,7 @@ def test_each_element_has_one_verdict():
     (result,) = meaning("Acos", 13, {}, [F([0.5, 0.5, 0.5, 2.0])])
     near, far = (result.nearest.view(np.int32) + k for k in (4, 5))
     found = np.array([*result.nearest[:1].view(np.int32), near[1], far[2], 0], np.int32).view(F)
-    assert result.verdicts(found).tolist() == [EXACT, ADMITTED, OUTSIDE, UNDEFINED]
+    assert verdicts(result, found).tolist() == [EXACT, ADMITTED, OUTSIDE, UNDEFINED]
     assert result.exact(found).tolist() == [True, False, False, False]
     assert result.outside(found).tolist() == [False, False, True, False]
     assert result.units(found).tolist()[:3] == [0, 4, 5]
@@ -80,12 +81,12 @@ def test_units_keep_the_shape():
     assert exactly(F(1)).units(np.nextafter(F(1), F(2))).item() == 1
 
 
-@pytest.mark.parametrize("ask", ["exact", "outside", "units", "verdicts"])
+@pytest.mark.parametrize("ask", [Result.exact, Result.outside, Result.units, verdicts])
 def test_results_of_another_shape_or_type_are_an_error(ask):
     with pytest.raises(ValueError, match=r"^results are float32 \(2,\), not float32 \(1,\)$"):
-        getattr(exactly(F([1])), ask)(F([1, 2]))
+        ask(exactly(F([1])), F([1, 2]))
     with pytest.raises(ValueError, match=r"^results are float64 \(1,\), not float32 \(1,\)$"):
-        getattr(exactly(F([1])), ask)(np.array([1.0]))
+        ask(exactly(F([1])), np.array([1.0]))
 
 
 def test_admitted_units_are_those_on_the_side_of_the_element():

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
-from sonnx_ort.oracle.elements import TYPES
+from sonnx_ort.oracle.numbers import TYPES
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.rule import AttributeValue
 from support.values import SIGNED_INTEGERS, special_values

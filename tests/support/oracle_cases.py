@@ -10,8 +10,7 @@ import onnx
 from restrictions import Violation, violation
 
 from sonnx_ort.oracle import Result, meaning
-from sonnx_ort.oracle.elements import TYPES
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, decode, encode, finite
+from sonnx_ort.oracle.numbers import TYPES, BinaryFormat, Kind, decode, encode, finite
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
