@@ -1,15 +1,28 @@
-"""A node with its values in a run, and what it means."""
+"""A node with its values in a run, and what it means for them.
 
-from collections.abc import Mapping, Sequence
+The run has no values between nodes that an optimizer joined. Where only one value is admitted, it
+is that one. Where an operator admits several, such as a sum in any order, the node that reads it is
+held to the results for all of them: they are enclosed by balls.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from sonnx_ort.auditing.verdicts import NodeAudit, Verdict
 from sonnx_ort.comparing.isolated_run import Array
+from sonnx_ort.oracle import Enclosure, Result, Undefined
+from sonnx_ort.oracle.balls import ball_type
+from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
+from sonnx_ort.oracle.meaning import MOVED, meaning_of
+from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
+from sonnx_ort.profile.options import Edition
 
 STANDARD_DOMAINS = (STANDARD_DOMAIN, "ai.onnx")
 """The names of the domain of ONNX's operators."""
@@ -60,6 +73,11 @@ class Audited:
         computes = node.domain in OWN_DOMAINS and node.op_type.startswith(_CHECKED)
         return node.op_type.removeprefix(_CHECKED) if computes else ""
 
+    @property
+    def applied(self) -> Node:
+        """The node as the oracle sees it."""
+        return Node(self.version, attributes_of(self.node), tuple(self.operands))
+
     def not_known(self, reason: str) -> NodeAudit:
         """The audit of a node of which nothing is known."""
         size = sum(each.size for each in self.results if each is not None)
@@ -100,3 +118,207 @@ def versions(model: onnx.ModelProto) -> Mapping[str, int]:
     found = {entry.domain: entry.version for entry in model.opset_import}
     standard = found.get("", found.get("ai.onnx", 1))
     return {**found, **dict.fromkeys((*STANDARD_DOMAINS, *OWN_DOMAINS), standard)}
+
+
+_PER_ELEMENT = 16
+"""How many products take as long as the exact meaning of one element."""
+
+_MOST_READS = 200_000
+"""How many elements of values that the run has not are computed at most for one node."""
+
+_OF_SHAPES = frozenset({"Shape", "Size"})
+"""The operators that read no elements."""
+
+Meaning = Sequence[Result] | Undefined
+
+
+def meanings(
+    audited: Audited, results: Sequence[Array | None], choose: Choose, edition: Edition
+) -> Iterator[tuple[Excerpt, Meaning]]:
+    """Excerpts of a node, and what their elements are for all admitted values of its operands.
+
+    Args:
+        audited: The node.
+        results: Its results in the run.
+        choose: Chooses the elements.
+        edition: The edition of the profile.
+
+    Raises:
+        ValueError: The elements that it reads are not known, or are too many.
+    """
+    admitted = _Admitted(edition)
+    cost = max(map(_cost, audited.recomputed.values()), default=1)
+
+    def fewer(result: Array, reads: int) -> Indices:
+        return choose(result, reads * cost)
+
+    if audited.recomputed and _moves_floats(audited):
+        yield from admitted.moved(audited, results, fewer)
+        return
+    for excerpt in excerpts(audited.computed_operator, audited.applied, results, fewer):
+        yield excerpt, admitted.meaning(audited, excerpt)
+
+
+def _cost(audited: Audited) -> int:
+    """How many operands an element of a value that the run has not takes, as `choose` counts."""
+    cost = max(map(_cost, audited.recomputed.values()), default=_PER_ELEMENT)
+    if _moves_floats(audited):
+        return cost
+    asked: list[int] = []
+
+    def one(result: Array, reads: int) -> Indices:
+        asked.append(reads)
+        return np.zeros(min(result.size, 1), np.int64)
+
+    try:
+        next(excerpts(audited.computed_operator, audited.applied, audited.results, one), None)
+    except (ValueError, WrongShapeError):
+        return cost
+    whole = sum(each.size for each in audited.operands if each is not None)
+    return cost * max(1, *asked, 0 if asked else whole)
+
+
+def _moves_floats(audited: Audited) -> bool:
+    floats = (each for each in audited.operands if each is not None and is_float(each))
+    return audited.computed_operator in MOVED and any(True for _ in floats)
+
+
+class _Admitted:
+    """The admitted values of a node and of those that it is joined with."""
+
+    def __init__(self, edition: Edition) -> None:
+        self._edition = edition
+        self._reads = 0
+
+    def meaning(self, audited: Audited, excerpt: Excerpt) -> Meaning:
+        """What the elements of an excerpt are."""
+        operands = list(excerpt.operands)
+        for position, name in enumerate(audited.node.input):
+            operand = operands[position] if position < len(operands) else None
+            if (
+                name not in audited.recomputed
+                or operand is None
+                or audited.computed_operator in _OF_SHAPES
+            ):
+                continue
+            reads = excerpt.reads[position] if position < len(excerpt.reads) else None
+            if reads is None:
+                raise ValueError(f"the run has no value '{name}', and several are admitted")
+            operands[position] = self._operand(audited, position, reads)
+        called = audited.computed_operator, audited.version, excerpt.attributes
+        return meaning_of(*called, operands, self._edition, excerpt.operands)
+
+    def moved(
+        self, audited: Audited, results: Sequence[Array | None], choose: Choose
+    ) -> Iterator[tuple[Excerpt, Meaning]]:
+        """Elements of an operator that moves floats, each as the one that it is moved from."""
+        for position, result in enumerate(results):
+            if result is None:
+                continue
+            chosen = choose(result, 1)
+            others = (None,) * position
+            found = result.ravel()[chosen]
+            excerpt = Excerpt({}, [], (*others, found), (*others, chosen))
+            elements = self._sources(audited, position, chosen)
+            called = "Identity", audited.version, NO_ATTRIBUTES, [elements]
+            identical = _defined(meaning_of(*called, self._edition, [found]))
+            yield excerpt, [*identical] * (position + 1)
+
+    def _operand(self, audited: Audited, position: int, places: Indices) -> Array:
+        """Elements of an operand at flat indices, in their shape; 0 for padding."""
+        name, operand = audited.node.input[position], audited.operands[position]
+        if operand is None:
+            raise ValueError(f"the run has no value '{name}'")
+        wanted = places.ravel()
+        inside = np.flatnonzero(wanted >= 0)
+        if name in audited.recomputed:
+            found = self._admitted(audited.recomputed[name], name, wanted[inside])
+        else:
+            found = operand.ravel()[wanted[inside]]
+        zeros = np.zeros(places.shape, np.float64 if are_balls(found) else found.dtype)
+        made: Array = balls(zeros) if are_balls(found) else zeros
+        made.reshape(-1)[inside] = found
+        return made
+
+    def _sources(self, audited: Audited, position: int, places: Indices) -> Array:
+        """Elements of a result of an operator that moves floats, taken from its operands."""
+        numbers = list(audited.operands)
+        # Padding that is no operand has the number 0.
+        attributes = {**attributes_of(audited.node), "value": 0}
+        floats = {k: x for k, x in enumerate(numbers) if x is not None and is_float(x)}
+        starts, size = {}, 1
+        for k, operand in floats.items():
+            starts[k] = size
+            numbers[k] = np.arange(size, size + operand.size).reshape(operand.shape)
+            size += operand.size
+        called = audited.computed_operator, audited.version, attributes
+        moved = _defined(meaning_of(*called, numbers, self._edition))
+        origins = moved[position].nearest.ravel()[places]
+        padding = attributes_of(audited.node).get("value", 0)
+        found: dict[int, Any] = {0: next(iter(floats.values())).dtype.type(padding)}
+        wanted = np.unique(origins)
+        for k, start in starts.items():
+            own = wanted[(wanted >= start) & (wanted < start + floats[k].size)]
+            if own.size:
+                found.update(zip(own.tolist(), self._operand(audited, k, own - start), strict=True))
+        return _array([found[origin] for origin in origins.tolist()])
+
+    def _admitted(self, producer: Audited, name: str, indices: Indices) -> Array:
+        """The elements of a value, or balls with all that are admitted."""
+        position = list(producer.node.output).index(name)
+        wanted = np.unique(indices)
+        self._reads += wanted.size
+        if self._reads > _MOST_READS:
+            raise ValueError(
+                f"it is joined with nodes of which more than {_MOST_READS:,} elements are needed"
+            )
+        if _moves_floats(producer):
+            return self._sources(producer, position, indices)
+        found: dict[int, Any] = {}
+        node = producer.computed_operator, producer.applied, producer.results
+        for excerpt in excerpts(*node, lambda *_: wanted):
+            result = _defined(self.meaning(producer, excerpt))[position]
+            places = excerpt.places[position]
+            if places is None or result.undefined.any():
+                raise ValueError(f"the value '{name}' is not known")
+            elements = result.nearest if _is_single(result) else _balls(result)
+            found.update(zip(places.tolist(), elements.ravel(), strict=True))
+        return _array([found[index] for index in indices.tolist()])
+
+
+def _defined(meaning: Meaning) -> Sequence[Result]:
+    if isinstance(meaning, Undefined):
+        raise ValueError(meaning.reason)  # noqa: TRY004 - nothing is known
+    return meaning
+
+
+def _array(elements: Sequence[Any]) -> Array:
+    """Elements of an element type, or balls if one of them is a ball."""
+    if all(isinstance(each, np.generic) for each in elements):
+        return np.array(elements, elements[0].dtype if elements else np.float32)
+    ball = ball_type()
+    made = np.empty(len(elements), object)
+    made[:] = [ball(float(e)) if isinstance(e, np.generic) else e for e in elements]
+    return made
+
+
+def _is_single(result: Result) -> bool:
+    admitted = result.admitted
+    if not isinstance(admitted, Enclosure):
+        return True
+    same = (admitted.lowest == admitted.highest) | (result.nearest != result.nearest)
+    return bool(same.all()) and not bool(admitted.anything.any())
+
+
+def _balls(result: Result) -> Array:
+    """A ball around all admitted results of each element."""
+    ball = ball_type()
+    admitted = result.admitted
+    if not isinstance(admitted, Enclosure):
+        raise TypeError("only floats are enclosed")
+    if admitted.anything.any():
+        raise ValueError("every value is admitted")
+    ends = zip(admitted.lowest.ravel(), admitted.highest.ravel(), strict=True)
+    made = np.empty(admitted.lowest.size, object)
+    made[:] = [ball(float(low)).union(ball(float(high))) for low, high in ends]
+    return made.reshape(admitted.lowest.shape)

@@ -6,10 +6,12 @@ python-flint, the extra `oracle`.
 """
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +21,11 @@ from onnx import numpy_helper
 from sonnx_ort.auditing.audited_node import STANDARD_DOMAINS, attributes_of, versions
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
-from sonnx_ort.oracle.balls import NotFollowedError, precisely
-from sonnx_ort.oracle.meaning import FOLLOWED, followed, operations
+from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
+from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, followed, operations
 from sonnx_ort.oracle.node import ELEMENT_TYPES, are_balls, balls, is_float, require_finite
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two, spacing
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
-
-if TYPE_CHECKING:
-    from flint import arb
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -43,21 +42,9 @@ _ROUND_TO_INTEGERS = frozenset({"QuantizeLinear", "ConvInteger"})
 _MAKE_FLOATS = frozenset({"Cast", "DequantizeLinear"})
 """The operators whose balls are floats where their operands are integers."""
 
-_TAKE_UNCERTAIN_INTEGERS = frozenset(
-    {
-        "ArgMax",
-        "Cast",
-        "Concat",
-        "ConvInteger",
-        "DequantizeLinear",
-        "Expand",
-        "Flatten",
-        "Gather",
-        "Identity",
-    }
-    | {"Max", "MaxPool", "Min", "Pad", "Relu", "Reshape", "Shape", "Slice", "Split", "Squeeze"}
-    | {"Transpose", "Unsqueeze", "Where"}
-)
+_TAKE_UNCERTAIN_INTEGERS = MOVED | {
+    *("ArgMax", "Cast", "ConvInteger", "DequantizeLinear", "Max", "MaxPool", "Min", "Relu")
+}
 """The operators that are the same for integers as for the reals."""
 
 
@@ -237,64 +224,52 @@ def _named(node: onnx.NodeProto) -> str:
 
 
 def _held_against(name: str, enclosures: Array, found: Array) -> EnclosedOutput:
-    flat: Sequence[Any] = enclosures.ravel().tolist()
-    ends = [_ends(ball) for ball in flat]
-    lower, upper = (
-        np.array([pair[k] for pair in ends], np.float64).reshape(found.shape) for k in (0, 1)
-    )
+    pairs = [ends(ball) if ball.is_finite() else None for ball in enclosures.ravel()]
     shown = found.astype(np.float64) if is_float(found) else found
-    distances = [_distance(*pair) for pair in zip(flat, shown.ravel().tolist(), strict=True)]
-    width = max((_up(b.upper() - b.lower()) for b in flat if b.is_finite()), default=0.0)
-    if not all(ball.is_finite() for ball in flat):
-        width = math.inf
+    distances = [_distance(*pair) for pair in zip(pairs, shown.ravel().tolist(), strict=True)]
+    lower = [-math.inf if pair is None else -_up(-pair[0]) for pair in pairs]
+    upper = [math.inf if pair is None else _up(pair[1]) for pair in pairs]
+    width = max((math.inf if p is None else _up(p[1] - p[0]) for p in pairs), default=0.0)
+    low, high = (np.array(each, np.float64).reshape(found.shape) for each in (lower, upper))
+    made = EnclosedOutput(name, found.shape, low, high, width)
     if not distances:
-        return EnclosedOutput(name, found.shape, lower, upper, width)
+        return made
     worst = max(range(len(distances)), key=distances.__getitem__)
     index = tuple(int(k) for k in np.unravel_index(worst, found.shape))
     distance = distances[worst]
-    units = distance / _unit(flat[worst], float(shown[index]), found.dtype) if distance else 0.0
-    return EnclosedOutput(
-        name, found.shape, lower, upper, width, distance, units, index, shown[index].item()
-    )
+    units = distance / _unit(pairs[worst], float(shown[index]), found.dtype) if distance else 0.0
+    return replace(made, distance=distance, units=units, index=index, found=shown[index].item())
 
 
-def _ends(ball: "arb") -> tuple[float, float]:
-    """Both ends of a ball, rounded outward."""
-    if not ball.is_finite():
-        return -math.inf, math.inf
-    return -_up(-ball.lower()), _up(ball.upper())
+Ends = tuple[Fraction, Fraction] | None
+"""Both ends of a ball; None for one that is not finite."""
 
 
-def _up(end: "arb") -> float:
+def _up(number: Fraction) -> float:
     """The smallest double that is not below a number."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
-    near = float(end)
-    exceeded = near != math.inf and arb(near) < end
-    below = math.nextafter(near, -math.inf)
-    if near == math.inf and arb(below) >= end:
-        return below
-    return math.nextafter(near, math.inf) if exceeded else near
+    try:
+        near = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -sys.float_info.max
+    return math.nextafter(near, math.inf) if Fraction(near) < number else near
 
 
-def _distance(ball: "arb", found: float) -> float:
+def _distance(pair: Ends, found: float) -> float:
     """The distance of an element from a ball; infinite for one that is not finite."""
-    from flint import arb  # noqa: PLC0415 - an optional dependency
-
-    if not ball.is_finite():
+    if pair is None:
         return 0.0
     if not math.isfinite(found):
         return math.inf
-    away = (ball.lower() - arb(found)).max(arb(found) - ball.upper()).max(0)
-    return _up(away.upper())
+    return _up(max(pair[0] - Fraction(found), Fraction(found) - pair[1], Fraction(0)))
 
 
-def _unit(ball: "arb", found: float, dtype: np.dtype[Any]) -> float:
+def _unit(pair: Ends, found: float, dtype: np.dtype[Any]) -> float:
     """A unit in the last place of a type, at an element or the ball around it; 1 for integers."""
     if dtype not in ELEMENT_TYPES or ELEMENT_TYPES[dtype] not in FLOAT_FORMATS:
         return 1.0
     binary = FLOAT_FORMATS[ELEMENT_TYPES[dtype]]
-    magnitude = max(float(abs(ball).upper()), abs(found) if math.isfinite(found) else 0.0)
-    exponent = math.frexp(magnitude)[1] - 1 if math.isfinite(magnitude) else binary.largest_exponent
-    place = min(max(exponent, binary.smallest_exponent), binary.largest_exponent)
-    return math.ldexp(1.0, place - binary.precision + 1)
+    magnitude = max(map(abs, pair or (Fraction(0),)))
+    if math.isfinite(found):
+        magnitude = max(magnitude, abs(Fraction(found)))
+    largest = power_of_two(binary.largest_exponent)
+    return float(spacing(min(magnitude, largest), binary))

@@ -7,8 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from sonnx_ort.auditing.audited_node import Audited, attributes_of
-from sonnx_ort.auditing.joined import meanings
+from sonnx_ort.auditing.audited_node import Audited, attributes_of, meanings
 from sonnx_ort.auditing.verdicts import (
     BrokenRule,
     Element,

@@ -68,6 +68,7 @@ from sonnx_ort.oracle.numbers import (
     exact_elements,
     floor_log2,
     power_of_two,
+    spacing,
     type_numbered,
     zero_of,
 )
@@ -337,10 +338,7 @@ def is_narrow(binary: BinaryFormat) -> bool:
 
 def error_of_exponential(made: Any, binary: BinaryFormat) -> Fraction:
     """The error of Exp, and of Sin: so many units in the last place of the larger end."""
-    most = highest(made)
-    exponent = floor_log2(most) if most else binary.smallest_exponent
-    spacing = max(exponent, binary.smallest_exponent) - binary.precision + 1
-    return ULPS_OF_EXP * power_of_two(spacing)
+    return ULPS_OF_EXP * spacing(highest(made), binary)
 
 
 def error_of_tangent(made: Any, x: Any, binary: BinaryFormat) -> Fraction:

@@ -179,6 +179,12 @@ def power_of_two(exponent: int) -> Fraction:
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
+def spacing(magnitude: Fraction, binary: BinaryFormat) -> Fraction:
+    """A unit in the last place of a format at a number of this magnitude."""
+    exponent = floor_log2(magnitude) if magnitude else binary.smallest_exponent
+    return power_of_two(max(exponent, binary.smallest_exponent) - binary.precision + 1)
+
+
 def nearest_integer(value: Fraction) -> int:
     """The integer nearest to a nonnegative number, ties to even."""
     return _nearest_quotient(value.numerator, value.denominator)

@@ -145,3 +145,25 @@ def test_index_of_a_joined_sum_that_is_larger_for_certain_is_judged(tmp_path: Pa
             np.save(tmp_path / f"{name}.npy", array)
         node = sonnx_ort.audit(model, values=tmp_path).nodes[1]
         assert (node.node, str(node.verdict)) == ("find", verdict)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "z"),
+    [
+        ("[read] z = Pad(c, p)", [0, 2.25, 6.25, 0]),
+        ("v = Constant <value = float {7}> () [read] z = Pad(c, p, v)", [7, 2.25, 6.25, 7]),
+        ("d = Pad(c, p) [read] z = Relu(d)", [0, 2.25, 6.25, 0]),
+        ("d = ConstantOfShape <value = float[1] {3}> (p) [read] z = Add(c, d)", [[5.25, 9.25]]),
+        ("d = Constant <value = float[2] {3, 4}> () [read] z = Add(c, d)", [5.25, 10.25]),
+    ],
+)
+def test_numbers_of_no_operand_are_those_that_the_operator_says(
+    nodes: str, z: Any, tmp_path: Path
+) -> None:
+    model = parse(
+        "(float[2] x, int64[2] p) => (float[] z) { [square] c = Mul(x, x) " + nodes + " }"
+    )
+    for name, array in {"x": F([1.5, 2.5]), "p": np.array([1, 1]), "z": F(z)}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(model, values=tmp_path).nodes[-1]
+    assert (node.node, str(node.verdict)) == ("read", "exact")
