@@ -166,7 +166,7 @@ def relu(x: Any) -> Any:
 
 
 def p_relu(x: Any, slope: Any) -> Any:
-    """The element x if it is not below zero, else x * slope, not yet rounded.
+    """The element or integer x if it is not below zero, else x * slope, not yet rounded.
 
     NaN and both zeros are not below zero.
     """
@@ -174,8 +174,7 @@ def p_relu(x: Any, slope: Any) -> Any:
         return x * slope if x.below_zero else x
     if x >= 0:
         return x
-    below = slope * x.min(0)
-    return below if x < 0 else x.max(0).union(below)
+    return slope * x if x < 0 else x.max(0).union(slope * x.min(0))
 
 
 def remainder(a: Any, b: Any) -> Any:

@@ -76,7 +76,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         **{operator: _elementwise(operator) for operator in elementwise.OPERATORS},
         **{name: _elementwise(name, 6) for name in ("Exp", "LeakyRelu", "Relu", "Sigmoid", "Tanh")},
         **{name: _elementwise(name, None) for name in ("Ceil", "Cos", "Erf", "Floor")},
-        "ArgMax": Operation(layout.arg_max, since=1),
+        "ArgMax": Operation(windows.arg_max, since=1),
         "AveragePool": Operation(windows.average_pool, windows.elements_of_windows),
         "BatchNormalization": Operation(activations.batch_normalization, size_of_first, 7),
         "Cast": Operation(quantization.cast, size_of_first, 7, exact=True),

@@ -10,7 +10,6 @@ without; `relative_error` bounds what n roundings do to a sum, relative to the s
 
 import operator as python
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import lcm, prod
@@ -26,8 +25,6 @@ from sonnx_ort.oracle.numbers import (
     INTEGER_FORMATS,
     BinaryFormat,
     Exact,
-    Number,
-    decoded_floats,
     encoded_elements,
     exact_elements,
     number,
@@ -40,42 +37,30 @@ from sonnx_ort.oracle.windows import patches, windows_of
 from sonnx_ort.profile.element_type import ElementType
 
 Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
 
 _ANY_ORDER = (
     "gamma of the number of summands times the sum of their magnitudes, for any order (ours)"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """A matrix of integers that are multiples of a unit; zero where a number is not finite.
+def scaled(matrix: Array, binary: BinaryFormat | None) -> tuple[Exact, Fraction, Mask]:
+    """Scale numbers to integers, so that sums of products need no fractions.
 
-    Attributes:
-        source: The matrix in its type.
-        integers: The integers.
-        unit: The unit.
-        special: Which numbers are not finite.
+    Returns:
+        The integers, which are 0 where a number is not finite; the unit of which the numbers are
+        multiples; and which numbers are not finite.
     """
-
-    source: Array
-    integers: Exact
-    unit: Fraction
-    special: npt.NDArray[np.bool_]
-
-
-def scaled(matrix: Array, binary: BinaryFormat | None) -> Scaled:
-    """Scale numbers to integers, so that sums of products need no fractions."""
     if binary is None:
         flat = [Fraction(each) for each in matrix.ravel().tolist()]
         unit = Fraction(1, lcm(*(each.denominator for each in flat)))
         integers = tensor((int(each / unit) for each in flat), matrix.shape)
-        return Scaled(matrix, integers, unit, np.zeros(matrix.shape, np.bool_))
+        return integers, unit, np.zeros(matrix.shape, np.bool_)
     significands, exponents, special = significands_of(matrix, binary)
     places = exponents[significands != 0]
     least = int(places.min()) if places.size else 0
     shifts = np.maximum(exponents - least, 0)
-    integers = significands.astype(object) << shifts.astype(object)
-    return Scaled(matrix, integers, power_of_two(least), special)
+    return significands.astype(object) << shifts.astype(object), power_of_two(least), special
 
 
 def sums_of_products(  # noqa: PLR0913 - those of a Gemm
@@ -123,16 +108,15 @@ def sums_of_products(  # noqa: PLR0913 - those of a Gemm
 
 def _products_of_numbers(node: Node, rows: Array, columns: Array) -> Sequence[Exact]:
     """The sums of products and, in a format, those of the magnitudes of what is finite."""
-    binary = node.format()
-    a, b = scaled(rows, binary), scaled(columns, binary)
-    unit = a.unit * b.unit
-    totals = mapped(lambda each: number(unit * each), a.integers @ b.integers)
-    if binary is None:
+    binary, element_type = node.format(), node.element_type()
+    (a, one, special_a), (b, other, special_b) = (scaled(m, binary) for m in (rows, columns))
+    unit = one * other
+    totals = mapped(lambda each: number(unit * each), a @ b)
+    if element_type is None:
         return [totals]
-    special = np.logical_or.outer(a.special.any(1), b.special.any(0))
-    for i, j in np.argwhere(special).tolist():
-        totals[i, j] = _special_sum(a, b, (i, j), binary)
-    return totals, mapped(lambda each: unit * each, abs(a.integers) @ abs(b.integers))
+    for i, j in np.argwhere(np.logical_or.outer(special_a.any(1), special_b.any(0))).tolist():
+        totals[i, j] = np.dot(*(exact_elements(m, element_type) for m in (rows[i], columns[:, j])))
+    return totals, mapped(lambda each: unit * each, abs(a) @ abs(b))
 
 
 def _products_of_balls(node: Node, rows: Exact, columns: Exact) -> Sequence[Exact]:
@@ -152,34 +136,22 @@ def product(a: Exact, b: Exact) -> Exact:
     return tensor(reduce(python.mul, matrices).entries(), (a.shape[0], b.shape[1]))
 
 
-def _special_sum(
-    rows: Scaled, columns: Scaled, place: tuple[int, int], binary: BinaryFormat
-) -> Number:
-    """The infinity or NaN that a row by a column is, by the products that are not finite."""
-    i, j = place
-    chosen = rows.special[i] | columns.special[:, j]
-    lines = rows.source[i, chosen], columns.source[chosen, j]
-    pairs = (decoded_floats(line, binary) for line in lines)
-    total: Number = reduce(python.add, map(python.mul, *pairs))
-    return total
-
-
 def _stacks(node: Node) -> tuple[Array, Array, tuple[int, ...]]:
     """The operands of a MatMul as stacks of matrices, and the axes of stacks of the result.
 
-    A vector is a row on the left, a column on the right.
+    A vector is a row of A or a column of B.
     """
     a, b = node.operand(0), node.operand(1)
     if not a.ndim or not b.ndim:
         raise NotDefinedError(f"A {a.shape} or B {b.shape} has no axis")
-    left, right = (a if a.ndim > 1 else a[None]), (b if b.ndim > 1 else b[:, None])
+    rows, columns = (a if a.ndim > 1 else a[None]), (b if b.ndim > 1 else b[:, None])
     try:
-        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
     except ValueError:
         batch = None
-    if batch is None or left.shape[-1] != right.shape[-2]:
+    if batch is None or rows.shape[-1] != columns.shape[-2]:
         raise NotDefinedError(f"{a.shape} and {b.shape} have no product")
-    return left, right, batch
+    return rows, columns, batch
 
 
 def mat_mul(node: Node) -> tuple[Elements | Result, ...]:
@@ -191,14 +163,14 @@ def mat_mul(node: Node) -> tuple[Elements | Result, ...]:
         NotDefinedError: The shapes do not fit each other.
     """
     element_type, integers = node.common_type(0, 1), node.is_of_integers()
-    left, right, batch = _stacks(node)
+    *stacks, batch = _stacks(node)
     if integers:
-        left, right = left.astype(object), right.astype(object)
-    left, right = (np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in (left, right))
-    sums = np.empty((*batch, left.shape[-2], right.shape[-1]), object)
+        stacks = [each.astype(object) for each in stacks]
+    a, b = (np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in stacks)
+    sums = np.empty((*batch, a.shape[-2], b.shape[-1]), object)
     for index in np.ndindex(*batch):
-        one, other = left[index], right[index]
-        sums[index] = one @ other if integers else sums_of_products(node, one, other)
+        rows, columns = a[index], b[index]
+        sums[index] = rows @ columns if integers else sums_of_products(node, rows, columns)
     if node.operand(0).ndim == 1:
         sums = sums.squeeze(-2)
     if node.operand(1).ndim == 1:

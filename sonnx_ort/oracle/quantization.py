@@ -216,10 +216,7 @@ def cast(node: Node) -> tuple[Array | Elements | Result, ...]:
     if target.family is Family.FLOAT:
         return (_cast_to_float(node, balls(x), target),)
     if not are_balls(x):
-        kept = [int(each) for each in x.ravel().tolist()]
-        if target is ElementType.BOOL:
-            return (x.astype(np.bool_),)
-        return (encoded_elements(kept, target).reshape(x.shape),)
+        return elementwise("Cast")(Node(node.version, node.attributes, node.operands))
     convert = _truth if target is ElementType.BOOL else _integer_of(target)
     return (mapped(convert, x).astype(target.dtype),)
 
