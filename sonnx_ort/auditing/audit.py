@@ -281,7 +281,7 @@ class _Auditor:
         audited = step.audited
         if has_bodies(audited.node):
             return self._bodies(step, graph)
-        if step.together:
+        if step.unobserved:
             return audited.not_known(
                 "the run has no value for its result: the optimizer joined it with the node that "
                 "reads it, or left it out"

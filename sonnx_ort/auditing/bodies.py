@@ -11,7 +11,14 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step, body_as_model, same
+from sonnx_ort.auditing.observing import (
+    Observation,
+    ObservedGraph,
+    Step,
+    declared,
+    names_captured,
+    same,
+)
 from sonnx_ort.comparing.isolated_run import Array, Failed, Results
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.pipeline import require_serializable
@@ -194,3 +201,23 @@ def _scan(step: Step, outer: Observation) -> list[Body]:
     stacked = [np.stack(each) for each in zip(*scanned, strict=True)] if scanned else []
     _require_results(step, [*states, *stacked])
     return bodies
+
+
+def body_as_model(
+    model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
+) -> onnx.ModelProto:
+    """The body of a node as a model, whose inputs are all values that it gets or captures.
+
+    Args:
+        model: The model of the node.
+        body: The body.
+        feeds: Values for its inputs and for those that it captures.
+    """
+    made = onnx.ModelProto()
+    made.ir_version = model.ir_version
+    made.opset_import.extend(model.opset_import)
+    made.graph.CopyFrom(body)
+    del made.graph.input[:]
+    names = dict.fromkeys((*(value.name for value in body.input), *names_captured(body)))
+    made.graph.input.extend(declared(name, feeds[name]) for name in names if name in feeds)
+    return made

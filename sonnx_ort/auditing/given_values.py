@@ -11,10 +11,11 @@ from sonnx_ort.auditing.audited_node import Audited, versions
 from sonnx_ort.auditing.observing import (
     Step,
     array_of,
-    computed_apart,
     constants_of,
     names_read,
+    recomputed_values,
     same,
+    step_of,
 )
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
@@ -34,8 +35,8 @@ _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 class GivenValues:
     """A graph with the values that another implementation computed.
 
-    A value without a file counts as computed together with the node that reads it, unless it is an
-    input or an output.
+    A value without a file counts as joined with the node that reads it, unless it is an input or an
+    output.
     """
 
     def __init__(
@@ -60,8 +61,7 @@ class GivenValues:
         self._constants = constants_of(model.graph)
         self.feeds: Mapping[str, Array] = self._inputs(feeds)
         self.outputs: Results = {value.name: self._read(value.name) for value in model.graph.output}
-        self._apart: dict[str, Array | None] = {}
-        self._joined: dict[str, Audited] = {}
+        self._recomputed: dict[str, Array | None] = {}
 
     def _inputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         names = [v.name for v in self.model.graph.input if v.name not in self._constants]
@@ -90,22 +90,14 @@ class GivenValues:
     def steps(self) -> Iterator[Step]:
         """Each node with its values, which are read when it is reached."""
         opsets = versions(self.model)
+        recomputed: dict[str, Audited] = {}
         for node in self.model.graph.node:
             scope = {name: self._read(name) for name in names_read(node)}
-            there = [name for name in node.output if name in self._files]
-            if not there:
-                self._apart |= computed_apart(self.model, node, scope, self.runs)
-            audited = Audited(
-                node,
-                opsets.get(node.domain, 1),
-                [scope[name] if name else None for name in node.input],
-                [self._read(name) if name else None for name in node.output],
-                self.path,
-                {name: self._joined[name] for name in node.input if name in self._joined},
-            )
-            if not there:
-                self._joined.update(dict.fromkeys(filter(None, node.output), audited))
-            yield Step(audited, scope, not there)
+            unobserved = not any(name in self._files for name in node.output)
+            if unobserved:
+                self._recomputed |= recomputed_values(self.model, node, scope, self.runs)
+            called = node, opsets.get(node.domain, 1), self._read, self.path
+            yield step_of(*called, scope, recomputed, unobserved=unobserved)
 
     def _read(self, name: str) -> Array | None:
         if name in self.feeds:
@@ -114,7 +106,7 @@ class GivenValues:
             return array_of(self._constants[name])
         if name in self._files:
             return self._load(name)
-        return self._apart.get(name)
+        return self._recomputed.get(name)
 
     def _load(self, name: str) -> Array:
         path = self._files[name]
@@ -187,7 +179,9 @@ class SavedValues:
             SonnxError: A file cannot be written.
         """
         audited = step.audited
-        own = {} if step.together else dict(zip(audited.node.output, audited.results, strict=True))
+        own = (
+            {} if step.unobserved else dict(zip(audited.node.output, audited.results, strict=True))
+        )
         for name, array in {**step.scope, **own}.items():
             if array is None or name not in self._names or name in audited.recomputed:
                 continue

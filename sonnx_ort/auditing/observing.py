@@ -3,12 +3,12 @@
 An optimizer computes nodes together, and does so no more if the value between them becomes an
 output of the graph. So the optimized graph is run, in parts, and not the original one. The value
 between two nodes that the optimizer joined is missing there. If all outputs have the same bits when
-it is made an output too, it is observed so. Otherwise it is computed apart, from the values that
+it is made an output too, it is observed so. Otherwise it is computed again, from the values that
 the run has, and the node that reads it is compared with what that value makes exact.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -94,26 +94,6 @@ def declared(name: str, array: Array) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, element_type, [None] * array.ndim)
 
 
-def body_as_model(
-    model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
-) -> onnx.ModelProto:
-    """The body of a node as a model, whose inputs are all values that it gets or captures.
-
-    Args:
-        model: The model of the node.
-        body: The body.
-        feeds: Values for its inputs and for those that it captures.
-    """
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    made.graph.CopyFrom(body)
-    del made.graph.input[:]
-    names = dict.fromkeys((*(value.name for value in body.input), *names_captured(body)))
-    made.graph.input.extend(declared(name, feeds[name]) for name in names if name in feeds)
-    return made
-
-
 def constants_of(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
     """The dense initializers of a graph, by name."""
     return {tensor.name: tensor for tensor in graph.initializer}
@@ -141,13 +121,13 @@ class Step:
     Attributes:
         audited: The node, its operands and results.
         scope: All values that it can read, by name.
-        together: Whether the run has no result of it, because an optimizer joined it with the node
-            that reads it, or left it out.
+        unobserved: Whether the run has no result of it, because an optimizer joined it with the
+            node that reads it, or removed it.
     """
 
     audited: Audited
     scope: Mapping[str, Array | None]
-    together: bool = False
+    unobserved: bool = False
 
 
 class Observation(Protocol):
@@ -182,16 +162,9 @@ class Observation(Protocol):
 
 @dataclass
 class ObservedGraph:
-    """A graph without functions, and a run of it.
+    """A graph without functions, and a run of it; `steps` sets the outputs.
 
-    Attributes:
-        model: The model; its tensors are inside.
-        feeds: The inputs of the run.
-        settings: How ONNX Runtime runs it.
-        runs: The process that runs it.
-        path: The nodes in whose bodies it is.
-        outputs: The outputs of the run, which `steps` sets.
-        unlike: The outputs for which the observed run has other bits.
+    Its attributes are those of `Observation`.
     """
 
     model: onnx.ModelProto
@@ -244,7 +217,7 @@ class ObservedGraph:
 
     def _same_with(self, shown: Sequence[str]) -> bool:
         outcome = self._run(_showing(self.model, shown), self.outputs)
-        return not isinstance(outcome, Failed) and not unlike(outcome, self.outputs)
+        return not isinstance(outcome, Failed) and not differing(outcome, self.outputs)
 
     def _harmless(self, hidden: Sequence[str]) -> tuple[str, ...]:
         """The hidden values that can be shown, chosen by the operators that give and read them."""
@@ -263,7 +236,7 @@ class ObservedGraph:
         return tuple(shown) if shown and self._same_with(shown) else ()
 
 
-def unlike(found: Results, expected: Results) -> tuple[str, ...]:
+def differing(found: Results, expected: Results) -> tuple[str, ...]:
     """The names of the values that have other bits; all NaNs are equal."""
     return tuple(name for name, array in expected.items() if not same(found.get(name), array))
 
@@ -295,7 +268,7 @@ def _showing(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
     return made
 
 
-def computed_apart(
+def recomputed_values(
     model: onnx.ModelProto,
     node: onnx.NodeProto,
     scope: Mapping[str, Array | None],
@@ -323,6 +296,27 @@ def computed_apart(
     return {name: results.get(name) for name in names}
 
 
+def step_of(  # noqa: PLR0913, PLR0917 - what a step has
+    node: onnx.NodeProto,
+    version: int,
+    value: Callable[[str], Array | None],
+    path: tuple[str, ...],
+    scope: Mapping[str, Array | None],
+    recomputed: dict[str, Audited],
+    *,
+    unobserved: bool,
+) -> Step:
+    """A node with its values by name; `recomputed` gets it if the run has none of its results."""
+    operands, results = (
+        [value(name) if name else None for name in names] for names in (node.input, node.output)
+    )
+    joined = {name: recomputed[name] for name in node.input if name in recomputed}
+    audited = Audited(node, version, operands, results, path, joined)
+    if unobserved:
+        recomputed.update(dict.fromkeys(filter(None, node.output), audited))
+    return Step(audited, scope, unobserved)
+
+
 class _Walk:
     """Runs an optimized graph part by part, and gives the nodes of the original graph."""
 
@@ -335,7 +329,7 @@ class _Walk:
         self._there = set(_available(optimized.graph))
         self._versions = versions(observed.model)
         self._values: dict[str, Array | None] = dict(observed.feeds)
-        self._apart: dict[str, Audited] = {}
+        self._recomputed: dict[str, Audited] = {}
         self._uses: Counter[str] = Counter()
         for node in (*self._nodes, *self._pending):
             self._uses.update({*names_read(node), *node.output})
@@ -428,28 +422,17 @@ class _Walk:
         return all(map(self._is_known, there))
 
     def _step(self, node: onnx.NodeProto) -> Step:
-        together = not any(name in self._there for name in node.output)
+        unobserved = not any(name in self._there for name in node.output)
         scope = {name: self._value(name) for name in names_read(node)}
-        if together:
+        if unobserved:
             observed = self._observed
-            self._values |= computed_apart(observed.model, node, scope, observed.runs)
+            self._values |= recomputed_values(observed.model, node, scope, observed.runs)
         missing = [name for name in node.output if name and not self._is_known(name)]
         self._values.update(dict.fromkeys(missing))
-        audited = Audited(
-            node,
-            self._versions.get(node.domain, 1),
-            [self._value(name) for name in node.input],
-            [self._value(name) for name in node.output],
-            self._observed.path,
-            {name: self._apart[name] for name in node.input if name in self._apart},
-        )
-        if together:
-            self._apart.update(dict.fromkeys(filter(None, node.output), audited))
-        return Step(audited, scope, together)
+        called = node, self._versions.get(node.domain, 1), self._value, self._observed.path
+        return step_of(*called, scope, self._recomputed, unobserved=unobserved)
 
     def _value(self, name: str) -> Array | None:
-        if not name:
-            return None
         if name in self._values:
             return self._values[name]
         constant = self._constants.get(name, self._folded.get(name))
@@ -461,4 +444,4 @@ class _Walk:
             self._uses[name] -= 1
             if self._uses[name] <= 0:
                 self._values.pop(name, None)
-                self._apart.pop(name, None)
+                self._recomputed.pop(name, None)
