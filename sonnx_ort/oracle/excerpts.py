@@ -8,7 +8,7 @@ node of its own, which `meaning` computes.
 Operators that only move elements are not cut: they are compared as a whole.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -291,26 +291,28 @@ def _lines_of(lines: Indices, chosen: Indices) -> Iterator[Indices]:
         yield lines[number]
 
 
-def _largest(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Lines of an ArgMax."""
-    x = node.operand(0)
-    axis = node.integer("axis", 0) % x.ndim
-    kept = [1] if node.integer("keepdims", 1) else []
-    result = _first(found, *x.shape[:axis], *kept, *x.shape[axis + 1 :])
-    lines = np.moveaxis(_indices(x), axis, -1).reshape(-1, x.shape[axis])
-    last = {k: v for k, v in node.attributes.items() if k == "select_last_index"}
-    for place in choose(result, x.shape[axis]):
-        yield _excerpt(node, result, place, [lines[place]], {"axis": 0, **last}, (1,))
-
-
 def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a reduction, each of the elements along the axes that it loses."""
-    x = node.operand(0)
+    """Elements of a reduction."""
     given = node.attributes.get("axes") if node.optional(1) is None else node.operand(1).tolist()
     if not given and node.integer("noop_with_empty_axes", 0):
-        yield from _whole(node, found, choose)
-        return
-    axes = {axis % max(x.ndim, 1) for axis in given or range(x.ndim)}
+        return _whole(node, found, choose)
+    return _along(node, found, choose, given or range(node.operand(0).ndim))
+
+
+def _largest(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of an ArgMax."""
+    return _along(node, found, choose, [node.integer("axis", 0)])
+
+
+def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a pooling over whole channels."""
+    return _along(node, found, choose, range(2, node.operand(0).ndim))
+
+
+def _along(node: Node, found: Results, choose: Choose, named: Iterable[int]) -> Iterator[Excerpt]:
+    """Elements that are each made of those along some axes, which become of size 1."""
+    x = node.operand(0)
+    axes = {axis % max(x.ndim, 1) for axis in named}
     kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
     squeezed = [size for k, size in enumerate(kept) if k not in axes]
     result = _first(found, *(kept if node.integer("keepdims", 1) else squeezed))
@@ -320,17 +322,6 @@ def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         line = tuple(slice(None) if k in axes else slice(i, i + 1) for k, i in enumerate(index))
         reads = [indices[line], *(None for _ in node.operands[1:])]
         yield _excerpt(node, result, place, reads, attributes, [1] * x.ndim)
-
-
-def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a pooling over whole channels."""
-    x = node.operand(0)
-    result = _first(found, *x.shape[:2], *[1] * (x.ndim - 2))
-    indices = _indices(x)
-    for place in choose(result, prod(x.shape[2:])):
-        batch, channel = np.unravel_index(place, x.shape[:2])
-        reads = indices[batch : batch + 1, channel : channel + 1]
-        yield _excerpt(node, result, place, [reads])
 
 
 _LSTM_WORK = 20_000

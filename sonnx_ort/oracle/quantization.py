@@ -95,10 +95,8 @@ def _level(quotient: Number, zero: int, limits: IntegerFormat) -> int:
     """The integer nearest to a quotient, moved by the zero point and clamped."""
     if quotient.kind is Kind.INFINITE:
         return limits.smallest if quotient.negative else limits.largest
-    level = nearest_integer(quotient.magnitude)
-    return max(
-        limits.smallest, min(limits.largest, zero + (-level if quotient.negative else level))
-    )
+    level = nearest_integer(quotient.magnitude) * (-1 if quotient.negative else 1)
+    return max(limits.smallest, min(limits.largest, zero + level))
 
 
 def _quantized_ball(
@@ -168,36 +166,28 @@ def dequantize_linear(node: Node) -> tuple[Elements, ...]:
         NotDefinedError: The scales do not belong to the axis, or the zero points not to them.
         ValueError: The scales are for blocks.
     """
-    shape, places = node.operand(0).shape, _with_scales(node)
-    if isinstance(node, BallNode):
-        made = (_dequantized_ball(node, *place) for place in places)
-        return (Elements(tensor(made, shape), None, _SCALED),)
-    result_type = _result_type(node, 1, ElementType.FLOAT)
-    binary = FLOAT_FORMATS[result_type]
-    wraps = node.element_type(0) is ElementType.INT32
-    elements = []
-    for x, scale, zero in places:
-        difference = x - zero
-        if wraps:
-            difference = (difference + (1 << 31)) % (1 << 32) - (1 << 31)
-        elements.append(_product(node, difference, scale, binary))
-    bound = _SCALED if is_narrow(binary) else EXACT
-    return (Elements(tensor(elements, shape), result_type, bound),)
+    made = (_dequantized(node, *place) for place in _with_scales(node))
+    result_type = None if isinstance(node, BallNode) else _result_type(node, 1, ElementType.FLOAT)
+    wide = result_type is not None and not is_narrow(FLOAT_FORMATS[result_type])
+    bound = EXACT if wide else _SCALED
+    return (Elements(tensor(made, node.operand(0).shape), result_type, bound),)
 
 
-def _dequantized_ball(node: BallNode, x: Any, scale: "arb", zero: int) -> "arb":
-    """A difference and a product, each of which may be rounded."""
+def _dequantized(node: Node, x: Any, scale: Any, zero: int) -> Any:
+    """A difference and a product, each of which may be rounded to 16 bits."""
     difference = x - zero
     limits = INTEGER_FORMATS[ElementType.INT32]
-    if not (difference >= limits.smallest and difference <= limits.largest):
-        raise NotFollowedError("a difference may be outside int32")
-    return node.rounded(difference * scale, 2, reach=(size(difference + 0 * scale),), underflow=1)
-
-
-def _product(node: Node, difference: int, scale: Number, binary: BinaryFormat) -> Any:
-    factor = number(difference)
-    if not is_narrow(binary):
-        return Enclosed(_rounded(factor, binary) * scale)
+    if isinstance(node, BallNode):
+        if not (difference >= limits.smallest and difference <= limits.largest):
+            raise NotFollowedError("a difference may be outside int32")
+        factor, binary = difference + 0 * scale, node.binary
+    else:
+        if node.element_type(0) is ElementType.INT32:
+            difference = (difference - limits.smallest) % (1 << limits.bits) + limits.smallest
+        factor = number(difference)
+        binary = FLOAT_FORMATS[_result_type(node, 1, ElementType.FLOAT)]
+        if not is_narrow(binary):
+            return Enclosed(_rounded(factor, binary) * scale)
     return node.rounded(factor * scale, 2, reach=(size(factor),), underflow=1, binary=binary)
 
 
