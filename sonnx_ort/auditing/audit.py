@@ -1,4 +1,4 @@
-"""`audit`: a run held to the exact meaning of every operator, on the values that it was given."""
+"""`audit`: compares a run with the exact meaning of every operator, on the values it was given."""
 
 import hashlib
 import os
@@ -49,7 +49,7 @@ CPU = ("CPUExecutionProvider",)
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A run, held to what its operators mean.
+    """A run, compared with what its operators mean.
 
     Attributes:
         nodes: The audit of every node that ran, in order; nodes of bodies come before the node that
@@ -122,13 +122,13 @@ def audit(  # noqa: PLR0913 - one for each choice
 
     Each node is compared with the exact result for the very operands that it was given, so that
     errors of other nodes do not count. The model runs in a process of its own, as it is: what its
-    optimizer computes together is looked at as that. Nodes in bodies of If, Loop and Scan are
+    optimizer fuses is compared as one. Nodes in bodies of If, Loop and Scan are
     audited too.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`, enforced or
             not; it is not modified.
-        feeds: Its inputs by name; those that are left out are random.
+        feeds: Its inputs by name; those that are omitted are random.
         values: A folder with the values of a run of another implementation, as .npy files that have
             the names of the values; then nothing is run.
         save_values: A folder to which the values of the run are written as such files; it is made

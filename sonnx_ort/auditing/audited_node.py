@@ -2,7 +2,7 @@
 
 The run has no values between nodes that an optimizer joined. Where only one value is admitted, it
 is that one. Where an operator admits several, such as a sum in any order, the node that reads it is
-held to the results for all of them: they are enclosed by balls.
+compared with the results for all of them: they are enclosed by balls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -31,7 +31,7 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 LIMIT = 10_000_000
-"""The scalar operations that are computed if no other number is said: some seconds."""
+"""The scalar operations that are computed if no other number is given: some seconds."""
 
 _NUMBERS = "fVbiu"
 """The kinds of dtypes that have numbers; those of ml_dtypes are of kind V."""
@@ -199,7 +199,7 @@ class _Values:
             raise NotFollowedError(f"{named}: {error}") from error
 
     def enclosed(self, name: str, found: Array) -> EnclosedOutput:
-        """An output, held against that of a run."""
+        """An output, compared with that of a run."""
         found = np.asarray(found)
         known = self._arrays.get(name)
         reason = self._reasons.get(name, "")
@@ -210,7 +210,7 @@ class _Values:
             return EnclosedOutput(
                 name, found.shape, -endless, endless, math.inf, reason=reason or "it has no value"
             )
-        return _held_against(name, balls(known), found)
+        return _compared(name, balls(known), found)
 
 
 def _read_by(node: onnx.NodeProto) -> Iterator[str]:
@@ -223,7 +223,7 @@ def _named(node: onnx.NodeProto) -> str:
     return f"{node.op_type}{own}"
 
 
-def _held_against(name: str, enclosures: Array, found: Array) -> EnclosedOutput:
+def _compared(name: str, enclosures: Array, found: Array) -> EnclosedOutput:
     pairs = [ends(ball) if ball.is_finite() else None for ball in enclosures.ravel()]
     shown = found.astype(np.float64) if is_float(found) else found
     distances = [_distance(*pair) for pair in zip(pairs, shown.ravel().tolist(), strict=True)]

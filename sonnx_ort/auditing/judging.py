@@ -1,4 +1,4 @@
-"""Holds one node to what its operator means, on the values of a run."""
+"""Compares one node with what its operator means, on the values of a run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Observes the values of a run: what ONNX Runtime really computes, in parts that fit in memory.
 
-An optimizer computes nodes together, and does so no more if the value between them becomes an
+An optimizer fuses nodes, and does so no more if the value between them becomes an
 output of the graph. So the optimized graph is run, in parts, and not the original one. The value
 between two nodes that the optimizer joined is missing there. If all outputs have the same bits when
 it is made an output too, it is observed so. Otherwise it is computed again, from the values that

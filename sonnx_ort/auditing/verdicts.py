@@ -190,8 +190,8 @@ class NodeAudit:
         bound: The admitted error and who states it; empty if nothing was audited.
         reason: Why nothing is known, or what is wrong with type or shape; empty otherwise.
         broken: The rules that the operands break.
-        apart: The values that it reads and the optimizer computed together with it. They were
-            computed apart for the audit.
+        apart: The values that it reads and that the run has not, because the optimizer fused
+            the nodes. They were recomputed for the audit.
     """
 
     node: str

@@ -99,8 +99,8 @@ def _exact_shares(line: Sequence[Number], top: Number) -> Iterable[Interval]:
 def _shares_over_the_reals(line: "Sequence[arb]") -> "Iterable[arb]":
     """The shares, of the differences to a number that all share.
 
-    Any number may stand in the place of the largest one, and each exponential is taken apart from
-    the others in its divisor: 1 by 1 plus the others by it.
+    Any number may stand in the place of the largest one, and each exponential stands once in
+    its share: 1 by 1 plus the others by it.
     """
     ball = ball_type()
     top = ball(largest(*line).mid())

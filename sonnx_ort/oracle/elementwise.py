@@ -80,8 +80,8 @@ from sonnx_ort.oracle.results import (
     Enclosed,
     NotDefinedError,
     Result,
-    alike,
     between,
+    equal_elements,
     exactly,
     half_a_subnormal,
     tensor,
@@ -260,7 +260,7 @@ def _of_elements(operator: str, compute: Computation, node: Node) -> Elements | 
 
 def _rounded_once_or_twice(nearest: Array, twice: Array) -> Result:
     """The result of a Cast to 16 bits, which may go through float."""
-    if alike(nearest, twice).all():
+    if equal_elements(nearest, twice).all():
         return exactly(nearest)
     with np.errstate(invalid="ignore"):
         ends = [np.where(s, nearest, twice) for s in (nearest < twice, nearest >= twice)]

@@ -126,7 +126,7 @@ def _places(axes: Iterable[int], rank: int) -> set[int]:
 
 
 def concat(node: Node) -> tuple[Result, ...]:
-    """Concat: the tensors one behind the other along an axis.
+    """Concat: the tensors one after the other along an axis.
 
     Raises:
         NotDefinedError: Scalars, sizes that differ on other axes, or no such axis.
@@ -149,8 +149,8 @@ def concat(node: Node) -> tuple[Result, ...]:
 def cut(node: Node) -> tuple[Result, ...]:
     """Slice: the elements from start to before end, with a step, along the named axes.
 
-    Negative places count from the end; those beyond an end are moved to it. Without axes the first
-    ones are meant, without steps each is 1.
+    Negative places count from the end; those beyond an end are moved to it. Without axes they
+    are the first ones, without steps each step is 1.
 
     Raises:
         NotDefinedError: Axes that do not exist or are named twice, a step of 0, or lists of several

@@ -93,7 +93,7 @@ class Node:
         return axis % rank
 
     def listed(self, place: int, name: str, since: int) -> list[int] | None:
-        """The integers of an operand, which are an attribute before a version; None if left out."""
+        """The integers of an operand, which are an attribute before a version; None if omitted."""
         if self.version < since:
             return self.integers(name, []) if name in self.attributes else None
         if self.optional(place) is None:
@@ -188,12 +188,12 @@ class Node:
             x: The result over the reals.
             roundings: The roundings on the longest path to it, without the last one.
             magnitude: The sum of the magnitudes of its summands, as `size` gives them; that of the
-                result itself if left out, which may exceed the format.
+                result itself if omitted, which may exceed the format.
             reach: Bounds of further magnitudes on the way.
             underflow: How many halves of the smallest subnormal number underflows may add before
                 the last rounding; twice as many as there are roundings if omitted.
             error: What is admitted in the place of the error of the roundings.
-            binary: The format; that of the first operand if left out.
+            binary: The format; that of the first operand if omitted.
         """
         if self.operand(0).dtype.kind == "O" or not (roundings or error or reach):
             return Enclosed(x)

@@ -117,7 +117,7 @@ def _rounded(datum: Number, binary: BinaryFormat | None) -> Number:
 
 
 def _result_type(node: Node, place: int, otherwise: ElementType) -> ElementType:
-    """The type that the node says, else that of an operand, or another if this is left out."""
+    """The type that the node says, else that of an operand, or another if this is omitted."""
     chosen = node.integer("output_dtype", 0)
     if chosen:
         return type_numbered(chosen)
@@ -218,10 +218,10 @@ def _cast_to_float(node: BallNode, x: Exact, target: ElementType) -> Exact:
     binary = FLOAT_FORMATS[target]
     there = replace(node, binary=binary)
     roundings = 1 if is_narrow(binary) else 0
-    held = power_of_two(binary.precision).numerator
+    most = power_of_two(binary.precision).numerator
 
     def converted(each: "arb") -> "arb":
-        small = each.is_exact() and each.is_integer() and abs(each) <= held
+        small = each.is_exact() and each.is_integer() and abs(each) <= most
         return each if small else there.rounded(each, roundings)
 
     return mapped(converted, x)

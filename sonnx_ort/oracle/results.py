@@ -91,14 +91,14 @@ class Enclosure:
         Raises:
             ValueError: The results have another type or shape.
         """
-        assert_alike(found, self.lowest)
+        require_form(found, self.lowest)
         # Reading a signaling NaN raises the invalid-operation flag.
         with np.errstate(invalid="ignore"):
             within = (self.lowest <= found) & (found <= self.highest)
-        return within | alike(found, self.lowest) | self.anything
+        return within | equal_elements(found, self.lowest) | self.anything
 
 
-def alike(found: Array, expected: Array) -> Mask:
+def equal_elements(found: Array, expected: Array) -> Mask:
     """Which elements are equal; zeros of both signs are, and so are all NaNs."""
     with np.errstate(invalid="ignore"):
         equal = found == expected
@@ -107,8 +107,8 @@ def alike(found: Array, expected: Array) -> Mask:
     return np.asarray(equal, np.bool_)
 
 
-def assert_alike(found: Array, expected: Array) -> None:
-    """Assert that results have the expected type and shape.
+def require_form(found: Array, expected: Array) -> None:
+    """Require that results have the expected type and shape.
 
     Raises:
         ValueError: They have not.
@@ -142,7 +142,7 @@ def _step(bits: int, units: int, width: int) -> int:
 
 
 EXACT = "exact: no other result is admitted"
-"""The bound of elements that all implementations must give alike."""
+"""The bound of elements that all implementations must give."""
 
 
 class NotDefinedError(Exception):
@@ -176,9 +176,9 @@ class Copies:
 
     def admits(self, found: Array) -> Mask:
         """Which results have these bits."""
-        assert_alike(found, self.elements)
+        require_form(found, self.elements)
         if found.dtype.kind in "OUS":
-            return alike(found, self.elements)
+            return equal_elements(found, self.elements)
         bits = [_bits(each) for each in (found, self.elements)]
         return np.asarray(bits[0] == bits[1], np.bool_)
 
@@ -192,7 +192,7 @@ class Choices:
 
     def admits(self, found: Array) -> Mask:
         """Which results are among the integers."""
-        assert_alike(found, self.nearest)
+        require_form(found, self.nearest)
         among = [e in chosen for e, chosen in zip(found.ravel().tolist(), self.sets, strict=True)]
         return np.array(among, np.bool_).reshape(found.shape)
 
@@ -223,9 +223,9 @@ class Result:
         Raises:
             ValueError: The results have another type or shape.
         """
-        assert_alike(found, self.nearest)
+        require_form(found, self.nearest)
         moved = isinstance(self.admitted, Copies)
-        equal = self.admitted.admits(found) if moved else alike(found, self.nearest)
+        equal = self.admitted.admits(found) if moved else equal_elements(found, self.nearest)
         return equal & ~self.undefined
 
     def outside(self, found: Array) -> Mask:
@@ -245,16 +245,16 @@ class Result:
         Raises:
             ValueError: The results have another type or shape.
         """
-        assert_alike(found, self.nearest)
-        equal = alike(found, self.nearest)
+        require_form(found, self.nearest)
+        equal = equal_elements(found, self.nearest)
         if found.dtype.kind in "OUS":
             return np.where(equal, 0, -1)
         away = abs(_place(found) - _place(self.nearest))
         if found.dtype.kind in "biu":
             return np.asarray(away)
         with np.errstate(invalid="ignore"):
-            apart = ~equal & ~(np.isfinite(found) & np.isfinite(self.nearest))
-        return np.where(equal, 0, np.where(apart, -1, away))
+            distant = ~equal & ~(np.isfinite(found) & np.isfinite(self.nearest))
+        return np.where(equal, 0, np.where(distant, -1, away))
 
     def admitted_units(self, found: Array) -> npt.NDArray[Any]:
         """How many units away from the nearest element the admitted ones reach.
@@ -264,7 +264,7 @@ class Result:
         Raises:
             ValueError: The results have another type or shape.
         """
-        assert_alike(found, self.nearest)
+        require_form(found, self.nearest)
         if isinstance(self.admitted, Choices):
             pairs = zip(self.nearest.ravel().tolist(), self.admitted.sets, strict=True)
             farthest = [max(abs(each - nearest) for each in chosen) for nearest, chosen in pairs]
@@ -275,7 +275,7 @@ class Result:
             end = np.where(found < self.nearest, self.admitted.lowest, self.admitted.highest)
         places = [_place(each.astype(found.dtype)) for each in (end, self.nearest)]
         reach = np.where(
-            alike(end.astype(found.dtype), self.nearest), 0, abs(places[0] - places[1])
+            equal_elements(end.astype(found.dtype), self.nearest), 0, abs(places[0] - places[1])
         )
         return np.where(self.admitted.anything | self.undefined, -1, reach)
 
@@ -386,7 +386,7 @@ class Elements:
     units: int = 0
 
     def rounded(self) -> Result:
-        """The result in its type, in which both ends of each enclosure are taken to round alike.
+        """The result in its type, in which both ends of each enclosure are rounded.
 
         Raises:
             ValueError: The elements are real.
@@ -411,7 +411,7 @@ class Elements:
         limit = power_of_two(FLOAT_FORMATS[element_type].largest_exponent)
         anything = mask(e.reach >= limit for e in flat)
         undefined = mask(not e.defined for e in flat)
-        alone = not anything.any() and bool(alike(lowest, highest).all())
+        alone = not anything.any() and bool(equal_elements(lowest, highest).all())
         return Result(
             nearest,
             Enclosure(lowest, highest, anything),
