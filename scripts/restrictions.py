@@ -25,9 +25,9 @@ import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle import Undefined, elementwise, meaning
-from sonnx_ort.oracle.domains import Domain, domain
+from sonnx_ort.oracle.domains import Domain, ElementRule, domain, smallest_by_minus_one
 from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Attributes, Operands, decoded_elements
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
 
@@ -51,6 +51,9 @@ Find = Callable[[Sequence[Array | None], Attributes], Iterator[Violation]]
 
 _COMPUTED = frozenset({"MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"})
 """The operators that are not element-wise and have an `outcome`."""
+
+AGAINST_KERNELS = frozenset({"Max.int.C1", "Min.int.C1", "Mod.int.C2"})
+"""The rules on elements that have a result, which kernels of ONNX Runtime compute wrongly."""
 
 ZEROS_OF_EITHER_SIGN = frozenset({"Max", "Min", "Clip", "MatMul", "BatchNormalization"})
 """Operators that may return a zero of either sign for zeros of both signs.
@@ -122,11 +125,40 @@ def violation(  # noqa: PLR0913 - what a node has
     if len({operand.shape for operand in present}) > 1:
         return Violation(_shape_rule(operator, element_type, edition))
     result_type = elementwise.result_type(operator, element_type, attributes)
-    bounds = domain(operator, element_type, result_type, len(present), unneeded)
+    bounds = domain(operator, element_type, result_type)
+    against_kernels = _rules_against_kernels(operator, element_type, len(present))
+    rules = [*bounds.rules, *(rule for rule in against_kernels if rule.id not in unneeded)]
+    bounds = Domain(rules, bounds.limits)
     if not bounds.rules:
         return None
     decoded = [decoded_elements(operand, element_type) for operand in present]
     return violation_of_elements(bounds, present, decoded, edition)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRule(ElementRule):
+    """A rule on elements that have a result, which kernels of ONNX Runtime compute wrongly.
+
+    A violation reports the elements of the operands at the indices `reported`, and of another rule
+    those of all operands.
+    """
+
+    reported: Sequence[int] = (0, 1)
+
+
+def _rules_against_kernels(
+    operator: str, element_type: ElementType, operands: int
+) -> Sequence[KernelRule]:
+    if operator == "Mod" and element_type.family is Family.INTEGER:
+        return [KernelRule("Mod.int.C2", smallest_by_minus_one)]
+    if operator in ("Max", "Min") and element_type is ElementType.INT64:
+        halves = f"{operator}.int.C1"
+        return [KernelRule(halves, _beyond_int32(k), (k,)) for k in range(operands)]
+    return []
+
+
+def _beyond_int32(position: int) -> Callable[[Sequence[Any], Any], bool]:
+    return lambda elements, _: not -(1 << 31) <= elements[position] < 1 << 31
 
 
 def _shape_rule(operator: str, element_type: ElementType, edition: Edition) -> str:
@@ -146,7 +178,9 @@ def violation_of_elements(
         places = zip(np.ndindex(operands[0].shape), zip(*decoded, strict=True), strict=True)
         for index, elements in places:
             if rule.violates(elements, bounds.limits):
-                values = tuple(_plain(operands[position][index]) for position in rule.reported)
+                everywhere = range(len(operands))
+                reported = rule.reported if isinstance(rule, KernelRule) else everywhere
+                values = tuple(_plain(operands[position][index]) for position in reported)
                 return Violation(rule.named(edition), index, values)
     return None
 

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import helper
+from restrictions import AGAINST_KERNELS
 
 from model_builders.graphs import parse
 from model_builders.outcome import Array, outcome, rejection
 from sonnx_ort.models import Case, Citation, Example, Expectation, Outputs, RunViolation
-from sonnx_ort.oracle import AGAINST_KERNELS
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.options import Broadcasting, Edition
 

@@ -10,12 +10,10 @@ and attributes: of each element what is exact, what is admitted and by which bou
 is defined.
 """
 
-from sonnx_ort.oracle.domains import AGAINST_KERNELS
 from sonnx_ort.oracle.meaning import COMPUTED, meaning
 from sonnx_ort.oracle.results import UNITS, Enclosure, Result, Undefined
 
 __all__ = [
-    "AGAINST_KERNELS",
     "COMPUTED",
     "UNITS",
     "Enclosure",

@@ -4,7 +4,7 @@ Sources: for Div this project's C1 and C2, and R5 of the preliminary edition, wh
 meets; for other operators the sources of the rules in the operator's file in `profile/`.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import trunc
 from types import MappingProxyType
@@ -31,31 +31,26 @@ class ElementRule:
     Attributes:
         id: Its id in the typed edition.
         violates: Whether elements violate it.
-        reported: The indices of the operands whose elements a violation reports.
     """
 
     id: str
     violates: Violates
-    reported: Sequence[int] = (0,)
 
     def named(self, edition: Edition) -> str:
         """Its id in an edition."""
         return _PRELIMINARY.get(self.id, self.id) if edition is Edition.PRELIMINARY else self.id
 
 
-_BOTH = (0, 1)
 _WIDE = 64
 _EXACT_IN_DOUBLE = 1 << 53
-
-AGAINST_KERNELS = frozenset({"Max.int.C1", "Min.int.C1", "Mod.int.C2"})
-"""The rules on elements that have a result, which kernels of ONNX Runtime compute wrongly."""
 
 
 def _zero_divisor(elements: Elements, _: IntegerFormat) -> bool:
     return bool(elements[1] == 0)
 
 
-def _smallest_by_minus_one(elements: Elements, limits: IntegerFormat) -> bool:
+def smallest_by_minus_one(elements: Elements, limits: IntegerFormat) -> bool:
+    """Whether they are the smallest integer of a type and -1."""
     return limits.signed and elements == (limits.smallest, -1)
 
 
@@ -96,25 +91,18 @@ def _not_held(elements: Elements, limits: IntegerFormat) -> bool:
     return x.kind is not Kind.FINITE or not limits.smallest <= trunc(x.value) <= limits.largest
 
 
-def _beyond_int32(position: int) -> Violates:
-    return lambda elements, _: not -(1 << 31) <= elements[position] < 1 << 31
-
-
 _RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
     {
         ("Div", Family.INTEGER): [
-            ElementRule("Div.int.C1", _zero_divisor, _BOTH),
-            ElementRule("Div.int.C2", _smallest_by_minus_one, _BOTH),
+            ElementRule("Div.int.C1", _zero_divisor),
+            ElementRule("Div.int.C2", smallest_by_minus_one),
         ],
-        ("Mod", Family.INTEGER): [
-            ElementRule("Mod.int.C1", _zero_divisor, _BOTH),
-            ElementRule("Mod.int.C2", _smallest_by_minus_one, _BOTH),
-        ],
-        ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width, _BOTH)],
+        ("Mod", Family.INTEGER): [ElementRule("Mod.int.C1", _zero_divisor)],
+        ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width)],
         ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
         ("Pow", Family.INTEGER): [
-            ElementRule("Pow.int.C1", _negative_exponent, _BOTH),
-            ElementRule("Pow.int.C2", _inexact_power, _BOTH),
+            ElementRule("Pow.int.C1", _negative_exponent),
+            ElementRule("Pow.int.C2", _inexact_power),
         ],
         ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _outside_unit_interval)],
         ("Cast", Family.FLOAT): [ElementRule("Cast.float.C1", _not_held)],
@@ -123,7 +111,6 @@ _RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
 """The rules on elements of a family, in order."""
 
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}
-_COMPARED_IN_HALVES = frozenset({"Max", "Min"})
 _ANY_INTEGER = IntegerFormat(_WIDE, signed=True)
 
 
@@ -139,27 +126,15 @@ class Domain:
         return next((rule for rule in self.rules if rule.violates(elements, self.limits)), None)
 
 
-def domain(
-    operator: str,
-    element_type: ElementType,
-    result_type: ElementType,
-    operands: int,
-    unneeded: Container[str],
-) -> Domain:
+def domain(operator: str, element_type: ElementType, result_type: ElementType) -> Domain:
     """The domain of an operator.
 
     Args:
         operator: Its name.
         element_type: The type of its operands.
         result_type: The type of its results; a Cast to integers must be able to represent them.
-        operands: How many operands it has.
-        unneeded: Rules that do not count, because what breaks them has a result.
     """
     rules = _RULES.get((operator, element_type.family), ())
-    limits = INTEGER_FORMATS.get(result_type, _ANY_INTEGER)
     if operator == "Cast" and result_type not in INTEGER_FORMATS:
         rules = ()
-    if operator in _COMPARED_IN_HALVES and element_type is ElementType.INT64:
-        halves = f"{operator}.int.C1"
-        rules = [ElementRule(halves, _beyond_int32(k), (k,)) for k in range(operands)]
-    return Domain([rule for rule in rules if rule.id not in unneeded], limits)
+    return Domain(rules, INTEGER_FORMATS.get(result_type, _ANY_INTEGER))

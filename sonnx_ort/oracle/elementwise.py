@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import ball_of, exact_end
-from sonnx_ort.oracle.domains import AGAINST_KERNELS, domain
+from sonnx_ort.oracle.domains import domain
 from sonnx_ort.oracle.functions import (
     FAR,
     arc_cosine,
@@ -235,7 +235,7 @@ def _of_elements(operator: str, compute: Computation, node: Node) -> Elements | 
     if element_type is None:
         return Elements(tensor((Enclosed(compute(*place)) for place in places), shape), None)
     of_result = result_type(operator, element_type, node.attributes)
-    bounds = domain(operator, element_type, of_result, len(spread), AGAINST_KERNELS)
+    bounds = domain(operator, element_type, of_result)
     broken = [bounds.broken(place) for place in places]
     rules = sorted({rule.named(node.edition) for rule in broken if rule is not None})
     reason = f"the operands break {' and '.join(rules)}" if rules else ""
