@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.balls import Interval, NotFollowedError, ball_of, ball_type
+from sonnx_ort.oracle.balls import Interval, NotFollowedError, ball_of, ball_type, precisely
 from sonnx_ort.oracle.elementwise import ULPS_OF_EXP
 from sonnx_ort.oracle.functions import exponential, largest, less, size, square_root
 from sonnx_ort.oracle.node import BallNode, Node, mapped
@@ -65,7 +65,8 @@ def softmax(node: Node) -> tuple[Elements, ...]:
     lines = x if flattened else np.moveaxis(x, axis, -1)
     length = int(np.prod(x.shape[axis:])) if flattened else x.shape[axis]
     flat = lines.reshape(-1, length) if length else lines.reshape(0, 1)
-    made = tensor(chain(*(_shares(node, line) for line in flat.tolist())), lines.shape)
+    with precisely():
+        made = tensor(chain(*(_shares(node, line) for line in flat.tolist())), lines.shape)
     elements = made if flattened else np.moveaxis(made, -1, axis)
     return (Elements(elements, node.element_type(), _BOUND),)
 

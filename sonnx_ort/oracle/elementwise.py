@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.balls import ball_of, exact_end
+from sonnx_ort.oracle.balls import ball_of, exact_end, precisely
 from sonnx_ort.oracle.domains import domain
 from sonnx_ort.oracle.functions import (
     FAR,
@@ -337,14 +337,15 @@ def error_of_exponential(made: Any, binary: BinaryFormat) -> Fraction:
 
 def error_of_tangent(made: Any, x: Any, binary: BinaryFormat) -> Fraction:
     """The error of Tanh: the general formula of `tanh_acc.md`, "non-optimised Exp"."""
-    distance = ball_of(x.magnitude) if isinstance(x, Number) else abs(x)
-    distance = distance.min(FAR)
-    most = 2 * exact_end(distance.upper())
-    doublings = max(0, floor_log2(most) + 1) if most > 0 else 0
-    unit = ball_of(power_of_two(-binary.precision))
-    tangent = ball_of(highest(made))
-    bound = bound_of_tangent((-2 * distance).exp(), doublings, tangent, unit)
-    return exact_end(bound.upper()) + half_a_subnormal(binary)
+    with precisely():
+        distance = ball_of(x.magnitude) if isinstance(x, Number) else abs(x)
+        distance = distance.min(FAR)
+        most = 2 * exact_end(distance.upper())
+        doublings = max(0, floor_log2(most) + 1) if most > 0 else 0
+        unit = ball_of(power_of_two(-binary.precision))
+        tangent = ball_of(highest(made))
+        bound = bound_of_tangent((-2 * distance).exp(), doublings, tangent, unit)
+        return exact_end(bound.upper()) + half_a_subnormal(binary)
 
 
 def bound_of_tangent(power: "arb", doublings: int, tangent: "arb", u: "arb") -> "arb":

@@ -167,9 +167,8 @@ def meaning(
     if version < (operation.since or 0):
         raise ValueError(f"{operator} has no meaning here before version {operation.since}")
     try:
-        with precisely():
-            made = operation.compute(Node(version, attributes, tuple(operands), edition))
-            return tuple(each.rounded() if isinstance(each, Elements) else each for each in made)
+        made = operation.compute(Node(version, attributes, tuple(operands), edition))
+        return tuple(each.rounded() if isinstance(each, Elements) else each for each in made)
     except NotDefinedError as error:
         return Undefined(str(error))
 

@@ -200,12 +200,12 @@ class Node:
         binary = binary or self.format()
         if binary is None:
             return Enclosed(x)
-        relative = relative_error(roundings, binary)
+        relative, half, _, enlarged = _bounds(binary, roundings)
         size = highest(x) if magnitude is None else magnitude
         if error is None:
             halves = 2 * roundings if underflow is None else underflow
-            error = relative * size + halves * half_a_subnormal(binary) if size else Fraction(0)
-        magnitudes = [each * max(1, 2 * relative) for each in reach]
+            error = relative * size + halves * half if size else Fraction(0)
+        magnitudes = [each if enlarged == 1 else each * enlarged for each in reach]
         if magnitude is not None:
             magnitudes.append(size + error)
         # Roundings do not move what is not finite.
@@ -335,10 +335,10 @@ class BallNode(Node):
         size = abs(x) if magnitude is None else magnitude
         if size == 0 and (magnitude is not None or not roundings):
             return x
-        relative, half, limit, farthest = _errors(binary, roundings + 1)
+        relative, half, limit, enlarged = _balls_of_bounds(binary, roundings + 1)
         halves = 2 * roundings if underflow is None else underflow
         off = relative * size + half * (halves + 2)
-        if not (size + off < limit and all(each < farthest for each in reach)):
+        if not (size + off < limit and all(each * enlarged < limit for each in reach)):
             return anything()
         return x + ball_type()(0, off.upper())
 
@@ -353,17 +353,19 @@ class BallNode(Node):
 
 
 @cache
-def _errors(binary: BinaryFormat, roundings: int) -> "tuple[arb, arb, arb, arb]":
-    """The relative error of roundings, half a subnormal number, and limits of magnitudes.
+def _bounds(binary: BinaryFormat, roundings: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """The relative error of roundings, half a subnormal number, and a limit of magnitudes.
 
-    The first limit is that of a sum with its error. The second is that of a magnitude to which the
-    relative error is still added: up to half of it fits below the largest number of the format.
+    The limit is that of a sum with its error. Of a magnitude to which the relative error is still
+    added half of it fits below the largest number of the format; the last number enlarges others.
     """
     relative, limit = relative_error(roundings, binary), power_of_two(binary.largest_exponent)
-    farthest = limit / max(Fraction(1), 2 * relative)
-    bounds = relative, half_a_subnormal(binary), limit, farthest
-    one, other, first, second = (ball_of(bound).upper() for bound in bounds)
-    return one, other, first, second
+    return relative, half_a_subnormal(binary), limit, max(Fraction(1), 2 * relative)
+
+
+@cache
+def _balls_of_bounds(binary: BinaryFormat, roundings: int) -> "Sequence[arb]":
+    return [ball_of(bound).upper() for bound in _bounds(binary, roundings)]
 
 
 Compute = Callable[[Any], Sequence[Any]]

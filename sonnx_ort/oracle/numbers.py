@@ -134,7 +134,8 @@ def finite(magnitude: Fraction, *, negative: bool) -> Number:
 
 def number(value: Fraction | int) -> Number:
     """The finite number of this value, which is not -0."""
-    return finite(abs(Fraction(value)), negative=value < 0)
+    magnitude = abs(value) if isinstance(value, Fraction) else Fraction(abs(value))
+    return finite(magnitude, negative=value < 0)
 
 
 def infinity(*, negative: bool) -> Number:
