@@ -179,8 +179,9 @@ def _cost(audited: Audited) -> int:
 
 
 def _moves_floats(audited: Audited) -> bool:
-    floats = (each for each in audited.operands if each is not None and is_float(each))
-    return audited.computed_operator in MOVED and any(True for _ in floats)
+    tensors = (audited.operands, audited.results[:1])
+    floats = all(any(x is not None and is_float(x) for x in some) for some in tensors)
+    return floats and audited.computed_operator in MOVED
 
 
 class _Admitted:

@@ -147,6 +147,14 @@ def test_index_of_a_joined_sum_that_is_larger_for_certain_is_judged(tmp_path: Pa
         assert (node.node, str(node.verdict)) == ("find", verdict)
 
 
+def test_shape_of_a_joined_value_is_that_of_the_value(tmp_path: Path) -> None:
+    model = parse("(float[2, 3] x) => (int64[2] z) { [square] c = Mul(x, x) [read] z = Shape(c) }")
+    for name, array in {"x": np.ones((2, 3), F), "z": np.array([2, 3])}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(model, values=tmp_path).nodes[-1]
+    assert (node.node, str(node.verdict)) == ("read", "exact")
+
+
 @pytest.mark.parametrize(
     ("nodes", "z"),
     [
