@@ -122,8 +122,7 @@ def audit(  # noqa: PLR0913 - one for each choice
 
     Each node is compared with the exact result for the very operands that it was given, so that
     errors of other nodes do not count. The model runs in a process of its own, as it is: what its
-    optimizer fuses is compared as one. Nodes in bodies of If, Loop and Scan are
-    audited too.
+    optimizer fuses is compared as one. Nodes in bodies of If, Loop and Scan are audited too.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`, enforced or

@@ -5,9 +5,10 @@ fraction or integer, computes with these, and rounds with its own integer arithm
 the product only the names of types, editions and rules, and uses no arithmetic on floats.
 Irrational results are also rounded correctly, from enclosures computed by Arb (the extra `oracle`).
 
-`meaning` is the one place that says what an operator with a document computes, by its name, version
-and attributes: of each element what is exact, what is admitted and by which bound, or that nothing
-is defined.
+Each operator is computed by one function, of elements that are exact numbers or balls, which
+enclose a number. `meaning` says what an operator with a document computes, by its name, version and
+attributes: of each element what is exact, what is admitted and by which bound, or that nothing is
+defined.
 """
 
 from sonnx_ort.oracle.meaning import COMPUTED, meaning

@@ -414,7 +414,8 @@ def broadcast(*arrays: Array) -> Sequence[Array]:
 
 def mapped(compute: Callable[..., Any], *arrays: Array) -> Exact:
     """What a function makes of the elements of broadcast arrays."""
-    spread = broadcast(*arrays)
+    alone = len({array.shape for array in arrays}) == 1
+    spread = arrays if alone else broadcast(*arrays)
     return tensor(map(compute, *(each.ravel().tolist() for each in spread)), spread[0].shape)
 
 

@@ -345,12 +345,6 @@ class Enclosed:
             return lower, upper
         return number(lower.value - self.error), number(upper.value + self.error)
 
-    @property
-    def ends(self) -> tuple[Fraction, Fraction] | None:
-        """Both ends over the reals; None if it is not defined, or not real."""
-        lower, upper = self.numbers
-        return (lower.value, upper.value) if self.defined and lower.is_finite else None
-
 
 UNDEFINED = Enclosed(ZERO, defined=False)
 """An element for which the documents define nothing."""
