@@ -146,10 +146,8 @@ def clip(node: Node) -> tuple[Elements | Result, ...]:
     x, element_type = node.exact(), node.common_type(0, 1, 2)
     lowest, highest = (_bound(node, *named) for named in ((1, "min"), (2, "max")))
     if isinstance(node, BallNode):
-        kept = x if lowest is None else mapped(lambda each: each.max(lowest), x)
-        return (
-            Elements(kept if highest is None else mapped(lambda e: e.min(highest), kept), None),
-        )
+        x = x if lowest is None else mapped(lambda each: each.max(lowest), x)
+        return (Elements(x if highest is None else mapped(lambda e: e.min(highest), x), None),)
     crossed = lowest is not None and highest is not None and less(highest, lowest)
 
     def clipped(element: Any) -> Any:

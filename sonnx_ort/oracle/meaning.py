@@ -326,8 +326,8 @@ def meaning_of(  # noqa: PLR0913, PLR0917 - what a node has, and its operands in
             return tuple(
                 _result(*pair, result_type, _JOINED if of_balls else _ROUNDINGS) for pair in pairs
             )
-    except (NotDefinedError, NotFollowedError) as error:
-        raise ValueError(str(error)) from error
+    except _REFUSALS as error:
+        raise _not_followed(error) from error
 
 
 def _result(exact: Array, rounded: Array, element_type: ElementType | None, bound: str) -> Result:
