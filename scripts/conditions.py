@@ -32,6 +32,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "custom_ops": ("tests/custom_ops",),
         "sonnx_ort/enforcing/native": ("tests/enforcing",),
+        "sonnx_ort/guards": ("tests/enforcing", "tests/guards"),
         "sonnx_ort/enforcing/broadcasting.py": ("tests/enforcing",),
         "sonnx_ort/enforcing/hidden_shapes.py": ("tests/enforcing",),
         "sonnx_ort/obligations/passed_guards.py": ("tests/obligations",),

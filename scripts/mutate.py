@@ -34,6 +34,7 @@ ROOMS = (
     "sonnx_ort/terms",
     "sonnx_ort/profile",
     "custom_ops",
+    "sonnx_ort/guards",
     "sonnx_ort/checker",
     "sonnx_ort/kernel",
     "sonnx_ort/knowledge",
@@ -56,6 +57,7 @@ TESTS = (
         "tests/knowledge",
         "tests/obligations",
         "tests/enforcing",
+        "tests/guards",
     ),
     "tests/reporting/test_rules_pages.py",
 )

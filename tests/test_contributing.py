@@ -24,7 +24,7 @@ def test_demand_on_shapes_is_a_term_that_has_a_guard(copy: PackageCopy) -> None:
     child = copy.run(
         """
         import numpy as np
-        from sonnx_ort.enforcing.native.catalog import deciding_guard
+        from sonnx_ort.guards.catalog import deciding_guard
         from sonnx_ort.profile.requirements.fitting import FITS
 
         assert deciding_guard(FITS) is not None

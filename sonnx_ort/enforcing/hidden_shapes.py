@@ -37,7 +37,7 @@ def hide_misinferred_shapes(
 def hide_shape(nodes: StandardNodes, value: ir.Value) -> ir.Value:
     """Pass a value through a Loop, so that its shape is known only in a run."""
     trips = nodes.constant(0, "no_iteration")
-    condition = nodes.constant(True, "condition", ir.DataType.BOOL)
+    condition = nodes.constant(True, "condition", ElementType.BOOL)
     body = {"body": _body(nodes, value)}
     return nodes.add("Loop", [trips, condition, value], f"{value.name}_of_any_rank", body)
 

@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status
 
@@ -37,6 +38,11 @@ ADDED_OPERATORS = frozenset(
 ONNX Runtime merges nodes that compute the same, and uses the declared shape of either. So values of
 these operators must not have false declarations.
 """
+
+DATA_TYPES: dict[ElementType, ir.DataType] = {
+    element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType
+}
+"""The data type of onnx_ir for each element type."""
 
 CONSTANT_OF_ANY_TYPE = 9
 """The first opset in which Constant can be an integer."""
@@ -120,15 +126,15 @@ class StandardNodes:
         """Add the Shape of a value."""
         return self.add("Shape", [value], "operand_shape")
 
-    def cast(self, value: ir.Value, to: ir.DataType, purpose: str) -> ir.Value:
+    def cast(self, value: ir.Value, to: ElementType, purpose: str) -> ir.Value:
         """Add a Cast."""
-        return self.add("Cast", [value], purpose, {"to": to})
+        return self.add("Cast", [value], purpose, {"to": DATA_TYPES[to]})
 
     def constant(
         self,
         numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
         purpose: str,
-        element_type: ir.DataType = ir.DataType.INT64,
+        element_type: ElementType = ElementType.INT64,
     ) -> ir.Value:
         """Add a constant, unless an equal one with the same purpose exists.
 
@@ -140,7 +146,7 @@ class StandardNodes:
         """
         # Before opset 9 Constant has no integers.
         exact = self.opset >= CONSTANT_OF_ANY_TYPE
-        array = np.array(numbers, element_type.numpy() if exact else float)
+        array = np.array(numbers, element_type.dtype if exact else float)
         key = (purpose, array.dtype, array.shape, array.tobytes())
         if key not in self._known:
             tensor = ir.Tensor(array)

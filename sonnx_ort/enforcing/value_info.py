@@ -7,7 +7,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.body_outputs import scan_bodies
-from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
 from sonnx_ort.enforcing.record import remember_declaration
 from sonnx_ort.knowledge.declarations import collected_by_loops
 from sonnx_ort.knowledge.facts import Facts
@@ -18,11 +18,6 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.terms.operand import Shape, broadcast_shape
-
-DATA_TYPES: dict[ElementType, ir.DataType] = {
-    element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType
-}
-"""The data type of onnx_ir for each element type."""
 
 
 def element_type_of(examined: ExaminedNode) -> ElementType | None:
@@ -53,20 +48,20 @@ def converted_operands(
     return [
         value
         if name in target.operator.operand_types
-        else nodes.cast(value, DATA_TYPES[carrier], f"{value.name}_as_{carrier}")
+        else nodes.cast(value, carrier, f"{value.name}_as_{carrier}")
         for name, value in zip(target.operand_names, operands, strict=True)
     ]
 
 
 def converted_back(nodes: StandardNodes, result: ir.Value, element_type: ElementType) -> ir.Value:
     """Convert a result to the type of the operands."""
-    rounded = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
+    rounded = nodes.cast(result, element_type, f"as_{element_type}")
     if element_type is not ElementType.FLOAT16:
         return rounded
     # ONNX Runtime skips a Cast to float16 if it computes in float32 itself. With two more Casts it
     # skips only the last.
-    wide = nodes.cast(rounded, DATA_TYPES[ElementType.FLOAT], "rounded")
-    return nodes.cast(wide, DATA_TYPES[element_type], f"rounded_as_{element_type}")
+    wide = nodes.cast(rounded, ElementType.FLOAT, "rounded")
+    return nodes.cast(wide, element_type, f"rounded_as_{element_type}")
 
 
 def declare_output(examined: ExaminedNode) -> None:

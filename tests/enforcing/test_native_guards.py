@@ -1,7 +1,7 @@
 """Every rule that a run can break has a guard of standard operators."""
 
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import onnx
@@ -9,9 +9,10 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.enforcing.native import catalog, element_guards
-from sonnx_ort.enforcing.native.catalog import deciding_guard
-from sonnx_ort.enforcing.native.element_guards import (
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.guards import catalog, element_guards
+from sonnx_ort.guards.catalog import deciding_guard
+from sonnx_ort.guards.element_guards import (
     DIFFERENCE_WITHIN_INT32,
     EXACT_POWER,
     NONZERO_DIVISOR,
@@ -21,8 +22,7 @@ from sonnx_ort.enforcing.native.element_guards import (
     lines_guard,
     not_within,
 )
-from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Precondition
-from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.guards.guard import DecidingGuard, GuardedNode, Precondition
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
@@ -95,7 +95,7 @@ def test_end_of_an_interval_that_is_left_out_is_not_compared(
 ) -> None:
     names = ValueNames(ir.Model(ir.Graph([], [], nodes=[]), ir_version=9))
     nodes = StandardNodes(names, "x", 17)
-    not_within(nodes, ir.Value(name="x"), ir.DataType.FLOAT, limits)
+    not_within(nodes, ir.Value(name="x"), ElementType.FLOAT, limits)
     assert [n.op_type for n in nodes.nodes if n.op_type != "Constant"] == operators
 
 
@@ -103,7 +103,7 @@ def look_at(numbers: NumberSet) -> list[str]:
     """The operators of the guard of a set of numbers, of float."""
     guard = elements_guard(on_elements("X", numbers, NUMBERS.requirement.example))
     nodes = StandardNodes(ValueNames(ir.Model(ir.Graph([], [], nodes=[]), ir_version=9)), "x", 17)
-    node = GuardedNode(SimpleNamespace(operands=[]), ElementType.FLOAT, ir.DataType.FLOAT)
+    node = GuardedNode([], ElementType.FLOAT, ElementType.FLOAT)
     guard.look(nodes, [ir.Value(name="x")], node)
     return [node.op_type for node in nodes.nodes if node.op_type != "Constant"]
 

@@ -17,17 +17,16 @@ from sonnx_ort.enforcing.hidden_shapes import (
 )
 from sonnx_ort.enforcing.native.catalog import guards_of, result_forms
 from sonnx_ort.enforcing.native.decision import Decision
-from sonnx_ort.enforcing.native.element_guards import finite_guard
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
     find_shared_broadcasts,
     share_broadcasts,
 )
-from sonnx_ort.enforcing.native.guard import GuardedNode, Operands
+from sonnx_ort.enforcing.native.finite_values import finite_guard
 from sonnx_ort.enforcing.native.inputs import prepare_inputs
-from sonnx_ort.enforcing.native.shape_guards import has_equal_ranks
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
+    DATA_TYPES,
     StandardNodes,
     computed,
     drop_legacy_attributes,
@@ -35,13 +34,14 @@ from sonnx_ort.enforcing.nodes import (
 )
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import (
-    DATA_TYPES,
     converted_back,
     converted_operands,
     declare_output,
     element_type_of,
 )
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.guard import GuardedNode, Operands
+from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import FiniteValue
@@ -50,6 +50,7 @@ from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
+from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Status
 
 _GUARDS = 9
@@ -167,7 +168,7 @@ class NativeBackend(EnforcingBackend):
         target, element_type = examined.target, _known_element_type(examined)
         guards = guards_of(examined, element_type, self._edition)
         carrier = _carrier(target, element_type)
-        node = GuardedNode(examined, element_type, DATA_TYPES[carrier or element_type])
+        node = _guarded_node(examined, element_type, carrier or element_type)
         operands: Operands = target.inputs
         if carrier is not None:
             operands = converted_operands(nodes, target, operands, carrier)
@@ -176,7 +177,7 @@ class NativeBackend(EnforcingBackend):
             operands = hide_misinferred_shapes(nodes, operands, examined)
         elif examined.broadcast is not None and not expanded:
             operands = expand_read_operands(nodes, examined, operands, self.decisions())
-        operands = Decision(node, guards).guard_operands(nodes, operands)
+        operands = Decision(examined, node, guards).guard_operands(nodes, operands)
         # The shape of a result from expanded operands is declared anew, which has to be undone.
         if not nodes.nodes and not guards.results and not expanded:
             return None
@@ -186,6 +187,20 @@ class NativeBackend(EnforcingBackend):
         if carrier is not None and target.operator.result_type is None:
             result = converted_back(nodes, result, element_type)
         return [result, *others]
+
+
+def _guarded_node(
+    examined: ExaminedNode, element_type: ElementType, computed_in: ElementType
+) -> GuardedNode:
+    of_shapes = (o for o in examined.obligations if isinstance(o.rule.requirement, OnShapes))
+    return GuardedNode(
+        examined.operands,
+        element_type,
+        computed_in,
+        examined.target.operator.elementwise,
+        examined.foldable,
+        names_every_axis=all(each.status is Status.PROVED for each in of_shapes),
+    )
 
 
 def _needs_nodes(examined: ExaminedNode) -> bool:

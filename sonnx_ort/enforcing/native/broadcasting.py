@@ -20,6 +20,7 @@ from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan
 from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
 from sonnx_ort.terms.operand import Dimension, Operand
 
@@ -95,7 +96,7 @@ def _is(nodes: StandardNodes, numbers: ir.Value, number: int) -> ir.Value:
 
 def _all_hold(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
     """Whether all elements of the vectors are true, as a vector of one element."""
-    numbers = [nodes.cast(c, ir.DataType.INT64, "as_number") for c in conditions]
+    numbers = [nodes.cast(c, ElementType.INT64, "as_number") for c in conditions]
     smallest = nodes.add("ReduceMin", [_joined(nodes, numbers)], "smallest", {"keepdims": 1})
     return _is(nodes, smallest, 1)
 
@@ -163,7 +164,7 @@ def _positive(nodes: StandardNodes, sizes: ir.Value, exempt: Sequence[bool]) -> 
     positive = nodes.add("Less", [nodes.constant([0], "zero"), sizes], "positive")
     if not any(exempt):
         return positive
-    mask = nodes.constant([int(axis) for axis in exempt], "exempt", ir.DataType.BOOL)
+    mask = nodes.constant([int(axis) for axis in exempt], "exempt", ElementType.BOOL)
     return nodes.add("Or", [positive, mask], "fits")
 
 

@@ -1,73 +1,21 @@
-"""The guard of each kind of requirement."""
+"""The guards in front of a node, and what is computed behind it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.native.element_guards import (
-    DIFFERENCE_WITHIN_INT32,
-    EXACT_POWER,
-    NUMBERS_UNDER_CROSSED_BOUNDS,
-    REPRESENTABLE_QUOTIENT,
-    elements_guard,
-    lines_guard,
-    with_infinity,
-)
-from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
-from sonnx_ort.enforcing.native.shape_guards import (
-    axes_named_once_guard,
-    equal_but_on_axis_guard,
-    inferable_size_guard,
-    slice_guard,
-)
-from sonnx_ort.enforcing.native.term_guards import term_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.catalog import deciding_guard
+from sonnx_ort.guards.element_guards import with_infinity
+from sonnx_ort.guards.guard import DecidingGuard, GuardedNode, Operands
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.arithmetic import (
-    DifferenceWithinInt32,
-    ExactPower,
-    InfinityForZeroDivisor,
-    RepresentableQuotient,
-)
-from sonnx_ort.profile.requirements.axes import (
-    AxesNamedOnce,
-    EqualButOnAxis,
-    LinesAboveNegativeInfinity,
-)
-from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
-from sonnx_ort.profile.requirements.reshaping import InferableSize, Slicing
-from sonnx_ort.profile.requirements.shapes import OnShapes
-from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
-
-DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
-    {
-        RepresentableQuotient: REPRESENTABLE_QUOTIENT,
-        ExactPower: EXACT_POWER,
-        DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
-        NumbersUnderCrossedBounds: NUMBERS_UNDER_CROSSED_BOUNDS,
-    }
-)
-"""The guards of elements, and of shapes of single operands."""
-
-_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = MappingProxyType(
-    {
-        OnElements: elements_guard,
-        InfinityForZeroDivisor: elements_guard,
-        OnShapes: term_guard,
-        Slicing: slice_guard,
-        LinesAboveNegativeInfinity: lines_guard,
-        EqualButOnAxis: equal_but_on_axis_guard,
-        InferableSize: inferable_size_guard,
-        AxesNamedOnce: axes_named_once_guard,
-    }
-)
-"""What makes the guards that depend on more of a requirement than its kind."""
+from sonnx_ort.profile.requirements.arithmetic import InfinityForZeroDivisor
+from sonnx_ort.profile.rule import Rule, Status, Subject
 
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
 """Transforms a node's result: takes the result, the operands and the node."""
@@ -96,12 +44,6 @@ class Guards:
     def any_in_front(self) -> bool:
         """Whether a run checks any rule."""
         return bool(self.shapes or self.deciding)
-
-
-def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
-    """The guard of a requirement, or None."""
-    make = _MADE_GUARDS.get(type(requirement))
-    return DECIDING_GUARDS.get(type(requirement)) if make is None else make(requirement)
 
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:

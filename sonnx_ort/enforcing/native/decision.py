@@ -17,23 +17,25 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.native.catalog import Guards
-from sonnx_ort.enforcing.native.guard import (
+from sonnx_ort.enforcing.native.shape_comparison import ShapeComparison, compare_shapes
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
     GuardedNode,
     Operands,
     Precondition,
 )
-from sonnx_ort.enforcing.native.shape_guards import ShapeComparison, compare_shapes
-from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.rule import Rule
 
 _REDUCED_AS = {
-    ir.DataType.INT8: ir.DataType.INT32,
-    ir.DataType.INT16: ir.DataType.INT32,
-    ir.DataType.INT32: ir.DataType.INT32,
+    ElementType.INT8: ElementType.INT32,
+    ElementType.INT16: ElementType.INT32,
+    ElementType.INT32: ElementType.INT32,
     # In ONNX Runtime, ReduceMin of floats takes less than half the time.
-    ir.DataType.INT64: ir.DataType.FLOAT,
+    ElementType.INT64: ElementType.FLOAT,
 }
 """The signed integer types, and the type in which their minimum is computed.
 
@@ -43,7 +45,12 @@ limit below all rounded elements is below all elements.
 
 
 def passes_by_minimum(
-    nodes: StandardNodes, operands: Operands, node: GuardedNode, guards: Sequence[DecidingGuard]
+    nodes: StandardNodes,
+    operands: Operands,
+    node: GuardedNode,
+    guards: Sequence[DecidingGuard],
+    *,
+    in_branch: bool,
 ) -> ir.Value | None:
     """Compute a flag that is true if the smallest element alone proves all rules about elements.
 
@@ -54,7 +61,7 @@ def passes_by_minimum(
         optimizer crashes on some Ifs in branches that it inlines.
     """
     single = len(guards) == 1 and guards[0].precondition is Precondition.NOTHING
-    if single or node.computed_in not in _REDUCED_AS or node.examined.target.in_branch:
+    if single or node.computed_in not in _REDUCED_AS or in_branch:
         return None
     first, *others = guards
     for position in first.sufficient:
@@ -65,7 +72,7 @@ def passes_by_minimum(
 
 
 def _none_below(
-    nodes: StandardNodes, operand: ir.Value, element_type: ir.DataType, least: int
+    nodes: StandardNodes, operand: ir.Value, element_type: ElementType, least: int
 ) -> ir.Value:
     carrier = _REDUCED_AS[element_type]
     if carrier is not element_type:
@@ -80,11 +87,13 @@ class Decision:
     """What a run checks in front of one node.
 
     Attributes:
-        node: The node.
+        examined: The node.
+        node: What guards know of it.
         guards: The guard of each rule that a run has to check.
         all_pass: Whether to guard every operand, because another decision reads all of them.
     """
 
+    examined: ExaminedNode
     node: GuardedNode
     guards: Guards
     all_pass: bool = False
@@ -111,12 +120,14 @@ class Decision:
         rules, deciding = self.guards.shapes, self.guards.deciding
         agreed = None
         if rules:
-            agreed = compare_shapes(nodes, operands, self.node, rules, self._name(rules))
+            agreed = compare_shapes(nodes, operands, self.examined, rules, self._name(rules))
         if not deciding:
             return operands if agreed is None else self._of_one_shape(nodes, operands, agreed)
         # A guarded operand keeps its shape, and the shape is often known earlier.
         shape = nodes.shape(operands[0])
-        flag = passes_by_minimum(nodes, operands, self.node, [guard for _, guard in deciding])
+        looks = [guard for _, guard in deciding]
+        in_branch = self.examined.target.in_branch
+        flag = passes_by_minimum(nodes, operands, self.node, looks, in_branch=in_branch)
         if agreed is not None and flag is None and self._needs_one_shape:
             operands, agreed = self._of_one_shape(nodes, operands, agreed), None
         if flag is not None:
@@ -169,7 +180,7 @@ class Decision:
 
         Otherwise it is the code of the first violated rule, or reading it fails.
         """
-        names, scalar = self.node.examined.target.operand_names, self.node.may_be_scalar
+        names, scalar = self.examined.target.operand_names, self.node.may_be_scalar
         decided = nodes.shape(shape) if scalar else shape
         # Reversed, so that the first violated rule determines the code.
         for rule, guard in reversed(self.guards.deciding):
@@ -185,7 +196,7 @@ class Decision:
         """The names of the guards, by the position of the operand."""
         passing = {0, *(p for _, guard in self.guards.deciding for p in guard.passing(self.node))}
         if self.all_pass:
-            passing.update(range(len(self.node.examined.operands)))
+            passing.update(range(len(self.examined.operands)))
         rules = [rule for rule, _ in self.guards.deciding]
         if agreed is not None:
             return self._names([*self.guards.shapes, *rules], sorted(passing))
@@ -197,11 +208,11 @@ class Decision:
     def _names(self, rules: Sequence[Rule], passing: Sequence[int]) -> dict[int, str]:
         """A name for each operand; that of the first has no operand name."""
         name, (first, *others) = self._name(rules), passing
-        operands = self.node.examined.target.operand_names
+        operands = self.examined.target.operand_names
         return {first: name, **{other: f"{name} ({operands[other]})" for other in others}}
 
     def _name(self, rules: Sequence[Rule]) -> str:
-        target = self.node.examined.target
+        target = self.examined.target
         return guard_name(target.operator.name, target.label, rules)
 
 

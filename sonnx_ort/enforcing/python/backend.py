@@ -22,6 +22,7 @@ from sonnx_ort.enforcing.hidden_shapes import (
     scalars_behind,
 )
 from sonnx_ort.enforcing.nodes import (
+    DATA_TYPES,
     StandardNodes,
     computed,
     insert_behind_inputs,
@@ -40,7 +41,6 @@ from sonnx_ort.enforcing.python.kernels import (
 )
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import (
-    DATA_TYPES,
     converted_back,
     converted_operands,
     element_type_of,
@@ -170,7 +170,7 @@ class PythonBackend(EnforcingBackend):
         element_type, obligation = checked.element_type, checked.obligation
         elements = value
         if element_type in CARRIERS:
-            elements = nodes.cast(value, DATA_TYPES[CARRIERS[element_type]], "elements")
+            elements = nodes.cast(value, CARRIERS[element_type], "elements")
         shape = nodes.enforced(
             FINITE_ELEMENTS[0].name,
             [elements],
@@ -222,7 +222,7 @@ class PythonBackend(EnforcingBackend):
         position = custom.passed_operand
         converted = checked[position] is not operands[position]
         if converted and element_type is not None:
-            passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
+            passed = nodes.cast(passed, element_type, f"as_{element_type}")
         operands[position] = passed
         return computed(nodes, examined, _with_single(examined, operands))
 

@@ -19,7 +19,7 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE, BROADCAST_SHAPE, omitted
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.value_info import DATA_TYPES, element_type_of
+from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
@@ -208,7 +208,7 @@ def _omitted(nodes: StandardNodes, examined: ExaminedNode, name: str) -> ir.Valu
             f"{target.operator.name} '{target.label}': {name} is left out, and its element type "
             f"is that of '{target.inputs[0].name}', which is unknown; declare it in value_info"
         )
-    taken = DATA_TYPES[CARRIERS.get(element_type, element_type)]
+    taken = CARRIERS.get(element_type, element_type)
     return nodes.constant(omitted(target.operator, name), "left_out", taken)
 
 
@@ -222,10 +222,10 @@ def _as_kernels_take(
     wanted = ElementType.named(fixed) or CARRIERS.get(own or ElementType.FLOAT)
     if wanted is None or wanted is own:
         return value, value
-    elements = nodes.cast(value, DATA_TYPES[wanted], f"{value.name}_as_{wanted}")
+    elements = nodes.cast(value, wanted, f"{value.name}_as_{wanted}")
     if own is None or own not in CARRIERS:
         return elements, elements
-    return elements, nodes.cast(elements, DATA_TYPES[own], f"{value.name}_as_{own}")
+    return elements, nodes.cast(elements, own, f"{value.name}_as_{own}")
 
 
 def _common_shape(

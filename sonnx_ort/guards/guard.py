@@ -1,25 +1,61 @@
-"""The parts of the native guards.
+"""The parts of the guards.
 
-A guard computes one flag: whether the operands keep a rule. `Decision` turns it into the shape of
-the first operand, or the code of the violated rule, for a `Reshape` that passes the operand on or
-fails.
+A guard computes one flag: whether the operands keep a rule. Who adds nodes turns it into the shape
+of the first operand, or the code of the violated rule, for a `Reshape` that passes the operand on
+or fails.
 """
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-import onnx_ir as ir
-
-from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.value_info import DATA_TYPES
-from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.terms.operand import Operand
 
 _SMALL_REDUCTION = 12
 """The first opset that reduces 8-bit integers."""
 
-Operands = Sequence[ir.Value]
+Value = Any
+"""What computes an operand or a flag: a value of a graph, or an expression."""
+
+Operands = Sequence[Value]
+
+
+class GuardNodes(Protocol):
+    """Makes the nodes of a guard, or expressions of the same operators."""
+
+    @property
+    def opset(self) -> int:
+        """The opset of the model."""
+        ...
+
+    def add(
+        self,
+        operator: str,
+        inputs: Sequence[Value],
+        purpose: str,
+        attributes: Mapping[str, int | tuple[int, ...]] | None = None,
+    ) -> Value:
+        """The result of an operator; the purpose is the end of its name."""
+        ...
+
+    def shape(self, value: Value) -> Value:
+        """The Shape of a value."""
+        ...
+
+    def cast(self, value: Value, to: ElementType, purpose: str) -> Value:
+        """A value in another type."""
+        ...
+
+    def constant(
+        self,
+        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
+        purpose: str,
+        element_type: ElementType = ElementType.INT64,
+    ) -> Value:
+        """A constant: its elements, or the one element of a scalar."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +63,33 @@ class GuardedNode:
     """What a guard knows about the node that it protects.
 
     Attributes:
-        examined: The node, with its obligations.
+        operands: What is known of its operands.
         element_type: The type of its operands.
         computed_in: The type in which they are compared.
+        elementwise: Whether its operands have one shape.
+        foldable: Whether ONNX Runtime can compute an operand by constant folding, for each.
+        names_every_axis: Whether it is known that a Slice names as many axes as there are.
     """
 
-    examined: ExaminedNode
+    operands: Sequence[Operand]
     element_type: ElementType
-    computed_in: ir.DataType
+    computed_in: ElementType
+    elementwise: bool = False
+    foldable: Sequence[bool] = ()
+    names_every_axis: bool = True
 
     @property
     def may_be_scalar(self) -> bool:
         """Whether the first operand may be a scalar, provided that shapes are equal if demanded."""
-        operands = self.examined.operands
-        if not self.examined.target.operator.elementwise:
-            operands = operands[:1]
+        operands = self.operands if self.elementwise else self.operands[:1]
         return operands[0].scalar_inputs or not any(operand.shape for operand in operands)
 
-    def type_of(self, name: str) -> ir.DataType:
+    def type_of(self, name: str) -> ElementType:
         """The type in which the elements of an operand, named as in the profile, are compared."""
-        for operand in self.examined.operands:
+        for operand in self.operands:
             own = ElementType.named(operand.element_type) if operand.name == name else None
             if own is not None and own is not self.element_type:
-                return DATA_TYPES[own]
+                return own
         return self.computed_in
 
 
@@ -62,7 +102,7 @@ class Flag:
         when_kept: The value if the rule is kept.
     """
 
-    value: ir.Value
+    value: Value
     when_kept: bool
 
 
@@ -99,14 +139,14 @@ class DecidingGuard:
             for the rule, the likeliest first.
     """
 
-    look: Callable[[StandardNodes, Operands, GuardedNode], Flag]
+    look: Callable[[GuardNodes, Operands, GuardedNode], Flag]
     binds: Callable[[ElementType], bool]
     precondition: Precondition = Precondition.EARLIER_RULES
     passing: Callable[[GuardedNode], Sequence[int]] = _never
     sufficient: Mapping[int, Callable[[ElementType], int]] = field(default_factory=dict)
 
 
-def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
+def any_true(nodes: GuardNodes, flags: Value, purpose: str) -> Value:
     """Whether any flag is true, as a scalar; false for an empty tensor.
 
     For an empty tensor ReduceMax gives 0 in ONNX Runtime 1.23, and the smallest number of the type
@@ -114,9 +154,9 @@ def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
     """
     # Bytes are the fastest to reduce.
     small = nodes.opset >= _SMALL_REDUCTION
-    carrier = ir.DataType.UINT8 if small else ir.DataType.FLOAT
+    carrier = ElementType.UINT8 if small else ElementType.FLOAT
     numbers = nodes.cast(flags, carrier, f"{purpose}_numbers")
     largest = nodes.add("ReduceMax", [numbers], f"{purpose}_number", {"keepdims": 0})
     if small:
-        return nodes.cast(largest, ir.DataType.BOOL, purpose)
+        return nodes.cast(largest, ElementType.BOOL, purpose)
     return nodes.add("Greater", [largest, nodes.constant(0, "zero", carrier)], purpose)

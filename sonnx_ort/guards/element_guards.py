@@ -18,9 +18,6 @@ The guard of lines of floats along an axis. ReduceMax(X, axis) -> Less(smallest 
 ReduceSum(X, axis) -> Less(smallest finite number) ┴> And -> any?
 
 ReduceMax passes over some NaN, depending on their places, and a sum over none.
-
-The guard behind a value whose elements have to be finite. y -> Greater, Less -> any outside -> y's
-shape or [-code] -> Reshape(y) -> y
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,24 +26,18 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 
-from sonnx_ort.custom_ops.definition import CARRIERS
-from sonnx_ort.custom_ops.inspection import finite_guard_name
-from sonnx_ort.enforcing.hidden_shapes import hide_shape
-from sonnx_ort.enforcing.native.guard import (
+from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
     GuardedNode,
+    GuardNodes,
     Operands,
     Precondition,
+    Value,
     any_true,
 )
-from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.value_info import DATA_TYPES
-from sonnx_ort.obligations.findings import FiniteValue
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.profile.graph import FINITE, finite_limits
 from sonnx_ort.profile.requirements.arithmetic import (
     EXACT_IN_DOUBLE,
     NONZERO,
@@ -55,7 +46,7 @@ from sonnx_ort.profile.requirements.arithmetic import (
 )
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.terms.elements import Limits, NumberSet
+from sonnx_ort.terms.elements import Limits, NumberSet, finite_numbers
 from sonnx_ort.terms.language import Decided
 
 
@@ -67,7 +58,7 @@ def elements_guard(requirement: OnElements) -> DecidingGuard | None:
     if numbers in TUNED_GUARDS:
         return TUNED_GUARDS[numbers]
 
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Whether any element is outside."""
         computed_in = node.type_of(requirement.checked)
         limits = numbers.limits(node.element_type.dtype)
@@ -78,12 +69,12 @@ def elements_guard(requirement: OnElements) -> DecidingGuard | None:
 
 
 def _not_in(
-    nodes: StandardNodes,
-    operand: ir.Value,
+    nodes: GuardNodes,
+    operand: Value,
     numbers: NumberSet,
-    computed_in: ir.DataType,
+    computed_in: ElementType,
     limits: Limits,
-) -> tuple[ir.Value, str]:
+) -> tuple[Value, str]:
     """Which elements are outside, and what any of them is called."""
     if numbers.admits_zero:
         among = _outside if numbers.admits_nan else not_within
@@ -95,7 +86,7 @@ def _not_in(
     return _zeros_and_nan(nodes, operand, computed_in), "any_zero_or_nan"
 
 
-def _zeros_and_nan(nodes: StandardNodes, operand: ir.Value, computed_in: ir.DataType) -> ir.Value:
+def _zeros_and_nan(nodes: GuardNodes, operand: Value, computed_in: ElementType) -> Value:
     """Neither below 0 nor above it is 0, and NaN."""
     zero = nodes.constant(0, "zero", computed_in)
     compared = [
@@ -104,16 +95,16 @@ def _zeros_and_nan(nodes: StandardNodes, operand: ir.Value, computed_in: ir.Data
     ]
     other = nodes.add("Or", compared, "is_other_than_zero")
     # ONNX Runtime's optimizer removes a Not.
-    false = nodes.constant(False, "false", ir.DataType.BOOL)
+    false = nodes.constant(False, "false", ElementType.BOOL)
     return nodes.add("Equal", [other, false], "is_zero_or_nan")
 
 
 def _outside(
-    nodes: StandardNodes,
-    operand: ir.Value,
-    computed_in: ir.DataType,
+    nodes: GuardNodes,
+    operand: Value,
+    computed_in: ElementType,
     limits: Limits,
-) -> ir.Value:
+) -> Value:
     """Which elements are below the lower or above the upper limit; NaN is neither."""
     flags = [
         nodes.add(compare, [operand, nodes.constant(limit, "limit", computed_in)], purpose)
@@ -126,11 +117,11 @@ def _outside(
 
 
 def not_within(
-    nodes: StandardNodes,
-    operand: ir.Value,
-    computed_in: ir.DataType,
+    nodes: GuardNodes,
+    operand: Value,
+    computed_in: ElementType,
     limits: Limits,
-) -> ir.Value:
+) -> Value:
     """Which elements are not within the limits, including NaN."""
     lower, upper = limits
     if lower is None or upper is None:
@@ -140,7 +131,7 @@ def not_within(
         )
         flags = [*beyond_limit, nodes.add("IsNaN", [operand], "is_nan")]
         return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
-    scalar = computed_in.numpy().type
+    scalar = computed_in.dtype.type
     with np.errstate(over="ignore"):
         below_all = float(np.nextafter(scalar(lower), scalar(-np.inf)))
         beyond = float(np.nextafter(scalar(upper), scalar(np.inf)))
@@ -152,11 +143,11 @@ def not_within(
     return nodes.add("Not", [nodes.add("And", flags, "is_within")], "is_outside")
 
 
-_COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
+_COMPARED = (ElementType.INT32, ElementType.INT64)
 """The integer types that Equal takes in every opset."""
 
 
-def _divisor_is_nonzero(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+def _divisor_is_nonzero(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """One pass over B, for zeros."""
     _, b = operands
     zeros = _zeros(nodes, b, node.computed_in)
@@ -169,8 +160,8 @@ def _passing(node: GuardedNode) -> Sequence[int]:
     If constant folding divides an integer by zero, ONNX Runtime creates no session, wherever the
     node is, and does not name it.
     """
-    last = len(node.examined.operands) - 1
-    return [last] if node.examined.foldable[last] else []
+    last = len(node.operands) - 1
+    return [last] if node.foldable[last] else []
 
 
 NONZERO_DIVISOR = DecidingGuard(
@@ -184,8 +175,8 @@ NONZERO_DIVISOR = DecidingGuard(
 
 
 def with_infinity(
-    nodes: StandardNodes, quotient: ir.Value, operands: Operands, node: GuardedNode
-) -> ir.Value:
+    nodes: GuardNodes, quotient: Value, operands: Operands, node: GuardedNode
+) -> Value:
     """Replace the quotient by +inf wherever B is zero."""
     _, b = operands
     zeros = _falsities(nodes, b)
@@ -194,18 +185,18 @@ def with_infinity(
     return nodes.add("Where", [zeros, infinity, quotient], "infinity_or_quotient")
 
 
-def _zeros(nodes: StandardNodes, b: ir.Value, element_type: ir.DataType) -> ir.Value:
+def _zeros(nodes: GuardNodes, b: Value, element_type: ElementType) -> Value:
     """Which elements are zero."""
     if element_type in _COMPARED:
         return nodes.add("Equal", [b, nodes.constant(0, "zero", element_type)], "is_zero")
     return _falsities(nodes, b)
 
 
-def _falsities(nodes: StandardNodes, b: ir.Value) -> ir.Value:
+def _falsities(nodes: GuardNodes, b: Value) -> Value:
     """Which elements are zero, for any type, without a comparison of numbers."""
-    nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
+    nonzero = nodes.cast(b, ElementType.BOOL, "nonzero")
     # ONNX Runtime's optimizer removes a Not.
-    false = nodes.constant(False, "false", ir.DataType.BOOL)
+    false = nodes.constant(False, "false", ElementType.BOOL)
     return nodes.add("Equal", [nonzero, false], "is_zero")
 
 
@@ -213,16 +204,16 @@ _EQUAL_OF_SMALL = 11
 """The first opset in which Equal takes 8-bit and 16-bit integers."""
 
 
-def _quotient_is_representable(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+def _quotient_is_representable(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """Check for a divisor of -1 only if A has the smallest value somewhere."""
     a, b = operands
     compared = node.computed_in
     if compared not in _COMPARED and nodes.opset < _EQUAL_OF_SMALL:
-        compared = ir.DataType.INT32
+        compared = ElementType.INT32
         a, b = (nodes.cast(value, compared, "compared") for value in operands)
     smallest = nodes.constant(smallest_value(node.element_type), "smallest", compared)
     at_smallest = nodes.add("Equal", [a, smallest], "is_smallest")
-    copies = nodes.cast(any_true(nodes, at_smallest, "has_smallest"), ir.DataType.INT64, "copies")
+    copies = nodes.cast(any_true(nodes, at_smallest, "has_smallest"), ElementType.INT64, "copies")
     line = nodes.constant([-1], "line")
     copies = nodes.add("Reshape", [copies, line], "copies")
     # No If: ONNX Runtime's optimizer crashes on some Ifs in branches.
@@ -245,7 +236,7 @@ REPRESENTABLE_QUOTIENT = DecidingGuard(
 """No element of A is the smallest value where that of B is -1."""
 
 
-def _is_within_int32(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+def _is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """One pass over each operand."""
     del node
     found = [any_true(nodes, _beyond(nodes, operand), "some_beyond") for operand in operands]
@@ -253,12 +244,12 @@ def _is_within_int32(nodes: StandardNodes, operands: Operands, node: GuardedNode
     return Flag(some, when_kept=False)
 
 
-def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
-    narrow = nodes.cast(operand, ir.DataType.INT32, "narrow")
-    again = nodes.cast(narrow, ir.DataType.INT64, "wide_again")
+def _beyond(nodes: GuardNodes, operand: Value) -> Value:
+    narrow = nodes.cast(operand, ElementType.INT32, "narrow")
+    again = nodes.cast(narrow, ElementType.INT64, "wide_again")
     fits = nodes.add("Equal", [operand, again], "fits")
     # ONNX Runtime's optimizer removes a Not.
-    return nodes.add("Equal", [fits, nodes.constant(False, "false", ir.DataType.BOOL)], "beyond")
+    return nodes.add("Equal", [fits, nodes.constant(False, "false", ElementType.BOOL)], "beyond")
 
 
 WITHIN_INT32 = DecidingGuard(
@@ -275,9 +266,7 @@ TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = MappingProxyType(
 _INT32 = np.iinfo(np.int32)
 
 
-def _difference_is_within_int32(
-    nodes: StandardNodes, operands: Operands, node: GuardedNode
-) -> Flag:
+def _difference_is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """Compare the first operand with the limits that the second one leaves it, in int32."""
     operand, subtrahend = operands
     computed_in = node.computed_in
@@ -302,9 +291,9 @@ DIFFERENCE_WITHIN_INT32 = DecidingGuard(
 """No difference of the two operands is outside int32."""
 
 
-def _is_exact(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+def _is_exact(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """One power of each pair of elements."""
-    double = ir.DataType.DOUBLE
+    double = ElementType.DOUBLE
     base, exponent = (nodes.cast(operand, double, "as_double") for operand in operands)
     power = nodes.add("Pow", [base, exponent], "power")
     below_all, above_all = _limits(node.element_type.dtype)
@@ -333,9 +322,7 @@ EXACT_POWER = DecidingGuard(
 """Every power is one of its type, and exact if it is computed in double."""
 
 
-def _number_under_crossed_bounds(
-    nodes: StandardNodes, operands: Operands, node: GuardedNode
-) -> Flag:
+def _number_under_crossed_bounds(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """Compare the first elements of the bounds: those of another rank break another rule."""
     data, *bounds = operands
     line, first = nodes.constant([-1], "line"), nodes.constant([0], "first")
@@ -375,10 +362,10 @@ _LARGEST_BY_INPUTS = 18
 def lines_guard(requirement: LinesAboveNegativeInfinity) -> DecidingGuard:
     """The guard of lines of floats."""
 
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         (operand,) = operands
-        scalar = node.computed_in.numpy()
-        lowest = nodes.constant(float(np.finfo(scalar).min), "limit", node.computed_in)
+        smallest, _ = finite_numbers(node.computed_in.dtype)
+        lowest = nodes.constant(smallest, "limit", node.computed_in)
         flags = [
             nodes.add(
                 "Less",
@@ -396,36 +383,10 @@ def lines_guard(requirement: LinesAboveNegativeInfinity) -> DecidingGuard:
     return DecidingGuard(look, lambda kind: kind.family is Family.FLOAT)
 
 
-def _reduced(
-    nodes: StandardNodes, operator: str, operand: ir.Value, axis: int, since: int
-) -> ir.Value:
+def _reduced(nodes: GuardNodes, operator: str, operand: Value, axis: int, since: int) -> Value:
     """A number for each line."""
     purpose = "largest" if operator == "ReduceMax" else "sum"
     if nodes.opset < since:
         return nodes.add(operator, [operand], purpose, {"axes": (axis,), "keepdims": 0})
     axes = nodes.constant([axis], "axis")
     return nodes.add(operator, [operand, axes], purpose, {"keepdims": 0})
-
-
-def finite_guard(nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
-    """The value, readable only if its elements are finite."""
-    element_type, operand = checked.element_type, checked.operand
-    compared = DATA_TYPES[CARRIERS.get(element_type, element_type)]
-    read = hide_shape(nodes, value) if checked.may_be_misinferred else value
-    elements = read
-    if element_type in CARRIERS:
-        elements = nodes.cast(read, compared, "compared")
-    outside = not_within(nodes, elements, compared, finite_limits(element_type.dtype))
-    found = any_true(nodes, outside, "any_outside")
-    shape, code = nodes.shape(read), nodes.constant([-FINITE.code], "code")
-    may_be_scalar = operand.scalar_inputs or not operand.shape
-    # ONNX Runtime renames what it inlines of a branch: guards are found by names in between.
-    returned = bool(checked.obligation.path) and value.is_graph_output()
-    name = finite_guard_name(checked.obligation.operator, checked.obligation.node, operand.value)
-    if may_be_scalar or returned:
-        # A scalar's shape has no element to hold a code, so its rank is used.
-        decided = nodes.add("Where", [found, code, nodes.shape(shape)], "rank_or_code")
-        shape = nodes.add("Reshape", [shape, decided], "shape_if_finite", name=name)
-        return nodes.add("Reshape", [read, shape], "finite")
-    decided = nodes.add("Where", [found, code, shape], "shape_or_code")
-    return nodes.add("Reshape", [read, decided], "finite", name=name)

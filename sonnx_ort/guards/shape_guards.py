@@ -1,109 +1,36 @@
-"""Guards that compare shapes, of Slice, and of what puts elements into another shape.
-
-Guards that compare shapes, and the indices of a Slice. Shape(A), Shape(B) -> Equal -> Where(equal,
-Shape(A), -code) -> Reshape(A) -> A
-
-Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
+"""Guards of Slice, and of operators that put the same elements into another shape.
 
 Shape(X), axes -> Gather -> sizes, which are compared with starts, ends and steps
 
-Guards of operators that put the same elements into another shape. Shape(X0), Shape(X1) -> Equal ->
-Or(on the axis) -> Where(., Shape(X0), -code) -> Reshape(X0) -> X0
+Shape(X0), Shape(X1) -> Equal -> Or(on the axis) -> all?
 
 They read shapes, and the few elements that name sizes or axes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
-import onnx_ir as ir
-
-from sonnx_ort.enforcing.native.guard import (
+from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
     GuardedNode,
+    GuardNodes,
     Operands,
     Precondition,
+    Value,
     any_true,
 )
-from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis, named_axes
 from sonnx_ort.profile.requirements.reshaping import InferableSize, SliceDemand, Slicing
-from sonnx_ort.profile.requirements.shapes import OnShapes
-from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeComparison:
-    """The comparison of the shapes of operands in a run.
-
-    Attributes:
-        shape: The shape of the first operand.
-        equal: Whether the others have the same sizes, axis by axis.
-        impossible: The negative code of the rule that a different shape violates.
-    """
-
-    shape: ir.Value
-    equal: ir.Value
-    impossible: ir.Value
-
-    def or_code(self, nodes: StandardNodes, decided: ir.Value) -> ir.Value:
-        """A decision if the shapes are equal, else the code."""
-        return nodes.add("Where", [self.equal, decided, self.impossible], "shape_or_code")
-
-
-def compare_shapes(
-    nodes: StandardNodes,
-    operands: Operands,
-    node: GuardedNode,
-    rules: Sequence[Rule],
-    name: str,
-) -> ShapeComparison:
-    """Compare the shapes of operands.
-
-    The rules that demand equal shapes are in the order of decision; the name is that of the guard.
-    """
-    first, *others = operands
-    # A proof may be left to the run that is not certified, though there is no other operand.
-    own, shapes = nodes.shape(first), [nodes.shape(other) for other in others or [first]]
-    impossible = nodes.constant([-rules[0].code], "code")
-    if not _equal_ranks(node.examined):
-        # Equal broadcasts: it would compare a shape of one size with each size of the other.
-        shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
-    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible)
-
-
-def _of_equal_rank(
-    nodes: StandardNodes, own: ir.Value, shape: ir.Value, impossible: ir.Value, name: str
-) -> ir.Value:
-    """A shape, readable only if its rank is that of the first."""
-    rank = nodes.shape(own)
-    equal = _all_equal(nodes, rank, [nodes.shape(shape)])
-    decided = nodes.add("Where", [equal, rank, impossible], "shape_or_code")
-    return nodes.add("Reshape", [shape, decided], "shape_of_equal_rank", name=f"{name} (rank)")
-
-
-def _all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -> ir.Value:
-    flags = [nodes.add("Equal", [one, other], "equal") for other in others]
-    return reduce(lambda x, y: nodes.add("And", [x, y], "all_equal"), flags)
-
-
-def _equal_ranks(examined: ExaminedNode) -> bool:
-    """Whether the operands are known to have equal ranks."""
-    # Behind a Broadcast, shapes are only compared if an operand was not expanded.
-    if examined.broadcast is not None or examined.operands[0].scalar_inputs:
-        return False
-    ranks = {None if o.shape is None else len(o.shape) for o in examined.operands}
-    return len(ranks) == 1 and None not in ranks
 
 
 def slice_guard(requirement: Slicing) -> DecidingGuard:
     """The guard of one requirement of Slice."""
 
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Check each sliced axis."""
         in_place = _names_axes_in_order(node)
         broken = _Comparison(nodes, operands, node, in_place=in_place).breaking(requirement.demand)
@@ -122,21 +49,21 @@ class _Comparison:
     """
 
     def __init__(
-        self, nodes: StandardNodes, operands: Operands, node: GuardedNode, *, in_place: bool
+        self, nodes: GuardNodes, operands: Operands, node: GuardedNode, *, in_place: bool
     ) -> None:
         """Compute the sizes of the axes; these are the whole shape if they are named in order."""
         data, *indices = operands
         self._nodes = nodes
-        _, starts, _, _, steps = node.examined.operands
+        _, starts, _, _, steps = node.operands
         self._forwards = _none_below(steps, 1)
         self._first = starts.constant if self._forwards and _none_below(starts, 0) else None
-        types = (operand.element_type for operand in node.examined.operands[1:])
+        types = (operand.element_type for operand in node.operands[1:])
         self._starts, self._ends, axes, steps_in_run = (
-            index if known == "int64" else nodes.cast(index, ir.DataType.INT64, "index")
+            index if known == "int64" else nodes.cast(index, ElementType.INT64, "index")
             for index, known in zip(indices, types, strict=True)
         )
         shape = nodes.shape(data)
-        if not _every_axis_is_proved(node):
+        if not node.names_every_axis:
             shape, axes = _always_gatherable(nodes, shape, axes)
         self._sizes = shape
         if not in_place:
@@ -145,7 +72,7 @@ class _Comparison:
         if not self._forwards:
             self._downwards = self._less(steps_in_run, self._zero)
 
-    def breaking(self, demand: SliceDemand) -> ir.Value:
+    def breaking(self, demand: SliceDemand) -> Value:
         """Which axes violate a demand."""
         match demand:
             case SliceDemand.START_WITHIN if self._first is not None:
@@ -159,7 +86,7 @@ class _Comparison:
                 lowest = self._nodes.add("Neg", [self._sizes], "negative")
                 highest = self._sizes
                 if not self._forwards:
-                    shift = self._nodes.cast(self._downwards, ir.DataType.INT64, "shift")
+                    shift = self._nodes.cast(self._downwards, ElementType.INT64, "shift")
                     lowest = self._nodes.add("Sub", [lowest, shift], "lowest")
                     highest = self._nodes.add("Sub", [self._sizes, shift], "highest")
                 return self._either(self._less(self._ends, lowest), self._less(highest, self._ends))
@@ -175,15 +102,15 @@ class _Comparison:
                 last = self._nodes.add("Where", [self._downwards, start, end], "highest")
                 return self._less(last, first)
 
-    def _from_the_front(self, places: ir.Value) -> ir.Value:
+    def _from_the_front(self, places: Value) -> Value:
         counted = self._nodes.add("Add", [places, self._sizes], "counted")
         from_the_end = self._less(places, self._zero)
         return self._nodes.add("Where", [from_the_end, counted, places], "from_the_front")
 
-    def _less(self, one: ir.Value, other: ir.Value) -> ir.Value:
+    def _less(self, one: Value, other: Value) -> Value:
         return self._nodes.add("Less", [one, other], "is_less")
 
-    def _either(self, one: ir.Value, other: ir.Value) -> ir.Value:
+    def _either(self, one: Value, other: Value) -> Value:
         return self._nodes.add("Or", [one, other], "is_either")
 
 
@@ -193,22 +120,13 @@ def _none_below(operand: Operand, least: int) -> bool:
 
 def _names_axes_in_order(node: GuardedNode) -> bool:
     """Whether the Slice certainly names all axes, from the first to the last."""
-    data, axes = node.examined.operands[0], node.examined.operands[3]
+    data, axes = node.operands[0], node.operands[3]
     if not data.shape or data.scalar_inputs or axes.constant is None:
         return False
     return bool(axes.constant.tolist() == list(range(len(data.shape))))
 
 
-def _every_axis_is_proved(node: GuardedNode) -> bool:
-    """Whether it is proved that the Slice names as many axes as there are."""
-    obligations = node.examined.obligations
-    about = [o for o in obligations if isinstance(o.rule.requirement, OnShapes)]
-    return all(obligation.status is Status.PROVED for obligation in about)
-
-
-def _always_gatherable(
-    nodes: StandardNodes, shape: ir.Value, axes: ir.Value
-) -> tuple[ir.Value, ir.Value]:
+def _always_gatherable(nodes: GuardNodes, shape: Value, axes: Value) -> tuple[Value, Value]:
     """A shape and axes for which Gather never fails, before the number of axes is checked.
 
     If the number of axes is not the rank, the first size replaces all sizes.
@@ -224,9 +142,9 @@ def _always_gatherable(
 def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
     """The guard of shapes that are equal but on one axis."""
 
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Compare axis by axis what is not proved to be equal."""
-        known = node.examined.operands
+        known = node.operands
         first, *others = (nodes.shape(operand) for operand in operands)
         rank = None if has_equal_ranks(known) else nodes.shape(first)
         places = None if rank is None else _places(nodes, rank)
@@ -251,7 +169,7 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
         if not node.may_be_scalar:
             return Flag(kept, when_kept=True)
         # What passes on a scalar is decided by one flag. ONNX Runtime's optimizer removes a Not.
-        false = nodes.constant(False, "false", ir.DataType.BOOL)
+        false = nodes.constant(False, "false", ElementType.BOOL)
         differs = nodes.add("Equal", [kept, false], "differs")
         return Flag(any_true(nodes, differs, "any_differs"), when_kept=False)
 
@@ -259,17 +177,17 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
 
 
 def _on_axis(
-    nodes: StandardNodes,
+    nodes: GuardNodes,
     axis: int,
     known: Operand,
-    rank: ir.Value | None,
-    places: ir.Value | None,
-) -> ir.Value:
+    rank: Value | None,
+    places: Value | None,
+) -> Value:
     """Whether each axis of the first operand is the one on which sizes may differ."""
     if rank is None or places is None:
         count = len(known.shape or ())
         flags = [place == (axis + count if axis < 0 else axis) for place in range(count)]
-        return nodes.constant(flags, "is_the_axis", ir.DataType.BOOL)
+        return nodes.constant(flags, "is_the_axis", ElementType.BOOL)
     number = nodes.constant([axis], "axis")
     if axis < 0:
         number = nodes.add("Add", [number, rank], "axis_from_the_front")
@@ -282,7 +200,7 @@ def has_equal_ranks(operands: Sequence[Operand]) -> bool:
     return len(ranks) == 1 and None not in ranks and not operands[0].scalar_inputs
 
 
-def _places(nodes: StandardNodes, count: ir.Value) -> ir.Value:
+def _places(nodes: GuardNodes, count: Value) -> Value:
     """The numbers from 0 on, as many as a vector of one element says."""
     zero, one = nodes.constant(0, "zero"), nodes.constant(1, "one")
     scalar = nodes.add("Reshape", [count, nodes.constant([], "scalar")], "count")
@@ -292,12 +210,12 @@ def _places(nodes: StandardNodes, count: ir.Value) -> ir.Value:
 def inferable_size_guard(requirement: InferableSize) -> DecidingGuard:
     """The guard of a size of -1."""
 
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Whether a size is -1, and another of the result is 0."""
         data, sizes = operands
         others = nodes.shape(data) if requirement.copies_zeros else sizes
         zeros = nodes.add("Equal", [others, nodes.constant(0, "zero")], "is_zero")
-        if node.examined.operands[1].constant is not None:
+        if node.operands[1].constant is not None:
             # One of them is -1: else the rule is proved.
             if requirement.copies_zeros and not node.may_be_scalar:
                 return Flag(zeros, when_kept=False)
@@ -312,10 +230,10 @@ def inferable_size_guard(requirement: InferableSize) -> DecidingGuard:
 def axes_named_once_guard(requirement: AxesNamedOnce) -> DecidingGuard:
     """The guard of axes that are named once."""
 
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Look at the rank if the axes are known, and at each pair of axes otherwise."""
         data, *named = operands
-        axes = named_axes(node.examined.operands, {"axes": requirement.axes})
+        axes = named_axes(node.operands, {"axes": requirement.axes})
         rank = nodes.shape(nodes.shape(data))
         if axes is None:
             return _named_twice(nodes, named[0], rank)
@@ -327,7 +245,7 @@ def axes_named_once_guard(requirement: AxesNamedOnce) -> DecidingGuard:
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
 
 
-def _named_twice(nodes: StandardNodes, axes: ir.Value, rank: ir.Value) -> Flag:
+def _named_twice(nodes: GuardNodes, axes: Value, rank: Value) -> Flag:
     """Compare each axis with all behind it, counted from the front."""
     axes = nodes.add("Reshape", [axes, nodes.constant([-1], "line")], "axes_in_line")
     negative = nodes.add("Less", [axes, nodes.constant(0, "zero")], "is_negative")

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 
-import onnx_ir as ir
-
-from sonnx_ort.enforcing.native.guard import (
+from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
     GuardedNode,
+    GuardNodes,
     Operands,
     Precondition,
+    Value,
     any_true,
 )
-from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.terms.language import (
     All,
@@ -61,9 +61,9 @@ _SLICE_BY_INPUTS = 10
 def term_guard(requirement: OnShapes) -> DecidingGuard:
     """The guard of a demand on shapes."""
 
-    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Read the term as nodes."""
-        known = node.examined.operands
+        known = node.operands
         names = requirement.names_of(len(operands))
         certain = not any(operand.scalar_inputs for operand in known)
         ranks = {o.name: len(o.shape) for o in known if certain and o.shape is not None}
@@ -83,8 +83,8 @@ class _Guard:
         ranks: The ranks that are known, by name.
     """
 
-    nodes: StandardNodes
-    operands: Mapping[str, ir.Value]
+    nodes: GuardNodes
+    operands: Mapping[str, Value]
     ranks: Mapping[str, int]
 
     def flag(self, term: Term) -> Flag:
@@ -100,7 +100,7 @@ class _Guard:
             case _:
                 return Flag(self._broken(term), when_kept=False)
 
-    def _kept(self, term: Term) -> ir.Value:
+    def _kept(self, term: Term) -> Value:
         """Whether a term about two numbers, or an axis, holds."""
         match term:
             case Compare(left, Relation.EQUAL, right):
@@ -111,7 +111,7 @@ class _Guard:
                 return self.nodes.add("Greater", [self._vector([Rank(tensor)]), place], "has_axis")
         raise _no_guard(term)
 
-    def _broken(self, term: Term) -> ir.Value:
+    def _broken(self, term: Term) -> Value:
         """Whether a term does not hold, as one flag."""
         match term:
             case Compare(Rank() as rank, Relation.EQUAL, 0):
@@ -132,10 +132,10 @@ class _Guard:
                 return self._any_broken([each for each in terms if isinstance(each, Compare)])
         raise _no_guard(term)
 
-    def _joined_by(self, operator: str, flags: Sequence[ir.Value]) -> ir.Value:
+    def _joined_by(self, operator: str, flags: Sequence[Value]) -> Value:
         return reduce(lambda one, two: self.nodes.add(operator, [one, two], "together"), flags)
 
-    def _any_broken(self, comparisons: Sequence[Compare]) -> ir.Value:
+    def _any_broken(self, comparisons: Sequence[Compare]) -> Value:
         """Whether any of some comparisons does not hold, with one node for all of one relation."""
         flags = []
         for relation in dict.fromkeys(each.relation for each in comparisons):
@@ -147,7 +147,7 @@ class _Guard:
                 case Relation.EQUAL:
                     same = self.nodes.add("Equal", [left, right], "is_same")
                     # ONNX Runtime's optimizer removes a Not.
-                    false = self.nodes.constant(False, "false", ir.DataType.BOOL)
+                    false = self.nodes.constant(False, "false", ElementType.BOOL)
                     broken = self.nodes.add("Equal", [same, false], "differs")
                 case Relation.AT_LEAST:
                     broken = self.nodes.add("Less", [left, right], "is_too_small")
@@ -157,7 +157,7 @@ class _Guard:
             flags.append(broken if alone else any_true(self.nodes, broken, "any_broken"))
         return self._joined_by("Or", flags)
 
-    def _vector(self, numbers: Sequence[int | Number], missing: int = _MISSING) -> ir.Value:
+    def _vector(self, numbers: Sequence[int | Number], missing: int = _MISSING) -> Value:
         """Numbers as a vector; `missing` for the size of an axis that is not there."""
         factors = [each.factor if isinstance(each, Times) else 1 for each in numbers]
         plain = [each.number if isinstance(each, Times) else each for each in numbers]
@@ -169,7 +169,7 @@ class _Guard:
             return vector
         return self.nodes.add("Mul", [vector, self.nodes.constant(factors, "factors")], "multiples")
 
-    def _parts(self, numbers: Sequence[int | Number], missing: int) -> Iterator[ir.Value]:
+    def _parts(self, numbers: Sequence[int | Number], missing: int) -> Iterator[Value]:
         """Numbers as vectors: constants that follow each other in one, and sizes of one operand."""
         for _, group in groupby(numbers, _vector_key):
             match alike := list(group):
@@ -183,7 +183,7 @@ class _Guard:
                 case _:
                     raise TypeError(f"no guard of the number {alike[0]}")
 
-    def _sizes(self, tensor: Tensor, axes: Sequence[int], missing: int) -> ir.Value:
+    def _sizes(self, tensor: Tensor, axes: Sequence[int], missing: int) -> Value:
         """The sizes of axes; `missing` for one that is not there."""
         shape = self.nodes.shape(self.operands[tensor.name])
         rank = self.ranks.get(tensor.name, 0)
@@ -201,7 +201,7 @@ class _Guard:
         places = [axis + max(before, 0) if axis >= 0 else axis - max(behind, 0) for axis in axes]
         return self._gathered(around, places)
 
-    def _gathered(self, sizes: ir.Value, places: Sequence[int]) -> ir.Value:
+    def _gathered(self, sizes: Value, places: Sequence[int]) -> Value:
         places_of_sizes = self.nodes.constant([*places], "axes")
         return self.nodes.add("Gather", [sizes, places_of_sizes], "sizes", {"axis": 0})
 
@@ -221,7 +221,7 @@ def _vector_key(number: int | Number) -> object:
     return id(number)
 
 
-def _sliced(nodes: StandardNodes, shape: ir.Value, first: int) -> ir.Value:
+def _sliced(nodes: GuardNodes, shape: Value, first: int) -> Value:
     """The sizes from a place on."""
     if nodes.opset < _SLICE_BY_INPUTS:
         attributes = {"axes": (0,), "starts": (first,), "ends": (_BEYOND_ALL,)}
