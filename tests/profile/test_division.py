@@ -1,7 +1,5 @@
 """Zero divisors and quotients beyond the type: known before a run, and found in one."""
 
-import dataclasses
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -11,12 +9,12 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
+from support.decisions import judged
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS
 
 NONZERO = "Div.int.C1"
 REPRESENTABLE = "Div.int.C2"
 INFINITY = "Div.R5"
-INT8_MIN = -128
 
 
 def operand(letter, values=None, element_type="int8"):
@@ -37,57 +35,44 @@ def violation(rule_id, a, b, element_type="int8"):
     return RULES[rule_id].requirement.violation([np.array(a, dtype), np.array(b, dtype)])
 
 
-@pytest.mark.parametrize(
-    ("b", "status", "evidence"),
-    [
-        (None, "runtime", "the elements of B are known only in a run"),
-        ([1, -1], "proved", "no element of the constant B 'w' is zero"),
-        ([], "proved", "no element of the constant B 'w' is zero"),
-        (5, "proved", "no element of the constant B 'w' is zero"),
-        (0, "violated", "the constant B 'w' is zero at []"),
-        ([3, 0, 0], "violated", "the constant B 'w' is zero at [1]"),
-        ([[3, 1], [0, 1]], "violated", "the constant B 'w' is zero at [1, 0]"),
-    ],
-)
-@pytest.mark.parametrize("rule_id", [NONZERO, INFINITY])
-def test_judgement_of_zero_divisors(rule_id, b, status, evidence):
-    assert judge(rule_id, None, b) == Judgement(Status(status), evidence)
+DECIDED = """
+Div.int.C1 Div.R5
+  A ?, B ?, both int8 -> runtime: the elements of B are known only in a run
+  A ?, B [1, -1], both int8 -> proved: no element of the constant B 'b' is zero
+  A ?, B [], both int8 -> proved: no element of the constant B 'b' is zero
+  A ?, B 5, both int8 -> proved: no element of the constant B 'b' is zero
+  A ?, B 0, both int8 -> violated: the constant B 'b' is zero at []
+  A ?, B [3, 0, 0], both int8 -> violated: the constant B 'b' is zero at [1]
+  A ?, B [[3, 1], [0, 1]], both int8 -> violated: the constant B 'b' is zero at [1, 0]
+  A ?, B ? in 1..7, both int8 -> proved: every element of B 'b' lies in 1 to 7
+  A ?, B ? in -7..-1, both int8 -> proved: every element of B 'b' lies in -7 to -1
+  A ?, B ? in 0..7, both int8 -> runtime: the elements of B are known only in a run
+  A ?, B ? in -7..0, both int8 -> runtime: the elements of B are known only in a run
+Div.int.C2
+  A ?, B ? in 0..7, both int8 -> proved: every element of B 'b' lies in 0 to 7
+  A ?, B ? in -7..-2, both int8 -> proved: every element of B 'b' lies in -7 to -2
+  A ?, B ? in -1..7, both int8 -> runtime: the elements are known only in a run
+  A ?, B ? in -7..-1, both int8 -> runtime: the elements are known only in a run
+  A ? in -127..7, B ?, both int8 -> proved: every element of A 'a' lies in -127 to 7
+  A ? in -128..7, B ?, both int8 -> runtime: the elements are known only in a run
+  A ?, B ?, both int8 -> runtime: the elements are known only in a run
+  A ?, B [-1, 2], both int8 -> runtime: the elements are known only in a run
+  A [-128], B ?, both int8 -> runtime: the elements are known only in a run
+  A ?, B [1, 2], both int8 -> proved: no element of the constant B 'b' is -1
+  A [1, -127], B ?, both int8 -> proved: no element of the constant A 'a' is the smallest value
+  A [1, 2], B [-1, -1], both int8 -> proved: no element of the constant A 'a' is the smallest value
+  A [-128, 1], B [1, -1], both int8 -> proved: the constants nowhere divide the smallest value by
+      -1
+  A [1, -128], B [-1, -1], both int8 -> violated: the constants divide the smallest value by -1 at
+      [1]
+  A -128, B -1, both int8 -> violated: the constants divide the smallest value by -1 at []
+  A [-128, 1], B [-1], both int8 -> runtime: the elements are known only in a run
+"""
 
 
-@pytest.mark.parametrize("rule_id", [NONZERO, INFINITY])
-@pytest.mark.parametrize(
-    ("bounds", "status", "evidence"),
-    [
-        (Bounds(1, 7), "proved", "every element of B 'w' lies in 1 to 7"),
-        (Bounds(-7, -1), "proved", "every element of B 'w' lies in -7 to -1"),
-        (Bounds(0, 7), "runtime", "the elements of B are known only in a run"),
-        (Bounds(-7, 0), "runtime", "the elements of B are known only in a run"),
-    ],
-)
-def test_intervals_without_zero_prove_that_no_divisor_is_zero(rule_id, bounds, status, evidence):
-    operands = operand("A"), dataclasses.replace(operand("B"), bounds=bounds)
-    judged = RULES[rule_id].requirement.judge(operands)
-    assert judged == Judgement(Status(status), evidence)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "status", "evidence"),
-    [
-        (None, Bounds(0, 7), "proved", "every element of B 'w' lies in 0 to 7"),
-        (None, Bounds(-7, -2), "proved", "every element of B 'w' lies in -7 to -2"),
-        (None, Bounds(-1, 7), "runtime", "the elements are known only in a run"),
-        (None, Bounds(-7, -1), "runtime", "the elements are known only in a run"),
-        (Bounds(-127, 7), None, "proved", "every element of A 'x' lies in -127 to 7"),
-        (Bounds(-128, 7), None, "runtime", "the elements are known only in a run"),
-    ],
-)
-def test_intervals_prove_that_quotients_are_representable(a, b, status, evidence):
-    operands = (
-        dataclasses.replace(operand("A"), bounds=a),
-        dataclasses.replace(operand("B"), bounds=b),
-    )
-    judged = RULES[REPRESENTABLE].requirement.judge(operands)
-    assert judged == Judgement(Status(status), evidence)
+@pytest.mark.parametrize(("requirement", "operands", "judgement"), judged(DECIDED))
+def test_judgement(requirement, operands, judgement):
+    assert requirement.judge(operands) == judgement
 
 
 def test_an_interval_of_a_type_that_is_not_known_proves_nothing_of_quotients():
@@ -101,30 +86,6 @@ def test_floats_keep_the_rule_of_infinity_by_definition(element_type):
     judgement = judge(INFINITY, None, [0, 1], element_type)
     expected = Judgement(Status.PROVED, "the operator's result is +inf wherever B is zero")
     assert judgement == expected
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "status", "evidence"),
-    [
-        (None, None, "runtime", "the elements are known only in a run"),
-        (None, [-1, 2], "runtime", "the elements are known only in a run"),
-        ([INT8_MIN], None, "runtime", "the elements are known only in a run"),
-        (None, [1, 2], "proved", "no element of the constant B 'w' is -1"),
-        ([1, -127], None, "proved", "no element of the constant A 'x' is the smallest value"),
-        ([1, 2], [-1, -1], "proved", "no element of the constant A 'x' is the smallest value"),
-        ([INT8_MIN, 1], [1, -1], "proved", "the constants nowhere divide the smallest value by -1"),
-        (
-            [1, INT8_MIN],
-            [-1, -1],
-            "violated",
-            "the constants divide the smallest value by -1 at [1]",
-        ),
-        (INT8_MIN, -1, "violated", "the constants divide the smallest value by -1 at []"),
-        ([INT8_MIN, 1], [-1], "runtime", "the elements are known only in a run"),
-    ],
-)
-def test_judgement_of_quotients_beyond_the_type(a, b, status, evidence):
-    assert judge(REPRESENTABLE, a, b) == Judgement(Status(status), evidence)
 
 
 @pytest.mark.parametrize("element_type", [t for t in INTEGERS if t not in SIGNED_INTEGERS])

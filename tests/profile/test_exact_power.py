@@ -5,10 +5,10 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.requirements.arithmetic import EXACT_IN_DOUBLE, ExactPower
-from sonnx_ort.profile.rule import Judgement, Status
+from sonnx_ort.profile.rule import Judgement, Requirement
 from sonnx_ort.terms.operand import Operand
+from support.decisions import judged
 
 LIMITS = {
     np.int64: (1 - 2**53, 2**53 - 1),
@@ -99,62 +99,25 @@ def test_nothing_breaks_no_rule() -> None:
     assert ExactPower().violation([nothing, nothing]) is None
 
 
-def operand(name: str, known: object = None, kind: str | None = "int64") -> Operand:
-    constant = np.array(known, kind) if isinstance(known, list) else None
-    bounds = known if isinstance(known, Bounds) else None
-    return Operand(name, name.lower(), "input", kind, constant=constant, bounds=bounds)
+DECIDED = """
+Pow.int.C2
+  X ?, Y ?, both int64 -> runtime: the elements are known only in a run
+  X [2], Y [2], unknown types -> runtime: the elements are known only in a run
+  X [2.5], Y [2.0] -> runtime: the elements are known only in a run
+  X ? in -9..7, Y [2, 3] -> proved: no power is beyond 729 in magnitude
+  X ? in -9..7, Y [17] -> runtime: the elements are known only in a run
+  X ? in -9..7, Y [-1] -> runtime: the elements are known only in a run
+  X ? in 1..1, Y ? in -1152921504606846976..9007199254740991 -> proved: no power is beyond 1 in
+      magnitude
+  X ? in -1..1, Y ? in 0..9007199254740992 -> runtime: the elements are known only in a run
+  X ? in -1..1, Y ? in 0..2147483647, both int32 -> proved: no power is beyond 1 in magnitude
+  X [-2, 100], Y [50, 3] -> proved: every power of the constants is exact
+  X [2, 100], Y [3, 50] -> violated: a power of the constants may not be exact, at [1]
+  X [2, 3, 4], Y [39] -> violated: a power of the constants may not be exact, at [1]
+  X [[2, 9]], Y [39, 2] -> runtime: the elements are known only in a run
+"""
 
 
-UNKNOWN = "the elements are known only in a run"
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "status", "evidence"),
-    [
-        (operand("X"), operand("Y"), "runtime", UNKNOWN),
-        (operand("X", [2], None), operand("Y", [2], None), "runtime", UNKNOWN),
-        (operand("X", [2.5], "float"), operand("Y", [2.0], "float"), "runtime", UNKNOWN),
-        (
-            operand("X", Bounds(-9, 7)),
-            operand("Y", [2, 3]),
-            "proved",
-            "no power is beyond 729 in magnitude",
-        ),
-        (operand("X", Bounds(-9, 7)), operand("Y", [17]), "runtime", UNKNOWN),
-        (operand("X", Bounds(-9, 7)), operand("Y", [-1]), "runtime", UNKNOWN),
-        (
-            operand("X", Bounds(1, 1)),
-            operand("Y", Bounds(-(2**60), 2**53 - 1)),
-            "proved",
-            "no power is beyond 1 in magnitude",
-        ),
-        (operand("X", Bounds(-1, 1)), operand("Y", Bounds(0, 2**53)), "runtime", UNKNOWN),
-        (
-            operand("X", Bounds(-1, 1), "int32"),
-            operand("Y", Bounds(0, 2**31 - 1), "int32"),
-            "proved",
-            "no power is beyond 1 in magnitude",
-        ),
-        (
-            operand("X", [-2, 100]),
-            operand("Y", [50, 3]),
-            "proved",
-            "every power of the constants is exact",
-        ),
-        (
-            operand("X", [2, 100]),
-            operand("Y", [3, 50]),
-            "violated",
-            "a power of the constants may not be exact, at [1]",
-        ),
-        (
-            operand("X", [2, 3, 4]),
-            operand("Y", [39]),
-            "violated",
-            "a power of the constants may not be exact, at [1]",
-        ),
-        (operand("X", [[2, 9]]), operand("Y", [39, 2]), "runtime", UNKNOWN),
-    ],
-)
-def test_judgement(x: Operand, y: Operand, status: str, evidence: str) -> None:
-    assert ExactPower().judge([x, y]) == Judgement(Status(status), evidence)
+@pytest.mark.parametrize(("requirement", "operands", "judgement"), judged(DECIDED))
+def test_judgement(requirement: Requirement, operands: list[Operand], judgement: Judgement) -> None:
+    assert requirement.judge(operands) == judgement

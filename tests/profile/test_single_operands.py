@@ -27,6 +27,17 @@ Clip.C1
 Clip.float.C3
   X (2, 3) -> proved: a bound is left out
   X (2, 3), max () -> proved: a bound is left out
+  input (2,), min 1.0, max 1.0 -> proved: the constant min 1.0 is not above the constant max 1.0
+  input (2,), min NaN, max 1.0 -> proved: the constant min nan is not above the constant max 1.0
+  input (2,), min 5.0, max 1.0 -> runtime: the elements are known only in a run
+  input (2,), min (), max 1.0 -> runtime: the elements are known only in a run
+  input (2,), min 5.0, max () -> runtime: the elements are known only in a run
+  input [7, NaN], min (), max 1.0, all float -> runtime: the elements are known only in a run
+  input [7, NaN], min 5.0, max 1.0 -> violated: the constant input 'input' is NaN at [1]
+  input [7, 8], min 5, max 1, all float -> proved: no element of the constant input 'input' is NaN
+  input [7, 8], min (), max (), all float -> proved: no element of the constant input 'input' is
+      NaN
+  input (2,), min (), max (), all int8 -> proved: no int8 is NaN
 Clip.min.C2
   -> proved: the attribute min is left out
   min=inf -> proved: the attribute min is inf

@@ -5,8 +5,8 @@
 
 An operand has a shape, in which ? and names are open sizes; it is a constant; or it has a type.
 "X ?" has no known rank, and "S (k,) in 1..9" integers between bounds. A type by itself is that of
-all constants. "scalars" says that an input is declared as a scalar, and "shared n" that several
-dimensions are declared as n.
+all operands, and "unknown types" says that there is none. "scalars" says that an input is declared
+as a scalar, and "shared n" that several dimensions are declared as n.
 """
 
 import ast
@@ -45,6 +45,8 @@ def read(text: str) -> tuple[list[Operand], Attributes]:
             attributes[word] = int(rest)
         elif (of_all := re.sub("^(both|all) ", "", part)) in list(ElementType):
             kind = ElementType(of_all)
+        elif part == "unknown types":
+            known["element_type"] = None
         elif part == "scalars":
             known["scalar_inputs"] = True
         elif word == "shared":
@@ -104,7 +106,6 @@ def _operand(name: str, said: str) -> Operand:
 
 
 def _converted(operand: Operand, kind: ElementType) -> Operand:
-    if operand.constant is None:
-        return operand
-    array = operand.constant.astype(kind.dtype)
+    constant = operand.constant
+    array = None if constant is None else constant.astype(kind.dtype)
     return replace(operand, element_type=kind.value, constant=array)
