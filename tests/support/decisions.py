@@ -10,7 +10,7 @@ lines that are indented further.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pytest
@@ -24,10 +24,15 @@ from support.notation import read
 _HELD = "; ONNX Runtime rejects a violation"
 
 
-def judged(table: str) -> list[object]:
-    """Each rule as its node has it, what is known of its operands, and what that decides."""
+def judged(table: str, named: Mapping[str, Requirement] | None = None) -> list[object]:
+    """Each rule as its node has it, what is known of its operands, and what that decides.
+
+    Args:
+        table: The table.
+        named: Requirements that stand in it in the places of rules, by name.
+    """
     found = []
-    for name, requirement, operands, said in _rows(table):
+    for name, requirement, operands, said in _rows(table, named):
         status, _, evidence = said.partition(": ")
         evidence = evidence.format(scalars=SCALAR_INPUTS)
         if status == "held":
@@ -46,11 +51,13 @@ def violated(table: str) -> list[object]:
             None if said == "kept" else Violation(said),
             id=name,
         )
-        for name, requirement, operands, said in _rows(table)
+        for name, requirement, operands, said in _rows(table, None)
     ]
 
 
-def _rows(table: str) -> Iterator[tuple[str, Requirement, list[Operand], str]]:
+def _rows(
+    table: str, named: Mapping[str, Requirement] | None
+) -> Iterator[tuple[str, Requirement, list[Operand], str]]:
     rules: list[str] = []
     for line in re.sub(r"\n {6,}", " ", table).strip("\n").splitlines():
         if not line.startswith(" "):
@@ -59,4 +66,5 @@ def _rows(table: str) -> Iterator[tuple[str, Requirement, list[Operand], str]]:
         given, _, said = line.strip().partition("-> ")
         operands, attributes = read(given)
         for rule in rules:
-            yield f"{rule}: {given}", RULES[rule].of_node(attributes).requirement, operands, said
+            own = RULES[rule].of_node(attributes).requirement if named is None else named[rule]
+            yield f"{rule}: {given}", own, operands, said
