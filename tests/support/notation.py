@@ -4,9 +4,10 @@
     X [2.5, NaN], Y 3.0, both float16
 
 An operand has a shape, in which ? and names are open sizes; it is a constant; or it has a type.
-"X ?" has no known rank, and "S (k,) in 1..9" integers between bounds. A type by itself is that of
-all operands, and "unknown types" says that there is none. "scalars" says that an input is declared
-as a scalar, and "shared n" that several dimensions are declared as n.
+"X ?" has no known rank, "S (k,) in 1..9" integers between bounds, and "X (2, 3) of [1, NaN]" these
+elements again and again. A type by itself is that of all operands, and "unknown types" says that
+there is none. "scalars" says that an input is declared as a scalar, and "shared n" that several
+dimensions are declared as n.
 """
 
 import ast
@@ -86,18 +87,21 @@ def _with_nan(value: Any) -> Any:
 
 def _operand(name: str, said: str) -> Operand:
     said, _, bounds = said.partition(" in ")
+    said, _, repeated = said.partition(" of ")
     operand = Operand(name, name.lower(), "input", "float")
     if bounds:
         interval = Bounds(*map(int, bounds.split("..")))
         operand = replace(operand, element_type="int64", bounds=interval)
     if said in list(ElementType):
         return replace(operand, element_type=said)
-    if said.startswith("("):
+    if said.startswith("(") and not repeated:
         sizes = re.sub(r"[A-Za-z_]\w*", lambda symbol: f"'{symbol[0]}'", said)
         return replace(operand, shape=_literal(sizes.replace("?", "None")))
     if said == "?":
         return operand
-    array = np.array(_literal(said))
+    array = np.array(_literal(repeated or said))
+    if repeated:
+        array = np.resize(array, _literal(said))
     if array.dtype.kind not in "if":
         raise ValueError(f"{said} is no number")
     array = array if array.size else array.astype(np.int64)
