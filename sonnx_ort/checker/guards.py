@@ -123,7 +123,7 @@ def _without_symbols(shape: Shape | None) -> Shape | None:
 
 
 def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> bool | None:
-    """Whether facts hold a rule of a node; None if the rule has no guard.
+    """Whether facts hold a rule of a node; None if no guard holds it.
 
     Args:
         node: The node of the original.
@@ -138,7 +138,7 @@ def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> boo
     guarded = _Guarded(bound, node, operands, enforced, facts)
     if bound.requirement.subject is Subject.EQUAL_SHAPES:
         return guarded.are_of_one_shape()
-    guard = deciding_guard(bound.requirement)
+    guard = deciding_guard(bound.requirement) if bound.in_run else None
     return None if guard is None else guarded.are_looked_at(guard)
 
 

@@ -250,6 +250,13 @@ def test_no_guard_holds_what_is_violated_in_every_run(text: str, rule: str) -> N
     assert holds_behind(node, Enforced(model, model.proto), facts, rule) is False
 
 
+@pytest.mark.parametrize("rule", ["Conv.outputs", "Conv.R2"])
+def test_no_guard_holds_what_no_run_decides(rule: str) -> None:
+    model = after_all_steps(GROUPED)
+    beside = Enforced(model, model.proto)
+    assert holds_behind(model.node("y"), beside, Facts(), rule) is None
+
+
 UNGUARDED = {
     "a rule of another operator": ("Sub.int.R1", "the node is a Div"),
     "a rule without known guards": (
