@@ -99,7 +99,10 @@ CASES: Mapping[str, tuple[Any, Any]] = {
     "Slice.R6": (cut("1", "3"), cut("3", "1")),
     "ArgMax.R5": (alone("ArgMax<axis = 1>(x)"), alone("ArgMax<axis = 1>(x)", "float[2, n] x")),
     "ArgMax.float.C1": (floats("ArgMax(c)", INF, -INF), floats("ArgMax(c)", 1, NAN)),
-    "Clip.float.C3": (floats("Clip(x, , c)", NAN), floats("Clip(x, c, c)", NAN)),
+    "Clip.float.C3": (
+        floats("Clip(x, , c)", NAN),
+        alone("Clip(x, l, u)", "float[n] x", "float l = {5}, float u = {1}"),
+    ),
     "Softmax.C2": (alone("Softmax<axis = 1>(x)"), alone("Softmax<axis = 2>(x)")),
     "Softmax.float.C6": (floats("Softmax(c)", 1, -INF), floats("Softmax(c)", -INF, -INF)),
     "QuantizeLinear.C1": (floats("QuantizeLinear(x, c)", 2), floats("QuantizeLinear(x, c)", NAN)),
