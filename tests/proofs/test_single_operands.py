@@ -139,12 +139,12 @@ FAULTS: dict[str, tuple[Mutation, ...]] = {
     "Softmax": (
         off_by("axis", 1),
         operator("is_below_2", "Greater"),
-        operator("is_above", "Less"),
+        operator("is_infinite", "Or"),
         swapped("shape_or_code"),
         off_by("place", 1),
         off_by("longest", -1),
         number("code", 0),
-        number("code_2", 0),
+        number("code_3", 0),
     ),
     "QuantizeLinear": (
         off_by("wanted", 1),
