@@ -17,21 +17,13 @@ from sonnx_ort.checker.facts import NOTHING, Cases, Facts, Tree, any_true, conju
 from sonnx_ort.checker.model import Model, claimed_shapes, require_claim, with_unique_names
 from sonnx_ort.checker.node import graphs_of, needed, on_the_way
 from sonnx_ort.checker.reading import defined_in, elements_of, strict
+from sonnx_ort.guards.guard import OPERATORS
 from sonnx_ort.kernel.sizes import Rejected, Size, require
 
 _SCALAR = "scalar"
 _ELEMENTWISE = frozenset(
     {"Add", "And", "Equal", "Greater", "Less", "Mul", "Neg", "Not", "Or", "Sub", "Where"}
 )
-
-_PURE = frozenset(
-    {
-        *("Add", "And", "Cast", "Concat", "Constant", "Equal", "Gather", "Greater", "Identity"),
-        *("If", "IsNaN", "Less", "Loop", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax"),
-        *("ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice", "Sub", "Tile", "Where"),
-    }
-)
-"""What guards are made of; each gives the same results for the same operands."""
 
 
 class Enforced:
@@ -82,7 +74,7 @@ class Enforced:
         return conjunction(self._evaluate(name)[1] for name in node.input)
 
     def _add(self, node: NodeProto) -> None:
-        known = not node.domain and node.op_type in _PURE
+        known = not node.domain and node.op_type in OPERATORS
         require(known, f"a {'.'.join(filter(None, (node.domain, node.op_type)))} was added")
         # What nothing can read is no guard, and an omitted operand is no copy.
         require(all(node.output), f"a {node.op_type} without a result was added")

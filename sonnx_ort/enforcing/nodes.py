@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.guards.guard import OPERATORS
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
@@ -25,15 +26,8 @@ Attribute = ir.TensorProtocol | ir.Graph | int | str | tuple[int, ...]
 Known = Mapping[tuple[Hashable, ...], ir.Value]
 """Outputs of existing nodes, by what they compute and their purpose."""
 
-ADDED_OPERATORS = frozenset(
-    {
-        *("Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand"),
-        *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Mul", "Neg"),
-        *("Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape"),
-        *("Slice", "Sub", "Tile", "Where"),
-    }
-)
-"""The operators of all nodes that `StandardNodes` adds.
+ADDED_OPERATORS = OPERATORS | {"ConstantOfShape", "Expand", "Max"}
+"""The operators of all nodes that `StandardNodes` adds: those of guards and of broadcasts.
 
 ONNX Runtime merges nodes that compute the same, and uses the declared shape of either. So values of
 these operators must not have false declarations.

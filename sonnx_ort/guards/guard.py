@@ -16,6 +16,15 @@ from sonnx_ort.terms.operand import Operand
 _SMALL_REDUCTION = 12
 """The first opset that reduces 8-bit integers."""
 
+OPERATORS = frozenset(
+    {
+        *("Add", "And", "Cast", "Concat", "Constant", "Equal", "Gather", "Greater", "Identity"),
+        *("If", "IsNaN", "Less", "Loop", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax"),
+        *("ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice", "Sub", "Tile", "Where"),
+    }
+)
+"""What guards are made of; each gives the same results for the same operands."""
+
 Value = Any
 """What computes an operand or a flag: a value of a graph, or an expression."""
 
