@@ -14,10 +14,11 @@ from sonnx_ort.profile.requirements.elements import (
     OnElements,
     on_elements,
 )
-from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
+from sonnx_ort.profile.rule import Illustration, Judgement, Requirement, Status, Violation
 from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import Decided
 from sonnx_ort.terms.operand import Operand
+from support.decisions import judged
 
 EXAMPLE = Illustration("X", "Y", "mend it")
 OCTAL = NumberSet("no octal digit", lambda _: (0, 7))
@@ -73,52 +74,27 @@ def test_what_is_known_of_one_operand(  # noqa: PLR0917 - a table of cases
     assert requirement.judge(operands) == Judgement(Status(status), evidence)
 
 
-@pytest.mark.parametrize(
-    ("operands", "status", "evidence"),
-    [
-        (
-            [operand("X", "int64"), operand("Y", None), operand("Z", "int64", [1])],
-            "runtime",
-            "the elements of X and Y are known only in a run",
-        ),
-        (
-            [operand("X", "int64"), operand("Y", "int64", [BEYOND])],
-            "violated",
-            "the constant Y 'y' is an int64 beyond int32 at [0]",
-        ),
-        (
-            [operand("X", "int64", [1]), operand("Y", "int64", [2])],
-            "proved",
-            " and ".join(
-                f"no element of the constant {name} is an int64 beyond int32"
-                for name in ("X 'x'", "Y 'y'")
-            ),
-        ),
-        (
-            [operand("X", "int32"), operand("Y", "int32")],
-            "proved",
-            "no int32 is an int64 beyond int32",
-        ),
-    ],
-)
-def test_what_is_known_of_each_operand(operands: list[Operand], status: str, evidence: str) -> None:
-    assert WITHIN_INT32.judge(operands) == Judgement(Status(status), evidence)
+DECIDED = """
+Max.int.C1
+  X ?, Y ?, Z [1], both int64 -> runtime: the elements of X and Y are known only in a run
+  X ?, Y [2147483648], both int64 -> violated: the constant Y 'y' is an int64 beyond int32 at [0]
+  X [1], Y [2], both int64 -> proved: no element of the constant X 'x' is an int64 beyond int32 and
+      no element of the constant Y 'y' is an int64 beyond int32
+  X ?, Y ?, both int32 -> proved: no int32 is an int64 beyond int32
+QuantizeLinear.C1
+  Y 0.5 -> proved: no element of the constant Y 'y' is 0 or NaN
+  Y [-1e-45, inf] -> proved: no element of the constant Y 'y' is 0 or NaN
+  Y [], float -> proved: no element of the constant Y 'y' is 0 or NaN
+  Y -0.0 -> violated: the constant Y 'y' is 0 or NaN at []
+  Y [1, NaN] -> violated: the constant Y 'y' is 0 or NaN at [1]
+"""
 
 
-@pytest.mark.parametrize(
-    ("constant", "status", "evidence"),
-    [
-        (0.5, "proved", "no element of the constant Y 'y' is 0 or NaN"),
-        ([-1e-45, np.inf], "proved", "no element of the constant Y 'y' is 0 or NaN"),
-        ([], "proved", "no element of the constant Y 'y' is 0 or NaN"),
-        (-0.0, "violated", "the constant Y 'y' is 0 or NaN at []"),
-        ([1, np.nan], "violated", "the constant Y 'y' is 0 or NaN at [1]"),
-    ],
-)
-def test_what_is_known_of_a_scale(constant: object, status: str, evidence: str) -> None:
-    array = np.array(constant, np.float32)
-    known = SCALE.judge([Operand("Y", "y", "input", "float", constant=array)])
-    assert known == Judgement(Status(status), evidence)
+@pytest.mark.parametrize(("requirement", "operands", "judgement"), judged(DECIDED))
+def test_what_is_known_of_each_operand(
+    requirement: Requirement, operands: list[Operand], judgement: Judgement
+) -> None:
+    assert requirement.judge(operands) == judgement
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
-from sonnx_ort.profile.rule import VERSION, AttributeValue, Judgement, Status, Violation
+from sonnx_ort.profile.rule import (
+    VERSION,
+    AttributeValue,
+    Judgement,
+    Requirement,
+    Status,
+    Violation,
+)
 from sonnx_ort.terms.operand import Operand
+from support.decisions import judged
 
 INF, NAN = np.inf, np.nan
 
@@ -44,23 +52,19 @@ def test_first_line_that_is_negative_infinity_throughout(
         assert (found, status) == (Violation(reason, index, (-INF,)), Status.VIOLATED)
 
 
-@pytest.mark.parametrize(
-    ("constant", "status", "evidence"),
-    [
-        (None, "runtime", "the elements of X are known only in a run"),
-        ([0.0], "proved", "no line of the constant X 'x' is -inf throughout"),
-        (
-            [-INF],
-            "violated",
-            "the constant X 'x': the line at [0] along axis 0 is -inf throughout",
-        ),
-    ],
-)
-def test_lines_of_a_constant(constant: list[float] | None, status: str, evidence: str) -> None:
-    array = None if constant is None else np.array(constant)
-    operand = Operand("X", "x", "input", "float", constant=array)
-    judged = LinesAboveNegativeInfinity(0).judge([operand])
-    assert judged == Judgement(Status(status), evidence)
+DECIDED = """
+Softmax.float.C6
+  X (2,), axis=0 -> runtime: the elements of X are known only in a run
+  X [0.0], axis=0 -> proved: no line of the constant X 'x' is -inf throughout
+  X [-inf], axis=0 -> violated: the constant X 'x': the line at [0] along axis 0 is -inf throughout
+"""
+
+
+@pytest.mark.parametrize(("requirement", "operands", "judgement"), judged(DECIDED))
+def test_lines_of_a_constant(
+    requirement: Requirement, operands: list[Operand], judgement: Judgement
+) -> None:
+    assert requirement.judge(operands) == judgement
 
 
 @pytest.mark.parametrize(
