@@ -134,6 +134,7 @@ BELOW: dict[str, set[str]] = {
         "custom_ops",
         "errors",
         "loading",
+        "obligations",
         "options",
         "pipeline",
         "profile",

@@ -18,6 +18,7 @@ from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.auditing.audited_node import Audited
 from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
 from sonnx_ort.auditing.enclosing import EnclosedOutput, enclose
+from sonnx_ort.auditing.error_bounds import BoundedValue, ErrorBounds, errors_of_inputs
 from sonnx_ort.auditing.given_values import GivenValues, SavedValues
 from sonnx_ort.auditing.judging import judge
 from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
@@ -66,6 +67,8 @@ class Audit:
         unlike: The outputs for which the observed run gave other bits than the run itself.
         outputs: Where the exact results over the reals lie, if that was asked for.
         seeded: The random operators without a seed, which got one, so that all runs draw the same.
+        errors: The largest errors of inputs that were said; None if no errors were asked for.
+        bounded: The bounds of the errors of the float values, if they were asked for.
     """
 
     nodes: tuple[NodeAudit, ...]
@@ -81,6 +84,8 @@ class Audit:
     unlike: tuple[str, ...] = ()
     outputs: tuple[EnclosedOutput, ...] = ()
     seeded: tuple[str, ...] = ()
+    errors: Mapping[str, float] | None = None
+    bounded: tuple[BoundedValue, ...] = ()
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
@@ -115,6 +120,7 @@ def audit(  # noqa: PLR0913 - one for each choice
     samples: int | None = 100,
     exhaustive: bool = False,
     enclose_outputs: bool = False,
+    errors: Mapping[str, float] | None = None,
     sizes: Mapping[str, int] = MappingProxyType({}),
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> Audit:
@@ -144,6 +150,8 @@ def audit(  # noqa: PLR0913 - one for each choice
         exhaustive: Whether all elements are audited, and all steps of loops.
         enclose_outputs: Whether to follow the exact values over the reals from the inputs to the
             outputs, for models of up to ten million operations.
+        errors: Asks for a bound of the error of each float value, for models of as many operations:
+            the largest absolute errors of inputs, by name; those that are left out are exact.
         sizes: The sizes of open dimensions of random inputs, by their names in the model. Others
             are chosen so that the model runs.
         input_shapes: The shapes of random inputs, by name.
@@ -151,8 +159,8 @@ def audit(  # noqa: PLR0913 - one for each choice
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
         SonnxError: An option is unknown, the model does not run, an input or a value is missing or
-            has a wrong type or shape, a size contradicts the model, or the model is too large to
-            enclose its outputs.
+            has a wrong type or shape, a size contradicts the model, an error is none of a float
+            input, or the model is too large to enclose its outputs or errors.
     """
     demands = choose_demands(edition, broadcast, operators)
     if samples is not None and samples < 1:
@@ -178,7 +186,11 @@ def audit(  # noqa: PLR0913 - one for each choice
             graph = GivenValues(whole, Path(values), given, runs)
             computed_by = f"the files in '{values}'"
         saved = None if save_values is None else SavedValues(whole, Path(save_values))
-        auditor = _Auditor(demands, sampling, saved)
+        bounds = None
+        if errors is not None:
+            errors = errors_of_inputs(errors, graph.feeds)
+            bounds = ErrorBounds(whole, graph.feeds, errors)
+        auditor = _Auditor(demands, sampling, saved, bounds)
         with _sizes_named(made):
             auditor.audit(graph)
         enclosed = enclose(whole, graph.feeds, _arrays(graph)) if enclose_outputs else ()
@@ -196,6 +208,8 @@ def audit(  # noqa: PLR0913 - one for each choice
         graph.unlike,
         enclosed,
         seeded,
+        errors,
+        () if bounds is None else tuple(bounds.values),
     )
 
 
@@ -265,8 +279,15 @@ def _without_functions(source: ReadModel) -> onnx.ModelProto:
 class _Auditor:
     """Audits graphs and the bodies inside them."""
 
-    def __init__(self, demands: Demands, sampling: Sampling, saved: SavedValues | None) -> None:
-        self._demands, self._sampling, self._saved = demands, sampling, saved
+    def __init__(
+        self,
+        demands: Demands,
+        sampling: Sampling,
+        saved: SavedValues | None,
+        bounds: ErrorBounds | None,
+    ) -> None:
+        self._demands, self._sampling = demands, sampling
+        self._saved, self._bounds = saved, bounds
         self.nodes: dict[tuple[tuple[str, ...], str], NodeAudit] = {}
 
     def audit(self, graph: Observation) -> None:
@@ -274,6 +295,8 @@ class _Auditor:
         for step in graph.steps():
             if self._saved is not None and not graph.path:
                 self._saved.save(step)
+            if self._bounds is not None and not graph.path:
+                self._bounds.follow(step)
             self._add(step, self._audited(step, graph))
 
     def _audited(self, step: Step, graph: Observation) -> NodeAudit:

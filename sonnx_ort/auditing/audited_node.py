@@ -126,7 +126,7 @@ _PER_ELEMENT = 16
 _MOST_READS = 200_000
 """How many elements of values that the run has not are computed at most for one node."""
 
-_OF_SHAPES = frozenset({"Shape", "Size"})
+OF_SHAPES = frozenset({"Shape", "Size"})
 """The operators that read no elements."""
 
 Meaning = Sequence[Result] | Undefined
@@ -199,7 +199,7 @@ class _Admitted:
             if (
                 name not in audited.recomputed
                 or operand is None
-                or audited.computed_operator in _OF_SHAPES
+                or audited.computed_operator in OF_SHAPES
             ):
                 continue
             reads = excerpt.reads[position] if position < len(excerpt.reads) else None

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -95,17 +96,7 @@ def enclose(
     Raises:
         SonnxError: There are more operations, or python-flint is not installed.
     """
-    try:
-        import flint  # noqa: F401, PLC0415 - an optional dependency
-    except ImportError as error:
-        raise SonnxError(
-            "outputs cannot be enclosed without python-flint: pip install python-flint"
-        ) from error
-    values = _Values(model, limit)
-    for initializer in model.graph.initializer:
-        values.give(initializer.name, lambda each=initializer: numpy_helper.to_array(each))
-    for name, array in feeds.items():
-        values.give(name, lambda each=array: np.asarray(each))
+    values = Enclosing(model, feeds, limit=limit)
     for node in model.graph.node:
         values.follow(node)
     with precisely():
@@ -116,10 +107,28 @@ def enclose(
         )
 
 
-class _Values:
+class Enclosing:
     """The values of a graph that later nodes read, and why others are not known."""
 
-    def __init__(self, model: onnx.ModelProto, limit: int) -> None:
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        feeds: Mapping[str, Array],
+        errors: Mapping[str, float] = MappingProxyType({}),
+        *,
+        limit: int = LIMIT,
+    ) -> None:
+        """Start with the inputs, which may be off by absolute errors, and the initializers.
+
+        Raises:
+            SonnxError: python-flint is not installed.
+        """
+        try:
+            from flint import arb  # noqa: PLC0415 - an optional dependency
+        except ImportError as error:
+            raise SonnxError(
+                "outputs cannot be enclosed without python-flint: pip install python-flint"
+            ) from error
         self._versions = versions(model)
         self._limit = limit
         self._operations = 0
@@ -130,8 +139,14 @@ class _Values:
         graph = model.graph
         self._readers = Counter(name for node in graph.node for name in _read_by(node))
         self._readers.update(output.name for output in graph.output)
+        for initializer in graph.initializer:
+            self._give(initializer.name, lambda each=initializer: numpy_helper.to_array(each))
+        for name, array in feeds.items():
+            self._give(name, lambda each=array: np.asarray(each))
+            if errors.get(name) and name in self._arrays:
+                self._arrays[name] = balls(self._arrays[name]) + arb(0, errors[name])
 
-    def give(self, name: str, array: Any) -> None:
+    def _give(self, name: str, array: Any) -> None:
         """Take an input or initializer."""
         try:
             made = array()
@@ -212,6 +227,22 @@ class _Values:
             )
         return _compared(name, balls(known), found)
 
+    def distances(self, name: str, found: Array) -> tuple[Floats, Floats] | None:
+        """How far the elements of a run are at least and at most from the exact ones.
+
+        Returns:
+            None if the value is not enclosed, or has another shape.
+        """
+        known = self._arrays.get(name)
+        if known is None or known.shape != found.shape:
+            return None
+        with precisely():
+            flat = [ends(ball) if ball.is_finite() else None for ball in balls(known).ravel()]
+            pairs = [*zip(flat, found.astype(np.float64).ravel().tolist(), strict=True)]
+            nearest = [_distance(*pair) for pair in pairs]
+            farthest = [_farthest(*pair) for pair in pairs]
+        return np.reshape(nearest, found.shape), np.reshape(farthest, found.shape)
+
 
 def _read_by(node: onnx.NodeProto) -> Iterator[str]:
     return filter(None, node.input)
@@ -261,6 +292,13 @@ def _distance(pair: Ends, found: float) -> float:
     if not math.isfinite(found):
         return math.inf
     return _up(max(pair[0] - Fraction(found), Fraction(found) - pair[1], Fraction(0)))
+
+
+def _farthest(pair: Ends, found: float) -> float:
+    """The largest distance of an element from a number in a ball."""
+    if pair is None or not math.isfinite(found):
+        return math.inf
+    return _up(max(pair[1] - Fraction(found), Fraction(found) - pair[0]))
 
 
 def _unit(pair: Ends, found: float, dtype: np.dtype[Any]) -> float:

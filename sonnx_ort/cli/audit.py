@@ -23,7 +23,7 @@ from sonnx_ort.cli.options import (
     examples,
     subcommand,
 )
-from sonnx_ort.cli.run import feed_files, read_feeds, read_sizes
+from sonnx_ort.cli.run import feed_files, read_errors, read_feeds, read_sizes
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.comparing.isolated_run import Level
 from sonnx_ort.evidence.making import check_place_of_record, record_check
@@ -50,6 +50,7 @@ app = subcommand()
         "sonnx-ort audit model.onnx --input x=x.npy",
         "sonnx-ort audit model.onnx --input-shape x=1,3,48,320",
         "sonnx-ort audit model.onnx --level all --exhaustive",
+        "sonnx-ort audit model.onnx --error x=0.001",
         "sonnx-ort audit model.onnx --values values/",
         "sonnx-ort audit model.onnx --enclose --format html -o audit.html",
     ),
@@ -97,6 +98,15 @@ def audit(
             "million operations.",
         ),
     ] = False,
+    errors: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--error",
+            metavar="NAME=E",
+            help="Also bound the error of every float value, as the numerical-accuracy documents "
+            "do, if this input is off by at most E, and those that are not named by nothing.",
+        ),
+    ] = None,
     report_format: Annotated[
         AuditFormat, typer.Option("--format", help="The format of the report.")
     ] = AuditFormat.TEXT,
@@ -137,6 +147,7 @@ def audit(
             sizes=chosen.named,
             input_shapes=chosen.shapes,
             enclose_outputs=enclose,
+            errors=None if errors is None else read_errors(errors),
         )
         if record is not None:
             report = check(model, edition=edition, broadcast=broadcast, operators=operators)

@@ -1,9 +1,9 @@
 """`sonnx-ort run`: runs a model on inputs from files, enforced."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import onnxruntime
 import typer
@@ -39,6 +39,8 @@ from sonnx_ort.runtime.session_options import FATAL
 from sonnx_ort.value_files import Value, file_names, place_of, read_value, write_value
 
 Values = dict[str, Value]
+
+Number = TypeVar("Number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +120,30 @@ def read_sizes(sizes: Sequence[str], shapes: Sequence[str]) -> Sizes:
     return Sizes({name: numbers[0] for name, numbers in named.items()}, given)
 
 
+def read_errors(given: Sequence[str]) -> dict[str, float]:
+    """The largest errors of inputs by name, given as `NAME=E`.
+
+    Raises:
+        SonnxError: One has another form or is repeated.
+    """
+    return _numbers("--error", given, "NAME=E, such as x=0.001", float)
+
+
 def _integers(option: str, given: Sequence[str], form: str) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
+    return _numbers(option, given, form, lambda numbers: tuple(map(int, numbers.split(","))))
+
+
+def _numbers(
+    option: str, given: Sequence[str], form: str, read: Callable[[str], Number]
+) -> dict[str, Number]:
+    found: dict[str, Number] = {}
     for each in given:
         name, _, numbers = each.rpartition("=")
         try:
-            made = tuple(map(int, numbers.split(",")))
+            made = read(numbers)
         except ValueError:
-            made = ()
-        if not (name and made):
+            name = ""
+        if not name:
             raise SonnxError(f"{option} {each}: the form is {form}")
         if name in found:
             raise SonnxError(f"{option} {each}: '{name}' is given twice")

@@ -12,8 +12,10 @@ from sonnx_ort.loading.source import read
 from sonnx_ort.reporting.audit_report import (
     UNITS,
     audit_document,
+    bound_in_words,
     details_of,
     facts_of,
+    heading_of_errors,
     verdict_of,
     worst_error,
 )
@@ -48,6 +50,13 @@ def audit_page(audit: Audit, model: Path) -> str:
     sections = {"Operators": _operators(audit)}
     if audit.outputs:
         sections = {"Outputs over the reals": _outputs(audit), **sections}
+    if audit.errors is not None:
+        rows = (
+            (f"<bdi>{to_html(each.name)}</bdi>", to_html(bound_in_words(each)))
+            for each in audit.bounded
+        )
+        title = heading_of_errors(audit.errors).capitalize()
+        sections = {title: table(("Value", "Error"), rows), **sections}
     return Page(
         kind="SONNX profile: audit of a run",
         file=str(model),

@@ -2,10 +2,12 @@
 
 import enum
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from xml.etree import ElementTree as ET
 
 from sonnx_ort.auditing.audit import Audit
+from sonnx_ort.auditing.error_bounds import BoundedValue
 from sonnx_ort.auditing.verdicts import (
     Element,
     NodeAudit,
@@ -77,7 +79,8 @@ def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> 
         lines += ["", *_node(node, paint)]
     if not every and len(shown) > _SHOWN:
         lines += ["", f"and {len(shown) - _SHOWN:,} more; -v shows all"]
-    for part in (_table(audit), _not_known(audit), _rules(audit), _outputs(audit)):
+    parts = (_table(audit), _not_known(audit), _rules(audit), _outputs(audit), _errors(audit))
+    for part in parts:
         found = list(part)
         if found:
             lines += ["", *map(fitted, found)]
@@ -216,6 +219,29 @@ def _outputs(audit: Audit) -> Iterator[str]:
         )
 
 
+def _errors(audit: Audit) -> Iterator[str]:
+    if audit.errors is not None:
+        yield from wrapped(heading_of_errors(audit.errors), "")
+    for value in audit.bounded:
+        yield from wrapped(f"{value.name}: {bound_in_words(value)}", "  ")
+
+
+def heading_of_errors(errors: Mapping[str, float]) -> str:
+    """Whose errors are bounded, and for which inputs."""
+    off = [f"{name} is off by at most {error:g}" for name, error in errors.items() if error]
+    return f"errors of values, if {' and '.join(off) or 'all inputs are exact'}"
+
+
+def bound_in_words(value: BoundedValue) -> str:
+    """The bound of the error of a value by the documents, and that by the enclosure."""
+    by_document = f"no bound: {value.reason}"
+    if value.bound is not None:
+        by_document = f"at most {value.bound:.3g} ({value.source})"
+    enclosed = "not" if value.enclosed is None else f"at most {value.enclosed:.3g}"
+    exceeded = "" if value.exceeded is None else f"; the run is further away at {[*value.exceeded]}"
+    return f"{by_document}; enclosed: {enclosed}{exceeded}"
+
+
 def facts_of(audit: Audit) -> dict[str, str]:
     """What was audited, and what computed it, by name."""
     audited = sum(node.audited for node in audit.nodes)
@@ -279,6 +305,8 @@ def audit_document(audit: Audit) -> dict[str, object]:
             }
             for output in audit.outputs
         ],
+        "errors": None if audit.errors is None else dict(audit.errors),
+        "bounded": [asdict(value) for value in audit.bounded],
     }
 
 

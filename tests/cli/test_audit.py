@@ -145,6 +145,43 @@ def test_outputs_over_the_reals_are_shown() -> None:
     assert "the run is at most" in line
 
 
+def test_errors_of_values_are_bounded_by_documents_and_by_the_enclosure() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--error", "x=0.5")
+    assert done.returncode == 0
+    _, _, after = done.stdout.partition("errors of values, ")
+    assert after.splitlines()[:3] == [
+        "if x is off by at most 0.5",
+        "  a: at most 0.0667 (div_acc.md, corrected: finding S27); enclosed: at most 0.0667",
+        "  z: at most 0.0667 (accuracy.md, examples 1 and 4); enclosed: at most 0.0667",
+    ]
+    exact = command("audit", "model.onnx", *FEEDS, "--error", "x=0").stdout
+    assert "errors of values, if all inputs are exact\n" in exact
+
+
+def test_json_has_the_bounds_of_errors() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--error", "x=3", "--format", "json")
+    document = json.loads(done.stdout)
+    assert document["errors"] == {"x": 3}
+    assert document["bounded"][0] == {
+        "name": "a",
+        "node": "Div 'invert'",
+        "bound": None,
+        "source": "",
+        "reason": "an element is not finite, or its divisor may be zero",
+        "enclosed": None,
+        "exceeded": None,
+    }
+    plain = json.loads(command("audit", "model.onnx", *FEEDS, "--format", "json").stdout)
+    assert (plain["errors"], plain["bounded"]) == (None, [])
+
+
+def test_page_has_the_bounds_of_errors() -> None:
+    command("audit", "model.onnx", *FEEDS, "--error", "x=0", "--format", "html", "-o", "a.html")
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert "<h2>Errors of values, if all inputs are exact</h2>" in page
+    assert "(div_acc.md, corrected: finding S27); enclosed: at most " in page
+
+
 def test_values_are_saved_and_audited_again() -> None:
     assert command("audit", "model.onnx", *FEEDS, "--save-values", "values").returncode == 0
     assert sorted(path.name for path in Path("values").iterdir()) == [
@@ -187,6 +224,8 @@ def test_record_has_the_audit_and_is_verified() -> None:
             ("--values", ".", "--size", "n=3"),
             "sonnx-ort: sizes and input shapes are for random inputs; values has none\n",
         ),
+        (("--error", "x"), "sonnx-ort: --error x: the form is NAME=E, such as x=0.001\n"),
+        (("--error", "x=1", "--error", "x=2"), "sonnx-ort: --error x=2: 'x' is given twice\n"),
         (("--size", "n"), "sonnx-ort: --size n: the form is NAME=N\n"),
         (("--size", "n=2,3"), "sonnx-ort: --size n=2,3: the form is NAME=N\n"),
         (("--size", "n=2", "--size", "n=3"), "sonnx-ort: --size n=3: 'n' is given twice\n"),
