@@ -149,7 +149,7 @@ class KernelRule(ElementRule):
 def _rules_against_kernels(
     operator: str, element_type: ElementType, operands: int
 ) -> Sequence[KernelRule]:
-    if operator == "Mod" and element_type.family is Family.INTEGER:
+    if operator == "Mod" and element_type in (ElementType.INT32, ElementType.INT64):
         return [KernelRule("Mod.int.C2", smallest_by_minus_one)]
     if operator in ("Max", "Min") and element_type is ElementType.INT64:
         halves = f"{operator}.int.C1"

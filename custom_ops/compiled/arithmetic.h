@@ -184,6 +184,14 @@ struct RepresentableQuotient : ElementRule {
   }
 };
 
+/// As RepresentableQuotient, for types of 32 bits and more.
+struct WideQuotient : ElementRule {
+  template <class T>
+  static SONNX_INLINE bool broken(T a, T b) {
+    return sizeof(T) >= 4 && RepresentableQuotient::broken(a, b);
+  }
+};
+
 struct InfinityForZeroDivisor : ElementRule {
   template <class T>
   static SONNX_INLINE bool broken(T, T b) {

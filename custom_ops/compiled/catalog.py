@@ -157,7 +157,8 @@ def _checked(rule: Rule, family: Family) -> CheckedRule | None:
         case SameShape():
             return CheckedRule(rule, None)
         case RepresentableQuotient():
-            return CheckedRule(rule, "RepresentableQuotient", requirement.finding)
+            name = "RepresentableQuotient" if requirement.bits == 8 else "WideQuotient"
+            return CheckedRule(rule, name, requirement.finding)
         case InfinityForZeroDivisor():
             breakable = family is not Family.FLOAT
             return CheckedRule(rule, "InfinityForZeroDivisor", requirement.finding, breakable)

@@ -159,11 +159,12 @@ def errors_of_inputs(
         SonnxError: One is negative or no number, or its input is not there or has no floats.
     """
     for name, error in errors.items():
-        if name not in feeds or not _is_float(feeds[name]):
-            floats = ", ".join(each for each, array in feeds.items() if _is_float(array))
-            raise SonnxError(f"'{name}' is no float input of the model; choose from {floats}")
+        if name not in feeds:
+            raise SonnxError(f"the model has no input '{name}'; choose from {', '.join(feeds)}")
         if not 0 <= error < np.inf:
             raise SonnxError(f"the error {error} of '{name}' is no number of at least 0")
+        if error and not _is_float(feeds[name]):
+            raise SonnxError(f"the error of '{name}' has to be 0, because it has no floats")
     return dict(errors)
 
 

@@ -79,7 +79,7 @@ _DIVISORS = (
     Rule(
         "Mod.int.C2",
         _MOD_FIRST_CODE + 10,
-        "The smallest value is not taken modulo -1.",
+        "The smallest value of int32 or int64 is not taken modulo -1.",
         own(
             "Mod",
             "The remainder is 0, but the quotient does not fit the type: versions of ONNX Runtime "
@@ -87,7 +87,9 @@ _DIVISORS = (
             "to 1.31.1 end the process at int32 and int64.",
         ),
         RepresentableQuotient(
-            deed="take the smallest value modulo -1", finding="the smallest value modulo -1"
+            deed="take the smallest value modulo -1",
+            finding="the smallest value modulo -1",
+            bits=32,
         ),
         needed_before="1.32.0",
     ),

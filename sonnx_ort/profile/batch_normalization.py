@@ -145,7 +145,11 @@ _SIZES = Rule(
     OnShapes(
         _OPERANDS,
         _of_channels,
-        Illustration("X (2, 3, 4), scale (3,)", "X (2, 3, 4), scale (2,)", "correct the shapes"),
+        Illustration(
+            "X (2, 3, 4), scale (3,), B (3,), input_mean (3,), input_var (3,)",
+            "X (2, 3, 4), scale (2,), B (3,), input_mean (3,), input_var (3,)",
+            "correct the shapes",
+        ),
         held=True,
     ),
 )

@@ -217,12 +217,21 @@ def test_enclosure_has_the_errors_of_the_inputs() -> None:
 @pytest.mark.parametrize(
     ("errors", "message"),
     [
-        ({"a": 1}, "'a' is no float input of the model; choose from x, y"),
+        ({"a": 1}, "the model has no input 'a'; choose from x, y, k"),
+        ({"k": 1}, "the error of 'k' has to be 0, because it has no floats"),
         ({"x": -1}, "the error -1 of 'x' is no number of at least 0"),
         ({"x": float("nan")}, "the error nan of 'x' is no number of at least 0"),
     ],
 )
-def test_error_of_no_input_is_refused(errors: dict[str, float], message: str) -> None:
+def test_error_that_is_none_of_a_float_input_is_refused(
+    errors: dict[str, float], message: str
+) -> None:
+    model = parse("(float[1] x, float[1] y, int64[1] k) => (float[1] z) { z = Add(x, y) }")
+    feeds = {"x": F([1]), "y": F([1]), "k": np.int64([1])}
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.audit(parse(TWO % "Add"), {"x": F([1]), "y": F([1])}, errors=errors)
+        sonnx_ort.audit(model, feeds, errors=errors)
     assert str(caught.value) == message
+
+
+def test_error_of_an_integer_input_may_be_none() -> None:
+    assert bounds_of("(int64[1] k, float[1] x) => (float[1] y) { y = Tanh(x) }", {}, k=0)["y"].bound

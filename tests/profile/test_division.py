@@ -189,3 +189,15 @@ def test_bfloat16_constant_keeps_the_rule_of_infinity():
 def test_one_float_operand_tells_that_the_rule_of_infinity_is_kept():
     a, b = Operand("A", "x", "input"), operand("B", [-0.0], "float")
     assert RULES[INFINITY].requirement.judge((a, b)).status is Status.PROVED
+
+
+def test_remainder_by_minus_one_is_free_below_32_bits():
+    rule, free = "Mod.int.C2", "it is about types of 32 bits and more"
+    for kind in SIGNED_INTEGERS:
+        smallest = np.iinfo(kind.dtype).min
+        judged, found = (of(rule, smallest, -1, kind.value) for of in (judge, violation))
+        if 8 * kind.dtype.itemsize < 32:
+            assert (judged, found) == (Judgement(Status.PROVED, free), None)
+        else:
+            assert judged.status is Status.VIOLATED
+            assert found is not None

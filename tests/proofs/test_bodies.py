@@ -214,8 +214,8 @@ SOMETIMES = (T.FLOAT, T.INT64, T.BOOL)
 """The types that do not wait for the thorough tests."""
 
 SINCE = {"Div": 7, "Mod": 10}
-WITHOUT_IF = tuple(SINCE)
-"""Of signed integers one look settles these elsewhere; in a branch none does."""
+WITHOUT_IF = {"Div": SIGNED, "Mod": [T.INT32, T.INT64]}
+"""Of these types one look settles the rules elsewhere; in a branch none does."""
 
 
 def forms() -> Iterator[Form]:
@@ -260,7 +260,7 @@ def differs(form: Form, place: Place) -> bool:
     """Whether a body gets other nodes than the main graph."""
     if place is not Place.BRANCH or not isinstance(form, Guarded):
         return False
-    return form.single.operator.name in WITHOUT_IF and form.single.element_type in SIGNED
+    return form.single.element_type in WITHOUT_IF.get(form.single.operator.name, ())
 
 
 def is_quick(form: Form) -> bool:
@@ -319,8 +319,8 @@ def test_every_operator_is_looked_at() -> None:
 
 def in_branches() -> Iterator[InBranch]:
     """The nodes that a branch gets other guards for than the main graph."""
-    for name in WITHOUT_IF:
-        for kind in SIGNED:
+    for name, kinds in WITHOUT_IF.items():
+        for kind in kinds:
             single = Single(OPERATORS[name], kind)
             yield from (InBranch(single, ranks) for ranks in Ranks)
             if kind.dtype.itemsize >= 4:

@@ -103,12 +103,14 @@ def _by_zero(operator: str) -> Boundary:
     )
 
 
-def _smallest_by_minus_one(operator: str) -> Boundary:
+def _smallest_by_minus_one(
+    operator: str, types: tuple[ElementType, ...] = SIGNED_INTEGERS
+) -> Boundary:
     return Boundary(
         f"{operator}.int.C2",
         lambda kind: [(smallest_value(kind), -1)],
         lambda kind: [(smallest_value(kind), 1), (smallest_value(kind) + 1, -1), (-1, 7)],
-        SIGNED_INTEGERS,
+        types,
     )
 
 
@@ -276,7 +278,7 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     "Where": OperatorCase(tuple(t for t in _WITHOUT_16_BITS if t is not T.UINT64)),
     "Mod": OperatorCase(
         attributes={Family.FLOAT: {"fmod": 1}},
-        boundaries=(_by_zero("Mod"), _smallest_by_minus_one("Mod")),
+        boundaries=(_by_zero("Mod"), _smallest_by_minus_one("Mod", (T.INT32, T.INT64))),
     ),
     "Pow": OperatorCase(
         (*FLOATS, T.INT32, T.INT64),

@@ -312,6 +312,17 @@ def test_smallest_modulo_minus_one_ends_the_process(element_type, runs):
     assert (child.killed_by, child.stdout) == expected, child
 
 
+@pytest.mark.parametrize("runs", ["run", "fold"])
+@pytest.mark.parametrize("element_type", ["int8", "int16"])
+def test_smallest_modulo_minus_one_is_zero_below_32_bits(element_type, runs):
+    """Once a version ends the process here, `Mod.int.C2` has to bind these types too."""
+    smallest = np.iinfo(element_type).min
+    operands = [one(element_type, smallest), one(element_type, -1)]
+    node = f"{element_type} Mod(a, b)"
+    child = run_python(RUN, f"print({runs}({node!r}, {operands!r}).tolist())")
+    assert (child.killed_by, child.stdout) == (None, "[0]\n"), child
+
+
 POSITIONS = """
 def lonely(expression, operands):
     declarations = [declaration for declaration, _ in operands]

@@ -44,10 +44,12 @@ class RepresentableQuotient(HintByExample):
     """Every quotient is representable: not the smallest value of a signed type divided by -1.
 
     `deed` is the forbidden operation, as a clause without a subject; `finding` says what it gives.
+    Types of fewer than `bits` bits are free of it.
     """
 
     deed: str = "divide the smallest value by -1"
     finding: str = "a quotient beyond the type"
+    bits: int = 8
 
     subject: ClassVar = Subject.ELEMENTS
     example: ClassVar = Illustration(
@@ -56,9 +58,16 @@ class RepresentableQuotient(HintByExample):
         "widen the type with Cast, or keep -1 out of the divisor",
     )
 
+    def reaches(self, element_type: ElementType) -> bool:
+        """Whether a type is wide enough for the rule."""
+        return 8 * element_type.dtype.itemsize >= self.bits
+
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the type, then bounds, then constants."""
         a, b = operands
+        element_type = ElementType.named(a.element_type)
+        if element_type is not None and not self.reaches(element_type):
+            return proved(f"it is about types of {self.bits} bits and more")
         reason = _reason_to_fit(a, b)
         if reason is not None:
             return proved(reason)
@@ -73,7 +82,7 @@ class RepresentableQuotient(HintByExample):
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Find the first division of the smallest value by -1."""
         a, b = arrays
-        index = _overflow(a, b)
+        index = _overflow(a, b) if 8 * a.itemsize >= self.bits else None
         return None if index is None else _violation(self.finding, a, b, index)
 
 

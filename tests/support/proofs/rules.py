@@ -113,7 +113,8 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
         case OnElements():
             found = _on_elements(requirement, operands)
         case RepresentableQuotient():
-            found = _representable(*operands)
+            bound = requirement.reaches(operands[0].element_type)
+            found = _representable(*operands) if bound else z3.BoolVal(True)
         case ExactPower():
             found = _exact(*operands)
         case Broadcastable():

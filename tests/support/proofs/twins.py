@@ -35,7 +35,14 @@ def faults_of_shapes(guarded: Guarded) -> Iterator[Mutation]:
 def faults_of_elements(guarded: Guarded) -> Iterator[Mutation]:
     """Faults in the guards of elements, if it has any."""
     kind = guarded.single.element_type
-    requirements = [rule.requirement for rule in guarded.rules()]
+    requirements = [
+        rule.requirement
+        for rule in guarded.rules()
+        if not isinstance(rule.requirement, RepresentableQuotient) or rule.requirement.reaches(kind)
+    ]
+    of_quotients = any(isinstance(each, RepresentableQuotient) for each in requirements)
+    if of_quotients and kind.dtype.kind == "i":
+        yield number("too_small", -2)
     # The limits of powers are the first ones.
     of_powers = any(isinstance(each, ExactPower) for each in requirements)
     for requirement in requirements:
@@ -71,8 +78,6 @@ def _faults_of_powers(kind: ElementType) -> Iterator[Mutation]:
 def _faults_of_elements(numbers: NumberSet, kind: ElementType, limit: str) -> Iterator[Mutation]:
     if numbers == NONZERO and kind.family is Family.INTEGER:
         yield number("zero", 1) if kind in _COMPARED else number("false", True)
-        if kind.dtype.kind == "i":
-            yield number("too_small", -2)
     elif numbers == INT32 and kind is ElementType.INT64:
         yield number("false", True)
         yield operator("some_beyond_5", "And")
