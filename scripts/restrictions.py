@@ -27,7 +27,7 @@ from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle import Undefined, elementwise, meaning
 from sonnx_ort.oracle.domains import Domain, ElementRule, domain, smallest_by_minus_one
 from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Attributes, Operands, decoded_elements
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
 

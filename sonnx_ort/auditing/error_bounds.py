@@ -21,9 +21,10 @@ import onnx
 from sonnx_ort.auditing.audited_node import OF_SHAPES, Audited, attributes_of
 from sonnx_ort.auditing.bodies import has_bodies
 from sonnx_ort.auditing.enclosing import Enclosing
-from sonnx_ort.auditing.observing import Step, names_read
+from sonnx_ort.auditing.observing import Step
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.oracle.elementwise import bound_of_tangent
 from sonnx_ort.oracle.meaning import MOVED, meaning_of
 from sonnx_ort.oracle.node import ELEMENT_TYPES
@@ -208,7 +209,7 @@ class ErrorBounds:
         self._waiting = waiting
 
     def _is_ready(self, step: Step) -> bool:
-        return self._missing.isdisjoint(names_read(step.audited.node))
+        return self._missing.isdisjoint(names_needed(step.audited.node))
 
     def _follow(self, step: Step) -> None:
         audited = step.audited

@@ -12,7 +12,6 @@ from sonnx_ort.auditing.observing import (
     Step,
     array_of,
     constants_of,
-    names_read,
     recomputed_values,
     same,
     step_of,
@@ -25,6 +24,7 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, in_machine_order, what_is_wrong
 from sonnx_ort.value_files import file_names, place_of, read_value, write_value
 
@@ -92,7 +92,7 @@ class GivenValues:
         opsets = versions(self.model)
         recomputed: dict[str, Audited] = {}
         for node in self.model.graph.node:
-            scope = {name: self._read(name) for name in names_read(node)}
+            scope = {name: self._read(name) for name in names_needed(node)}
             unobserved = not any(name in self._files for name in node.output)
             if unobserved:
                 self._recomputed |= recomputed_values(self.model, node, scope, self.runs)

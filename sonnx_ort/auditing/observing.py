@@ -26,27 +26,10 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import bodies_of
+from sonnx_ort.loading.traversal import names_captured, names_needed
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
-
-
-def names_read(node: onnx.NodeProto) -> tuple[str, ...]:
-    """The values that a node reads: its inputs, and what its subgraphs read from outside."""
-    captured = (name for body in bodies_of(node) for name in names_captured(body))
-    return tuple(dict.fromkeys((*filter(None, node.input), *captured)))
-
-
-def names_captured(body: onnx.GraphProto) -> Iterator[str]:
-    """The values that a graph reads and does not define."""
-    own = {value.name for value in body.input} | {tensor.name for tensor in body.initializer}
-    own |= {tensor.values.name for tensor in body.sparse_initializer}
-    own |= {name for node in body.node for name in node.output}
-    read = (name for node in body.node for name in names_read(node))
-    for name in (*read, *(value.name for value in body.output)):
-        if name and name not in own:
-            yield name
 
 
 def part(
@@ -72,7 +55,7 @@ def part(
     graph.name = "part"
     graph.node.extend(nodes)
     computed = {name for node in nodes for name in node.output}
-    read = dict.fromkeys(name for node in nodes for name in names_read(node))
+    read = dict.fromkeys(name for node in nodes for name in names_needed(node))
     for name in read:
         if name in computed:
             continue
@@ -223,7 +206,7 @@ class ObservedGraph:
         """The hidden values that can be shown, chosen by the operators that give and read them."""
         readers: dict[str, set[str]] = {}
         for node in self.model.graph.node:
-            for name in names_read(node):
+            for name in names_needed(node):
                 readers.setdefault(name, set()).add(node.op_type)
         patterns: dict[tuple[str, frozenset[str]], list[str]] = {}
         for node in self.model.graph.node:
@@ -332,7 +315,7 @@ class _Walk:
         self._recomputed: dict[str, Audited] = {}
         self._uses: Counter[str] = Counter()
         for node in (*self._nodes, *self._pending):
-            self._uses.update({*names_read(node), *node.output})
+            self._uses.update({*names_needed(node), *node.output})
 
     def steps(self) -> Iterator[Step]:
         """The nodes of the original graph, each with its values."""
@@ -355,9 +338,9 @@ class _Walk:
         while True:
             nodes = self._nodes[start:stop]
             computed = {name for node in nodes for name in node.output if name}
-            later = {name for node in self._nodes[stop:] for name in names_read(node)}
+            later = {name for node in self._nodes[stop:] for name in names_needed(node)}
             original = {
-                name for node in self._pending for name in (*names_read(node), *node.output)
+                name for node in self._pending for name in (*names_needed(node), *node.output)
             }
             wanted = sorted(computed & (later | original | set(outputs)))
             results = self._run(nodes, wanted)
@@ -368,11 +351,11 @@ class _Walk:
             readers = [
                 number
                 for number, node in enumerate(self._nodes)
-                if not set(carried).isdisjoint(names_read(node))
+                if not set(carried).isdisjoint(names_needed(node))
             ]
             stop = max(readers) + 1
         for node in nodes:
-            self._release({*names_read(node), *node.output})
+            self._release({*names_needed(node), *node.output})
         for name, array in results.items():
             final = self._observed.outputs.get(name)
             if final is not None and not same(array, final):
@@ -406,10 +389,10 @@ class _Walk:
             progress = False
             waiting = []
             for node in self._pending:
-                if all(map(self._is_known, names_read(node))) and self._is_done(node):
+                if all(map(self._is_known, names_needed(node))) and self._is_done(node):
                     progress = True
                     yield self._step(node)
-                    self._release({*names_read(node), *node.output})
+                    self._release({*names_needed(node), *node.output})
                 else:
                     waiting.append(node)
             self._pending = waiting
@@ -423,7 +406,7 @@ class _Walk:
 
     def _step(self, node: onnx.NodeProto) -> Step:
         unobserved = not any(name in self._there for name in node.output)
-        scope = {name: self._value(name) for name in names_read(node)}
+        scope = {name: self._value(name) for name in names_needed(node)}
         if unobserved:
             observed = self._observed
             self._values |= recomputed_values(observed.model, node, scope, observed.runs)

@@ -176,18 +176,38 @@ def defined_values(graph: ir.Graph) -> list[ir.Value]:
     return values
 
 
+Pending = list[tuple[onnx.NodeProto, frozenset[str]]]
+"""Nodes that are still to be looked at, each with the names that are defined around it."""
+
+
 def names_needed(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node reads, also in its subgraphs, but for those that these define."""
-    pending: list[tuple[onnx.NodeProto, frozenset[str]]] = [(node, frozenset())]
+    return _names_needed([(node, frozenset())])
+
+
+def names_captured(body: onnx.GraphProto) -> Iterator[str]:
+    """The names that a subgraph reads and does not define."""
+    pending: Pending = []
+    yield from _outputs_of(body, frozenset(), pending)
+    yield from _names_needed(pending)
+
+
+def _names_needed(pending: Pending) -> Iterator[str]:
     while pending:
-        inner, known = pending.pop()
-        yield from (name for name in inner.input if name and name not in known)
-        for body in bodies_of(inner):
-            inside = known | frozenset(_defined(body))
-            yield from (value.name for value in body.output if value.name not in inside)
-            pending += [(each, inside) for each in body.node]
+        node, known = pending.pop()
+        yield from (name for name in node.input if name and name not in known)
+        for body in bodies_of(node):
+            yield from _outputs_of(body, known, pending)
+
+
+def _outputs_of(body: onnx.GraphProto, known: frozenset[str], pending: Pending) -> Iterator[str]:
+    """The outputs of a subgraph that it does not define; its nodes become pending."""
+    inside = known | frozenset(_defined(body))
+    yield from (value.name for value in body.output if value.name not in inside)
+    pending += [(node, inside) for node in body.node]
 
 
 def _defined(body: onnx.GraphProto) -> Iterable[str]:
     made = (name for node in body.node for name in node.output)
-    return chain((value.name for value in (*body.input, *body.initializer)), made)
+    sparse = (tensor.values.name for tensor in body.sparse_initializer)
+    return chain((value.name for value in (*body.input, *body.initializer)), sparse, made)

@@ -6,6 +6,7 @@ The texts are drafts that change. A rule is held against one state of them, whic
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -49,6 +50,7 @@ TEXTS = _read()
 """Every text that is followed, by its title."""
 
 
+@cache
 def draft_of(operator: str) -> Text:
     """The working group's draft of an operator.
 
