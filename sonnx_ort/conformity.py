@@ -86,7 +86,8 @@ class ConformOptions(TypedDict, total=False):
         broadcast: As for `rewrite`. With "explicit", `conform` does not change broadcasts, because
             `rewrite` makes them explicit.
         operators: The operators whose violations are fixed, as for `rewrite`; "profile" by default.
-        unsafe: Whether to make also changes after which results may be rounded differently.
+        unsafe: Whether to make also changes after which results may be rounded differently, or the
+            graph has more outputs.
         select: The rules to fix, by id or the beginning of ids; all by default.
         ignore: The rules not to fix.
         verify: Whether to run both models, and to leave out each change after which a value has
@@ -261,7 +262,8 @@ def _verified(
                 f"{comparison.stops[0].node} ({comparison.stops[0].reason}); give inputs with "
                 "which it runs"
             )
-        if comparison.equal:
+        values = (name for change in result.graph.made for name in change.values)
+        if comparison.equal_but_for(values):
             break
         suspected = _suspected(comparison, result.graph.made)
         if not suspected:

@@ -51,7 +51,9 @@ def conform(
     unsafe: Annotated[
         bool,
         typer.Option(
-            "--unsafe", help="Also make changes after which results may be rounded differently."
+            "--unsafe",
+            help="Also make changes after which results may be rounded differently, and name the "
+            "outputs that nodes leave out, as outputs of the graph.",
         ),
     ] = False,
     verify: Annotated[
@@ -92,7 +94,8 @@ def conform(
     """Fix violations of the profile without changing any result.
 
     The changed model gives the same bits in every run of ONNX Runtime without optimizations. Unsafe
-    changes, after which results may be rounded differently, are made only with --unsafe.
+    changes, after which results may be rounded differently or the graph has more outputs, are made
+    only with --unsafe.
 
     Exit status 0: no violation remains; 1: some remain; 2: unusable input.
     """

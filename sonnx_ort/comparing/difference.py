@@ -1,6 +1,6 @@
 """`diff`: traces two runs, and finds where their values first differ."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,7 +194,12 @@ class Comparison:
     @property
     def equal(self) -> bool:
         """Whether both runs were complete, with the same outputs and no differing value."""
-        return not (self.mismatches or self.unshared_outputs or any(self.stops))
+        return self.equal_but_for(())
+
+    def equal_but_for(self, outputs: Iterable[str]) -> bool:
+        """Whether they are equal if some outputs may be those of one model alone."""
+        unshared = set(self.unshared_outputs).difference(outputs)
+        return not (self.mismatches or unshared or any(self.stops))
 
 
 def compare(

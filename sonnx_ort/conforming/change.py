@@ -83,7 +83,7 @@ class Safety(enum.StrEnum):
     """Every result has the same bits in every run."""
 
     UNSAFE = "unsafe"
-    """Results may be rounded otherwise."""
+    """Results may be rounded otherwise, or the graph gets another output."""
 
 
 @dataclass(frozen=True, slots=True)

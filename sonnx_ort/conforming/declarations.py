@@ -10,7 +10,7 @@ computed changes: a type or shape is written only where it is proved, and an att
 value that ONNX assumes without it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -21,7 +21,9 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import set_input, stored_constant
 from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.value_types import optional_outputs
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
+from sonnx_ort.obligations.targets import label_of
 from sonnx_ort.profile.catalog import unsupported_attributes
 from sonnx_ort.profile.graph import EDGES, GR2, GR4, GRAPH, IMPLICIT_SHAPE
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
@@ -361,6 +363,44 @@ def _declared_symbols(model: ir.Model) -> frozenset[str | None]:
 def _is_guard(node: ir.Node) -> bool:
     producer = node.inputs[0].producer() if node.inputs and node.inputs[0] is not None else None
     return producer is not None and producer.domain == DOMAIN and node.op_type == "Reshape"
+
+
+def name_outputs(
+    model: ir.Model, names: ValueNames, without: Container[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Name the outputs that nodes of the main graph leave out, as outputs of the graph, in place.
+
+    Args:
+        model: The model.
+        names: Its names.
+        without: The labels of nodes that are left as they are.
+
+    Returns:
+        The names of the outputs of each node that was given one, by its label.
+    """
+    given = {}
+    for node in model.graph:
+        version = model.opset_imports.get(node.domain, 1)
+        left_out = [
+            each
+            for each in optional_outputs(node.op_type, version, node.domain)
+            if each.position >= len(node.outputs) or not node.outputs[each.position].name
+        ]
+        if not left_out or label_of(node) in without:
+            continue
+        node.resize_outputs(max(len(node.outputs), left_out[-1].position + 1))
+        for parameter in left_out:
+            output = node.outputs[parameter.position]
+            output.name = names.fresh(f"{node.outputs[0].name}_{parameter.name.lower()}")
+            model.graph.outputs.append(output)
+        given[label_of(node)] = tuple(str(output.name) for output in node.outputs)
+    return given
+
+
+def declare_outputs(model: ir.Model, facts: Facts) -> None:
+    """Write the types and shapes of the outputs of a graph, in place, as far as they are known."""
+    for value in model.graph.outputs:
+        _declare(value, facts, ALL, _declared_symbols(model))
 
 
 def give_inputs(model: ir.Model, facts: Facts, names: ValueNames, rule: str) -> None:

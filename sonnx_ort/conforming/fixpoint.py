@@ -22,7 +22,12 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conforming.constants import store_densely
-from sonnx_ort.conforming.declarations import give_inputs, make_graph_explicit
+from sonnx_ort.conforming.declarations import (
+    declare_outputs,
+    give_inputs,
+    make_graph_explicit,
+    name_outputs,
+)
 from sonnx_ort.conforming.rounds import Made, Place, Round, Selection, place_of
 from sonnx_ort.conforming.simplifying import (
     correct_false_claims,
@@ -62,6 +67,7 @@ REMOVE_INITIALIZER = "remove the initializer"
 REMOVE_DROPOUT = "remove the Dropout"
 STORE_DENSELY = "store the sparse tensor densely"
 CORRECT = "correct the declaration"
+NAME_OUTPUTS = "name the outputs that are left out, as outputs of the graph"
 """The titles of what is done in the whole graph before the first round."""
 
 Examine = Callable[[Examination | None], Examination]
@@ -101,6 +107,8 @@ class ConformedGraph:
         if obligation.rule.id not in self.selection.rules:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
+        if obligation.rule is EDGES and " output " in obligation.evidence and not obligation.path:
+            return f"an unsafe change may fix it: {NAME_OUTPUTS}"
         if known is not None and obligation.rule.id == GR4.id:
             return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
         return known or f"no change fixes it: {obligation.hint}"
@@ -126,6 +134,7 @@ def conform_graph(
         # A default that is written down may be one that a round has to mend.
         editing.write_down()
         if not editing.make_rounds():
+            editing.name_outputs()
             return editing.finish()
     raise _without_end()
 
@@ -196,6 +205,28 @@ class _Editing:
         # A dead node may have been the last to read an initializer.
         if {DEAD_NODE.id, UNREAD.id} & violated and UNREAD.id in self.conformed.selection.rules:
             self._edit(REMOVE_INITIALIZER, lambda: remove_unread_initializers(model.graph))
+
+    def name_outputs(self) -> None:
+        """Name outputs that are left out, if that is wanted.
+
+        It is the last edit, because a change may put another node in the place of the one that
+        leaves them out.
+        """
+        conformed, keys = self.conformed, self.conformed.selection.without
+        if EDGES.id not in conformed.selection.rules or not conformed.selection.unsafe:
+            return
+        without = {label for title, label, path in keys if title == NAME_OUTPUTS and not path}
+        given = name_outputs(self._model, ValueNames(self._model), without)
+        if not given:
+            return
+        before = len(conformed.made)
+        self._examine_again(NAME_OUTPUTS)
+        facts = conformed.examination.facts
+        self._edit(WRITE_DOWN, lambda: declare_outputs(self._model, facts))
+        conformed.made[before:] = [
+            replace(made, safety=Safety.UNSAFE, values=given.get(made.node, ()))
+            for made in conformed.made[before:]
+        ]
 
     def write_down(self) -> None:
         """Write down what is left out."""

@@ -4,7 +4,7 @@ All changes, in the order in which they are tried at a node. What gives the oper
 shape and type comes before what reads these.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -104,13 +104,13 @@ class Selection:
 
     Attributes:
         rules: The ids of the rules that are to be mended.
-        unsafe: Whether changes are made that may round otherwise.
+        unsafe: Whether changes are made that may round otherwise, or add an output.
         without: Changes that are not to be made: title, node and path.
     """
 
     rules: frozenset[str]
     unsafe: bool = False
-    without: Container[tuple[str, str, tuple[str, ...]]] = ()
+    without: Collection[tuple[str, str, tuple[str, ...]]] = ()
 
     def allows(self, change: Change, examined: ExaminedNode) -> bool:
         """Whether a change may be made at a node."""

@@ -275,7 +275,7 @@ def test_pool_of_floats_along_a_whole_axis_is_unsafe(length: str) -> None:
         "a window of the whole axis meets NaN in another order; "
         f"an unsafe change may fix it: {title}"
     )
-    after = conformed(model, unsafe=True)
+    after = conformed(model, unsafe=True, ignore="Graph.edges")
     assert violated(after) == set()
     require_same_bits(model, after, {"X": random(rng, "float", 2, 3, 9)})
 

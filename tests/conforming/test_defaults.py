@@ -132,6 +132,49 @@ def test_bias_stays_open_if_a_run_tells_the_number_of_outputs() -> None:
     assert {o.rule.id for o, _ in sonnx_ort.conform(model).remaining} == {"Graph.edges"}
 
 
+POOL = """(float[n,1,4,4] x) => (float[n,1,2,2] y) {
+    [pool] y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)
+}"""
+IN_A_BRANCH = """(float[1,1,4,4] x, bool c) => (float[1,1,2,2] y) { y = If(c) <
+    then_branch = t () => (float[1,1,2,2] p) { p = MaxPool<kernel_shape = [2, 2]>(x) },
+    else_branch = e () => (float[1,1,2,2] q) { q = AveragePool<kernel_shape = [2, 2]>(x) }>
+}"""
+NAMED = "name the outputs that are left out, as outputs of the graph"
+
+
+def test_output_that_is_left_out_becomes_an_output_of_the_graph_if_it_may() -> None:
+    made = sonnx_ort.conform(parse(POOL), unsafe=True)
+    y, indices = made.model.graph.output
+    assert (y.name, indices.name) == ("y", "y_indices")
+    declared = indices.type.tensor_type
+    assert declared.elem_type == onnx.TensorProto.INT64
+    assert [d.dim_param or d.dim_value for d in declared.shape.dim] == ["n", 1, 2, 2]
+    assert made.remaining == ()
+    (change,) = (each for each in made.changes if each.title == NAMED)
+    assert (change.safety, change.rules) == ("unsafe", ("Graph.edges",))
+    assert sonnx_ort.conform(made.model, unsafe=True).changes == ()
+
+
+def test_output_that_is_left_out_stays_out_of_itself() -> None:
+    made = sonnx_ort.conform(parse(POOL))
+    assert [value.name for value in made.model.graph.output] == ["y"]
+    (left,) = made.remaining
+    assert left[1] == f"an unsafe change may fix it: {NAMED}"
+
+
+def test_added_output_is_no_difference_to_the_original() -> None:
+    made = sonnx_ort.conform(parse(POOL), unsafe=True, verify=True)
+    assert [value.name for value in made.model.graph.output] == ["y", "y_indices"]
+    assert made.left_out == ()
+
+
+def test_output_that_a_node_in_a_branch_leaves_out_stays_out() -> None:
+    made = sonnx_ort.conform(parse(IN_A_BRANCH), unsafe=True)
+    assert [value.name for value in made.model.graph.output] == ["y"]
+    (reason,) = (reason for o, reason in made.remaining if o.rule.id == "Graph.edges")
+    assert reason.startswith("no change fixes it: give the input")
+
+
 PARTS = {
     "as an attribute": (11, 6, "", [2, 2, 2]),
     "as an input": (13, 6, "", [2, 2, 2]),
