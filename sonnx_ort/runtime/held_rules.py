@@ -33,6 +33,10 @@ _FAILED = re.compile(r"returned while running (?P<operator>\w+) node\. Name:'(?P
 """What ONNX Runtime says of the node at which a run ends."""
 
 
+_BRANCH = "If '"
+"""The beginning of a step into a branch of an If."""
+
+
 class HeldRules:
     """The rules of a model that ONNX Runtime holds itself, in runs."""
 
@@ -62,11 +66,13 @@ class HeldRules:
         Returns:
             The violation of the first rule that the operands of the named node break, or, if it is
             no node of the original model, those of any; None if they break none, or if the node is
-            in a subgraph.
+            in a Loop or a Scan.
         """
-        failed = _FAILED.search(message)
-        if failed is None:
+        failures = [*_FAILED.finditer(message)]
+        if not failures:
             return None
+        # Behind the node that has a body comes the one in it.
+        failed = failures[-1]
         with self._lock:
             nodes = self._nodes
         named = [n for n in nodes if n.target.node.op_type == failed["operator"]]
@@ -80,17 +86,19 @@ class HeldRules:
 
     @cached_property
     def _nodes(self) -> tuple[ExaminedNode, ...]:
-        """The nodes of the main graph that ONNX Runtime holds to a rule in runs."""
+        """The nodes that ONNX Runtime holds to a rule in runs, but for those in a Loop or Scan."""
         examination = examine_original(self._model, self._choices)
         return tuple(
-            node for node in examination.nodes if not node.target.path and any(_held_at(node))
+            node
+            for node in examination.nodes
+            if all(step.startswith(_BRANCH) for step in node.target.path) and any(_held_at(node))
         )
 
     def _violation_at(
         self, examined: ExaminedNode, feeds: Mapping[str, Any]
     ) -> ContractViolation | None:
         target = examined.target
-        arrays = self._values([value.name or "" for value in target.inputs], feeds)
+        arrays = self._values([value.name or "" for value in target.inputs], feeds, target.path)
         if arrays is None:
             return None
         names = target.operand_names
@@ -103,21 +111,28 @@ class HeldRules:
                 )
         return None
 
-    def _values(self, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Array] | None:
-        """Values of a run; None if they cannot be computed."""
-        values = dict(feeds)
-        computed = [name for name in dict.fromkeys(names) if name not in feeds]
-        if computed:
-            try:
-                values |= zip(computed, self._run(computed, feeds), strict=True)
-            except Exception as error:  # noqa: BLE001 - the error of the run says what is wrong
-                # A kernel may have recorded an error, which nobody else takes.
-                violation_behind(str(error))
-                return None
+    def _values(
+        self, names: Sequence[str], feeds: Mapping[str, Any], path: Sequence[str]
+    ) -> list[Array] | None:
+        """Values that a run reads in a branch; None if they cannot be computed, or not there."""
+        try:
+            values = dict(feeds)
+            model = onnx.load_model_from_string(self._model)
+            chosen = inline_branches(model.graph, path)
+            computed = [name for name in dict.fromkeys((*names, *chosen)) if name not in feeds]
+            if computed:
+                values |= zip(computed, self._run(model, computed, feeds), strict=True)
+        except Exception as error:  # noqa: BLE001 - the error of the run says what is wrong
+            # A kernel may have recorded an error, which nobody else takes.
+            violation_behind(str(error))
+            return None
+        if any(bool(_as_array(values[name])) is not taken for name, taken in chosen.items()):
+            return None
         return [_as_array(values[name]) for name in names]
 
-    def _run(self, names: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
-        model = onnx.load_model_from_string(self._model)
+    def _run(
+        self, model: onnx.ModelProto, names: Sequence[str], feeds: Mapping[str, Any]
+    ) -> list[Any]:
         keep_only(model.graph, names)
         with interrupts_deferred():
             session = start_session(
@@ -136,6 +151,38 @@ def _held_at(examined: ExaminedNode) -> Iterator[Rule]:
 
 def _as_array(value: Any) -> Array:
     return value.numpy() if isinstance(value, onnxruntime.OrtValue) else np.asarray(value)
+
+
+def inline_branches(graph: onnx.GraphProto, path: Sequence[str]) -> dict[str, bool]:
+    """Put the nodes of a branch of an If behind the node, branch by branch.
+
+    Args:
+        graph: The graph, which is changed.
+        path: The steps into the branch, as in `Target`.
+
+    Returns:
+        The conditions that lead there, and what they have to be.
+
+    Raises:
+        StopIteration: There is no such branch.
+    """
+    chosen, nodes = {}, list(graph.node)
+    for step in path:
+        condition, branch = next(
+            (node.input[0], attribute)
+            for node in nodes
+            for attribute in node.attribute
+            if step == f"{node.op_type} '{_label_of(node)}' {attribute.name}"
+        )
+        chosen[condition] = branch.name == "then_branch"
+        nodes = list(branch.g.node)
+        graph.node.extend(nodes)
+        graph.initializer.extend(branch.g.initializer)
+    return chosen
+
+
+def _label_of(node: onnx.NodeProto) -> str:
+    return node.name or f"(output {node.output[0]})"
 
 
 def keep_only(graph: onnx.GraphProto, results: Sequence[str]) -> None:

@@ -73,9 +73,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
     It rewrites the model first, unless it is already rewritten. A rule that is violated in a run
     raises `ContractViolation`; all other errors are those of ONNX Runtime. Rules that are left to
-    ONNX Runtime, because it refuses what breaks them, have two exceptions: at a node of a subgraph,
-    and in a run with a binding, the error is ONNX Runtime's. For wrong inputs, the error has ONNX
-    Runtime's own type, and its message names them and says what the model needs.
+    ONNX Runtime, because it refuses what breaks them, have two exceptions: in the body of a Loop or
+    a Scan, and in a run with an input that is bound by its address, the error is ONNX Runtime's.
+    For wrong inputs, the error has ONNX Runtime's own type, and its message names them and says
+    what the model needs.
     """
 
     @checked_arguments
@@ -268,7 +269,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._translated(
             lambda session: _Plain.run_with_iobinding(session, iobinding, run_options),
             repeated=None,
-            feeds=None,
+            feeds=iobinding.inputs if isinstance(iobinding, _Binding) else None,
         )
 
     def run_with_ortvaluevector(  # noqa: PLR0913, PLR0917 - the signature of ONNX Runtime
@@ -406,16 +407,30 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
 
 class _Binding(onnxruntime.IOBinding):  # type: ignore[misc]
-    """A binding that takes arrays in any order of bytes."""
+    """A binding that takes arrays in any order of bytes.
+
+    Attributes:
+        inputs: The bound arrays and `OrtValue`s, by name; without those bound by their addresses.
+    """
 
     def __init__(self, session: onnxruntime.InferenceSession) -> None:
         super().__init__(session)
-        self._arrays: dict[str, Any] = {}
+        self.inputs: dict[str, Any] = {}
 
     def bind_cpu_input(self, name: Any, arr_on_cpu: Any) -> None:
         """Bind an array in the machine's order, which is kept as long as the binding."""
-        self._arrays[name] = in_machine_order(arr_on_cpu)
-        super().bind_cpu_input(name, self._arrays[name])
+        self.inputs[name] = in_machine_order(arr_on_cpu)
+        super().bind_cpu_input(name, self.inputs[name])
+
+    def bind_ortvalue_input(self, name: Any, ortvalue: Any) -> None:
+        """Bind an `OrtValue`."""
+        super().bind_ortvalue_input(name, ortvalue)
+        self.inputs[name] = ortvalue
+
+    def bind_input(self, name: Any, *place: Any, **said: Any) -> None:
+        """Bind what stands at an address."""
+        super().bind_input(name, *place, **said)
+        self.inputs.pop(name, None)
 
 
 def _described(source: ModelSource, enforced: Enforced) -> str:

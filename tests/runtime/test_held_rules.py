@@ -24,12 +24,25 @@ GATHERED = (
     "(float[n, m] x, int64[k] s) => (float[] y, float[] w)"
     " { [r] y = Reshape(x, s) w = Gather(x, s) }"
 )
-IN_A_BRANCH = """
-    (float[n, m] x, int64[k] s, bool c) => (float[] y) {
+IN_BRANCHES = """
+    (float[n, m] x, int64[k] s, bool c, bool d) => (float[] y) {
+        z = Add(x, x)
         y = If (c) <
-            then_branch = t () => (float[] u) { [r] u = Reshape(x, s) },
-            else_branch = e () => (float[] v) { v = Identity(x) }
+            then_branch = t () => (float[] u) { [r] u = Reshape(z, s) },
+            else_branch = e () => (float[] v) {
+                [inner] v = If (d) <
+                    then_branch = p () => (float[] q) { n = Neg(z) [r] q = Reshape(n, s) },
+                    else_branch = f () => (float[] w) { w = Gather(x, s) }
+                >
+            }
         >
+    }
+"""
+IN_A_LOOP = """
+    (float[n, m] x, int64[k] s, int64 c, bool d) => (float[] y) {
+        y = Loop (c, d, x) <body = b (int64 i, bool go, float[] a) => (bool on, float[] u) {
+            on = Identity(go) [r] u = Reshape(a, s)
+        }>
     }
 """
 
@@ -96,7 +109,8 @@ def test_guard_that_cannot_be_computed_hides_no_violation() -> None:
 @pytest.mark.parametrize(
     ("graph", "operators", "told"),
     [
-        (IN_A_BRANCH, "all,-Graph", "running Reshape node"),
+        (IN_A_LOOP, "all,-Graph", "running Reshape node"),
+        (IN_BRANCHES, "all,-Graph", "running Gather node"),
         (RESHAPED, "Div", "running Reshape node"),
         (
             GATHERED,
@@ -104,11 +118,12 @@ def test_guard_that_cannot_be_computed_hides_no_violation() -> None:
             "running Gather node",
         ),
     ],
-    ids=["in a branch", "of an operator that is not enforced", "of no rule"],
+    ids=["in a loop", "of another branch", "of an operator that is not enforced", "of no rule"],
 )
 def test_other_errors_stay_those_of_onnxruntime(graph: str, operators: str, told: str) -> None:
-    sizes = np.array([3, 2]) if graph is GATHERED else SIZES
-    feeds = {"x": X, "s": sizes, "c": np.array(True)}
+    sizes = {GATHERED: [3, 2], IN_BRANCHES: [-1, -5]}.get(graph, SIZES)
+    chosen = np.array(2) if graph is IN_A_LOOP else np.array(False)
+    feeds = {"x": X, "s": np.array(sizes), "c": chosen, "d": np.array(graph is IN_A_LOOP)}
     started = session(graph, operators)
     read = {each.name for each in started.get_inputs()}
     with pytest.raises(Exception, match=told) as caught:
@@ -116,12 +131,33 @@ def test_other_errors_stay_those_of_onnxruntime(graph: str, operators: str, told
     assert not isinstance(caught.value, sonnx_ort.SonnxError)
 
 
-def test_error_of_a_run_with_a_binding_is_that_of_onnxruntime() -> None:
-    started = session(RESHAPED, verify_proofs=False)
+@on_each_backend
+@pytest.mark.parametrize(("c", "d"), [(True, False), (False, True)])
+def test_violation_in_the_branch_that_a_run_takes_is_named(c: bool, d: bool) -> None:
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session(IN_BRANCHES).run(None, {"x": X, "s": SIZES, "c": np.array(c), "d": np.array(d)})
+    require_named(caught.value)
+
+
+def bound(started: sonnx_ort.InferenceSession) -> ort.IOBinding:
     binding = started.io_binding()
     binding.bind_cpu_input("x", X)
-    binding.bind_cpu_input("s", SIZES)
+    binding.bind_ortvalue_input("s", ort.OrtValue.ortvalue_from_numpy(SIZES))
     binding.bind_output("y")
+    return binding
+
+
+def test_violation_of_a_run_with_a_binding_is_named() -> None:
+    started = session(RESHAPED, verify_proofs=False)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        started.run_with_iobinding(bound(started))
+    require_named(caught.value)
+
+
+def test_error_of_a_run_with_an_address_is_that_of_onnxruntime() -> None:
+    started = session(RESHAPED, verify_proofs=False)
+    binding = bound(started)
+    binding.bind_input("s", "cpu", 0, np.int64, SIZES.shape, SIZES.ctypes.data)
     with pytest.raises(Exception, match="running Reshape node") as caught:
         started.run_with_iobinding(binding)
     assert not isinstance(caught.value, sonnx_ort.SonnxError)
