@@ -144,7 +144,8 @@ class Enclosing:
         for name, array in feeds.items():
             self._give(name, lambda each=array: np.asarray(each))
             if errors.get(name) and name in self._arrays:
-                self._arrays[name] = balls(self._arrays[name]) + arb(0, errors[name])
+                off = np.asarray(balls(self._arrays[name]) + arb(0, errors[name]), object)
+                self._arrays[name] = off
 
     def _give(self, name: str, array: Any) -> None:
         """Take an input or initializer."""

@@ -26,7 +26,7 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.oracle.elementwise import bound_of_tangent
-from sonnx_ort.oracle.meaning import MOVED, meaning_of
+from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, meaning_of
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import DOMAIN
@@ -122,6 +122,9 @@ _BOUNDS: Mapping[str, tuple[Callable[[_Read], Doubles], str]] = MappingProxyType
     }
 )
 """The operators whose error the documents bound, and which do."""
+
+_BROADCASTS_LIKE_NUMPY = 7
+"""The first version in which these operators broadcast without attributes."""
 
 _MOVES = "only moves elements: ours"
 
@@ -293,6 +296,8 @@ def _reads_no_elements(audited: Audited, position: int) -> bool:
 
 def _computes_exactly(audited: Audited, found: Array) -> bool:
     """Whether a result has no error if no operand has one: integers of integers, and bools."""
+    if audited.computed_operator not in FOLLOWED:
+        return False
     operands = [operand for operand in audited.operands if operand is not None]
     return found.dtype == np.bool_ or not any(map(_is_float, (found, *operands)))
 
@@ -302,6 +307,8 @@ def _bound_of_node(
 ) -> tuple[Doubles, str]:
     operator, operands = audited.computed_operator, [o for o in audited.operands if o is not None]
     if operator in _BOUNDS and _is_float(found):
+        if audited.version < _BROADCASTS_LIKE_NUMPY:
+            raise _NoBoundError(f"{_named(audited)} is of a version before 7")
         if operator == "MatMul" and any(operand.ndim != 2 for operand in operands):
             raise _NoBoundError(f"matmul_acc.md is about matrices, unlike {_named(audited)}")
         compute, source = _BOUNDS[operator]

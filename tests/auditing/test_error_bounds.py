@@ -161,6 +161,21 @@ UNBOUNDED = [
 ]
 
 
+def test_old_version_that_broadcasts_by_attributes_has_no_bound(tmp_path: Path) -> None:
+    graph = "(float[2, 2] x, float[2] y) => (float[2, 2] z) { z = Add<broadcast=1, axis=0>(x, y) }"
+    x, y = F([[1, 2], [3, 4]]), F([5, 6])
+    for name, array in {"x": x, "y": y, "z": x + y[:, None]}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    audit = sonnx_ort.audit(parse(graph, opset=6), values=tmp_path, errors={"y": 0.5})
+    assert named(audit)["z"].reason == "Add '(output z)' is of a version before 7"
+
+
+def test_error_of_a_scalar_is_followed() -> None:
+    graph = "(float x, float y) => (float z) { z = Add(x, y) }"
+    made = bounds_of(graph, {"x": np.array(1, F), "y": np.array(2, F)}, x=0.5)["z"]
+    assert made.enclosed == pytest.approx(0.5, rel=NEAR_ONE)
+
+
 @pytest.mark.parametrize(("graph", "reason"), UNBOUNDED)
 def test_where_no_document_gives_a_bound_the_reason_is_given(graph: str, reason: str) -> None:
     model = parse(graph)
