@@ -72,11 +72,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     """Behaves like `onnxruntime.InferenceSession`, and enforces the profile.
 
     It rewrites the model first, unless it is already rewritten. A rule that is violated in a run
-    raises `ContractViolation`; all other errors are those of ONNX Runtime. Rules that are left to
-    ONNX Runtime, because it refuses what breaks them, have two exceptions: in the body of a Loop or
-    a Scan, and in a run with an input that is bound by its address, the error is ONNX Runtime's.
-    For wrong inputs, the error has ONNX Runtime's own type, and its message names them and says
-    what the model needs.
+    raises `ContractViolation`; all other errors are those of ONNX Runtime. Of rules that are left
+    to ONNX Runtime, its error stays that in the body of a Loop or Scan, and in a run with an input
+    that is bound by its address. For wrong inputs, the error has ONNX Runtime's own type, and its
+    message names them and says what the model needs.
     """
 
     @checked_arguments
@@ -407,11 +406,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
 
 class _Binding(onnxruntime.IOBinding):  # type: ignore[misc]
-    """A binding that takes arrays in any order of bytes.
-
-    Attributes:
-        inputs: The bound arrays and `OrtValue`s, by name; without those bound by their addresses.
-    """
+    """A binding of arrays in any order of bytes; `inputs` has all but those at addresses."""
 
     def __init__(self, session: onnxruntime.InferenceSession) -> None:
         super().__init__(session)
