@@ -16,11 +16,10 @@ from sonnx_ort.auditing.observing import (
     ObservedGraph,
     Step,
     declared,
-    names_captured,
     same,
 )
 from sonnx_ort.comparing.isolated_run import Array, Failed, Results
-from sonnx_ort.loading.traversal import bodies_of
+from sonnx_ort.loading.traversal import bodies_of, names_captured
 from sonnx_ort.pipeline import require_serializable
 
 _MOST_STEPS = 1000

@@ -25,11 +25,13 @@ from sonnx_ort.auditing.observing import Step
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
+from sonnx_ort.oracle import Undefined
 from sonnx_ort.oracle.elementwise import bound_of_tangent
 from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, meaning_of
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.options import Edition
 
 Doubles = npt.NDArray[np.float64]
 
@@ -224,7 +226,7 @@ class ErrorBounds:
                 continue
             source, reason = "", ""
             try:
-                if step.together or found is None:
+                if step.unobserved or found is None:
                     raise _NoBoundError(f"the run has no value '{name}'")
                 self._bounds[name], source = self._bound(audited, position, found)
             except ValueError as error:
@@ -322,6 +324,9 @@ def _bound_of_node(
             error if operand is not None and _is_float(operand) else operand
             for operand, error in zip(audited.operands, errors, strict=True)
         ]
-        made = meaning_of(operator, audited.version, attributes_of(audited.node), moved, None)
+        called = operator, audited.version, attributes_of(audited.node), moved
+        made = meaning_of(*called, Edition.TYPED)
+        if isinstance(made, Undefined):
+            raise _NoBoundError(f"{_named(audited)} has no result: {made.reason}")
         return made[position].nearest, _MOVES
     raise _NoBoundError(f"no document bounds the error of {_named(audited)}")

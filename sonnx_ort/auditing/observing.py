@@ -26,7 +26,7 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import names_captured, names_needed
+from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
