@@ -3,12 +3,13 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
+import numpy as np
 import numpy.typing as npt
 import onnx
 import onnx_ir as ir
@@ -29,6 +30,13 @@ from sonnx_ort.options import PROFILE, Choices, OperatorsChoice
 from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
+from sonnx_ort.runtime.feeds import (
+    GraphInput,
+    as_tensors,
+    graph_inputs,
+    numpy_dtype,
+    what_is_wrong,
+)
 
 Model = TypeVar("Model", onnx.ModelProto, ir.Model)
 
@@ -45,6 +53,7 @@ class Conformed(Generic[Model]):
         before: The report of the original model.
         report: The report of the changed model.
         left_out: The changes that were undone because a run gave other results with them.
+        assumed: What was assumed of inputs in every run, in words.
     """
 
     model: Model
@@ -53,6 +62,7 @@ class Conformed(Generic[Model]):
     before: Report
     report: Report
     left_out: tuple[Made, ...] = ()
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Give the numbers, for model and reports are long."""
@@ -86,8 +96,10 @@ class ConformOptions(TypedDict, total=False):
         broadcast: As for `rewrite`. With "explicit", `conform` does not change broadcasts, because
             `rewrite` makes them explicit.
         operators: The operators whose violations are fixed, as for `rewrite`; "profile" by default.
-        unsafe: Whether to make also changes after which results may be rounded differently, or the
-            graph has more outputs.
+        rounding: Whether to make also changes after which results may be rounded differently.
+        assume: Elements of inputs that are the same in every run. They become constants, and the
+            changed model has no such input.
+        assume_shapes: Shapes of inputs that are the same in every run.
         select: The rules to fix, by id or the beginning of ids; all by default.
         ignore: The rules not to fix.
         verify: Whether to run both models, and to leave out each change after which a value has
@@ -101,7 +113,9 @@ class ConformOptions(TypedDict, total=False):
     edition: EditionChoice
     broadcast: BroadcastChoice
     operators: OperatorsChoice
-    unsafe: bool
+    rounding: bool
+    assume: Mapping[str, npt.ArrayLike]
+    assume_shapes: Mapping[str, Sequence[int]]
     select: str | Iterable[str] | None
     ignore: str | Iterable[str] | None
     verify: bool
@@ -196,13 +210,16 @@ class _Result:
     graph: ConformedGraph
     before: Report
     left_out: tuple[Made, ...] = ()
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, model: Model) -> Conformed[Model]:
         """The result as it is given, with the model in its form."""
         graph = self.graph
         report = graph.examination.report
         changes, remaining = tuple(graph.made), graph.remaining
-        return Conformed(model, changes, remaining, self.before, report, self.left_out)
+        return Conformed(
+            model, changes, remaining, self.before, report, self.left_out, self.assumed
+        )
 
 
 def _conform(  # noqa: PLR0913 - one for each option
@@ -211,7 +228,9 @@ def _conform(  # noqa: PLR0913 - one for each option
     edition: EditionChoice = "typed",
     broadcast: BroadcastChoice = "reject",
     operators: OperatorsChoice = PROFILE,
-    unsafe: bool = False,
+    rounding: bool = False,
+    assume: Mapping[str, npt.ArrayLike] = MappingProxyType({}),
+    assume_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     select: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] | None = None,
     verify: bool = False,
@@ -221,12 +240,87 @@ def _conform(  # noqa: PLR0913 - one for each option
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> _Result:
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
-    selection = Selection(selected_rules(select, ignore), unsafe)
-    result = _changed(source, choices, selection)
+    selection = Selection(selected_rules(select, ignore), rounding)
+    source, assumed = _assuming(source, assume, assume_shapes)
+    result = replace(_changed(source, choices, selection), assumed=assumed)
     if not verify:
         return result
     compared = partial(compare, given=inputs, seed=seed, sizes=Sizes(sizes, input_shapes))
     return _verified(result, source, choices, selection, compared)
+
+
+ASSUMED = "sonnx_ort.assumed."
+"""The beginning of the keys of a model's metadata that say what was assumed of an input."""
+
+_SHOWN = 8
+"""Of a longer tensor the metadata have the number of its elements alone."""
+
+
+def _assuming(
+    source: ReadModel,
+    assume: Mapping[str, npt.ArrayLike],
+    shapes: Mapping[str, Sequence[int]],
+) -> tuple[ReadModel, Mapping[str, str]]:
+    """A model with constants for inputs that are known, and with sizes that are, in words.
+
+    Raises:
+        SonnxError: There is no such input, or what is assumed is not of its type or shape.
+    """
+    if not assume and not shapes:
+        return source, {}
+    proto = onnx.ModelProto()
+    proto.CopyFrom(source.proto)
+    for name, shape in shapes.items():
+        _declare_shape(proto, name, shape)
+    inputs = {each.name: each for each in graph_inputs(proto)}
+    given = {name: _of_shape(inputs.get(name), value) for name, value in assume.items()}
+    arrays = as_tensors(tuple(inputs.values()), given)
+    wrong = what_is_wrong([replace(each, required=False) for each in inputs.values()], arrays)
+    if wrong:
+        raise SonnxError(f"what is assumed does not fit: {wrong}")
+    for values in (proto.graph.input, proto.graph.initializer):
+        kept = [value for value in values if value.name not in arrays]
+        del values[:]
+        values.extend(kept)
+    told = {name: f"of shape {tuple(shape)}" for name, shape in shapes.items()}
+    for name, array in arrays.items():
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        told[name] = str(array.tolist()) if array.size <= _SHOWN else f"{array.size:,} elements"
+    for name, text in told.items():
+        proto.metadata_props.add(key=f"{ASSUMED}{name}", value=text)
+    return replace(source, proto=proto), told
+
+
+def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> None:
+    """Write the sizes of an input into the model, which every run has to give then."""
+    value = next((value for value in proto.graph.input if value.name == name), None)
+    declared = None if value is None else value.type.tensor_type.shape
+    if declared is None or len(declared.dim) != len(shape):
+        has = "there is none" if declared is None else f"it has {len(declared.dim)} axes"
+        raise SonnxError(f"what is assumed does not fit: the shape of the input '{name}': {has}")
+    for dimension, size in zip(declared.dim, shape, strict=True):
+        if dimension.HasField("dim_value") and dimension.dim_value != size:
+            raise SonnxError(
+                f"what is assumed does not fit: the input '{name}' has {dimension.dim_value} in "
+                f"place of {size}"
+            )
+        dimension.dim_value = size
+
+
+def _of_shape(declared: GraphInput | None, value: npt.ArrayLike) -> npt.ArrayLike:
+    """One number for all elements, if the shape is known; what else is given stays as it is."""
+    if declared is None or declared.dtype is None or np.ndim(value):
+        return value
+    shape = [size for size in declared.shape or (None,) if isinstance(size, int)]
+    if declared.shape is None or len(shape) != len(declared.shape):
+        return value
+    dtype = numpy_dtype(declared)
+    found = np.full(shape, value)
+    return (
+        found
+        if dtype.kind in "iub" and (found.astype(dtype) != found).any()
+        else found.astype(dtype)
+    )
 
 
 def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Result:
@@ -272,7 +366,8 @@ def _verified(
             )
         left_out += suspected
         without = frozenset(change.key for change in left_out)
-        result = _changed(source, choices, replace(selection, without=without))
+        changed = _changed(source, choices, replace(selection, without=without))
+        result = replace(changed, assumed=result.assumed)
     return replace(result, left_out=tuple(left_out))
 
 

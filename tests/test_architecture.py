@@ -193,6 +193,7 @@ BELOW: dict[str, set[str]] = {
         "options",
         "pipeline",
         "profile",
+        "runtime",
     },
     "reporting": {
         "auditing",

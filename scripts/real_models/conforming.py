@@ -92,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Conform the models of other people's packages, and compare and time them."
     parser = report.make_parser("conform", description, 1.0, markdown=True)
-    parser.add_argument("--unsafe", action="store_true", help="make unsafe changes too")
+    parser.add_argument("--rounding", action="store_true", help="make changes that round too")
     made = Measurement(
         "conform", parser, _EXPLANATION, _look_at, (SonnxError, ModelNotTried), summary
     )
@@ -102,7 +102,7 @@ def run(arguments: Sequence[str]) -> int:
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedModel:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "conforming.onnx"
-        conformed = conform_file(path, target, unsafe=options.unsafe)
+        conformed = conform_file(path, target, rounding=options.rounding)
         form = (target, "", DEFAULT)
         trials = trials_for(onnx.load(path))
         comparisons = compare_forms((path, "", DEFAULT), [form], trials)[form]
@@ -151,8 +151,8 @@ def summary(found: Sequence[ConformedModel]) -> str:
     """The sums over all models, in lines."""
     before = Counter(o.rule.id for each in found for o in each.before)
     after = Counter(o.rule.id for each in found for o in each.after)
-    unsafe = sum(
-        change.safety is Safety.UNSAFE for each in found for change in each.conformed.changes
+    rounding = sum(
+        change.safety is Safety.ROUNDING for each in found for change in each.conformed.changes
     )
     mended = before.total() - after.total()
     outcomes = Counter(c.outcome for each in found for c in each.comparisons)
@@ -161,7 +161,7 @@ def summary(found: Sequence[ConformedModel]) -> str:
     changes = sum(len(each.conformed.changes) for each in found)
     lines = [
         f"{len(found)} models: {before.total():,} violations before, {after.total():,} after.",
-        f"{mended / before.total():.1%} mended, by {changes:,} changes, {unsafe:,} of them unsafe.",
+        f"{mended / before.total():.1%} mended, by {changes:,} changes; {rounding:,} round.",
         f"Models without any that is left: {without}.",
         f"Trials: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}.",
     ]

@@ -40,6 +40,7 @@ app = subcommand()
         "sonnx-ort conform model.onnx -o conforming.onnx",
         "sonnx-ort conform model.onnx --diff --select Slice",
         "sonnx-ort conform model.onnx -o conforming.onnx --verify --input x=x.npy",
+        "sonnx-ort conform model.onnx -o conforming.onnx --rounding --assume rate=16000",
     ),
 )
 def conform(
@@ -48,14 +49,25 @@ def conform(
         Path | None, typer.Option("--output", "-o", help="The file to write.")
     ] = None,
     diff: Annotated[bool, typer.Option("--diff", help="List every change; write no file.")] = False,
-    unsafe: Annotated[
+    rounding: Annotated[
         bool,
         typer.Option(
-            "--unsafe",
-            help="Also make changes after which results may be rounded differently, and name the "
-            "outputs that nodes leave out, as outputs of the graph.",
+            "--rounding", help="Also make changes after which results may be rounded differently."
         ),
     ] = False,
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="The value of an input in every run, or NAME=FILE.npy; it becomes a constant.",
+        ),
+    ] = None,
+    assume_shapes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--assume-shape", metavar="NAME=N,N", help="The shape of an input in every run."
+        ),
+    ] = None,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Run both models, and leave out changes that change a bit."),
@@ -93,14 +105,13 @@ def conform(
 ) -> None:
     """Fix violations of the profile without changing any result.
 
-    The changed model gives the same bits in every run of ONNX Runtime without optimizations. Unsafe
-    changes, after which results may be rounded differently or the graph has more outputs, are made
-    only with --unsafe.
+    The changed model gives the same bits in every run of ONNX Runtime without optimizations.
+    Changes after which results may be rounded differently are made only with --rounding.
 
     Exit status 0: no violation remains; 1: some remain; 2: unusable input.
     """
     from sonnx_ort.cli.batch import working_on
-    from sonnx_ort.cli.run import feed_files, read_feeds, read_sizes
+    from sonnx_ort.cli.run import feed_files, read_assumed, read_feeds, read_sizes
     from sonnx_ort.conformity import ConformOptions, conform_file
     from sonnx_ort.conformity import conform as conform_model
     from sonnx_ort.reporting.conformity_report import conformity_report
@@ -114,7 +125,9 @@ def conform(
             edition=edition,
             broadcast=broadcast,
             operators=operators,
-            unsafe=unsafe,
+            rounding=rounding,
+            assume=read_assumed(assume or []),
+            assume_shapes=read_sizes([], assume_shapes or []).shapes,
             select=select,
             ignore=ignore,
             verify=verify,

@@ -105,6 +105,27 @@ def read_feeds(feeds: Sequence[str]) -> dict[str, Any]:
     return {name: read_value(path) for name, path in feed_files(feeds).items()}
 
 
+def read_assumed(given: Sequence[str]) -> dict[str, Any]:
+    """Values of inputs, given as `NAME=NUMBER`, or as inputs in files are.
+
+    Raises:
+        SonnxError: One has another form or is repeated, or its file has no value.
+    """
+    found: dict[str, Any] = {}
+    files = []
+    for each in given:
+        name, _, text = each.partition("=")
+        try:
+            number = float(text) if set(text) & set(".naife") else int(text)
+        except ValueError:
+            files.append(each)
+            continue
+        if name in found:
+            raise SonnxError(f"--assume {each}: '{name}' is given twice")
+        found[name] = number
+    return found | read_feeds(files)
+
+
 def read_sizes(sizes: Sequence[str], shapes: Sequence[str]) -> Sizes:
     """Sizes by name, given as `NAME=N`, and shapes of inputs, given as `NAME=N,N`.
 

@@ -82,8 +82,8 @@ class _Group:
         Raises:
             NoChangeError: The rank of one is not known.
         """
-        operands = tuple(edit.examined.operands[position] for position in positions)
-        values = tuple(edit.examined.target.inputs[position] for position in positions)
+        operands = tuple(edit.operands[position] for position in positions)
+        values = tuple(edit.inputs[position] for position in positions)
         return cls(
             tuple(positions),
             operands,
@@ -113,7 +113,7 @@ def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
         exact: Whether only what keeps the bits is admitted.
     """
     _require_expand(edit)
-    group = _Group.at(edit, range(len(edit.examined.target.inputs)))
+    group = _Group.at(edit, range(len(edit.inputs)))
     _require_common_shape(edit, group)
     if exact:
         group = _of_same_bits(edit, group)
@@ -132,7 +132,7 @@ def _require_expand(edit: NodeEdit) -> None:
         raise NoChangeError(
             f"before version {_WITH_EXPAND} of the standard operators there is no Expand"
         )
-    for value in edit.examined.target.inputs:
+    for value in edit.inputs:
         if edit.facts.element_type(value) in _WITHOUT_EXPAND:
             raise NoChangeError("ONNX Runtime has no Expand of bfloat16")
 
@@ -141,7 +141,7 @@ def _require_common_shape(edit: NodeEdit, group: _Group) -> None:
     if group.common is None:
         told = " and ".join(map(format_shape, group.shapes))
         raise NoChangeError(f"the shapes {told} cannot be broadcast to each other")
-    declared = edit.examined.target.declared_results
+    declared = edit.declared_results
     if not any(group.lacking) or any(contradict(r.shape, group.common) for r in declared):
         raise NoChangeError(
             "the shape that the file declares for its result is not that of its operands"
@@ -267,7 +267,7 @@ def _of_same_bits(edit: NodeEdit, group: _Group) -> _Group:
     Raises:
         NoChangeError: The bits may change.
     """
-    match edit.examined.target.operator.name:
+    match edit.node.op_type:
         case "Max" | "Min" if _of_floats(edit, 0) and not _zeros_are_alike(edit, group.positions):
             raise NoChangeError(
                 "it may give 0 instead of -0 or the reverse, because more than one operand may "
@@ -338,7 +338,7 @@ CHANGES = (
         f"{_TITLE}, even if its kernel then computes differently",
         EQUAL_SHAPES,
         partial(expand_operands, exact=False),
-        Safety.UNSAFE,
+        Safety.ROUNDING,
     ),
 )
 """The changes of broadcasts."""

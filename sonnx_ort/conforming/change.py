@@ -21,7 +21,7 @@ from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.terms.operand import Shape, has_known_sizes
+from sonnx_ort.terms.operand import Operand, Shape, has_known_sizes
 
 Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str] | ir.TensorProtocol
 
@@ -82,8 +82,8 @@ class Safety(enum.StrEnum):
     SAFE = "safe"
     """Every result has the same bits in every run."""
 
-    UNSAFE = "unsafe"
-    """Results may be rounded otherwise, or the graph gets another output."""
+    ROUNDING = "rounding"
+    """Results may be rounded otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,32 +116,33 @@ class NodeEdit:
     """A node that may be edited.
 
     Attributes:
-        examined: The node, with its obligations.
+        node: The node.
+        opset: The version of the standard operators.
         facts: What is certain of the values of the graph before the edit.
         names: The names of the graph, for new nodes and values.
         ir_version: The version of the file's format.
+        operands: What is known of the operands that are given; none of an operator without rules.
+        declared_results: The results as the file declares them; none of an operator without rules.
         added: The nodes to insert in front of the node, in their order.
-        replacement: What takes the place of the node's first output.
-        left: The ids of the rules that the change does not mend here, unlike elsewhere.
+        replacements: What takes the place of the node's outputs; None for one that is left out.
+        not_fixed: The ids of the rules that the change does not mend here, unlike elsewhere.
     """
 
-    examined: ExaminedNode
+    node: ir.Node
+    opset: int
     facts: Facts
     names: ValueNames
     ir_version: int
+    operands: tuple[Operand, ...] = ()
+    declared_results: tuple[Operand, ...] = ()
     added: list[ir.Node] = field(default_factory=list)
-    replacement: ir.Value | None = None
-    left: set[str] = field(default_factory=set)
+    replacements: tuple[ir.Value | None, ...] = ()
+    not_fixed: set[str] = field(default_factory=set)
 
     @property
-    def node(self) -> ir.Node:
-        """The node itself."""
-        return self.examined.target.node
-
-    @property
-    def opset(self) -> int:
-        """The version of the standard operators."""
-        return self.examined.target.version
+    def inputs(self) -> tuple[ir.Value, ...]:
+        """The inputs as they are now, without those that are left out."""
+        return tuple(value for value in self.node.inputs if value is not None)
 
     def input(self, position: int) -> ir.Value | None:
         """An input; None if it is left out."""
@@ -262,24 +263,31 @@ class NodeEdit:
             return self.add(operator, [value, self.constant(axes, "axes")], purpose)
         return self.add(operator, [value], purpose, {"axes": list(axes)})
 
-    def replace_by(self, value: ir.Value) -> None:
-        """Let all that reads the node's first output read a value of the added nodes instead.
+    def replace_by(self, *values: ir.Value | None) -> None:
+        """Let all that reads the node's outputs read values of the added nodes instead.
 
-        The node is removed. Its further outputs must be left out.
+        The node is removed. An output without a value must be left out.
         """
-        self.replacement = value
+        self.replacements = values
 
     def does_not_fix(self, rule: str) -> None:
         """Say that the change does not mend a rule here."""
-        self.left.add(rule)
+        self.not_fixed.add(rule)
+
+    def dry_run(self) -> "DryRun":
+        """The same node, at which a change is tried, and which stays as it is."""
+        known = self.facts, self.names, self.ir_version, self.operands, self.declared_results
+        return DryRun(self.node, self.opset, *known)
 
     def finish(self) -> None:
         """Put the added nodes into the graph, and remove the node if it was replaced."""
         graph = cast(ir.Graph, self.node.graph)
         graph.insert_before(self.node, self.added)
-        if self.replacement is not None:
+        pairs = zip(self.node.outputs, self.replacements, strict=False)
+        new = {old: value for old, value in pairs if value is not None}
+        if new:
             ir.convenience.replace_nodes_and_values(
-                graph, self.node, [self.node], [], self.node.outputs[:1], [self.replacement]
+                graph, self.node, [self.node], [], [*new], [*new.values()]
             )
 
     def _name(self, purpose: str) -> str:

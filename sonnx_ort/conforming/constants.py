@@ -17,7 +17,7 @@ that what they give from stored tensors is the same on every machine, to the bit
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -192,6 +192,47 @@ SCALARS = (
 
 
 Array = npt.NDArray[Any]
+
+_SIZED_BY: Mapping[str, int] = MappingProxyType(
+    {"ConstantOfShape": 0, **dict.fromkeys(("Expand", "Pad", "Reshape", "Slice"), 1)}
+)
+"""The first of the inputs that tell the sizes of an operator's result."""
+
+
+def known_elements(facts: Facts, value: ir.Value) -> Array | None:
+    """The elements that a value has in every run: a constant, or sizes that are certain."""
+    constant = facts.constant(value)
+    if constant is not None:
+        return constant
+    (operand,) = facts.operands(("sizes",), (value,))
+    shape = operand.shape
+    if operand.sizes is None or not has_known_sizes(operand.sizes) or not has_known_sizes(shape):
+        return None
+    sizes = [size for size in shape or () if isinstance(size, int)]
+    return np.array(operand.sizes, np.int64).reshape(sizes)
+
+
+def store_sizes(edit: NodeEdit) -> bool:
+    """Store the inputs that tell the sizes of a result, if they are integers that are known.
+
+    Whoever derives shapes follows few operators on integers, and knows what is stored.
+    """
+    first = _SIZED_BY.get(edit.node.op_type)
+    if first is None or has_known_sizes(edit.facts.shape(edit.node.outputs[0])):
+        return False
+    stored: dict[int, Array] = {}
+    for position, value in enumerate(edit.node.inputs):
+        if value is None or position < first or constant_tensor(value) is not None:
+            continue
+        elements = known_elements(edit.facts, value)
+        if elements is None:
+            elements = stored_elements(value, edit.facts, edit.opset)
+        if elements is not None and elements.dtype == np.int64:
+            stored[position] = elements
+    for position, elements in stored.items():
+        edit.set_input(position, edit.constant(elements, "sizes"))
+    return bool(stored)
+
 
 _MOVING = frozenset(
     [

@@ -238,7 +238,7 @@ CHANGES = (
         "append an axis of size 1, after which NaN may be met in another order",
         frozenset(f"MaxPool.{rule}" for rule in ("R1", *_WINDOW)),
         pool_along_two_axes_in_any_order,
-        Safety.UNSAFE,
+        Safety.ROUNDING,
     ),
 )
 """The changes of windows: padding is written down while it has one number for each axis."""

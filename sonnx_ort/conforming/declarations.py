@@ -279,6 +279,24 @@ def _of_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
             yield "B", np.full(outputs, -0.0, dtype)
 
 
+def _of_transposed_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """A bias of zeros, of the sign that changes no number, for each group of results."""
+    kernel = node.inputs[1]
+    dtype = _dtype(facts, kernel)
+    if dtype is None or kernel is None or facts.depends_on_scalar_inputs(kernel):
+        return
+    match facts.shape(kernel):
+        case (_, int() as outputs, *_):
+            yield "B", np.full(outputs * node.attributes.get_int("group", 1), -0.0, dtype)
+
+
+def _of_resize(node: ir.Node, _facts: Facts) -> Iterator[Input]:
+    """An empty region of interest, where none is cut out."""
+    mode = node.attributes.get_string("coordinate_transformation_mode", "half_pixel")
+    if mode != "tf_crop_and_resize":
+        yield "roi", np.zeros(0, np.float32)
+
+
 _INPUTS: Mapping[str, Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]]] = MappingProxyType(
     {
         GR4.id: MappingProxyType(
@@ -290,7 +308,9 @@ _INPUTS: Mapping[str, Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]]]
                 **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
             }
         ),
-        EDGES.id: MappingProxyType({"Conv": _of_bias}),
+        EDGES.id: MappingProxyType(
+            {"Conv": _of_bias, "ConvTranspose": _of_transposed_bias, "Resize": _of_resize}
+        ),
     }
 )
 """By rule and operator: the defaults of inputs that ONNX states in words, and those without effect.

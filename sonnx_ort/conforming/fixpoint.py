@@ -108,7 +108,7 @@ class ConformedGraph:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
         if obligation.rule is EDGES and " output " in obligation.evidence and not obligation.path:
-            return f"an unsafe change may fix it: {NAME_OUTPUTS}"
+            return f"a change on request may fix it: {NAME_OUTPUTS}"
         if known is not None and obligation.rule.id == GR4.id:
             return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
         return known or f"no change fixes it: {obligation.hint}"
@@ -213,7 +213,7 @@ class _Editing:
         leaves them out.
         """
         conformed, keys = self.conformed, self.conformed.selection.without
-        if EDGES.id not in conformed.selection.rules or not conformed.selection.unsafe:
+        if EDGES.id not in conformed.selection.rules or not conformed.selection.name_outputs:
             return
         without = {label for title, label, path in keys if title == NAME_OUTPUTS and not path}
         given = name_outputs(self._model, ValueNames(self._model), without)
@@ -224,7 +224,7 @@ class _Editing:
         facts = conformed.examination.facts
         self._edit(WRITE_DOWN, lambda: declare_outputs(self._model, facts))
         conformed.made[before:] = [
-            replace(made, safety=Safety.UNSAFE, values=given.get(made.node, ()))
+            replace(made, safety=Safety.ROUNDING, values=given.get(made.node, ()))
             for made in conformed.made[before:]
         ]
 

@@ -180,7 +180,7 @@ CHANGES = (
         "convert the exponent, and compute in the type of the base",
         _POW_TYPES,
         partial(convert_exponent, exact=False),
-        Safety.UNSAFE,
+        Safety.ROUNDING,
     ),
 )
 """The changes of powers."""

@@ -234,7 +234,7 @@ CHANGES = (
         "multiply two matrices, possibly by another routine of the kernel",
         _STACKS,
         partial(multiply_matrices, exact=False),
-        Safety.UNSAFE,
+        Safety.ROUNDING,
     ),
 )
 """The changes of MatMul."""
@@ -401,9 +401,9 @@ GEMM = (
         "multiply C by beta in front",
         frozenset({"Gemm.R2.beta"}),
         partial(multiply_c, exact=False),
-        Safety.UNSAFE,
+        Safety.ROUNDING,
     ),
-    Change("multiply by alpha in front", frozenset({"Gemm.R2.alpha"}), multiply_a, Safety.UNSAFE),
+    Change("multiply by alpha in front", frozenset({"Gemm.R2.alpha"}), multiply_a, Safety.ROUNDING),
     Change("expand C to the shape of the product", frozenset({"Gemm.R1", "Gemm.R3"}), expand_c),
     Change("multiply without a sum", frozenset({"Gemm.R4"}), multiply_alone),
 )

@@ -204,8 +204,8 @@ CHANGES = (
     _given(_INITIAL_C, "add a cell state of zeros", partial(give_state, position=_INITIAL_C)),
     _given(_P, "add peepholes of zeros", give_peepholes_of_finite_cells),
     _given(
-        _P, "add peepholes of zeros to cells of any state", give_peepholes, safety=Safety.UNSAFE
+        _P, "add peepholes of zeros to cells of any state", give_peepholes, safety=Safety.ROUNDING
     ),
-    _given(_B, "add a bias of zeros, with which NaN becomes a number", give_bias, Safety.UNSAFE),
+    _given(_B, "add a bias of zeros, with which NaN becomes a number", give_bias, Safety.ROUNDING),
 )
 """The changes of LSTM."""

@@ -4,7 +4,7 @@ All changes, in the order in which they are tried at a node. What gives the oper
 shape and type comes before what reads these.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -17,15 +17,21 @@ from sonnx_ort.conforming import (
     products,
     recurrent,
     slices,
+    stacks,
 )
-from sonnx_ort.conforming.change import Change, DryRun, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.constants import store_sizes
+from sonnx_ort.conforming.decomposing import decomposition_of
 from sonnx_ort.errors import printable
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.profile.graph import GR3, GR4
+from sonnx_ort.obligations.targets import label_of, nodes_with_paths
+from sonnx_ort.profile.graph import GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.terms.operand import Operand
 
 CHANGES: tuple[Change, ...] = (
     *constants.CHANGES,
@@ -36,11 +42,15 @@ CHANGES: tuple[Change, ...] = (
     *powers.CHANGES,
     *constants.SCALARS,
     *products.CHANGES,
+    *stacks.CHANGES,
     *products.GEMM,
     *broadcasts.CHANGES,
 )
 """The changes. A new one needs one more line above."""
 
+
+_OF_SIZES = (IMPLICIT_SHAPE, OPERATORS_OF_THE_SET)
+"""The rules that may be violated because the sizes of a value are not known."""
 
 Place = tuple[str, str, str, tuple[str, ...], str]
 """A rule, the operator, node and path that it binds, and which attribute or input if it is GR4."""
@@ -104,18 +114,15 @@ class Selection:
 
     Attributes:
         rules: The ids of the rules that are to be mended.
-        unsafe: Whether changes are made that may round otherwise, or add an output.
+        rounding: Whether changes are made that may round otherwise.
+        name_outputs: Whether outputs that nodes leave out become outputs of the graph.
         without: Changes that are not to be made: title, node and path.
     """
 
     rules: frozenset[str]
-    unsafe: bool = False
+    rounding: bool = False
+    name_outputs: bool = False
     without: Collection[tuple[str, str, tuple[str, ...]]] = ()
-
-    def allows(self, change: Change, examined: ExaminedNode) -> bool:
-        """Whether a change may be made at a node."""
-        target = examined.target
-        return (change.title, target.label, target.path) not in self.without
 
 
 _Node = tuple[str, str, tuple[str, ...], str]
@@ -141,11 +148,42 @@ class Round:
     def make_changes(self) -> list[Made]:
         """Make at each node the first change that has something to mend."""
         names = ValueNames(self.model)
-        conversions = {
-            place_of(o)[1:]: o for o in self.examination.report.violations if o.rule is GR3
-        }
-        made = (self._change(examined, names, conversions) for examined in self.examination.nodes)
+        violations = self.examination.report.violations
+        conversions = {place_of(o)[1:]: o for o in violations if o.rule is GR3}
+        outside = {place_of(o)[1:]: o for o in violations if o.rule is OPERATORS_OF_THE_SET}
+        made = [
+            *(self._store_sizes(names) if any(o.rule in _OF_SIZES for o in violations) else ()),
+            *(self._decompose(node, o, names) for node, o in self._placed(outside)),
+            *(self._change(examined, names, conversions) for examined in self.examination.nodes),
+        ]
         return [change for change in made if change is not None]
+
+    def _store_sizes(self, names: ValueNames) -> Iterator[Made]:
+        """Store what is known to tell sizes, on which ranks and conditions may depend."""
+        title = "store the sizes that are known"
+        for node, path in list(nodes_with_paths(self.model)):
+            edit = self._edit(node, names)
+            if (title, label_of(node), path) not in self.selection.without and store_sizes(edit):
+                edit.finish()
+                values = tuple(output.name or "" for output in node.outputs)
+                yield Made(title, Safety.SAFE, (), node.op_type, label_of(node), path, values, ())
+
+    def _placed(self, outside: Mapping[_Node, Obligation]) -> list[tuple[ir.Node, Obligation]]:
+        if OPERATORS_OF_THE_SET.id not in self.selection.rules:
+            return []
+        found = (
+            (node, outside.get((node.op_type, label_of(node), path, "")))
+            for node, path in nodes_with_paths(self.model)
+        )
+        return [(node, obligation) for node, obligation in found if obligation is not None]
+
+    def _decompose(self, node: ir.Node, outside: Obligation, names: ValueNames) -> Made | None:
+        """Write a node of an operator outside the set by operators of the set."""
+        edit = self._edit(node, names)
+        decomposition = decomposition_of(edit)
+        if decomposition is None:
+            return None
+        return self._try(decomposition, edit, [outside])
 
     def _change(
         self,
@@ -153,29 +191,45 @@ class Round:
         names: ValueNames,
         conversions: Mapping[_Node, Obligation],
     ) -> Made | None:
+        target = examined.target
+        if target.node.graph is None:
+            return None  # a decomposition has taken its place
         open_rules = {o.rule.id for o in examined.obligations if o.status is not Status.PROVED}
         for change in CHANGES:
             if change.rules.isdisjoint(open_rules):
                 continue
             concerned = change.concerned(examined, self.selection.rules)
-            if not concerned or not self.selection.allows(change, examined):
+            if not concerned:
                 continue
             # Of the same operands, but an obligation of the graph.
             conversion = conversions.get(place_of(concerned[0])[1:])
             if conversion is not None and GR3.id in change.rules & self.selection.rules:
                 concerned.append(conversion)
-            tried = change.safety is Safety.UNSAFE and not self.selection.unsafe
-            kind = DryRun if tried else NodeEdit
-            edit = kind(examined, self.examination.facts, names, self.model.ir_version)
-            made = self._make(change, edit, concerned)
-            if made is not None and not tried:
-                return made
+            edit = self._edit(target.node, names, tuple(examined.operands), target.declared_results)
+            made = self._try(change, edit, concerned)
             if made is not None:
-                self._explain(concerned, f"an unsafe change may fix it: {change.title}")
+                return made
         return None
 
-    def _make(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
-        target = edit.examined.target
+    def _edit(
+        self,
+        node: ir.Node,
+        names: ValueNames,
+        operands: tuple[Operand, ...] = (),
+        declared_results: tuple[Operand, ...] = (),
+    ) -> NodeEdit:
+        opset = self.model.opset_imports[STANDARD_DOMAIN]
+        known = self.examination.facts, names, self.model.ir_version
+        return NodeEdit(node, opset, *known, operands, declared_results)
+
+    def _try(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
+        """Make a change if it is selected; say of one that rounds that it would be possible."""
+        first = concerned[0]
+        if (change.title, first.node, first.path) in self.selection.without:
+            return None
+        only_tried = change.safety is Safety.ROUNDING and not self.selection.rounding
+        if only_tried:
+            edit = edit.dry_run()
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:
             if not change.make(edit):
@@ -183,14 +237,17 @@ class Round:
         except NoChangeError as reason:
             self._explain(concerned, str(reason))
             return None
+        if only_tried:
+            self._explain(concerned, f"a change that rounds may fix it: {change.title}")
+            return None
         edit.finish()
         return Made(
             change.title,
             change.safety,
-            tuple(o for o in concerned if o.rule.id not in edit.left),
-            target.operator.name,
-            target.label,
-            target.path,
+            tuple(o for o in concerned if o.rule.id not in edit.not_fixed),
+            first.operator,
+            first.node,
+            first.path,
             values,
             tuple((node.op_type, node.name or "") for node in edit.added),
         )

@@ -155,9 +155,7 @@ _MERGED = _LAYING_OUT | {"Concat", "Shape", "Slice"}
 Not Expand: a large tensor that is written and read at once takes less time than one that is kept.
 """
 
-_COMPUTED_WITH = frozenset(
-    {"Clip", "HardSigmoid", "LeakyRelu", "QuantizeLinear", "Relu", "Sigmoid", "Tanh"}
-)
+_COMPUTED_WITH = frozenset({"Clip", "LeakyRelu", "QuantizeLinear", "Relu", "Sigmoid", "Tanh"})
 """What ONNX Runtime computes with the product or the convolution in front, by element."""
 
 _FEW = 64

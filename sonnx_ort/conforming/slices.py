@@ -39,7 +39,7 @@ def count_axis_from_the_front(edit: NodeEdit) -> bool:
 def _rank(edit: NodeEdit) -> int:
     """The rank of the operands, which have the same; one of them may be known alone."""
     reasons: list[NoChangeError] = []
-    for value in edit.examined.target.inputs:
+    for value in edit.inputs:
         try:
             return len(edit.shape(value))
         except NoChangeError as reason:

@@ -3,7 +3,7 @@
 import functools
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 
@@ -289,6 +289,32 @@ class ValueTypes:
             case "SequenceMap", [of_body]:
                 return list(map(sequence_of, of_body))
         return None
+
+
+def unsupported_type(
+    nodes: Iterable[ir.Node], version: int, known: Callable[[ir.Value], ir.TypeProtocol | None]
+) -> str | None:
+    """What new nodes of standard operators read that a version of these does not: "Sub of int8".
+
+    Args:
+        nodes: The nodes, each behind those whose results it reads.
+        version: The version of the standard operators.
+        known: The type of a value that none of them computes, if it is known.
+    """
+    texts: dict[ir.Value, Type] = {}
+    for node in nodes:
+        kinds = [(value, None if value is None else known(value)) for value in node.inputs]
+        given = [
+            "" if value is None else texts.get(value, None if kind is None else _text(kind))
+            for value, kind in kinds
+        ]
+        schema = _schema_of(node.op_type, version, STANDARD_DOMAIN)
+        formal = () if schema is None else schema.inputs
+        for position, text in enumerate(given if formal else ()):
+            if text and text not in formal[min(position, len(formal) - 1)].types:
+                return f"{node.op_type} of {element_of(text, 'tensor') or text}"
+        texts.update(zip(node.outputs, _results(_Node(node, version, given)), strict=True))
+    return None
 
 
 def _agreed(one: Type, other: Type) -> Type:

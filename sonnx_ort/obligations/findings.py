@@ -241,8 +241,15 @@ def _without_edge(placed: _Placed) -> Iterator[Finding]:
     ):
         for parameter in optional:
             given = values[parameter.position] if parameter.position < len(values) else None
-            if given is None or not given.name:
+            if (given is None or not given.name) and not _excluded(node, parameter.name):
                 yield placed.finding(EDGES, f"the {kind} '{parameter.name}' is left out")
+
+
+def _excluded(node: ir.Node, name: str) -> bool:
+    """Whether ONNX forbids an input because another one is given: scales or sizes of Resize."""
+    if not _is(node, "Resize") or name not in ("scales", "sizes"):
+        return False
+    return any(value is not None and bool(value.name) for value in node.inputs[2:])
 
 
 def _unread(model: ir.Model, dead: Container[ir.Node | None]) -> Iterator[Finding]:

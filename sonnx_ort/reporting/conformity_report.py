@@ -21,11 +21,18 @@ def conformity_report(conformed: Conformed[Any], *, every: bool = False) -> str:
         conformed: What `conform` gives.
         every: Whether each change and each remaining violation is listed.
     """
-    lines = [*_mended(conformed.changes)]
+    lines = [*_assumed(conformed), *_mended(conformed.changes)]
     if every and conformed.changes:
         lines += ["", "changes", *(f"  {change}" for change in conformed.changes)]
     lines += [*_left_out(conformed), *_remaining(conformed, every=every), "", _summary(conformed)]
     return fitted("\n".join(map(printable, lines)).strip("\n"))
+
+
+def _assumed(conformed: Conformed[Any]) -> Iterator[str]:
+    for name, told in conformed.assumed.items():
+        yield f"assumed: {name} is {told} in every run"
+    if conformed.assumed:
+        yield ""
 
 
 def _mended(changes: tuple[Made, ...]) -> Iterator[str]:
@@ -36,7 +43,7 @@ def _mended(changes: tuple[Made, ...]) -> Iterator[str]:
 
 
 def _title(change: Made) -> str:
-    return f"{change.title} (unsafe)" if change.safety is Safety.UNSAFE else change.title
+    return f"{change.title} (rounds)" if change.safety is Safety.ROUNDING else change.title
 
 
 def _table(counts: Counter[tuple[str, str]]) -> Iterator[str]:
@@ -82,11 +89,11 @@ def _summary(conformed: Conformed[Any]) -> str:
 
 
 def _changes(changes: tuple[Made, ...]) -> str:
-    unsafe = sum(change.safety is Safety.UNSAFE for change in changes)
+    rounding = sum(change.safety is Safety.ROUNDING for change in changes)
     if len(changes) == 1:
-        return "1 change, unsafe" if unsafe else "1 change, safe"
-    return f"{len(changes):,} changes, {f'{unsafe:,}' if unsafe else 'all'} of them " + (
-        "unsafe" if unsafe else "safe"
+        return "1 change, rounding" if rounding else "1 change, safe"
+    return f"{len(changes):,} changes, {f'{rounding:,}' if rounding else 'all'} of them " + (
+        "rounding" if rounding else "safe"
     )
 
 

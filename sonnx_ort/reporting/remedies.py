@@ -83,7 +83,7 @@ OPTIONS = {
     "original": "--original",
     "select": "--select",
     "sizes": "--size",
-    "unsafe": "--unsafe",
+    "rounding": "--rounding",
 }
 """Options of the functions that a remedy can name, and the same ones of the command."""
 

@@ -159,21 +159,21 @@ def test_changes_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         sonnx_ort.conform(parse(CUT))
 
 
-def test_unsafe_change_is_made_on_request_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_that_rounds_is_made_on_request_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def count(edit: NodeEdit) -> bool:
         edit.set_attribute("axis", 1)
         return True
 
-    change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.UNSAFE)
+    change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.ROUNDING)
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     options = {"operators": "Softmax"}
     (remaining,) = sonnx_ort.conform(parse(CUT), **options).remaining
-    assert remaining[1] == "an unsafe change may fix it: count it"
-    assert sonnx_ort.conform(parse(CUT), unsafe=True, **options).remaining == ()
+    assert remaining[1] == "a change that rounds may fix it: count it"
+    assert sonnx_ort.conform(parse(CUT), rounding=True, **options).remaining == ()
 
 
 @pytest.mark.parametrize("reason", ["", "there is nothing to count"])
-def test_unsafe_change_is_named_where_it_would_be_made(
+def test_change_that_rounds_is_named_where_it_would_be_made(
     monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
     def count(_: NodeEdit) -> bool:
@@ -181,13 +181,13 @@ def test_unsafe_change_is_named_where_it_would_be_made(
             raise NoChangeError(reason)
         return False
 
-    change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.UNSAFE)
+    change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.ROUNDING)
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     (remaining,) = sonnx_ort.conform(parse(CUT), operators="Softmax").remaining
     assert remaining[1] == (reason or f"no change fixes it: {remaining[0].hint}")
 
 
-def test_unsafe_change_that_is_tried_leaves_the_graph_as_it_is(
+def test_change_that_rounds_that_is_tried_leaves_the_graph_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def edit(edit: NodeEdit) -> bool:
@@ -197,7 +197,7 @@ def test_unsafe_change_that_is_tried_leaves_the_graph_as_it_is(
         edit.replace_by(edit.add("Neg", [edit.operand(0)], "negative", name="other"))
         return True
 
-    change = Change("count it", frozenset({"Softmax.R4"}), edit, Safety.UNSAFE)
+    change = Change("count it", frozenset({"Softmax.R4"}), edit, Safety.ROUNDING)
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     model = parse(CUT)
     conformed = sonnx_ort.conform(model, operators="Softmax")

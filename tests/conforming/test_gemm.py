@@ -129,13 +129,13 @@ def test_a_c_that_does_not_fit_ends_the_run_as_before() -> None:
         ("double", "alpha=0.5", "4,n", "R2.alpha"),
     ],
 )
-def test_what_may_round_otherwise_is_unsafe(
+def test_what_may_round_otherwise_rounds(
     element_type: str, attributes: str, b: str, rule: str
 ) -> None:
     a = "4,m" if "transA" in attributes else "m,4"
     model = gemm(element_type, attributes, a=a, b=b, c="m,n")
-    assert "an unsafe change" in reasons(model)[f"Gemm.{rule}"]
-    assert not violated(conformed(model, unsafe=True))
+    assert "a change that rounds" in reasons(model)[f"Gemm.{rule}"]
+    assert not violated(conformed(model, rounding=True))
 
 
 def test_a_product_that_is_multiplied_by_alpha_stays_without_c() -> None:

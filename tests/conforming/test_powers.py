@@ -91,9 +91,9 @@ def test_a_square_of_columns_of_one_is_no_product_for_the_kernel() -> None:
 
 
 @pytest.mark.parametrize("exponent", [row[1] for row in KEPT[:4]], ids=str)
-def test_an_unsafe_change_converts_the_exponents_of_floats(exponent: np.ndarray | str) -> None:
+def test_a_change_that_rounds_converts_the_exponents_of_floats(exponent: np.ndarray | str) -> None:
     model = power("float", "n,5", exponent)
-    assert not violated(conformed(model, broadcast="explicit", unsafe=True), broadcast="explicit")
+    assert not violated(conformed(model, broadcast="explicit", rounding=True), broadcast="explicit")
 
 
 @pytest.mark.parametrize("base", ["float", "double", "int32", "int64"])

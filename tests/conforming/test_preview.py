@@ -87,11 +87,11 @@ def test_what_holds_is_not_marked() -> None:
     assert {o.status for o in report.obligations if o.mendable} == {"violated"}
 
 
-def test_unsafe_changes_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    unsafe = tuple(
-        dataclasses.replace(change, safety=rounds.Safety.UNSAFE) for change in rounds.CHANGES
+def test_changes_that_round_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounding = tuple(
+        dataclasses.replace(change, safety=rounds.Safety.ROUNDING) for change in rounds.CHANGES
     )
-    monkeypatch.setattr(rounds, "CHANGES", unsafe)
+    monkeypatch.setattr(rounds, "CHANGES", rounding)
     assert mendable(NEGATIVE_AXIS) == set()
 
 

@@ -191,11 +191,11 @@ def test_old_models_with_open_sizes_give_the_reason() -> None:
     [("m,4", "4", "m"), ("b,m,4", "4", "b,m"), ("m,4", "b,4,n", "b,m,n"),
      ("b,m,4", "1,1,4,n", "1,b,m,n")],
 )  # fmt: skip
-def test_unsafe_changes_give_products_of_two_matrices_with_nearly_the_same_numbers(
+def test_changes_that_round_give_products_of_two_matrices_with_nearly_the_same_numbers(
     a: str, b: str, y: str
 ) -> None:
     model = mat_mul("float", a, b, y)
-    made = conformed(model, unsafe=True)
+    made = conformed(model, rounding=True)
     assert not violated(made)
     rng = np.random.default_rng(1)
     feeds = {

@@ -134,14 +134,15 @@ def test_largest_state_that_is_proved_to_stay_finite_gives_the_same_bits() -> No
 
 
 @pytest.mark.parametrize("element", [np.inf, np.nan, 2.0**21])
-def test_peepholes_of_cells_that_may_become_infinite_are_unsafe(element: float) -> None:
+def test_peepholes_of_cells_that_may_become_infinite_round(element: float) -> None:
     model = lstm("P", initial_c=np.full((1, 2, HIDDEN), element, np.float32))
     title = "add peepholes of zeros to cells of any state"
     reason = (
-        f"the state of the cell is not proved to stay finite; an unsafe change may fix it: {title}"
+        "the state of the cell is not proved to stay finite; a change that rounds may fix it: "
+        f"{title}"
     )
     assert reasons(model, operators="LSTM") == {"LSTM.P": reason}
-    assert violated(conformed(model, unsafe=True)) == set()
+    assert violated(conformed(model, rounding=True)) == set()
 
 
 @pytest.mark.parametrize(
@@ -153,10 +154,10 @@ def test_peepholes_of_cells_that_may_become_infinite_are_unsafe(element: float) 
         ", input_forget=1",
     ],
 )
-def test_peepholes_of_other_gates_are_unsafe(given: str) -> None:
+def test_peepholes_of_other_gates_round(given: str) -> None:
     reason = reasons(lstm("P", given=given))["LSTM.P"]
     assert reason.endswith(
-        "an unsafe change may fix it: add peepholes of zeros to cells of any state"
+        "a change that rounds may fix it: add peepholes of zeros to cells of any state"
     )
 
 
@@ -166,15 +167,17 @@ def test_activations_that_are_written_down_are_the_assumed_ones() -> None:
     assert violated(conformed(model)) == set()
 
 
-def test_bias_is_unsafe() -> None:
+def test_bias_rounds() -> None:
     model = lstm("B")
     title = "add a bias of zeros, with which NaN becomes a number"
-    assert reasons(model, operators="LSTM") == {"LSTM.B": f"an unsafe change may fix it: {title}"}
+    assert reasons(model, operators="LSTM") == {
+        "LSTM.B": f"a change that rounds may fix it: {title}"
+    }
 
 
 def test_bias_changes_no_number() -> None:
     model = lstm("B")
-    after = conformed(model, unsafe=True)
+    after = conformed(model, rounding=True)
     assert violated(after) == set()
     require_same_bits(model, after, runs()[0], runs()[-1])
 

@@ -33,7 +33,6 @@ BY_ELEMENT = [
     "b = Sigmoid(a)",
     "b = Tanh(a)",
     "b = LeakyRelu<alpha=0.2>(a)",
-    "b = HardSigmoid(a)",
     "b = Clip(a, least, most)",
     "c = Relu(a) b = Tanh(c)",
 ]

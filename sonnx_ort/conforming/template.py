@@ -1,0 +1,186 @@
+"""Templates: how an operator outside the set is written by operators of the set.
+
+A template is a function of `Operators` and of a node's inputs. It adds operators in front of the
+node, written as calls: `op.Mul(x, 2.0)`. A number becomes a constant of the type of the node's
+operand, a list of integers one of int64. Each operator is written in the form that the model's
+opset has: what became an input in some version is an attribute before it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import Attribute, NoChangeError, NodeEdit
+from sonnx_ort.kernel.catalog import operator_version
+
+Given = ir.Value | npt.NDArray[Any] | Sequence[int] | float | None
+"""What an operator may read: a value, elements, integers, or a number of the operand's type."""
+
+_INPUT_SINCE: Mapping[tuple[str, str], tuple[int, int]] = MappingProxyType(
+    {
+        ("Squeeze", "axes"): (13, 1),
+        ("Unsqueeze", "axes"): (13, 1),
+        ("ReduceSum", "axes"): (13, 1),
+        ("ReduceMean", "axes"): (18, 1),
+        ("Clip", "min"): (11, 1),
+        ("Clip", "max"): (11, 2),
+        ("Split", "split"): (13, 1),
+    }
+)
+"""The first version in which an attribute is an input, and which input it is."""
+
+FLOATS = frozenset({"float16", "float", "double"})
+"""The types of floats that templates are written for."""
+
+INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
+"""The types of integers."""
+
+Result = ir.Value | tuple[ir.Value | None, ...]
+"""What takes the place of a node's outputs; None for one of which it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How an operator is written by operators of the set.
+
+    Attributes:
+        operator: The operator, with its domain if that is not the standard one.
+        make: Gives what takes the place of the outputs. A node's optional inputs are None where
+            they are left out.
+        exact: The types of the first operand for which every result keeps its bits in every run.
+        near: The other types for which the template is written.
+        deviates: How far results of these may be from those of the operator's own kernel.
+    """
+
+    operator: str
+    make: Callable[..., Result]
+    exact: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+    deviates: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """Adds operators in front of a node.
+
+    Attributes:
+        edit: The node.
+        dtype: The type of its operand, of which numbers become constants.
+    """
+
+    edit: NodeEdit
+    dtype: ir.DataType
+
+    def __getattr__(self, operator: str) -> Callable[..., ir.Value]:
+        """What adds this operator: given its inputs, and its attributes by name."""
+
+        def add(*inputs: Given, **attributes: Attribute | Given) -> ir.Value:
+            return self._add(operator, inputs, attributes)
+
+        return add
+
+    def attribute(self, name: str) -> Any:
+        """An attribute of the node, or the default that ONNX defines; None if there is neither."""
+        node = self.edit.node
+        if (own := node.attributes.get(name)) is not None:
+            return own.value
+        schema = onnx.defs.get_schema(node.op_type, self.edit.opset, node.domain)
+        if name not in schema.attributes:
+            return None
+        default = schema.attributes[name].default_value
+        return onnx.helper.get_attribute_value(default) if default.type else None
+
+    def elements(self, value: ir.Value) -> npt.NDArray[Any]:
+        """The elements of an input.
+
+        Raises:
+            NoChangeError: They are known only in a run.
+        """
+        found = self.edit.facts.constant(value)
+        if found is None:
+            raise NoChangeError(f"the elements of '{value.name}' are known only in a run")
+        return found
+
+    def rank(self, value: ir.Value) -> int:
+        """The certain rank of a value.
+
+        Raises:
+            NoChangeError: It is not known.
+        """
+        return len(self.edit.shape(value))
+
+    def axis(self, value: ir.Value, name: str = "axis") -> int:
+        """The axis of a value that an attribute names, counted from the front.
+
+        Raises:
+            NoChangeError: The rank is not known.
+        """
+        return int(self.attribute(name)) % max(self.rank(value), 1)
+
+    def cast(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
+        """Convert elements."""
+        return self._add("Cast", [value], {"to": dtype.value})
+
+    def number(self, number: float, dtype: ir.DataType | None = None) -> ir.Value:
+        """A number, by default of the type of the node's operand."""
+        elements = np.asarray(number).astype((dtype or self.dtype).numpy())
+        return self.edit.constant(elements, "number")
+
+    def slice(self, value: ir.Value, axis: int, start: int, end: int) -> ir.Value:
+        """A part of an axis, which is counted from the front."""
+        return self._add("Slice", [value, [start], [end], [axis], [1]], {})
+
+    def sizes(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
+        """The sizes of axes in a run, as int64 of one axis."""
+        return self._add("Gather", [self._add("Shape", [value], {}), list(axes)], {"axis": 0})
+
+    def product(self, sizes: ir.Value, count: int) -> ir.Value:
+        """The product of so many sizes, as int64[1]."""
+        if not count:
+            return self.edit.constant([1], "one")
+        result = self.slice(sizes, 0, 0, 1)
+        for index in range(1, count):
+            result = self._add("Mul", [result, self.slice(sizes, 0, index, index + 1)], {})
+        return result
+
+    def join(self, *parts: Given) -> ir.Value:
+        """Tensors of one axis, one behind the other."""
+        return self._add("Concat", [part for part in parts if part != []], {"axis": 0})
+
+    def _add(
+        self, operator: str, inputs: Sequence[Given], attributes: Mapping[str, Attribute | Given]
+    ) -> ir.Value:
+        if not operator_version(operator, self.edit.opset):
+            raise NoChangeError(
+                f"version {self.edit.opset} of the standard operators has no {operator}"
+            )
+        read, written = list(inputs), dict(attributes)
+        for (name, attribute), (since, position) in _INPUT_SINCE.items():
+            if name == operator and attribute in written and self.edit.opset >= since:
+                read += [None] * (position + 1 - len(read))
+                read[position] = cast(Given, written.pop(attribute))
+        values = [self._value(each) for each in read]
+        return self.edit.add(operator, values, operator.lower(), _only_given(written))
+
+    def _value(self, given: Given) -> ir.Value | None:
+        match given:
+            case None | ir.Value():
+                return given
+            case int() | float():
+                return self.number(given)
+            case _:
+                return self.edit.constant(np.asarray(given) if _is_array(given) else given, "given")
+
+
+def _is_array(given: object) -> bool:
+    return isinstance(given, np.ndarray)
+
+
+def _only_given(attributes: Mapping[str, Any]) -> dict[str, Attribute]:
+    return {name: value for name, value in attributes.items() if value is not None}

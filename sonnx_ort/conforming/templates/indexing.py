@@ -1,0 +1,198 @@
+"""Operators that choose, repeat or place elements, written by operators of the set.
+
+An element of a tensor has a place in the tensor without axes: the sum of its indices times the
+products of the sizes behind. So what chooses elements by indices is a Gather of such places.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import NoChangeError
+from sonnx_ort.conforming.template import FLOATS, INTEGERS, Operators, Template
+from sonnx_ort.conforming.templates.elementwise import either
+
+_ANY = FLOATS | INTEGERS | {"bool"}
+_INT64 = ir.DataType.INT64
+
+
+def count_of_elements(op: Operators, x: ir.Value) -> ir.Value:
+    """Size: the only size of X without axes."""
+    return op.Squeeze(op.Shape(op.Reshape(x, [-1])), axes=[0])
+
+
+def tile(op: Operators, x: ir.Value, repeats: ir.Value) -> ir.Value:
+    """Tile: an axis for the copies in front of each axis, expanded, and both axes as one."""
+    rank = op.rank(x)
+    copies = op.Unsqueeze(x, axes=list(range(0, 2 * rank, 2)))
+    sizes = op.Shape(x)
+    pairs = op.Reshape(
+        op.Concat(op.Unsqueeze(repeats, axes=[1]), op.Unsqueeze(sizes, axes=[1]), axis=1),
+        [-1],
+    )
+    return op.Reshape(op.Expand(copies, pairs), op.Mul(sizes, repeats))
+
+
+def one_hot(op: Operators, indices: ir.Value, depth: ir.Value, values: ir.Value) -> ir.Value:
+    """OneHot: the second value where an index, counted from either end, is that of the new axis."""
+    rank = op.rank(indices)
+    axis = op.attribute("axis") % (rank + 1)
+    size = op.cast(_scalar(op, depth), _INT64)
+    places = op.Reshape(_count_up(op, size), _along(axis, rank + 1))
+    chosen = op.Unsqueeze(op.cast(indices, _INT64), axes=[axis])
+    hit = either(op, op.Equal(chosen, places), op.Equal(chosen, op.Sub(places, size)))
+    off, on = (op.Squeeze(op.slice(values, 0, each, each + 1), axes=[0]) for each in (0, 1))
+    return op.Where(hit, on, off)
+
+
+def _scalar(op: Operators, value: ir.Value) -> ir.Value:
+    return op.Squeeze(value, axes=[0]) if op.rank(value) else value
+
+
+def _count_up(op: Operators, end: ir.Value) -> ir.Value:
+    return op.Range(op.number(0, _INT64), end, op.number(1, _INT64))
+
+
+def _along(axis: int, rank: int) -> list[int]:
+    """The shape of numbers along an axis."""
+    return [-1 if each == axis else 1 for each in range(rank)]
+
+
+def gather_elements(op: Operators, x: ir.Value, indices: ir.Value) -> ir.Value:
+    """GatherElements: the elements at the indices along an axis."""
+    axis = op.axis(x)
+    return _gather(op, x, _places(op, indices, axis, _from_front(op, x, indices, axis)))
+
+
+def scatter_elements(op: Operators, x: ir.Value, indices: ir.Value, updates: ir.Value) -> ir.Value:
+    """ScatterElements: a ScatterND at the indices along an axis.
+
+    Raises:
+        NoChangeError: It combines elements.
+    """
+    if op.attribute("reduction") not in (None, "none", b"none"):
+        raise NoChangeError("it combines the elements of one place")
+    axis, shape = op.axis(x), op.Shape(indices)
+    places = _places(op, indices, axis, _from_front(op, x, indices, axis))
+    wide = [op.Unsqueeze(op.Expand(place, shape), axes=[op.rank(x)]) for place in places]
+    return op.ScatterND(x, op.Concat(*wide, axis=op.rank(x)), updates)
+
+
+def reverse_sequence(op: Operators, x: ir.Value, lengths: ir.Value) -> ir.Value:
+    """ReverseSequence: the elements before each length from the last one to the first."""
+    rank, time, batch = op.rank(x), op.attribute("time_axis"), op.attribute("batch_axis")
+    size = op.Squeeze(op.sizes(x, [time]), axes=[0])
+    numbers = op.Reshape(_count_up(op, size), _along(time, rank))
+    ends = op.Reshape(op.cast(lengths, _INT64), _along(batch, rank))
+    last = op.Sub(ends, op.number(1, _INT64))
+    reverse = op.Where(op.Less(numbers, ends), op.Sub(last, numbers), numbers)
+    return _gather(op, x, _places(op, x, time, reverse))
+
+
+def _from_front(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> ir.Value:
+    """The indices along an axis, with those from its end counted from its front."""
+    wide = op.cast(indices, _INT64)
+    below = op.cast(op.Less(wide, op.number(0, _INT64)), _INT64)
+    return op.Add(wide, op.Mul(below, op.sizes(x, [axis])))
+
+
+def _places(op: Operators, like: ir.Value, axis: int, along: ir.Value) -> list[ir.Value]:
+    """The index along each axis: of one axis given, of others that of the element of a tensor."""
+    rank = op.rank(like)
+    others = [each for each in range(rank) if each != axis]
+    sizes = {each: op.Squeeze(op.sizes(like, [each]), axes=[0]) for each in others}
+    return [
+        along if each == axis else op.Reshape(_count_up(op, sizes[each]), _along(each, rank))
+        for each in range(rank)
+    ]
+
+
+def _gather(op: Operators, x: ir.Value, places: Sequence[ir.Value]) -> ir.Value:
+    """The elements of X at these places."""
+    flat = places[0]
+    for axis, place in enumerate(places[1:], start=1):
+        flat = op.Add(op.Mul(flat, op.sizes(x, [axis])), place)
+    return op.Gather(op.Reshape(x, [-1]), flat, axis=0)
+
+
+def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
+    """DepthToSpace: the parts of the channels become rows and columns."""
+    block = op.attribute("blocksize")
+    mode = op.attribute("mode")
+    n, channels, height, width = op.edit.sizes(x)
+    deep = channels // block**2
+    if mode in (None, "DCR", b"DCR"):
+        parts = op.Reshape(x, [n, block, block, deep, height, width])
+        order = [0, 3, 4, 1, 5, 2]
+    else:
+        parts = op.Reshape(x, [n, deep, block, block, height, width])
+        order = [0, 1, 4, 2, 5, 3]
+    moved = op.Transpose(parts, perm=order)
+    return op.Reshape(moved, [n, deep, height * block, width * block])
+
+
+def space_to_depth(op: Operators, x: ir.Value) -> ir.Value:
+    """SpaceToDepth: the parts of rows and columns become channels."""
+    block = op.attribute("blocksize")
+    n, channels, height, width = op.edit.sizes(x)
+    high, wide = height // block, width // block
+    parts = op.Reshape(x, [n, channels, high, block, wide, block])
+    moved = op.Transpose(parts, perm=[0, 3, 5, 1, 2, 4])
+    return op.Reshape(moved, [n, channels * block**2, high, wide])
+
+
+def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
+    """Trilu: 0 on one side of a diagonal.
+
+    Raises:
+        NoChangeError: A size, or the diagonal, is known only in a run.
+    """
+    rows, columns = op.edit.sizes(x)[-2:]
+    diagonal = 0 if k is None else op.elements(k).item()
+    upper = bool(op.attribute("upper"))
+    kept = np.triu(np.ones((rows, columns), bool), diagonal)
+    kept = kept if upper else np.tril(np.ones((rows, columns), bool), diagonal)
+    return op.Where(kept, x, op.number(0))
+
+
+def cumulative_sum(op: Operators, x: ir.Value, axis: ir.Value) -> ir.Value:
+    """CumSum: from the first element on, each sum of the one before and of an element.
+
+    Raises:
+        NoChangeError: The axis, or its size, is known only in a run.
+    """
+    along = op.elements(axis).item() % op.rank(x)
+    size = op.edit.sizes(x)[along]
+    if not 0 < size <= _MOST_PARTS:
+        raise NoChangeError(f"axis {along} of '{x.name}' has {size} elements")
+    parts = [op.slice(x, along, index, index + 1) for index in range(size)]
+    if op.attribute("reverse"):
+        parts.reverse()
+    if op.attribute("exclusive"):
+        zeros = op.Expand(op.number(0), op.Shape(parts[0]))
+        parts = [zeros, *parts[:-1]]
+    sums = [parts[0]]
+    for part in parts[1:]:
+        sums.append(op.Add(sums[-1], part))
+    if op.attribute("reverse"):
+        sums.reverse()
+    return op.Concat(*sums, axis=along)
+
+
+_MOST_PARTS = 64
+"""An axis of more elements is not summed element by element."""
+
+TEMPLATES = (
+    Template("Size", count_of_elements, _ANY),
+    Template("Tile", tile, _ANY),
+    Template("OneHot", one_hot, _ANY),
+    Template("GatherElements", gather_elements, _ANY),
+    Template("ScatterElements", scatter_elements, _ANY),
+    Template("DepthToSpace", depth_to_space, _ANY),
+    Template("SpaceToDepth", space_to_depth, _ANY),
+    Template("ReverseSequence", reverse_sequence, _ANY),
+    Template("Trilu", triangle, INTEGERS, FLOATS, "0 in place of -0"),
+    Template("CumSum", cumulative_sum, INTEGERS | {"float", "double"}),
+)
+"""The templates of operators that choose, repeat or place elements."""

@@ -1,0 +1,217 @@
+"""Reductions, the largest elements of lines, and pools, written by operators of the set.
+
+The largest element of a line is the one that ArgMax names. Of a line with a NaN, and of one whose
+largest elements are 0 and -0, the kernels of ONNX Runtime may give another one.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import NoChangeError
+from sonnx_ort.conforming.template import FLOATS, Operators, Template
+
+_INTEGERS = frozenset({"int8", "uint8", "int32", "int64"})
+"""The types of integers of which ONNX Runtime has ArgMax."""
+
+_WITH_ZERO_SIZES = 14
+"""The first version of Reshape that can be asked for a size of 0."""
+
+_MOST_FACTORS = 64
+"""A line of more elements is not multiplied element by element."""
+
+
+def reduced_axes(op: Operators, x: ir.Value, axes: ir.Value | None) -> tuple[int, ...]:
+    """The axes that a reduction removes, from the front; none if it removes none.
+
+    Raises:
+        NoChangeError: They, or the rank, are known only in a run.
+    """
+    rank = op.rank(x)
+    given = op.elements(axes).tolist() if axes is not None else op.attribute("axes")
+    if given is None or not len(given):
+        return () if op.attribute("noop_with_empty_axes") else tuple(range(rank))
+    return tuple(sorted(axis % rank for axis in given))
+
+
+def reduce_sum(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
+    """ReduceSumSquare, ReduceL1, ReduceL2, ReduceLogSum and ReduceLogSumExp."""
+    reduced, kind = reduced_axes(op, x, axes), op.edit.node.op_type
+    given = list(reduced) or None
+    keep = {"keepdims": op.attribute("keepdims")}
+    total = partial(op.ReduceSum, axes=given, noop_with_empty_axes=None if reduced else 1, **keep)
+    match kind:
+        case "ReduceSumSquare":
+            return total(op.Mul(x, x))
+        case "ReduceL1":
+            return total(op.Abs(x))
+        case "ReduceL2":
+            return op.Sqrt(total(op.Mul(x, x)))
+        case "ReduceLogSum":
+            return op.Log(total(x))
+        case _:
+            return op.Log(total(op.Exp(x)))
+
+
+def reduce_extreme(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
+    """ReduceMax and ReduceMin."""
+    reduced = reduced_axes(op, x, axes)
+    if not reduced:
+        return op.Identity(x)
+    least = op.edit.node.op_type == "ReduceMin"
+    kept = [axis for axis in range(op.rank(x)) if axis not in reduced]
+    elements, _ = extremes(op, x, kept, reduced, least=least)
+    keepdims = bool(op.attribute("keepdims"))
+    return _reshaped(op, elements, x, kept, reduced if keepdims else ())
+
+
+def extremes(
+    op: Operators, x: ir.Value, kept: Sequence[int], reduced: Sequence[int], *, least: bool
+) -> tuple[ir.Value, ir.Value]:
+    """The largest or least element of each line, and where it is in the line: two flat tensors."""
+    order = [*kept, *reduced]
+    lines = x if order == sorted(order) else op.Transpose(x, perm=order)
+    number = op.product(op.sizes(x, kept), len(kept))
+    length = op.product(op.sizes(x, reduced), len(reduced))
+    lines = op.Reshape(lines, op.join(number, length))
+    reverse = _reverse(op, lines) if least else lines
+    places = op.ArgMax(reverse, axis=1, keepdims=0, select_last_index=_select_first(op))
+    starts = op.Mul(_count_up(op, number), length)
+    flat = op.Reshape(lines, op.Mul(number, length))
+    return op.Gather(flat, op.Add(starts, places), axis=0), places
+
+
+def _reverse(op: Operators, x: ir.Value) -> ir.Value:
+    """Numbers in the reverse order: unlike its negative, the complement of an integer exists."""
+    if op.dtype.is_floating_point():
+        return op.Neg(x)
+    return op.Sub(op.number(-1, ir.DataType.INT64), op.cast(x, ir.DataType.INT64))
+
+
+def _select_first(op: Operators) -> int | None:
+    return 0 if op.edit.opset >= 12 else None
+
+
+def _count_up(op: Operators, number: ir.Value) -> ir.Value:
+    """The numbers 0, 1 and so on, as many as a tensor of one element says."""
+    zero, one = (op.number(n, ir.DataType.INT64) for n in (0, 1))
+    return op.Range(zero, op.Squeeze(number, axes=[0]), one)
+
+
+def _reshaped(
+    op: Operators, flat: ir.Value, x: ir.Value, kept: Sequence[int], ones: Sequence[int]
+) -> ir.Value:
+    """The elements with the sizes of the kept axes, and with further axes of size 1."""
+    if not kept and not ones:
+        return op.Squeeze(flat, axes=[0])
+    shape = op.edit.shape(x)
+    sizes: list[object] = []
+    for axis in sorted((*kept, *ones)):
+        known = shape[axis]
+        if axis in ones:
+            sizes.append([1])
+        elif isinstance(known, int):
+            sizes.append([known])
+        else:
+            sizes.append(op.sizes(x, [axis]))
+    if all(isinstance(size, list) for size in sizes):
+        target: object = [number for size in sizes if isinstance(size, list) for number in size]
+    else:
+        target = op.join(*sizes)  # type: ignore[arg-type]
+    allowzero = 1 if op.edit.opset >= _WITH_ZERO_SIZES else None
+    return op.Reshape(flat, target, allowzero=allowzero)
+
+
+def reduce_product(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
+    """ReduceProd: the product from the first element to the last, axis by axis."""
+    reduced = reduced_axes(op, x, axes)
+    sizes = op.edit.shape(x)
+    result = x if reduced else op.Identity(x)
+    for axis in reduced:
+        length = sizes[axis]
+        if not isinstance(length, int) or not 0 < length <= _MOST_FACTORS:
+            raise NoChangeError(f"axis {axis} of '{x.name}' is of size {length}")
+        parts = [op.slice(result, axis, index, index + 1) for index in range(length)]
+        result = parts[0]
+        for part in parts[1:]:
+            result = op.Mul(result, part)
+    return result if op.attribute("keepdims") or not reduced else op.Squeeze(result, axes=reduced)
+
+
+def arg_min(op: Operators, x: ir.Value) -> ir.Value:
+    """ArgMin: the place of the largest of the negated elements."""
+    names = ("axis", "keepdims", "select_last_index")
+    return op.ArgMax(_reverse(op, x), **{name: op.attribute(name) for name in names})
+
+
+def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.Value, ir.Value]:
+    """TopK of one element.
+
+    Raises:
+        NoChangeError: It is of more, or of a number that a run tells.
+    """
+    count = op.elements(k).item() if k is not None else op.attribute("k")
+    if count != 1:
+        raise NoChangeError(f"it gives the {count} largest elements, and ArgMax gives one")
+    axis = op.axis(x)
+    kept = [other for other in range(op.rank(x)) if other != axis]
+    least = op.attribute("largest") == 0
+    elements, places = extremes(op, x, kept, [axis], least=least)
+    return (_reshaped(op, elements, x, kept, [axis]), _reshaped(op, places, x, kept, [axis]))
+
+
+def global_max_pool(op: Operators, x: ir.Value) -> ir.Value:
+    """GlobalMaxPool: a MaxPool of the sizes of X, or the largest element where a run tells them."""
+    axes = range(2, op.rank(x))
+    sizes = [op.edit.shape(x)[axis] for axis in axes]
+    if all(isinstance(size, int) for size in sizes):
+        return op.MaxPool(x, kernel_shape=[int(str(size)) for size in sizes])
+    elements, _ = extremes(op, x, [0, 1], list(axes), least=False)
+    return _reshaped(op, elements, x, [0, 1], list(axes))
+
+
+def average_pool(op: Operators, x: ir.Value) -> ir.Value:
+    """AveragePool: a Conv with ones, and its share of each element that is counted.
+
+    Raises:
+        NoChangeError: Its padding follows from sizes, or how many elements are counted does, and
+            these are known only in a run.
+    """
+    if op.attribute("ceil_mode") or op.attribute("auto_pad") not in (None, "NOTSET", b"NOTSET"):
+        raise NoChangeError("its padding follows from its sizes")
+    names = ("kernel_shape", "strides", "pads", "dilations")
+    window = {name: op.attribute(name) for name in names}
+    channels, kernel = op.edit.shape(x)[1], list(window["kernel_shape"])
+    if not isinstance(channels, int):
+        raise NoChangeError(f"the number of channels of '{x.name}' is known only in a run")
+    ones = np.ones((channels, 1, *kernel), op.dtype.numpy())
+    total = op.Conv(x, ones, group=channels, **window)
+    if not any(window["pads"] or ()) or op.attribute("count_include_pad"):
+        return op.Div(total, float(math.prod(kernel)))
+    counted = np.ones((1, 1, *op.edit.sizes(x)[2:]), op.dtype.numpy())
+    return op.Div(total, op.Conv(counted, ones[:1], group=1, **window))
+
+
+_EXTREMES = "a NaN, or a zero of the other sign"
+_SUMS = "as far as the order of a sum allows"
+_OVERFLOW = "as far as the order allows, and where an integer overflows"
+_WHOLE = frozenset({"int32", "int64"})
+
+TEMPLATES = (
+    Template("ReduceSumSquare", reduce_sum, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
+    Template("ReduceL1", reduce_sum, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
+    Template("ReduceL2", reduce_sum, near=FLOATS, deviates=_SUMS),
+    Template("ReduceLogSum", reduce_sum, near=FLOATS, deviates=_SUMS),
+    Template("ReduceLogSumExp", reduce_sum, near=FLOATS, deviates=_SUMS),
+    Template("ReduceMax", reduce_extreme, _INTEGERS, FLOATS, _EXTREMES),
+    Template("ReduceMin", reduce_extreme, _INTEGERS, FLOATS, _EXTREMES),
+    Template("ReduceProd", reduce_product, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
+    Template("ArgMin", arg_min, _INTEGERS, FLOATS, "the place of a NaN"),
+    Template("TopK", top_one, _INTEGERS, FLOATS, _EXTREMES),
+    Template("GlobalMaxPool", global_max_pool, near=FLOATS, deviates=_EXTREMES),
+    Template("AveragePool", average_pool, near=FLOATS, deviates=_SUMS),
+)
+"""The templates of reductions and pools."""

@@ -1,0 +1,204 @@
+"""Fourier transforms, products along named axes and normalizations, by operators of the set."""
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import NoChangeError
+from sonnx_ort.conforming.template import FLOATS, Operators, Template
+
+_MOST_BASES = 1 << 22
+"""The most elements of a matrix that is made for a transform."""
+
+
+def _bases(length: int, bins: int, sign: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines of the frequencies of a transform, of (bins, length) each."""
+    if length * bins > _MOST_BASES:
+        raise NoChangeError(f"a transform of {length:,} elements has too many bases")
+    # The product is reduced before it is scaled, which keeps the angle exact.
+    angles = np.outer(np.arange(bins), np.arange(length)) % length * (2 * np.pi / length)
+    return np.cos(angles), sign * np.sin(angles)
+
+
+def short_time_transform(
+    op: Operators,
+    signal: ir.Value,
+    step: ir.Value,
+    window: ir.Value | None = None,
+    length: ir.Value | None = None,
+) -> ir.Value:
+    """STFT: a Conv of the signal with the windowed bases.
+
+    Raises:
+        NoChangeError: The step, the window or its length is known only in a run, or the signal is
+            complex.
+    """
+    shape = op.edit.shape(signal)
+    if len(shape) != 2 and shape[-1] != 1:
+        raise NoChangeError("its signal may be complex")
+    hop = op.elements(step).item()
+    weights = None if window is None else op.elements(window)
+    if length is not None:
+        size = op.elements(length).item()
+    elif weights is not None:
+        size = weights.size
+    else:
+        raise NoChangeError("the length of its window is not known")
+    bins = size // 2 + 1 if op.attribute("onesided") else size
+    cosines, sines = _bases(size, bins, -1)
+    kernels = np.stack([cosines, sines], axis=1).reshape(2 * bins, 1, size)
+    kernels = (kernels if weights is None else kernels * weights).astype(op.dtype.numpy())
+    rows = (
+        op.Unsqueeze(signal, axes=[1]) if len(shape) == 2 else op.Transpose(signal, perm=[0, 2, 1])
+    )
+    found = op.Conv(rows, kernels, strides=[hop])
+    return op.Reshape(op.Transpose(found, perm=[0, 2, 1]), [0, 0, bins, 2])
+
+
+def transform(
+    op: Operators, x: ir.Value, length: ir.Value | None = None, axis: ir.Value | None = None
+) -> ir.Value:
+    """DFT: a MatMul of the axis with the bases.
+
+    Raises:
+        NoChangeError: The axis or its length is known only in a run, or is changed.
+    """
+    rank, shape = op.rank(x), op.edit.shape(x)
+    given = op.elements(axis).item() if axis is not None else op.attribute("axis")
+    along = int(-2 if given is None else given) % rank
+    size = shape[along]
+    if not isinstance(size, int) or shape[-1] not in (1, 2) or along == rank - 1:
+        raise NoChangeError("the length of the axis, or whether X is complex, is not known")
+    if length is not None:
+        wanted = op.elements(length).item()
+        x, size = _of_length(op, x, along, size, wanted), wanted
+    inverse = bool(op.attribute("inverse"))
+    bins = size // 2 + 1 if op.attribute("onesided") else size
+    cosines, sines = _bases(size, bins, 1 if inverse else -1)
+    if inverse:
+        cosines, sines = cosines / size, sines / size
+    # Rows of real and imaginary parts, one behind the other, of each element.
+    real, imaginary = np.stack([cosines, sines], -1), np.stack([-sines, cosines], -1)
+    parts = (real,) if shape[-1] == 1 else (real, imaginary)
+    matrix = np.stack(parts, 2).transpose(1, 2, 0, 3).reshape(size * len(parts), bins * 2)
+    others = [each for each in range(rank - 1) if each != along]
+    order = [*others, along, rank - 1]
+    lines = x if order == list(range(rank)) else op.Transpose(x, perm=order)
+    flat = op.Reshape(lines, [*(0 for _ in others), size * len(parts)])
+    found = op.MatMul(flat, matrix.astype(op.dtype.numpy()))
+    split = op.Reshape(found, [*(0 for _ in others), bins, 2])
+    back = [order.index(each) for each in range(rank)]
+    return split if back == list(range(rank)) else op.Transpose(split, perm=back)
+
+
+def _of_length(op: Operators, x: ir.Value, axis: int, size: int, wanted: int) -> ir.Value:
+    """X with an axis that is cut, or filled by zeros, to a length."""
+    if wanted <= size:
+        return x if wanted == size else op.slice(x, axis, 0, wanted)
+    after = [wanted - size if each == axis else 0 for each in range(op.rank(x))]
+    return op.Pad(x, [0] * len(after) + after, op.number(0.0))
+
+
+def einsum(op: Operators, *operands: ir.Value) -> ir.Value:
+    """Einsum of one or two operands without ellipses or repeated letters: a MatMul of stacks.
+
+    Raises:
+        NoChangeError: It is of another form.
+    """
+    read, wanted = _letters(op.attribute("equation"), len(operands))
+    if len(operands) == 1:
+        return _ordered(op, *_summed(op, operands[0], read[0], wanted), wanted)
+    (a, first), (b, second) = (
+        _summed(op, operand, letters, wanted + read[1 - index])
+        for index, (operand, letters) in enumerate(zip(operands, read, strict=True))
+    )
+    inner = "".join(each for each in first if each in second and each not in wanted)
+    if not inner:
+        return op.Mul(_wide(op, a, first, wanted), _wide(op, b, second, wanted))
+    stack = "".join(each for each in first if each in second and each in wanted)
+    rows = "".join(each for each in first if each not in second)
+    columns = "".join(each for each in second if each not in first)
+    if not len(rows) == len(columns) == len(inner) == 1:
+        raise NoChangeError("its equation is not that of a product of matrices")
+    product = op.MatMul(
+        _ordered(op, a, first, stack + rows + inner),
+        _ordered(op, b, second, stack + inner + columns),
+    )
+    return _ordered(op, product, stack + rows + columns, wanted)
+
+
+def _wide(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
+    """X with the axes in the wanted order, and one of size 1 for each that it has not."""
+    ordered = _ordered(op, x, letters, "".join(each for each in wanted if each in letters))
+    missing = [axis for axis, each in enumerate(wanted) if each not in letters]
+    return op.Unsqueeze(ordered, axes=missing) if missing else ordered
+
+
+def _letters(equation: str | bytes, count: int) -> tuple[list[str], str]:
+    text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
+    left, arrow, wanted = text.partition("->")
+    read = left.split(",")
+    if not arrow:
+        every = "".join(read)
+        wanted = "".join(sorted(each for each in set(every) if every.count(each) == 1))
+    if "." in text or any(len(set(part)) != len(part) for part in read) or len(read) != count > 2:
+        raise NoChangeError("its equation has an ellipsis, a letter twice, or many operands")
+    return read, wanted
+
+
+def _summed(op: Operators, x: ir.Value, letters: str, kept: str) -> tuple[ir.Value, str]:
+    """The sum over the axes of letters that stand nowhere else."""
+    axes = [axis for axis, letter in enumerate(letters) if letter not in kept]
+    left = "".join(letter for letter in letters if letter in kept)
+    return (op.ReduceSum(x, axes=axes, keepdims=0) if axes else x), left
+
+
+def _ordered(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
+    if letters == wanted:
+        return x
+    return op.Transpose(x, perm=[letters.index(letter) for letter in wanted])
+
+
+def layer_normalization(
+    op: Operators, x: ir.Value, scale: ir.Value, bias: ir.Value | None = None
+) -> ir.Value:
+    """LayerNormalization: X less its mean, by its deviation, scaled and shifted."""
+    rank = op.rank(x)
+    axes = list(range(int(op.attribute("axis")) % rank, rank))
+    scaled = op.Mul(_normalized(op, x, axes), scale)
+    return scaled if bias is None else op.Add(scaled, bias)
+
+
+def _normalized(op: Operators, x: ir.Value, axes: list[int]) -> ir.Value:
+    centered = op.Sub(x, op.ReduceMean(x, axes=axes, keepdims=1))
+    variance = op.ReduceMean(op.Mul(centered, centered), axes=axes, keepdims=1)
+    return op.Div(centered, op.Sqrt(op.Add(variance, op.attribute("epsilon"))))
+
+
+def instance_normalization(op: Operators, x: ir.Value, scale: ir.Value, bias: ir.Value) -> ir.Value:
+    """InstanceNormalization: each channel of X normalized, scaled and shifted."""
+    rank = op.rank(x)
+    behind = list(range(1, rank - 1))
+    wide = (op.Unsqueeze(each, axes=behind) for each in (scale, bias))
+    factor, shift = wide
+    return op.Add(op.Mul(_normalized(op, x, list(range(2, rank))), factor), shift)
+
+
+def lp_normalization(op: Operators, x: ir.Value) -> ir.Value:
+    """LpNormalization: X by the sum of its sizes, or by the root of that of its squares."""
+    axes, keep = [op.axis(x)], {"keepdims": 1}
+    if op.attribute("p") == 1:
+        return op.Div(x, op.ReduceSum(op.Abs(x), axes=axes, **keep))
+    return op.Div(x, op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **keep)))
+
+
+_SUMS = "as far as the order of sums allows"
+
+TEMPLATES = (
+    Template("STFT", short_time_transform, near=FLOATS, deviates=_SUMS),
+    Template("DFT", transform, near=FLOATS, deviates=_SUMS),
+    Template("Einsum", einsum, near=FLOATS, deviates=_SUMS),
+    Template("LayerNormalization", layer_normalization, near=FLOATS, deviates=_SUMS),
+    Template("InstanceNormalization", instance_normalization, near=FLOATS, deviates=_SUMS),
+    Template("LpNormalization", lp_normalization, near=FLOATS, deviates=_SUMS),
+)
+"""The templates of transforms, products along named axes and normalizations."""

@@ -1,0 +1,113 @@
+"""The branch of an If that every run takes, and what is assumed of inputs so that it is known."""
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort import SonnxError
+from support.conformed import conformed, reasons, require_same_bits, violated
+from support.graphs import operators, parse
+
+RATE = np.array(16000)
+
+
+def branching(condition: str, inputs: str = "float[2,3] X") -> onnx.ModelProto:
+    """An If of which one branch negates, and the other one passes X on."""
+    return parse(
+        f"({inputs}) => (float[2,3] Y) {{ {condition} [choose] Y = If (c) <"
+        " then_branch = then () => (float[2,3] t) { [part] u = Abs(X) [part2] t = Neg(u) },"
+        " else_branch = other () => (float[2,3] u) { [part] u = Identity(X) }> }",
+        constants={"true": np.array(True), "false": np.array(False), "two": np.array([2])},
+    )
+
+
+CONDITIONS = [
+    ("c = Identity(true)", ["Abs", "Neg"]),
+    ("c = Identity(false)", ["Identity"]),
+    ("n = Shape<start = 0, end = 1>(X) c = Equal(n, two)", ["Abs", "Neg"]),
+    ("n = Shape<start = 1, end = 2>(X) e = Equal(n, two) c = Not(e)", ["Abs", "Neg"]),
+    ("n = Shape<start = 1, end = 2>(X) e = Less(two, n) c = Cast<to = 9>(e)", ["Abs", "Neg"]),
+    ("r = Shape(X) n = Size(r) e = Equal(n, two) c = Not(e)", ["Identity"]),
+]
+
+
+@pytest.mark.parametrize(("condition", "expected"), CONDITIONS)
+def test_known_condition_leaves_the_branch_alone(condition: str, expected: list[str]) -> None:
+    model = branching(condition)
+    made = conformed(model)
+    assert violated(made) == set()
+    assert operators(made) == expected
+    require_same_bits(model, made, {"X": np.float32([[1, -2, 0], [3, -0.0, np.inf]])})
+
+
+def test_names_of_both_branches_stay_apart() -> None:
+    model = parse(
+        "(float[2] X) => (float[2] Y) { [first] Y1 = If (t) <"
+        " then_branch = a () => (float[2] u) { [same] u = Abs(X) },"
+        " else_branch = b () => (float[2] u) { [same] u = Neg(X) }> [second] Y = If (t) <"
+        " then_branch = a () => (float[2] u) { [same] u = Neg(Y1) },"
+        " else_branch = b () => (float[2] u) { [same] u = Abs(Y1) }> }",
+        constants={"t": np.array(True)},
+    )
+    made = conformed(model)
+    assert operators(made) == ["Abs", "Neg"]
+    require_same_bits(model, made, {"X": np.float32([-1, 2])})
+
+
+def test_condition_of_a_run_gives_the_reason() -> None:
+    model = branching("c = Identity(b)", "float[2,3] X, bool b")
+    assert reasons(model)["Graph.operator_set"] == "its condition 'c' is known only in a run"
+
+
+def test_assumed_input_is_a_constant_and_the_file_says_so() -> None:
+    model = branching("c = Equal(rate, k)", "float[2,3] X, int64 rate")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(RATE, "k"))
+    result = sonnx_ort.conform(model, assume={"rate": 16000})
+    assert result.remaining == ()
+    assert [value.name for value in result.model.graph.input] == ["X"]
+    assert result.assumed == {"rate": "16000"}
+    assert [(p.key, p.value) for p in result.model.metadata_props] == [
+        ("sonnx_ort.assumed.rate", "16000")
+    ]
+
+
+def test_assumed_shape_is_declared() -> None:
+    model = branching(
+        "n = Shape<start = 0, end = 1>(Z) c = Equal(n, two)", "float[2,3] X, float[n] Z"
+    )
+    assert reasons(model)["Graph.operator_set"] == "its condition 'c' is known only in a run"
+    result = sonnx_ort.conform(model, assume_shapes={"Z": [2]}, verify=True)
+    assert [o.rule.id for o, _ in result.remaining] == ["Graph.unused_input"]
+    assert result.assumed == {"Z": "of shape (2,)"}
+
+
+WRONG = [
+    ({"assume": {"rat": 1}}, "there is no input 'rat' (did you mean 'rate'?)"),
+    ({"assume": {"rate": 0.5}}, "the input 'rate' is float64 of shape ()"),
+    ({"assume": {"X": np.zeros(2, np.float32)}}, "the input 'X' is float32 of shape (2,)"),
+    ({"assume_shapes": {"Z": [2]}}, "the shape of the input 'Z': there is none"),
+    ({"assume_shapes": {"X": [2]}}, "the shape of the input 'X': it has 2 axes"),
+    ({"assume_shapes": {"X": [2, 4]}}, "the input 'X' has 3 in place of 4"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_what_does_not_fit_is_refused(options: dict[str, object], message: str) -> None:
+    model = branching("c = Equal(rate, k)", "float[2,3] X, int64 rate")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(RATE, "k"))
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.conform(model, **options)
+    assert str(caught.value).startswith("what is assumed does not fit: ")
+    assert message in str(caught.value)
+
+
+def test_sizes_that_only_constants_tell_are_stored() -> None:
+    model = parse(
+        "(float[2,3] X) => (float[a,b] Y) { k = Gather(back, order) u = Pad(X, k) Y = Floor(u) }",
+        constants={"back": np.array([0, 0, 1, 1]), "order": np.array([[0, 2], [1, 3]]).ravel()},
+    )
+    made = sonnx_ort.conform(model).model
+    (pad,) = [node for node in made.graph.node if node.op_type == "Pad"]
+    (elements,) = [tensor for tensor in made.graph.initializer if tensor.name == pad.input[1]]
+    assert onnx.numpy_helper.to_array(elements).tolist() == [0, 1, 0, 1]

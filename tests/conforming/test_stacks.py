@@ -1,0 +1,54 @@
+"""Products of stacks of matrices, matrix by matrix: with the same bits."""
+
+import pytest
+
+from support.conformed import conformed, random, reasons, require_same_bits, violated
+from support.graphs import operators, parse
+
+STACKS = [
+    ("2,3,4", "2,4,5", 2),
+    ("2,3,n,4", "2,3,4,n", 6),
+    ("2,1,3,4", "2,3,4,5", 6),
+    ("1,3,4", "2,4,5", 2),
+    ("2,1,3,4", "3,4,5", 6),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int32"])
+@pytest.mark.parametrize("opset", [12, 17])
+@pytest.mark.parametrize(("first", "second", "products"), STACKS)
+def test_matrices_of_stacks_are_multiplied_one_by_one(
+    first: str, second: str, products: int, opset: int, dtype: str
+) -> None:
+    model = parse(
+        f"({dtype}[{first}] X, {dtype}[{second}] Y) => ({dtype}[{result(first, second)}] Z)"
+        " { [product] Z = MatMul(X, Y) }",
+        opset=opset,
+    )
+    made = conformed(model)
+    assert violated(made) == set()
+    assert operators(made).count("MatMul") == products
+    for n in (1, 2, 70):
+        sizes = ([n if s == "n" else int(s) for s in each.split(",")] for each in (first, second))
+        require_same_bits(
+            model, made, {name: random(dtype, *s) for name, s in zip("XY", sizes, strict=True)}
+        )
+
+
+def result(first: str, second: str) -> str:
+    rank = max(len(first.split(",")), len(second.split(",")))
+    return ",".join("abcd"[:rank])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("n,3,4", "n,4,5", "how many matrices the stacks have is known only in a run"),
+        ("65,3,4", "65,4,5", "the stacks have 65 matrices, and not 1 to 64"),
+    ],
+)
+def test_other_stacks_give_the_reason(first: str, second: str, reason: str) -> None:
+    model = parse(
+        f"(float[{first}] X, float[{second}] Y) => (float[a,b,c] Z) {{ Z = MatMul(X, Y) }}"
+    )
+    assert reason in reasons(model)["MatMul.C1"]
