@@ -186,12 +186,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     cases: dict[str, list[str]] = {}
     for item in items:
         cases.setdefault(item.nodeid.partition("[")[0], []).append(item.nodeid)
-    complete = {test for test in cases if test.split("/")[1].partition("::")[0] in _COMPLETE}
-    chosen = {
-        name
-        for test, names in cases.items()
-        for name in sorted(names, key=_digest)[: None if test in complete else most]
-    }
+    here = Path(__file__).parent
+    chosen = {i.nodeid for i in items if i.path.relative_to(here).parts[0] in _COMPLETE}
+    chosen.update(name for names in cases.values() for name in sorted(names, key=_digest)[:most])
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
     items[:] = [item for item in items if item.nodeid in chosen]
 

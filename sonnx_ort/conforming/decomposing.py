@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 
+import onnx
+import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.conforming.branches import take_branch
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
-from sonnx_ort.conforming.function_bodies import has_function, write_function
+from sonnx_ort.conforming.function_bodies import defined_by_function, has_function, write_function
 from sonnx_ort.conforming.template import Operators, Template
 from sonnx_ort.conforming.templates import TEMPLATES
 from sonnx_ort.knowledge.value_types import unsupported_type
@@ -49,6 +51,36 @@ def decomposition_of(edit: NodeEdit) -> Change | None:
     if operator in _INDEFINITE:
         return _change(edit, _refuse, Safety.SAFE)
     return _change(edit, write_function, Safety.ROUNDING) if has_function(edit) else None
+
+
+def way_inside(domain: str, name: str) -> str:
+    """How `conform` writes an operator outside the set, in sentences.
+
+    Args:
+        domain: The domain of the operator.
+        name: Its name.
+    """
+    operator = f"{domain}::{name}" if domain else name
+    template = TEMPLATES.get(operator)
+    if template is not None:
+        kinds = template.exact, template.near - template.exact
+        exact, near = (", ".join(sorted(types)) for types in kinds)
+        parts = [
+            f"for {exact} results keep their bits" if exact else "",
+            f"for {near}, with --rounding, {template.deviates}" if near else "",
+        ]
+        return (
+            "sonnx-ort conform writes it by operators of the profile: "
+            f"{'; '.join(filter(None, parts))}."
+        )
+    if operator == "If":
+        return "sonnx-ort conform takes its branch where its condition is the same in every run."
+    if operator in _INDEFINITE:
+        return f"sonnx-ort conform cannot write it otherwise: {_INDEFINITE[operator]}."
+    schema = onnx.defs.get_schema(name, domain=domain)
+    if defined_by_function(schema):
+        return "sonnx-ort conform --rounding writes it as ONNX defines it, by other operators."
+    return "Export the model without it, or accept it with a waiver."
 
 
 def _change(

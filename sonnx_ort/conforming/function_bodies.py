@@ -28,8 +28,12 @@ _SAME_SINCE: Mapping[str, int] = {
 
 def has_function(edit: NodeEdit) -> bool:
     """Whether ONNX defines the operator of a node by a function of others."""
-    schema = _schema(edit.node, edit.opset)
-    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+    return defined_by_function(_schema(edit.node, edit.opset))
+
+
+def defined_by_function(schema: Any | None) -> bool:
+    """Whether ONNX defines the operator of a schema by a function of others."""
+    return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def write_function(edit: NodeEdit) -> tuple[ir.Value | None, ...]:

@@ -55,7 +55,8 @@ class Template:
             they are left out.
         exact: The types of the first operand for which every result keeps its bits in every run.
         near: The other types for which the template is written.
-        deviates: How far results of these may be from those of the operator's own kernel.
+        deviates: How results of these may differ from those of the operator's own kernel, as a
+            clause.
     """
 
     operator: str

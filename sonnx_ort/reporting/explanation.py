@@ -2,14 +2,13 @@
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
 import onnx
 
+from sonnx_ort.conforming.decomposing import way_inside
 from sonnx_ort.conforming.rounds import CHANGES
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.profile.catalog import OPERATORS, RULES, OperatorStanding, standing_of
@@ -311,7 +310,7 @@ def explain_any(name: str) -> str:
     if domain == STANDARD_DOMAIN:
         facts += _conforming(operator)
     if standing is OperatorStanding.OUTSIDE:
-        facts += _definition(domain, operator)
+        facts.append(way_inside(domain, operator))
     text = "\n".join(line for fact in facts for line in wrapped(fact, ""))
     if operator in OPERATORS and domain == STANDARD_DOMAIN:
         return f"{text}\n\n{explain(operator)}"
@@ -346,32 +345,6 @@ def _conforming(name: str) -> Iterator[str]:
     titles = [c.title for c in CHANGES if any(rule.startswith(prefix) for rule in c.rules)]
     if titles:
         yield f"sonnx-ort conform can {', '.join(dict.fromkeys(titles))}."
-
-
-def _definition(domain: str, name: str) -> Iterator[str]:
-    """By which operators ONNX defines one that is outside, if it does."""
-    used = _operators_of_body(_schemas()[domain, name])
-    if not used:
-        yield "Export the model without it, or accept it with a waiver."
-        return
-    outside = [each for each in used if standing_of("", each) is OperatorStanding.OUTSIDE]
-    but = f", of which {', '.join(outside)} are outside as well" if outside else ""
-    yield f"ONNX defines it by {', '.join(used)}{but}. Export these, or accept it with a waiver."
-
-
-def _operators_of_body(schema: Any) -> list[str]:
-    """The operators of the function that defines another one, given no optional inputs."""
-    body = schema.function_body if schema.has_function else onnx.FunctionProto()
-    if schema.has_context_dependent_function:
-        node = onnx.helper.make_node(schema.name, [f"x{n}" for n in range(schema.min_input)], ["y"])
-        types = [onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)] * len(node.input)
-        with suppress(ValueError, RuntimeError):
-            body.ParseFromString(
-                schema.get_context_dependent_function(
-                    node.SerializeToString(), [each.SerializeToString() for each in types]
-                )
-            )
-    return sorted({node.op_type for node in body.node})
 
 
 def _first_sentence(text: str | None) -> str:

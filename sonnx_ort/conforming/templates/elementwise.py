@@ -167,10 +167,10 @@ def sum_of_all(op: Operators, *operands: ir.Value) -> ir.Value:
     return total if others else op.Identity(first)
 
 
-_ZEROS = "a zero of the other sign"
-_LAST_PLACES = "up to 2 units in the last place, or 2^-52, if that is more"
-_NEAR_ZERO = "up to 2^-23, by which the kernel of ONNX Runtime deviates below 0"
-_TAIL = "up to 2^-22 times x"
+_ZEROS = "a zero may have the other sign"
+_LAST_PLACES = "up to 2 units in the last place, or 2^-52, apart"
+_NEAR_ZERO = "up to 2^-23 apart below 0, as far as the kernel is from the exact result"
+_TAIL = "up to 2^-22 times x apart"
 
 TEMPLATES = (
     Template("And", both, frozenset({"bool"})),
@@ -180,8 +180,8 @@ TEMPLATES = (
     Template("GreaterOrEqual", greater_or_equal, _NUMBERS),
     Template("LessOrEqual", less_or_equal, _NUMBERS),
     Template("Reciprocal", reciprocal, FLOATS),
-    Template("HardSigmoid", hard_sigmoid, _WIDE, FLOATS, "up to 2^-10"),
-    Template("Sign", sign, _WIDE | INTEGERS, FLOATS, "0 of NaN"),
+    Template("HardSigmoid", hard_sigmoid, _WIDE, FLOATS, "up to 2^-10 apart"),
+    Template("Sign", sign, _WIDE | INTEGERS, FLOATS, "of NaN the kernel gives 0"),
     *(Template(each, rounded, near=_WIDE, deviates=_ZEROS) for each in ("Round", "Floor", "Ceil")),
     *(
         Template(each, in_double, near=FLOATS, deviates=_LAST_PLACES)

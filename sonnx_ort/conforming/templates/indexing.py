@@ -192,7 +192,7 @@ TEMPLATES = (
     Template("DepthToSpace", depth_to_space, _ANY),
     Template("SpaceToDepth", space_to_depth, _ANY),
     Template("ReverseSequence", reverse_sequence, _ANY),
-    Template("Trilu", triangle, INTEGERS, FLOATS, "0 in place of -0"),
+    Template("Trilu", triangle, INTEGERS, FLOATS, "0 may take the place of -0"),
     Template("CumSum", cumulative_sum, INTEGERS | {"float", "double"}),
 )
 """The templates of operators that choose, repeat or place elements."""

@@ -195,9 +195,9 @@ def average_pool(op: Operators, x: ir.Value) -> ir.Value:
     return op.Div(total, op.Conv(counted, ones[:1], group=1, **window))
 
 
-_EXTREMES = "a NaN, or a zero of the other sign"
-_SUMS = "as far as the order of a sum allows"
-_OVERFLOW = "as far as the order allows, and where an integer overflows"
+_EXTREMES = "a line with NaN may give another element, and a zero may have the other sign"
+_SUMS = "a sum may be rounded in another order"
+_OVERFLOW = "numbers may be rounded in another order, and integers overflow otherwise"
 _WHOLE = frozenset({"int32", "int64"})
 
 TEMPLATES = (
@@ -209,7 +209,7 @@ TEMPLATES = (
     Template("ReduceMax", reduce_extreme, _INTEGERS, FLOATS, _EXTREMES),
     Template("ReduceMin", reduce_extreme, _INTEGERS, FLOATS, _EXTREMES),
     Template("ReduceProd", reduce_product, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
-    Template("ArgMin", arg_min, _INTEGERS, FLOATS, "the place of a NaN"),
+    Template("ArgMin", arg_min, _INTEGERS, FLOATS, "a line with NaN may give another place"),
     Template("TopK", top_one, _INTEGERS, FLOATS, _EXTREMES),
     Template("GlobalMaxPool", global_max_pool, near=FLOATS, deviates=_EXTREMES),
     Template("AveragePool", average_pool, near=FLOATS, deviates=_SUMS),

@@ -191,7 +191,7 @@ def lp_normalization(op: Operators, x: ir.Value) -> ir.Value:
     return op.Div(x, op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **keep)))
 
 
-_SUMS = "as far as the order of sums allows"
+_SUMS = "sums may be rounded in another order"
 
 TEMPLATES = (
     Template("STFT", short_time_transform, near=FLOATS, deviates=_SUMS),
