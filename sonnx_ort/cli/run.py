@@ -118,6 +118,9 @@ def read_assumed(given: Sequence[str]) -> dict[str, Any]:
         try:
             number = float(text) if set(text) & set(".naife") else int(text)
         except ValueError:
+            if not text.endswith((".npy", ".npz")):
+                form = "the form is NAME=NUMBER or NAME=FILE.npy"
+                raise SonnxError(f"--assume {each}: {form}") from None
             files.append(each)
             continue
         if name in found:

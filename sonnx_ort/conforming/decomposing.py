@@ -30,6 +30,12 @@ _INDEFINITE: Mapping[str, str] = {
         ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
         "no operator of the profile computes with strings",
     ),
+    **dict.fromkeys(
+        ("ai.onnx.ml::TreeEnsemble", "ai.onnx.ml::TreeEnsembleClassifier")
+        + ("ai.onnx.ml::TreeEnsembleRegressor",),
+        "no way is known to write a tree by operators of the profile",
+    ),
+    "ai.onnx.ml::ZipMap": "it gives maps, and not tensors: export the model without it",
     **dict.fromkeys(("Loop", "Scan"), "no operator of the profile repeats others"),
 }
 """Why operators have no finite definition by operators of the set."""
@@ -42,7 +48,7 @@ def decomposition_of(edit: NodeEdit) -> Change | None:
         edit: The node, of an operator outside the set.
     """
     node = edit.node
-    operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    operator = operator_of(node.domain, node.op_type)
     template = TEMPLATES.get(operator)
     if template is not None:
         return _change(edit, partial(_by_template, template), _safety(template, edit))
@@ -60,7 +66,7 @@ def way_inside(domain: str, name: str) -> str:
         domain: The domain of the operator.
         name: Its name.
     """
-    operator = f"{domain}::{name}" if domain else name
+    operator = operator_of(domain, name)
     template = TEMPLATES.get(operator)
     if template is not None:
         kinds = template.exact, template.near - template.exact
@@ -81,6 +87,11 @@ def way_inside(domain: str, name: str) -> str:
     if defined_by_function(schema):
         return "sonnx-ort conform --rounding writes it as ONNX defines it, by other operators."
     return "Export the model without it, or accept it with a waiver."
+
+
+def operator_of(domain: str, name: str) -> str:
+    """The name of an operator, with its domain if that is not the standard one."""
+    return f"{domain}::{name}" if domain else name
 
 
 def _change(
@@ -129,7 +140,7 @@ def _require_types(edit: NodeEdit) -> None:
 
 
 def _refuse(edit: NodeEdit) -> Sequence[ir.Value | None]:
-    raise NoChangeError(_INDEFINITE[edit.node.op_type])
+    raise NoChangeError(_INDEFINITE[operator_of(edit.node.domain, edit.node.op_type)])
 
 
 def _replace(edit: NodeEdit, values: Sequence[ir.Value | None]) -> None:

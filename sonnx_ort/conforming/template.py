@@ -91,7 +91,8 @@ class Operators:
         node = self.edit.node
         if (own := node.attributes.get(name)) is not None:
             return own.value
-        schema = onnx.defs.get_schema(node.op_type, self.edit.opset, node.domain)
+        version = (node.domain,) if node.domain else (self.edit.opset, "")
+        schema = onnx.defs.get_schema(node.op_type, *version)
         if name not in schema.attributes:
             return None
         default = schema.attributes[name].default_value

@@ -8,6 +8,7 @@ each copy of a node has the path of its calls.
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -71,15 +72,31 @@ _ALIAS = "ai.onnx"
 
 
 def resolve_default_domain(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Replace the alias "ai.onnx" of the default domain by "", in a copy if there is any."""
-    if not _has_alias(proto):
+    """Replace the alias "ai.onnx" of the default domain by "", in a copy if there is any.
+
+    A version of a domain that is imported more than once, as by skl2onnx, is imported once.
+    """
+    if not _has_alias(proto) and not any(map(_repeated, _imports(proto))):
         return proto
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     for entry in _domain_owners(copy):
         if entry.domain == _ALIAS:
             entry.domain = STANDARD_DOMAIN
+    for imports in _imports(copy):
+        for index in reversed(_repeated(imports)):
+            del imports[index]
     return copy
+
+
+def _imports(proto: onnx.ModelProto) -> list[Any]:
+    return [proto.opset_import, *(function.opset_import for function in proto.functions)]
+
+
+def _repeated(imports: Sequence[onnx.OperatorSetIdProto]) -> list[int]:
+    """The places of imports that stand at an earlier place as well."""
+    pairs = [(entry.domain, entry.version) for entry in imports]
+    return [index for index, pair in enumerate(pairs) if pair in pairs[:index]]
 
 
 def _has_alias(proto: onnx.ModelProto) -> bool:

@@ -110,6 +110,45 @@ def test_wrong_argument_is_told_in_a_sentence(message: str, folder: Path) -> Non
     assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", "x.npy"]
 
 
+ASSUMED = """(float[n] x, int64 rate) => (float[n] y) <int64 fast = {16000}> {
+    [known] c = Equal(rate, fast)
+    [choose] y = If (c) <
+        then_branch = same () => (float[n] t) { [up] t = Abs(x) },
+        else_branch = other () => (float[n] e) { [down] e = Neg(x) }>
+}"""
+
+
+def test_assumed_inputs_are_told_and_decide() -> None:
+    onnx.save(parse(ASSUMED), "rated.onnx")
+    given = ("--assume", "rate=16000", "--assume-shape", "x=3", "--select", "Graph.operator_set")
+    done = command("conform", "rated.onnx", "-o", "conforming.onnx", *given)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        "assumed: x is of shape (3,) in every run\n"
+        "assumed: rate is 16000 in every run\n\n"
+        "fixed\n"
+        "  Graph.operator_set  1  take the branch that every run takes\n"
+    )
+    made = onnx.load("conforming.onnx")
+    assert [value.name for value in made.graph.input] == ["x"]
+    assert [node.op_type for node in made.graph.node if node.op_type != "Equal"] == ["Abs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rate", "--assume rate: the form is NAME=NUMBER or NAME=FILE.npy"),
+        ("rate=x", "--assume rate=x: the form is NAME=NUMBER or NAME=FILE.npy"),
+        ("speed=1", "what is assumed does not fit: there is no input 'speed'"),
+    ],
+)
+def test_wrong_assumption_is_told_in_a_sentence(text: str, message: str) -> None:
+    onnx.save(parse(ASSUMED), "rated.onnx")
+    done = command("conform", "rated.onnx", "--diff", "--assume", text)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
 def test_rewrite_conforms_on_request() -> None:
     assert command("rewrite", "model.onnx", "-o", "enforced.onnx", *CHOSEN).returncode == 1
     done = command("rewrite", "model.onnx", "-o", "enforced.onnx", "--conform", *CHOSEN)

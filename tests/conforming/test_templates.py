@@ -286,6 +286,76 @@ CASES = [
     ),
 ]
 
+WEIGHTS = "coefficients = [1.0, -2.0, 0.5, 3.0, 0.25, -1.0, 2.0, 1.5, -0.75]"
+LABELS = f"classlabels_ints = [4, 7, 9], {WEIGHTS}, intercepts = [0.5, -1.0, 0.25]"
+
+
+def learned(operator: str, attributes: str, shape: str, **fields: object) -> Case:
+    node = f"A = ai.onnx.ml.{operator} <{attributes}>(X)"
+    return Case(node, (shape,), **{"dtypes": ("float",), "result": "float[a,b]", **fields})
+
+
+LEARNED = [
+    learned("Scaler", "offset = [1.0, 2.0], scale = [0.5, 3.0]", "n,2"),
+    learned("Scaler", "offset = [1.0], scale = [0.5]", "n,3"),
+    learned(
+        "Scaler", "offset = [1.0], scale = [0.5]", "n,3", dtypes=("double", "int64"), near=1e-6
+    ),
+    learned("Binarizer", "threshold = 0.5", "n,2", near=1e-30),
+    learned(
+        "Imputer",
+        "imputed_value_int64s = [5], replaced_value_int64 = 3",
+        "n,2",
+        dtypes=("int64",),
+        result="int64[a,b]",
+    ),
+    learned(
+        "Imputer",
+        "imputed_value_floats = [5.0, 6.0], replaced_value_float = 1.0",
+        "n,2",
+        near=1e-30,
+    ),
+    *(learned("Normalizer", f'norm = "{norm}"', "n,3", near=1e-6) for norm in ("L1", "L2")),
+    learned(
+        "LinearRegressor",
+        f"targets = 3, {WEIGHTS}, intercepts = [0.5, -1.0, 0.25]",
+        "n,3",
+        near=1e-5,
+    ),
+    *(
+        Case(
+            f'A, B = ai.onnx.ml.LinearClassifier <post_transform = "{each}", {LABELS}>(X)',
+            ("n,3",),
+            ("float",),
+            "int64[n]",
+            further="float[n,3]",
+            near=1e-5,
+        )
+        for each in ("NONE", "LOGISTIC", "SOFTMAX")
+    ),
+    Case(
+        "A = ai.onnx.ml.ArrayFeatureExtractor(X, K)",
+        ("n,5",),
+        ("float", "int64"),
+        "T[a,b]",
+        **constant(K=[3, 0]),
+    ),
+    Case(
+        "A = ai.onnx.ml.FeatureVectorizer <inputdimensions = [2, 3]>(X, Y)",
+        ("n,2", "n,3"),
+        ("float",),
+        "float[a,b]",
+    ),
+    learned(
+        "OneHotEncoder",
+        "cats_int64s = [0, 2, 5], zeros = 1",
+        "n,2",
+        dtypes=("int64",),
+        result="float[a,b,c]",
+    ),
+]
+CASES += LEARNED
+
 BY_FUNCTION = [
     elementwise("LogSoftmax", ("float", "double"), 1e-6, opsets=(13, 18)),
     elementwise("Shrink <bias = 0.5, lambd = 1.0>", ("float",), 1e-6, opsets=(11, 18)),
@@ -350,6 +420,7 @@ def test_other_template_is_near_and_made_on_request_alone(
 
 def test_every_template_has_a_case() -> None:
     written = {case.node.partition("= ")[2].partition("(")[0].partition(" ")[0] for case in CASES}
+    written = {each.replace("ai.onnx.ml.", "ai.onnx.ml::") for each in written}
     assert written == set(TEMPLATES)
 
 

@@ -84,6 +84,15 @@ def test_domain_that_is_imported_twice(names: tuple[str, str]) -> None:
     )
 
 
+def test_version_that_is_imported_twice_is_imported_once() -> None:
+    """As skl2onnx writes it."""
+    made = valid()
+    given = made.opset_import[0].version
+    made.opset_import.extend(helper.make_opsetid(name, given) for name in ("", "ai.onnx"))
+    imported = [(each.domain, each.version) for each in sonnx_ort.rewrite(made).opset_import]
+    assert imported == [("", given), ("sonnx", 1)]
+
+
 def test_domain_that_a_function_imports_twice() -> None:
     made = valid()
     node = helper.make_node("Neg", ["a"], ["b"])

@@ -52,7 +52,10 @@ class Case:
         results += f", {self.further.replace('T', dtype, 1)} B" if self.further else ""
         constants = {name: np.asarray(value) for name, value in self.constants.items()}
         return parse(
-            f"({inputs}) => ({results}) {{ [node] {self.node} }}", constants=constants, opset=opset
+            f"({inputs}) => ({results}) {{ [node] {self.node} }}",
+            constants=constants,
+            opset=opset,
+            domains={"ai.onnx.ml": 3} if "ai.onnx.ml" in self.node else None,
         )
 
     def runs(self, dtype: str, *, special: bool = True) -> Iterator[dict[str, np.ndarray]]:

@@ -1,0 +1,161 @@
+"""Operators of ai.onnx.ml that compute with numbers, written by operators of the set.
+
+Their results are of float, whatever the type of their operand is. Text has no operator in the set.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import NoChangeError
+from sonnx_ort.conforming.template import Operators, Template
+
+_FLOAT, _INT64 = ir.DataType.FLOAT, ir.DataType.INT64
+_NUMBERS = frozenset({"float", "double", "int32", "int64"})
+
+
+def _floats(op: Operators, x: ir.Value) -> tuple[Operators, ir.Value]:
+    """What adds operators on float, and the operand as float."""
+    wide = replace(op, dtype=_FLOAT)
+    return wide, x if op.dtype is _FLOAT else op.cast(x, _FLOAT)
+
+
+def _row(op: Operators, name: str) -> np.ndarray[Any, Any]:
+    return np.asarray(op.attribute(name) or (), np.float32)
+
+
+def scaler(op: Operators, x: ir.Value) -> ir.Value:
+    """Scaler: (X - offset) * scale, for all features or for each."""
+    op, x = _floats(op, x)
+    return op.Mul(op.Sub(x, _row(op, "offset")), _row(op, "scale"))
+
+
+def binarizer(op: Operators, x: ir.Value) -> ir.Value:
+    """Binarizer: 1 above the threshold, otherwise 0, in the type of X."""
+    return op.cast(op.Less(op.number(op.attribute("threshold")), x), op.dtype)
+
+
+def imputer(op: Operators, x: ir.Value) -> ir.Value:
+    """Imputer: other numbers in place of NaN or of one number."""
+    whole = op.dtype is _INT64
+    kind = "int64" if whole else "float"
+    replaced = op.attribute(f"replaced_value_{kind}")
+    imputed = np.asarray(op.attribute(f"imputed_value_{kind}s"), op.dtype.numpy())
+    if replaced != replaced:  # noqa: PLR0124 - NaN alone is so
+        return op.Where(op.Equal(x, x), x, imputed)
+    return op.Where(op.Equal(x, op.number(replaced)), imputed, x)
+
+
+def normalizer(op: Operators, x: ir.Value) -> ir.Value:
+    """Normalizer: each row by its size, but for rows of size 0."""
+    op, x = _floats(op, x)
+    axes, last = [op.rank(x) - 1], {"keepdims": 1}
+    match op.attribute("norm"):
+        case "L1" | b"L1":
+            size = op.ReduceSum(op.Abs(x), axes=axes, **last)
+        case "L2" | b"L2":
+            size = op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **last))
+        case _:
+            raise NoChangeError("the largest element of a row may be 0")
+    return op.Div(x, op.Where(op.Equal(size, 0.0), op.number(1.0), size))
+
+
+def linear_regressor(op: Operators, x: ir.Value) -> ir.Value:
+    """LinearRegressor: X times the coefficients, plus the intercepts.
+
+    Raises:
+        NoChangeError: It transforms the results.
+    """
+    if op.attribute("post_transform") not in ("NONE", b"NONE"):
+        raise NoChangeError("it transforms its results")
+    op, x = _floats(op, x)
+    return _scores(op, x, op.attribute("targets"))
+
+
+def _scores(op: Operators, x: ir.Value, results: int) -> ir.Value:
+    coefficients = _row(op, "coefficients").reshape(results, -1).T
+    intercepts = _row(op, "intercepts")
+    product = op.MatMul(x, np.ascontiguousarray(coefficients))
+    return op.Add(product, intercepts) if intercepts.size else product
+
+
+def linear_classifier(op: Operators, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """LinearClassifier: the label of the largest score, and all scores.
+
+    Raises:
+        NoChangeError: Its labels are text, it has one score, or another transform.
+    """
+    labels = op.attribute("classlabels_ints")
+    if not labels:
+        raise NoChangeError("its labels are text; give it numbers, for example by a LabelEncoder")
+    intercepts = op.attribute("intercepts") or ()
+    if len(labels) < 2 or len(intercepts) != len(labels):
+        raise NoChangeError("it has one score for two labels")
+    op, x = _floats(op, x)
+    scores = _scores(op, x, len(labels))
+    places = op.ArgMax(scores, axis=1, keepdims=0, select_last_index=0)
+    label = op.Gather(list(labels), places, axis=0)
+    match op.attribute("post_transform"):
+        case "NONE" | b"NONE":
+            return label, scores
+        case "LOGISTIC" | b"LOGISTIC":
+            return label, op.Sigmoid(scores)
+        case "SOFTMAX" | b"SOFTMAX":
+            return label, op.Softmax(scores, axis=1)
+        case other:
+            raise NoChangeError(f"no way is known to write its transform {other}")
+
+
+def extract_features(op: Operators, x: ir.Value, places: ir.Value) -> ir.Value:
+    """ArrayFeatureExtractor: the elements at places of the last axis."""
+    found = op.Gather(x, op.Reshape(places, [-1]), axis=op.rank(x) - 1)
+    return op.Unsqueeze(found, axes=[0]) if op.rank(x) == 1 else found
+
+
+def join_features(op: Operators, *inputs: ir.Value) -> ir.Value:
+    """FeatureVectorizer: the features side by side."""
+    if any(op.rank(each) != 2 for each in inputs):
+        raise NoChangeError("its operands are no matrices")
+    return op.Concat(*(op.cast(each, _FLOAT) for each in inputs), axis=1)
+
+
+def one_hot_encoder(op: Operators, x: ir.Value) -> ir.Value:
+    """OneHotEncoder: an axis that tells which of the categories an element is.
+
+    Raises:
+        NoChangeError: The categories are text, or an element has to be one of them.
+    """
+    categories: Sequence[int] = op.attribute("cats_int64s") or ()
+    if not categories or not op.attribute("zeros"):
+        raise NoChangeError("its categories are text, or an element has to be one of them")
+    elements = op.Unsqueeze(op.cast(x, _INT64), axes=[op.rank(x)])
+    return op.cast(op.Equal(elements, list(categories)), _FLOAT)
+
+
+_SUMS = "sums may be rounded in another order"
+_ZEROS = "a zero may have the other sign"
+_OF_NAN = "NaN gives 0, of which the kernel ends the run"
+_NARROW = "numbers may be rounded to float"
+_FLOAT_ALONE = frozenset({"float"})
+
+TEMPLATES = (
+    Template("ai.onnx.ml::Scaler", scaler, _FLOAT_ALONE, _NUMBERS, _NARROW),
+    Template("ai.onnx.ml::Binarizer", binarizer, near=_FLOAT_ALONE, deviates=_OF_NAN),
+    Template("ai.onnx.ml::Imputer", imputer, frozenset({"int64"}), _FLOAT_ALONE, _ZEROS),
+    Template("ai.onnx.ml::Normalizer", normalizer, near=_NUMBERS, deviates=_SUMS),
+    Template("ai.onnx.ml::LinearRegressor", linear_regressor, near=_FLOAT_ALONE, deviates=_SUMS),
+    Template("ai.onnx.ml::LinearClassifier", linear_classifier, near=_NUMBERS, deviates=_SUMS),
+    Template("ai.onnx.ml::ArrayFeatureExtractor", extract_features, _NUMBERS),
+    Template(
+        "ai.onnx.ml::FeatureVectorizer",
+        join_features,
+        _FLOAT_ALONE,
+        _NUMBERS - _FLOAT_ALONE,
+        _NARROW,
+    ),
+    Template("ai.onnx.ml::OneHotEncoder", one_hot_encoder, frozenset({"int64", "int32"})),
+)
+"""The templates of operators of ai.onnx.ml."""
