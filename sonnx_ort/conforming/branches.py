@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit
 from sonnx_ort.conforming.constants import known_elements
+from sonnx_ort.conforming.simplifying import detach_bodies
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values
 
@@ -48,6 +49,7 @@ def take_branch(edit: NodeEdit) -> Sequence[ir.Value | None]:
         cast(ir.Graph, edit.node.graph).register_initializer(value)
     nodes = list(branch)
     branch.remove(nodes)
+    detach_bodies(edit.node)
     edit.added += nodes
     return [_passed_on(edit, value) for value in values]
 

@@ -31,8 +31,7 @@ _INDEFINITE: Mapping[str, str] = {
         "no operator of the profile computes with strings",
     ),
     **dict.fromkeys(
-        ("ai.onnx.ml::TreeEnsemble", "ai.onnx.ml::TreeEnsembleClassifier")
-        + ("ai.onnx.ml::TreeEnsembleRegressor",),
+        [f"ai.onnx.ml::TreeEnsemble{kind}" for kind in ("", "Classifier", "Regressor")],
         "no way is known to write a tree by operators of the profile",
     ),
     "ai.onnx.ml::ZipMap": "it gives maps, and not tensors: export the model without it",

@@ -129,8 +129,9 @@ def conform_graph(
         SonnxError: The changes come to no end, or a sparse tensor is not made dense.
     """
     editing = _Editing(model, examine, ConformedGraph(examination, selection))
-    editing.prepare()
     for _ in range(_MOST_ROUNDS):
+        # A branch that is taken may leave others unread, and tell the shape that a file claims.
+        editing.prepare()
         # A default that is written down may be one that a round has to mend.
         editing.write_down()
         if not editing.make_rounds():
@@ -192,7 +193,8 @@ class _Editing:
         model = self._model
         if store_densely(model):
             self._examine_again(STORE_DENSELY)
-        violated = {rule for rule, *_ in self._original} & self.conformed.selection.rules
+        report = self.conformed.examination.report
+        violated = {o.rule.id for o in report.violations} & self.conformed.selection.rules
         if INFERENCE.id in violated:
             self._edit(REMOVE_DROPOUT, lambda: remove_dropouts(model))
         if FALSE_CLAIM.id in violated:

@@ -13,6 +13,7 @@ from sonnx_ort.conforming import (
     broadcasts,
     constants,
     convolutions,
+    dequantization,
     powers,
     products,
     recurrent,
@@ -23,7 +24,7 @@ from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.constants import store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of
 from sonnx_ort.errors import printable
-from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
@@ -41,6 +42,7 @@ CHANGES: tuple[Change, ...] = (
     *recurrent.CHANGES,
     *powers.CHANGES,
     *constants.SCALARS,
+    *dequantization.CHANGES,
     *products.CHANGES,
     *stacks.CHANGES,
     *products.GEMM,
@@ -154,8 +156,11 @@ class Round:
         made = [
             *(self._store_sizes(names) if any(o.rule in _OF_SIZES for o in violations) else ()),
             *(self._decompose(node, o, names) for node, o in self._placed(outside)),
-            *(self._change(examined, names, conversions) for examined in self.examination.nodes),
         ]
+        # A decomposition removes a node, with all that its branches hold.
+        present = set(every_node(self.model.graph))
+        nodes = [node for node in self.examination.nodes if node.target.node in present]
+        made += [self._change(examined, names, conversions) for examined in nodes]
         return [change for change in made if change is not None]
 
     def _store_sizes(self, names: ValueNames) -> Iterator[Made]:
@@ -192,8 +197,6 @@ class Round:
         conversions: Mapping[_Node, Obligation],
     ) -> Made | None:
         target = examined.target
-        if target.node.graph is None:
-            return None  # a decomposition has taken its place
         open_rules = {o.rule.id for o in examined.obligations if o.status is not Status.PROVED}
         for change in CHANGES:
             if change.rules.isdisjoint(open_rules):

@@ -75,11 +75,11 @@ def _remove(nodes: Sequence[ir.Node]) -> None:
     """Remove nodes that nothing reads but each other, given in graph order."""
     for node in reversed(nodes):
         if isinstance(node.graph, ir.Graph):
-            _detach_bodies(node)
+            detach_bodies(node)
             node.graph.remove(node, safe=True)
 
 
-def _detach_bodies(node: ir.Node) -> None:
+def detach_bodies(node: ir.Node) -> None:
     """Let the nodes in a node's subgraphs read nothing, so that what they read is unread."""
     for inner in (inner for body in subgraphs_of(node) for inner in every_node(body)):
         for position in range(len(inner.inputs)):

@@ -142,19 +142,6 @@ class Operators:
         """The sizes of axes in a run, as int64 of one axis."""
         return self._add("Gather", [self._add("Shape", [value], {}), list(axes)], {"axis": 0})
 
-    def product(self, sizes: ir.Value, count: int) -> ir.Value:
-        """The product of so many sizes, as int64[1]."""
-        if not count:
-            return self.edit.constant([1], "one")
-        result = self.slice(sizes, 0, 0, 1)
-        for index in range(1, count):
-            result = self._add("Mul", [result, self.slice(sizes, 0, index, index + 1)], {})
-        return result
-
-    def join(self, *parts: Given) -> ir.Value:
-        """Tensors of one axis, one behind the other."""
-        return self._add("Concat", [part for part in parts if part != []], {"axis": 0})
-
     def _add(
         self, operator: str, inputs: Sequence[Given], attributes: Mapping[str, Attribute | Given]
     ) -> ir.Value:

@@ -16,6 +16,9 @@ from sonnx_ort.conforming.templates.elementwise import either
 _ANY = FLOATS | INTEGERS | {"bool"}
 _INT64 = ir.DataType.INT64
 
+_MOST_PARTS = 64
+"""An axis of more elements is not summed element by element, nor repeated more often."""
+
 
 def count_of_elements(op: Operators, x: ir.Value) -> ir.Value:
     """Size: the only size of X without axes."""
@@ -23,15 +26,16 @@ def count_of_elements(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def tile(op: Operators, x: ir.Value, repeats: ir.Value) -> ir.Value:
-    """Tile: an axis for the copies in front of each axis, expanded, and both axes as one."""
-    rank = op.rank(x)
-    copies = op.Unsqueeze(x, axes=list(range(0, 2 * rank, 2)))
-    sizes = op.Shape(x)
-    pairs = op.Reshape(
-        op.Concat(op.Unsqueeze(repeats, axes=[1]), op.Unsqueeze(sizes, axes=[1]), axis=1),
-        [-1],
-    )
-    return op.Reshape(op.Expand(copies, pairs), op.Mul(sizes, repeats))
+    """Tile: each axis as often as it is repeated, one behind the other.
+
+    Raises:
+        NoChangeError: How often is known only in a run, or is 0 or large.
+    """
+    for axis, times in enumerate(op.elements(repeats).tolist()):
+        if not 0 < times <= _MOST_PARTS:
+            raise NoChangeError(f"axis {axis} of '{x.name}' is repeated {times} times")
+        x = op.Concat(*[x] * times, axis=axis) if times > 1 else x
+    return op.Identity(x) if x is op.edit.input(0) else x
 
 
 def one_hot(op: Operators, indices: ir.Value, depth: ir.Value, values: ir.Value) -> ir.Value:
@@ -62,7 +66,20 @@ def _along(axis: int, rank: int) -> list[int]:
 def gather_elements(op: Operators, x: ir.Value, indices: ir.Value) -> ir.Value:
     """GatherElements: the elements at the indices along an axis."""
     axis = op.axis(x)
-    return _gather(op, x, _places(op, indices, axis, _from_front(op, x, indices, axis)))
+    return gather_along(op, x, _from_front(op, x, indices, axis), axis, op.rank(x))
+
+
+def gather_along(op: Operators, x: ir.Value, indices: ir.Value, axis: int, rank: int) -> ir.Value:
+    """The elements at indices along an axis, which are counted from its front.
+
+    Args:
+        op: Adds the operators.
+        x: The tensor.
+        indices: The indices, of the rank of X.
+        axis: The axis.
+        rank: The rank of X.
+    """
+    return _gather(op, x, _places(op, indices, axis, indices, rank))
 
 
 def scatter_elements(op: Operators, x: ir.Value, indices: ir.Value, updates: ir.Value) -> ir.Value:
@@ -74,7 +91,7 @@ def scatter_elements(op: Operators, x: ir.Value, indices: ir.Value, updates: ir.
     if op.attribute("reduction") not in (None, "none", b"none"):
         raise NoChangeError("it combines the elements of one place")
     axis, shape = op.axis(x), op.Shape(indices)
-    places = _places(op, indices, axis, _from_front(op, x, indices, axis))
+    places = _places(op, indices, axis, _from_front(op, x, indices, axis), op.rank(x))
     wide = [op.Unsqueeze(op.Expand(place, shape), axes=[op.rank(x)]) for place in places]
     return op.ScatterND(x, op.Concat(*wide, axis=op.rank(x)), updates)
 
@@ -87,7 +104,7 @@ def reverse_sequence(op: Operators, x: ir.Value, lengths: ir.Value) -> ir.Value:
     ends = op.Reshape(op.cast(lengths, _INT64), _along(batch, rank))
     last = op.Sub(ends, op.number(1, _INT64))
     reverse = op.Where(op.Less(numbers, ends), op.Sub(last, numbers), numbers)
-    return _gather(op, x, _places(op, x, time, reverse))
+    return _gather(op, x, _places(op, x, time, reverse, rank))
 
 
 def _from_front(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> ir.Value:
@@ -97,9 +114,8 @@ def _from_front(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> ir.
     return op.Add(wide, op.Mul(below, op.sizes(x, [axis])))
 
 
-def _places(op: Operators, like: ir.Value, axis: int, along: ir.Value) -> list[ir.Value]:
+def _places(op: Operators, like: ir.Value, axis: int, along: ir.Value, rank: int) -> list[ir.Value]:
     """The index along each axis: of one axis given, of others that of the element of a tensor."""
-    rank = op.rank(like)
     others = [each for each in range(rank) if each != axis]
     sizes = {each: op.Squeeze(op.sizes(like, [each]), axes=[0]) for each in others}
     return [
@@ -179,9 +195,6 @@ def cumulative_sum(op: Operators, x: ir.Value, axis: ir.Value) -> ir.Value:
         sums.reverse()
     return op.Concat(*sums, axis=along)
 
-
-_MOST_PARTS = 64
-"""An axis of more elements is not summed element by element."""
 
 TEMPLATES = (
     Template("Size", count_of_elements, _ANY),

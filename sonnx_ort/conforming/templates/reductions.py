@@ -13,12 +13,13 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.template import FLOATS, Operators, Template
+from sonnx_ort.conforming.templates.indexing import gather_along
 
 _INTEGERS = frozenset({"int8", "uint8", "int32", "int64"})
 """The types of integers of which ONNX Runtime has ArgMax."""
 
-_WITH_ZERO_SIZES = 14
-"""The first version of Reshape that can be asked for a size of 0."""
+_WITH_LAST_INDEX = 12
+"""The first version of ArgMax that says which of several places it gives."""
 
 _MOST_FACTORS = 64
 """A line of more elements is not multiplied element by element."""
@@ -57,31 +58,25 @@ def reduce_sum(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.V
 
 
 def reduce_extreme(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
-    """ReduceMax and ReduceMin."""
+    """ReduceMax and ReduceMin: along one axis after the other."""
     reduced = reduced_axes(op, x, axes)
     if not reduced:
         return op.Identity(x)
-    least = op.edit.node.op_type == "ReduceMin"
-    kept = [axis for axis in range(op.rank(x)) if axis not in reduced]
-    elements, _ = extremes(op, x, kept, reduced, least=least)
-    keepdims = bool(op.attribute("keepdims"))
-    return _reshaped(op, elements, x, kept, reduced if keepdims else ())
+    found = _extremes(op, x, reduced, least=op.edit.node.op_type == "ReduceMin")
+    return found if op.attribute("keepdims") else op.Squeeze(found, axes=list(reduced))
 
 
-def extremes(
-    op: Operators, x: ir.Value, kept: Sequence[int], reduced: Sequence[int], *, least: bool
-) -> tuple[ir.Value, ir.Value]:
-    """The largest or least element of each line, and where it is in the line: two flat tensors."""
-    order = [*kept, *reduced]
-    lines = x if order == sorted(order) else op.Transpose(x, perm=order)
-    number = op.product(op.sizes(x, kept), len(kept))
-    length = op.product(op.sizes(x, reduced), len(reduced))
-    lines = op.Reshape(lines, op.join(number, length))
-    reverse = _reverse(op, lines) if least else lines
-    places = op.ArgMax(reverse, axis=1, keepdims=0, select_last_index=_select_first(op))
-    starts = op.Mul(_count_up(op, number), length)
-    flat = op.Reshape(lines, op.Mul(number, length))
-    return op.Gather(flat, op.Add(starts, places), axis=0), places
+def _extremes(op: Operators, x: ir.Value, axes: Sequence[int], *, least: bool) -> ir.Value:
+    """The largest or least elements along axes, which stay as axes of size 1."""
+    rank = op.rank(x)
+    for axis in axes:
+        x = gather_along(op, x, _place(op, x, axis, least=least), axis, rank)
+    return x
+
+
+def _place(op: Operators, x: ir.Value, axis: int, *, least: bool) -> ir.Value:
+    last = {"select_last_index": 0 if op.edit.opset >= _WITH_LAST_INDEX else None}
+    return op.ArgMax(_reverse(op, x) if least else x, axis=axis, keepdims=1, **last)
 
 
 def _reverse(op: Operators, x: ir.Value) -> ir.Value:
@@ -89,40 +84,6 @@ def _reverse(op: Operators, x: ir.Value) -> ir.Value:
     if op.dtype.is_floating_point():
         return op.Neg(x)
     return op.Sub(op.number(-1, ir.DataType.INT64), op.cast(x, ir.DataType.INT64))
-
-
-def _select_first(op: Operators) -> int | None:
-    return 0 if op.edit.opset >= 12 else None
-
-
-def _count_up(op: Operators, number: ir.Value) -> ir.Value:
-    """The numbers 0, 1 and so on, as many as a tensor of one element says."""
-    zero, one = (op.number(n, ir.DataType.INT64) for n in (0, 1))
-    return op.Range(zero, op.Squeeze(number, axes=[0]), one)
-
-
-def _reshaped(
-    op: Operators, flat: ir.Value, x: ir.Value, kept: Sequence[int], ones: Sequence[int]
-) -> ir.Value:
-    """The elements with the sizes of the kept axes, and with further axes of size 1."""
-    if not kept and not ones:
-        return op.Squeeze(flat, axes=[0])
-    shape = op.edit.shape(x)
-    sizes: list[object] = []
-    for axis in sorted((*kept, *ones)):
-        known = shape[axis]
-        if axis in ones:
-            sizes.append([1])
-        elif isinstance(known, int):
-            sizes.append([known])
-        else:
-            sizes.append(op.sizes(x, [axis]))
-    if all(isinstance(size, list) for size in sizes):
-        target: object = [number for size in sizes if isinstance(size, list) for number in size]
-    else:
-        target = op.join(*sizes)  # type: ignore[arg-type]
-    allowzero = 1 if op.edit.opset >= _WITH_ZERO_SIZES else None
-    return op.Reshape(flat, target, allowzero=allowzero)
 
 
 def reduce_product(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
@@ -157,20 +118,13 @@ def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.V
     if count != 1:
         raise NoChangeError(f"it gives the {count} largest elements, and ArgMax gives one")
     axis = op.axis(x)
-    kept = [other for other in range(op.rank(x)) if other != axis]
-    least = op.attribute("largest") == 0
-    elements, places = extremes(op, x, kept, [axis], least=least)
-    return (_reshaped(op, elements, x, kept, [axis]), _reshaped(op, places, x, kept, [axis]))
+    place = _place(op, x, axis, least=op.attribute("largest") == 0)
+    return gather_along(op, x, place, axis, op.rank(x)), place
 
 
 def global_max_pool(op: Operators, x: ir.Value) -> ir.Value:
-    """GlobalMaxPool: a MaxPool of the sizes of X, or the largest element where a run tells them."""
-    axes = range(2, op.rank(x))
-    sizes = [op.edit.shape(x)[axis] for axis in axes]
-    if all(isinstance(size, int) for size in sizes):
-        return op.MaxPool(x, kernel_shape=[int(str(size)) for size in sizes])
-    elements, _ = extremes(op, x, [0, 1], list(axes), least=False)
-    return _reshaped(op, elements, x, [0, 1], list(axes))
+    """GlobalMaxPool: the largest elements along all axes but those of samples and channels."""
+    return _extremes(op, x, range(2, op.rank(x)), least=False)
 
 
 def average_pool(op: Operators, x: ir.Value) -> ir.Value:
