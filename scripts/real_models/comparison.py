@@ -38,12 +38,14 @@ class Outcome(enum.StrEnum):
 class Comparison:
     """What a trial of a model and its rewritten form shows.
 
-    `detail` says what differs, or how it failed.
+    `detail` says what differs, or how it failed; `deviation` is the largest difference of two
+    numbers of an output, in parts of the largest number of that output.
     """
 
     trial: DryRun
     outcome: Outcome
     detail: str = ""
+    deviation: float = 0.0
 
     def __str__(self) -> str:
         """Give everything in one line."""
@@ -197,7 +199,24 @@ def _judge(trial: DryRun, expected: Any, actual: Any) -> Comparison:
     if isinstance(actual, _Failure):
         return Comparison(trial, Outcome.REWRITTEN_FAILS, actual.reason)
     found = difference(expected, actual)
-    return Comparison(trial, Outcome.DIFFERENT if found else Outcome.IDENTICAL, found or "")
+    if not found:
+        return Comparison(trial, Outcome.IDENTICAL)
+    return Comparison(trial, Outcome.DIFFERENT, found, _deviation(expected, actual))
+
+
+def _deviation(expected: Any, actual: Any) -> float:
+    """The largest difference of numbers, in parts of the largest one; infinite of other forms."""
+    match expected, actual:
+        case list(), list() if len(expected) == len(actual):
+            return max(map(_deviation, expected, actual), default=0.0)
+        case np.ndarray(), np.ndarray() if expected.shape == actual.shape:
+            one, other = (array.astype(np.float64) for array in (expected, actual))
+            if (np.isfinite(one) != np.isfinite(other)).any():
+                return float("inf")
+            finite = np.isfinite(one)
+            apart = np.abs(one[finite] - other[finite]).max(initial=0.0)
+            return float(apart / max(np.abs(one[finite]).max(initial=0.0), 1e-300))
+    return float("inf")
 
 
 def _call(executor: ProcessPoolExecutor, function: Callable[..., Any], *arguments: Any) -> Any:
