@@ -97,6 +97,7 @@ class ConformOptions(TypedDict, total=False):
             `rewrite` makes them explicit.
         operators: The operators whose violations are fixed, as for `rewrite`; "profile" by default.
         rounding: Whether to make also changes after which results may be rounded differently.
+        name_outputs: Whether outputs that nodes leave out become outputs of the graph.
         assume: Elements of inputs that are the same in every run. They become constants, and the
             changed model has no such input.
         assume_shapes: Shapes of inputs that are the same in every run.
@@ -114,6 +115,7 @@ class ConformOptions(TypedDict, total=False):
     broadcast: BroadcastChoice
     operators: OperatorsChoice
     rounding: bool
+    name_outputs: bool
     assume: Mapping[str, npt.ArrayLike]
     assume_shapes: Mapping[str, Sequence[int]]
     select: str | Iterable[str] | None
@@ -229,6 +231,7 @@ def _conform(  # noqa: PLR0913 - one for each option
     broadcast: BroadcastChoice = "reject",
     operators: OperatorsChoice = PROFILE,
     rounding: bool = False,
+    name_outputs: bool = False,
     assume: Mapping[str, npt.ArrayLike] = MappingProxyType({}),
     assume_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     select: str | Iterable[str] | None = None,
@@ -240,7 +243,7 @@ def _conform(  # noqa: PLR0913 - one for each option
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> _Result:
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
-    selection = Selection(selected_rules(select, ignore), rounding)
+    selection = Selection(selected_rules(select, ignore), rounding, name_outputs)
     source, assumed = _assuming(source, assume, assume_shapes)
     result = replace(_changed(source, choices, selection), assumed=assumed)
     if not verify:

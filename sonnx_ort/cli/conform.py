@@ -55,6 +55,12 @@ def conform(
             "--rounding", help="Also make changes after which results may be rounded differently."
         ),
     ] = False,
+    name_outputs: Annotated[
+        bool,
+        typer.Option(
+            "--name-outputs", help="Name outputs that nodes leave out, as outputs of the graph."
+        ),
+    ] = False,
     assume: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,6 +132,7 @@ def conform(
             broadcast=broadcast,
             operators=operators,
             rounding=rounding,
+            name_outputs=name_outputs,
             assume=read_assumed(assume or []),
             assume_shapes=read_sizes([], assume_shapes or []).shapes,
             select=select,

@@ -143,7 +143,7 @@ NAMED = "name the outputs that are left out, as outputs of the graph"
 
 
 def test_output_that_is_left_out_becomes_an_output_of_the_graph_if_it_may() -> None:
-    made = sonnx_ort.conform(parse(POOL), unsafe=True)
+    made = sonnx_ort.conform(parse(POOL), name_outputs=True)
     y, indices = made.model.graph.output
     assert (y.name, indices.name) == ("y", "y_indices")
     declared = indices.type.tensor_type
@@ -151,25 +151,25 @@ def test_output_that_is_left_out_becomes_an_output_of_the_graph_if_it_may() -> N
     assert [d.dim_param or d.dim_value for d in declared.shape.dim] == ["n", 1, 2, 2]
     assert made.remaining == ()
     (change,) = (each for each in made.changes if each.title == NAMED)
-    assert (change.safety, change.rules) == ("unsafe", ("Graph.edges",))
-    assert sonnx_ort.conform(made.model, unsafe=True).changes == ()
+    assert (change.safety, change.rules) == ("rounding", ("Graph.edges",))
+    assert sonnx_ort.conform(made.model, name_outputs=True).changes == ()
 
 
 def test_output_that_is_left_out_stays_out_of_itself() -> None:
     made = sonnx_ort.conform(parse(POOL))
     assert [value.name for value in made.model.graph.output] == ["y"]
     (left,) = made.remaining
-    assert left[1] == f"an unsafe change may fix it: {NAMED}"
+    assert left[1] == f"a change on request may fix it: {NAMED}"
 
 
 def test_added_output_is_no_difference_to_the_original() -> None:
-    made = sonnx_ort.conform(parse(POOL), unsafe=True, verify=True)
+    made = sonnx_ort.conform(parse(POOL), name_outputs=True, verify=True)
     assert [value.name for value in made.model.graph.output] == ["y", "y_indices"]
     assert made.left_out == ()
 
 
 def test_output_that_a_node_in_a_branch_leaves_out_stays_out() -> None:
-    made = sonnx_ort.conform(parse(IN_A_BRANCH), unsafe=True)
+    made = sonnx_ort.conform(parse(IN_A_BRANCH), name_outputs=True)
     assert [value.name for value in made.model.graph.output] == ["y"]
     (reason,) = (reason for o, reason in made.remaining if o.rule.id == "Graph.edges")
     assert reason.startswith("no change fixes it: give the input")
