@@ -125,6 +125,7 @@ class NodeEdit:
         declared_results: The results as the file declares them; none of an operator without rules.
         added: The nodes to insert in front of the node, in their order.
         replacements: What takes the place of the node's outputs; None for one that is left out.
+        stored: The initializers that were added to the graph.
         not_fixed: The ids of the rules that the change does not mend here, unlike elsewhere.
     """
 
@@ -137,6 +138,7 @@ class NodeEdit:
     declared_results: tuple[Operand, ...] = ()
     added: list[ir.Node] = field(default_factory=list)
     replacements: tuple[ir.Value | None, ...] = ()
+    stored: list[ir.Value] = field(default_factory=list)
     not_fixed: set[str] = field(default_factory=set)
 
     @property
@@ -219,7 +221,9 @@ class NodeEdit:
         elements = np.asarray(array, None if isinstance(array, np.ndarray) else np.int64)
         graph = cast(ir.Graph, self.node.graph)
         value, made = stored_constant(graph, self._name(purpose), elements, self.ir_version)
-        if made is not None:
+        if made is None:
+            self.stored.append(value)
+        else:
             self.added.append(made)
         return value
 
@@ -289,6 +293,12 @@ class NodeEdit:
             ir.convenience.replace_nodes_and_values(
                 graph, self.node, [self.node], [], [*new], [*new.values()]
             )
+
+    def discard(self) -> None:
+        """Leave the graph as it was; nothing but constants was put into it."""
+        graph = cast(ir.Graph, self.node.graph)
+        for value in self.stored:
+            del graph.initializers[str(value.name)]
 
     def _name(self, purpose: str) -> str:
         return self.names.fresh(f"{self.node.outputs[0].name}_{purpose}")

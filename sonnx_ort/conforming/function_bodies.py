@@ -5,7 +5,7 @@ a constant of that type. A body may be written for a later version of the standa
 the model's, if the difference is only of which types its operators have.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
@@ -16,6 +16,7 @@ import onnx_ir as ir
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.declarations import constant_tensor
+from sonnx_ort.knowledge.value_types import result_type_of
 
 _SAME_SINCE: Mapping[str, int] = {
     **dict.fromkeys(("Cast", "CastLike", "Constant", "Identity", "Softplus"), 1),
@@ -47,17 +48,29 @@ def write_function(edit: NodeEdit) -> tuple[ir.Value | None, ...]:
         zip_longest(function.input, edit.node.inputs[: len(function.input)])
     )
     known[""] = None
+    types: dict[ir.Value, ir.TypeProtocol | None] = {}
+
+    def type_of(value: ir.Value) -> ir.TypeProtocol | None:
+        return types.get(value) or edit.facts.type(value) or value.type
+
     for node in function.node:
         attributes = dict(_attributes(edit, node))
         inputs = [known[name] for name in node.input]
         if len(node.output) != 1 or any(a is None for a in attributes.values()):
             raise NoChangeError(f"its definition by ONNX has a {node.op_type} of another form")
-        known[node.output[0]] = _written(edit, node.op_type, inputs, attributes)
+        value = _written(edit, node.op_type, inputs, attributes, type_of)
+        known[node.output[0]] = value
+        if edit.added and edit.added[-1].outputs[0] is value:
+            types[value] = result_type_of(edit.added[-1], edit.opset, type_of)
     return tuple(known.get(name) for name in function.output)
 
 
 def _written(
-    edit: NodeEdit, operator: str, inputs: list[ir.Value | None], attributes: Mapping[str, Any]
+    edit: NodeEdit,
+    operator: str,
+    inputs: list[ir.Value | None],
+    attributes: Mapping[str, Any],
+    type_of: Callable[[ir.Value], ir.TypeProtocol | None],
 ) -> ir.Value:
     purpose = operator.lower()
     if operator == "Constant":
@@ -66,10 +79,10 @@ def _written(
     if operator != "CastLike":
         return edit.add(operator, inputs, purpose, attributes)
     given, like = inputs
-    element_type = None if like is None else edit.facts.element_type(like)
-    if given is None or element_type is None:
+    kind = None if like is None else type_of(like)
+    if given is None or kind is None:
         raise NoChangeError("the type that its definition by ONNX wants is not known")
-    dtype = ir.DataType[element_type.upper()]
+    dtype = kind.dtype
     stored = constant_tensor(given)
     if stored is not None:
         return edit.constant(stored.numpy().astype(dtype.numpy()), purpose)

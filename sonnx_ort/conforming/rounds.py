@@ -238,6 +238,7 @@ class Round:
             if not change.make(edit):
                 return None
         except NoChangeError as reason:
+            edit.discard()
             self._explain(concerned, str(reason))
             return None
         if only_tried:

@@ -291,6 +291,22 @@ class ValueTypes:
         return None
 
 
+def result_type_of(
+    node: ir.Node, version: int, known: Callable[[ir.Value], ir.TypeProtocol | None]
+) -> ir.TypeProtocol | None:
+    """The type of the first result of a standard operator's node; None if it is unknown.
+
+    Args:
+        node: The node.
+        version: The version of the standard operators.
+        known: The type of an operand, if it is known.
+    """
+    kinds = [None if value is None else known(value) for value in node.inputs]
+    given = [None if kind is None else _text(kind) for kind in kinds]
+    found, *_ = _results(_Node(node, version, given))
+    return None if not found else _parsed(found)
+
+
 def unsupported_type(
     nodes: Iterable[ir.Node], version: int, known: Callable[[ir.Value], ir.TypeProtocol | None]
 ) -> str | None:

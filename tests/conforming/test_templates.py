@@ -11,6 +11,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+import sonnx_ort
 from sonnx_ort.conforming.templates import TEMPLATES
 from support.conformed import conformed, reasons, violated
 from support.decomposed import Case, bits, deviation
@@ -359,6 +360,14 @@ CASES += LEARNED
 BY_FUNCTION = [
     elementwise("LogSoftmax", ("float", "double"), 1e-6, opsets=(13, 18)),
     elementwise("Shrink <bias = 0.5, lambd = 1.0>", ("float",), 1e-6, opsets=(11, 18)),
+    Case(
+        "A = Attention(X, Y, Z)",
+        ("1,2,3,4", "1,2,3,4", "1,2,3,4"),
+        ("float",),
+        "T[1,2,3,4]",
+        (23,),
+        near=1e-5,
+    ),
     elementwise("Mish", ("float",), 1e-6, opsets=(18,)),
     elementwise("Swish", ("float",), 1e-6, opsets=(24,)),
     Case("A = RMSNormalization(X, Y)", ("n,m,6", "6"), ("float",), "T[n,m,6]", (23,), near=1e-4),
@@ -455,6 +464,12 @@ def test_what_is_not_written_gives_the_reason(node: str, dtype: str, reason: str
     del model.graph.output[0].type.tensor_type.shape.dim[:]
     model.graph.output[0].type.tensor_type.ClearField("shape")
     assert reasons(model, rounding=True)["Graph.operator_set"] == reason
+
+
+def test_way_that_is_given_up_leaves_nothing_in_the_graph() -> None:
+    model = Case("A = CumSum <reverse = 1>(X, K)", ("n,m",), ("float",), SAME, **constant(K=1))
+    made = sonnx_ort.conform(model.model("float", 17)).model
+    assert [tensor.name for tensor in made.graph.initializer] == ["K"]
 
 
 def test_versions_that_lack_a_type_give_the_reason() -> None:
