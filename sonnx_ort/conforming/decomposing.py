@@ -5,6 +5,7 @@ for the types for which every result keeps its bits in every run, which is measu
 kernels of ONNX Runtime. A function rounds, for ONNX Runtime has a kernel of its own.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -20,6 +21,8 @@ from sonnx_ort.conforming.template import Operators, Template
 from sonnx_ort.conforming.templates import TEMPLATES
 from sonnx_ort.knowledge.value_types import unsupported_type
 from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
+
+_logger = logging.getLogger("sonnx_ort")
 
 _INDEFINITE: Mapping[str, str] = {
     **dict.fromkeys(
@@ -122,7 +125,11 @@ def _by_template(template: Template, edit: NodeEdit) -> Sequence[ir.Value | None
         raise NoChangeError(f"the type of '{first.name}' is not known")
     if name not in template.exact | template.near:
         raise NoChangeError(f"no way is known to write it for {name}")
-    made = template.make(Operators(edit, ir.DataType[name.upper()]), *edit.node.inputs)
+    try:
+        made = template.make(Operators(edit, ir.DataType[name.upper()]), *edit.node.inputs)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        _logger.debug("%s is not written otherwise", template.operator, exc_info=True)
+        raise NoChangeError("its attributes are not those of its document") from error
     return made if isinstance(made, tuple) else (made,)
 
 

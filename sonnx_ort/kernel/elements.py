@@ -99,12 +99,17 @@ def _joined(node: Node) -> PartialSizes:
     return tuple(each for index in range(node.operands) for each in node.elements(index))
 
 
+_EXACT_IN_DOUBLE = 1 << 53
+"""ONNX Runtime multiplies int64 in double, in which larger integers are rounded."""
+
+
 def _product(node: Node) -> PartialSizes:
     require((axes_of(node) or [0]) == [0], "its axes are not known")
     product: Size = 1
     for each in node.elements(0):
         require(isinstance(each, int), "a factor is open")
         product = product * (each or 0)
+        require(abs(product) <= _EXACT_IN_DOUBLE, "the product may be rounded to double")
     return (product,)
 
 

@@ -19,6 +19,8 @@ from support.sessions import on_one_thread
 
 FLOATS = ("float", "double", "float16")
 INTEGERS = ("int32", "int64", "int8", "uint8")
+COMPARED = ("int32", "int8", "uint8")
+"""Of int64 beyond int32 kernels before ONNX Runtime 1.32.0 compare wrongly."""
 EVERY = ("n,m",)
 SAME = "T[n,m]"
 
@@ -68,19 +70,25 @@ CASES = [
         for each in ("ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
     ),
     *(
-        Case(f"A = {each} <axes = [-1]>(X)", EVERY, INTEGERS[:2], "T[n,1]", **LINES)
+        Case(f"A = {each} <axes = [-1]>(X)", EVERY, ("int32",), "T[n,1]", **LINES)
         for each in ("ReduceMax", "ReduceMin")
     ),
     *(
-        Case(f"A = {each} <keepdims = 0>(X)", ("n,4",), INTEGERS, "T[]", opsets=(13, 17))
+        Case(f"A = {each} <keepdims = 0>(X)", ("n,4",), COMPARED, "T[]", opsets=(13, 17))
         for each in ("ReduceMax", "ReduceMin")
     ),
     *(
-        Case(f"A = {each} <axes = [0, 2], keepdims = 0>(X)", ("n,3,m",), FLOATS, "T[3]", near=1e-30)
+        Case(
+            f"A = {each} <axes = [0, 2], keepdims = 0>(X)",
+            ("n,3,m",),
+            (*FLOATS, "int64"),
+            "T[3]",
+            near=1e-30,
+        )
         for each in ("ReduceMax", "ReduceMin")
     ),
     *(
-        Case(f"A = {each}(X, K)", ("n,4",), INTEGERS, "T[n,1]", opsets=(18,), **constant(K=[-1]))
+        Case(f"A = {each}(X, K)", ("n,4",), COMPARED, "T[n,1]", opsets=(18,), **constant(K=[-1]))
         for each in ("ReduceMax", "ReduceMin")
     ),
     Case(

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own Max, Min, Clip, Sign and reductions of int64, where lower halves differ."""
+"""ONNX Runtime's own Max, Min, Clip, Sign and reductions of int64 beyond int32 or double."""
 
 import numpy as np
 import onnxruntime as ort
@@ -51,6 +51,13 @@ def test_reduction_gives_the_wrong_element(
 ) -> None:
     """Once all supported versions are right, random graphs need not leave int64 out."""
     assert computed(node, elements) == before_and_since(RIGHTLY, mistaken, right)
+
+
+@pytest.mark.parametrize("others", [[], [1], [1, 1]])
+def test_product_is_computed_in_double(others: list[int]) -> None:
+    """Once it is not, `sonnx_ort.kernel.elements` can state larger products."""
+    large = 2**53 + 1
+    assert computed("y = ReduceProd<keepdims = 0>(a)", [large, *others]) == large - 1
 
 
 def test_comparisons_are_right() -> None:

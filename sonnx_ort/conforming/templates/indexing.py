@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import NoChangeError
+from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError
 from sonnx_ort.conforming.template import FLOATS, INTEGERS, Operators, Template
 from sonnx_ort.conforming.templates.elementwise import either
 
@@ -42,6 +42,9 @@ def one_hot(op: Operators, indices: ir.Value, depth: ir.Value, values: ir.Value)
     """OneHot: the second value where an index, counted from either end, is that of the new axis."""
     rank = op.rank(indices)
     axis = op.attribute("axis") % (rank + 1)
+    known = op.edit.facts.constant(depth)
+    if known is not None and known.item() > MOST_ELEMENTS:
+        raise NoChangeError(f"its depth is {known.item():,}")
     size = op.cast(_scalar(op, depth), _INT64)
     places = op.Reshape(_count_up(op, size), _along(axis, rank + 1))
     chosen = op.Unsqueeze(op.cast(indices, _INT64), axes=[axis])
@@ -115,7 +118,14 @@ def _from_front(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> ir.
 
 
 def _places(op: Operators, like: ir.Value, axis: int, along: ir.Value, rank: int) -> list[ir.Value]:
-    """The index along each axis: of one axis given, of others that of the element of a tensor."""
+    """The index along each axis: of one axis given, of others that of the element of a tensor.
+
+    Raises:
+        NoChangeError: An axis is so long that its numbers take much memory, though none is read.
+    """
+    for size in op.edit.shape(op.edit.operand(0)):
+        if isinstance(size, int) and size > MOST_ELEMENTS:
+            raise NoChangeError(f"an axis has {size:,} elements")
     others = [each for each in range(rank) if each != axis]
     sizes = {each: op.Squeeze(op.sizes(like, [each]), axes=[0]) for each in others}
     return [

@@ -15,8 +15,8 @@ from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.template import FLOATS, Operators, Template
 from sonnx_ort.conforming.templates.indexing import gather_along
 
-_INTEGERS = frozenset({"int8", "uint8", "int32", "int64"})
-"""The types of integers of which ONNX Runtime has ArgMax."""
+_INTEGERS = frozenset({"int8", "uint8", "int32"})
+"""The types of integers of which ONNX Runtime has ArgMax, and compares all elements rightly."""
 
 _WITH_LAST_INDEX = 12
 """The first version of ArgMax that says which of several places it gives."""
@@ -149,6 +149,7 @@ def average_pool(op: Operators, x: ir.Value) -> ir.Value:
     return op.Div(total, op.Conv(counted, ones[:1], group=1, **window))
 
 
+_LARGE = "before version 1.32.0 ONNX Runtime compares int64 beyond int32 wrongly"
 _EXTREMES = "a line with NaN may give another element, and a zero may have the other sign"
 _SUMS = "a sum may be rounded in another order"
 _OVERFLOW = "numbers may be rounded in another order, and integers overflow otherwise"
@@ -160,11 +161,15 @@ TEMPLATES = (
     Template("ReduceL2", reduce_sum, near=FLOATS, deviates=_SUMS),
     Template("ReduceLogSum", reduce_sum, near=FLOATS, deviates=_SUMS),
     Template("ReduceLogSumExp", reduce_sum, near=FLOATS, deviates=_SUMS),
-    Template("ReduceMax", reduce_extreme, _INTEGERS, FLOATS, _EXTREMES),
-    Template("ReduceMin", reduce_extreme, _INTEGERS, FLOATS, _EXTREMES),
+    *(
+        Template(each, reduce_extreme, _INTEGERS, FLOATS | {"int64"}, f"{_EXTREMES}; {_LARGE}")
+        for each in ("ReduceMax", "ReduceMin")
+    ),
     Template("ReduceProd", reduce_product, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
-    Template("ArgMin", arg_min, _INTEGERS, FLOATS, "a line with NaN may give another place"),
-    Template("TopK", top_one, _INTEGERS, FLOATS, _EXTREMES),
+    Template(
+        "ArgMin", arg_min, _INTEGERS | {"int64"}, FLOATS, "a line with NaN may give another place"
+    ),
+    Template("TopK", top_one, _INTEGERS | {"int64"}, FLOATS, _EXTREMES),
     Template("GlobalMaxPool", global_max_pool, near=FLOATS, deviates=_EXTREMES),
     Template("AveragePool", average_pool, near=FLOATS, deviates=_SUMS),
 )
