@@ -307,6 +307,16 @@ def result_type_of(
     return None if not found else _parsed(found)
 
 
+@functools.cache
+def _allowed_types(name: str, version: int) -> tuple[frozenset[str], ...]:
+    """The types of each input of a standard operator."""
+    schema = _schema_of(name, version, STANDARD_DOMAIN)
+    if schema is None:
+        return ()
+    constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+    return tuple(frozenset(constraints.get(i.type_str, [i.type_str])) for i in schema.inputs)
+
+
 def unsupported_type(
     nodes: Iterable[ir.Node], version: int, known: Callable[[ir.Value], ir.TypeProtocol | None]
 ) -> str | None:
@@ -324,10 +334,9 @@ def unsupported_type(
             "" if value is None else texts.get(value, None if kind is None else _text(kind))
             for value, kind in kinds
         ]
-        schema = _schema_of(node.op_type, version, STANDARD_DOMAIN)
-        formal = () if schema is None else schema.inputs
-        for position, text in enumerate(given if formal else ()):
-            if text and text not in formal[min(position, len(formal) - 1)].types:
+        allowed = _allowed_types(node.op_type, version)
+        for position, text in enumerate(given if allowed else ()):
+            if text and text not in allowed[min(position, len(allowed) - 1)]:
                 return f"{node.op_type} of {element_of(text, 'tensor') or text}"
         texts.update(zip(node.outputs, _results(_Node(node, version, given)), strict=True))
     return None

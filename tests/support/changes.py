@@ -12,6 +12,8 @@ INSTALLED = tuple(map(int, ort.__version__.split(".")[:2]))
 """The installed version of ONNX Runtime, without its last number."""
 
 CHANGED_IN = {
+    "ReduceProd of int64 is computed in double": (1, 27),
+    "Cos of double has a kernel": (1, 29),
     "int64 is compared rightly": (1, 32),
     "the smallest integer modulo -1 is 0": (1, 32),
     "Mod as C does computes int64 and uint64 exactly": (1, 32),

@@ -53,11 +53,11 @@ def test_reduction_gives_the_wrong_element(
     assert computed(node, elements) == before_and_since(RIGHTLY, mistaken, right)
 
 
-@pytest.mark.parametrize("others", [[], [1], [1, 1]])
-def test_product_is_computed_in_double(others: list[int]) -> None:
+def test_product_is_computed_in_double() -> None:
     """Once it is not, `sonnx_ort.kernel.elements` can state larger products."""
     large = 2**53 + 1
-    assert computed("y = ReduceProd<keepdims = 0>(a)", [large, *others]) == large - 1
+    expected = before_and_since("ReduceProd of int64 is computed in double", large, large - 1)
+    assert computed("y = ReduceProd<keepdims = 0>(a)", [large]) == expected
 
 
 def test_comparisons_are_right() -> None:
