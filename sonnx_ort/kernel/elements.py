@@ -17,6 +17,7 @@ from .sizes import (
     END_OF_ALL,
     Bounds,
     PartialSizes,
+    Rejected,
     Size,
     Sizes,
     Symbolic,
@@ -105,10 +106,11 @@ _EXACT_IN_DOUBLE = 1 << 53
 
 def _product(node: Node) -> PartialSizes:
     require((axes_of(node) or [0]) == [0], "its axes are not known")
-    product: Size = 1
+    product = 1
     for each in node.elements(0):
-        require(isinstance(each, int), "a factor is open")
-        product = product * (each or 0)
+        if not isinstance(each, int):
+            raise Rejected("a factor is open")
+        product *= each
         require(abs(product) <= _EXACT_IN_DOUBLE, "the product may be rounded to double")
     return (product,)
 
