@@ -10,14 +10,17 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 import sonnx_ort
 from sonnx_ort.conforming.templates import TEMPLATES
 from support.changes import INSTALLED, changed
 from support.conformed import conformed, reasons, violated
 from support.decomposed import Case, bits, deviation
+from support.graphs import parse
 from support.sessions import on_one_thread
 
+REFUSALS = (Fail, InvalidArgument, RuntimeException)
 FLOATS = ("float", "double", "float16")
 INTEGERS = ("int32", "int64", "int8", "uint8")
 COMPARED = ("int32", "int8", "uint8")
@@ -473,6 +476,30 @@ def test_what_is_not_written_gives_the_reason(node: str, dtype: str, reason: str
     del model.graph.output[0].type.tensor_type.shape.dim[:]
     model.graph.output[0].type.tensor_type.ClearField("shape")
     assert reasons(model, rounding=True)["Graph.operator_set"] == reason
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize(
+    ("node", "indices"),
+    [
+        *(("GatherElements <axis = 1>(X, K)", [[index]]) for index in (3, -4, 4)),
+        *(("GatherElements <axis = 0>(X, K)", [[index]]) for index in (2, -3)),
+        ("ScatterElements <axis = 1>(X, K, U)", [[3]]),
+        ("ReverseSequence <time_axis = 1, batch_axis = 0>(X, K)", [4, 1]),
+    ],
+)
+def test_index_outside_ends_the_run_as_before(node: str, indices: list[object], opset: int) -> None:
+    model = parse(
+        f"(float[2,3] X, int64[{'1,1' if 'Elements' in node else '2'}] K) => (float[a,b] A)"
+        f" {{ A = {node} }}",
+        constants={"U": np.float32([[1]])},
+        opset=opset,
+    )
+    feeds = {"X": np.zeros((2, 3), np.float32), "K": np.array(indices)}
+    for each in (model, conformed(model)):
+        session = ort.InferenceSession(each.SerializeToString(), on_one_thread("none"))
+        with pytest.raises(REFUSALS, match=r"(?i)indi|index|seq"):
+            session.run(None, feeds)
 
 
 def test_way_that_is_given_up_leaves_nothing_in_the_graph() -> None:

@@ -16,6 +16,9 @@ from sonnx_ort.conforming.templates.elementwise import either
 _ANY = FLOATS | INTEGERS | {"bool"}
 _INT64 = ir.DataType.INT64
 
+_BEYOND = 1 << 62
+"""More elements than a tensor has."""
+
 _MOST_PARTS = 64
 """An axis of more elements is not summed element by element, nor repeated more often."""
 
@@ -69,11 +72,13 @@ def _along(axis: int, rank: int) -> list[int]:
 def gather_elements(op: Operators, x: ir.Value, indices: ir.Value) -> ir.Value:
     """GatherElements: the elements at the indices along an axis."""
     axis = op.axis(x)
-    return gather_along(op, x, _from_front(op, x, indices, axis), axis, op.rank(x))
+    along = _from_front(op, x, indices, axis)
+    places = _places(op, indices, axis, along, op.rank(x))
+    return _gather(op, x, places, _outside(op, x, along, axis))
 
 
 def gather_along(op: Operators, x: ir.Value, indices: ir.Value, axis: int, rank: int) -> ir.Value:
-    """The elements at indices along an axis, which are counted from its front.
+    """The elements at indices along an axis, which are counted from its front and on it.
 
     Args:
         op: Adds the operators.
@@ -107,7 +112,7 @@ def reverse_sequence(op: Operators, x: ir.Value, lengths: ir.Value) -> ir.Value:
     ends = op.Reshape(op.cast(lengths, _INT64), _along(batch, rank))
     last = op.Sub(ends, op.number(1, _INT64))
     reverse = op.Where(op.Less(numbers, ends), op.Sub(last, numbers), numbers)
-    return _gather(op, x, _places(op, x, time, reverse, rank))
+    return _gather(op, x, _places(op, x, time, reverse, rank), _outside(op, x, reverse, time))
 
 
 def _from_front(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> ir.Value:
@@ -134,12 +139,23 @@ def _places(op: Operators, like: ir.Value, axis: int, along: ir.Value, rank: int
     ]
 
 
-def _gather(op: Operators, x: ir.Value, places: Sequence[ir.Value]) -> ir.Value:
-    """The elements of X at these places."""
+def _gather(
+    op: Operators, x: ir.Value, places: Sequence[ir.Value], outside: ir.Value | None = None
+) -> ir.Value:
+    """The elements of X at these places; a place that is outside ends the run, as it did."""
     flat = places[0]
     for axis, place in enumerate(places[1:], start=1):
         flat = op.Add(op.Mul(flat, op.sizes(x, [axis])), place)
+    if outside is not None:
+        flat = op.Add(flat, op.Mul(outside, op.number(_BEYOND, _INT64)))
     return op.Gather(op.Reshape(x, [-1]), flat, axis=0)
+
+
+def _outside(op: Operators, x: ir.Value, along: ir.Value, axis: int) -> ir.Value:
+    """1 for each index that is on no place of an axis of X, otherwise 0."""
+    before = op.Less(along, op.number(0, _INT64))
+    last = op.Sub(op.sizes(x, [axis]), op.number(1, _INT64))
+    return op.cast(either(op, before, op.Less(last, along)), _INT64)
 
 
 def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
