@@ -154,7 +154,7 @@ class Round:
         conversions = {place_of(o)[1:]: o for o in violations if o.rule is GR3}
         outside = {place_of(o)[1:]: o for o in violations if o.rule is OPERATORS_OF_THE_SET}
         made = [
-            *(self._store_sizes(names) if any(o.rule in _OF_SIZES for o in violations) else ()),
+            *(self._store_sizes(names) if any(map(self._may_be_of_sizes, violations)) else ()),
             *(self._decompose(node, o, names) for node, o in self._placed(outside)),
         ]
         # A decomposition removes a node, with all that its branches hold.
@@ -162,6 +162,9 @@ class Round:
         nodes = [node for node in self.examination.nodes if node.target.node in present]
         made += [self._change(examined, names, conversions) for examined in nodes]
         return [change for change in made if change is not None]
+
+    def _may_be_of_sizes(self, obligation: Obligation) -> bool:
+        return obligation.rule in _OF_SIZES and obligation.rule.id in self.selection.rules
 
     def _store_sizes(self, names: ValueNames) -> Iterator[Made]:
         """Store what is known to tell sizes, on which ranks and conditions may depend."""
