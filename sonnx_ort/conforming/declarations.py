@@ -19,7 +19,7 @@ import numpy.typing as npt
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import set_input, stored_constant
+from sonnx_ort.conforming.change import MOST_ELEMENTS, set_input, stored_constant
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import optional_outputs
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
@@ -275,7 +275,7 @@ def _of_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
     if dtype is None or kernel is None or facts.depends_on_scalar_inputs(kernel):
         return
     match facts.shape(kernel):
-        case (int() as outputs, *_):
+        case (int() as outputs, *_) if outputs <= MOST_ELEMENTS:
             yield "B", np.full(outputs, -0.0, dtype)
 
 
@@ -287,7 +287,9 @@ def _of_transposed_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
         return
     match facts.shape(kernel):
         case (_, int() as outputs, *_):
-            yield "B", np.full(outputs * node.attributes.get_int("group", 1), -0.0, dtype)
+            count = outputs * node.attributes.get_int("group", 1)
+            if 0 <= count <= MOST_ELEMENTS:
+                yield "B", np.full(count, -0.0, dtype)
 
 
 def _of_resize(node: ir.Node, _facts: Facts) -> Iterator[Input]:

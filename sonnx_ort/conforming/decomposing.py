@@ -103,7 +103,11 @@ def _change(
     title: str = "",
 ) -> Change:
     def make(edit: NodeEdit) -> bool:
-        values = write(edit)
+        try:
+            values = write(edit)
+        except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+            _logger.debug("%s is not written otherwise", edit.node.op_type, exc_info=True)
+            raise NoChangeError("its attributes are not those of its document") from error
         _require_types(edit)
         _replace(edit, values)
         return True
@@ -125,11 +129,7 @@ def _by_template(template: Template, edit: NodeEdit) -> Sequence[ir.Value | None
         raise NoChangeError(f"the type of '{first.name}' is not known")
     if name not in template.exact | template.near:
         raise NoChangeError(f"no way is known to write it for {name}")
-    try:
-        made = template.make(Operators(edit, ir.DataType[name.upper()]), *edit.node.inputs)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        _logger.debug("%s is not written otherwise", template.operator, exc_info=True)
-        raise NoChangeError("its attributes are not those of its document") from error
+    made = template.make(Operators(edit, ir.DataType[name.upper()]), *edit.node.inputs)
     return made if isinstance(made, tuple) else (made,)
 
 

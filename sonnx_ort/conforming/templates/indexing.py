@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError
+from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError, filled
 from sonnx_ort.conforming.template import FLOATS, INTEGERS, Operators, Template
 from sonnx_ort.conforming.templates.elementwise import either
 
@@ -193,8 +193,8 @@ def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
     rows, columns = op.edit.sizes(x)[-2:]
     diagonal = 0 if k is None else op.elements(k).item()
     upper = bool(op.attribute("upper"))
-    kept = np.triu(np.ones((rows, columns), bool), diagonal)
-    kept = kept if upper else np.tril(np.ones((rows, columns), bool), diagonal)
+    every = filled((rows, columns), 1, np.bool_)
+    kept = np.triu(every, diagonal) if upper else np.tril(every, diagonal)
     return op.Where(kept, x, op.number(0))
 
 

@@ -8,10 +8,9 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import NoChangeError
+from sonnx_ort.conforming.change import NoChangeError, filled
 from sonnx_ort.conforming.template import FLOATS, Operators, Template
 from sonnx_ort.conforming.templates.indexing import gather_along
 
@@ -141,11 +140,11 @@ def average_pool(op: Operators, x: ir.Value) -> ir.Value:
     channels, kernel = op.edit.shape(x)[1], list(window["kernel_shape"])
     if not isinstance(channels, int):
         raise NoChangeError(f"the number of channels of '{x.name}' is known only in a run")
-    ones = np.ones((channels, 1, *kernel), op.dtype.numpy())
+    ones = filled((channels, 1, *kernel), 1.0, op.dtype.numpy())
     total = op.Conv(x, ones, group=channels, **window)
     if not any(window["pads"] or ()) or op.attribute("count_include_pad"):
         return op.Div(total, float(math.prod(kernel)))
-    counted = np.ones((1, 1, *op.edit.sizes(x)[2:]), op.dtype.numpy())
+    counted = filled((1, 1, *op.edit.sizes(x)[2:]), 1.0, op.dtype.numpy())
     return op.Div(total, op.Conv(counted, ones[:1], group=1, **window))
 
 
