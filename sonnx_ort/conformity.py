@@ -169,6 +169,7 @@ def conform_file(
     *,
     external_data: TransferChoice = "copy",
     force: bool = False,
+    strict: bool = False,
     **options: Unpack[ConformOptions],
 ) -> Conformed[onnx.ModelProto]:
     """Conform a model from file to file.
@@ -182,6 +183,7 @@ def conform_file(
         target: The file to write; an existing one is replaced, but not the source.
         external_data: As for `rewrite_file`.
         force: Whether the target may replace the source.
+        strict: Whether nothing is written if a violation remains.
         **options: As for `conform`.
 
     Returns:
@@ -200,6 +202,8 @@ def conform_file(
         result = _conform(model, **options)
         proto = result.changed.to_proto()
         content = require_serializable(proto)
+    if strict and result.graph.remaining:
+        return result.of(proto)
     write_model(proto, content, source, target, transfer)
     return result.of(proto)
 

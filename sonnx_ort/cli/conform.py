@@ -106,6 +106,9 @@ def conform(
         typer.Option(help="What to do with external data if the output is in another folder."),
     ] = Transfer.COPY,
     force: ForceOption = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Write no file if a violation remains.")
+    ] = False,
     quiet: QuietOption = False,
     _show: ShowSettingsOption = False,
 ) -> None:
@@ -148,12 +151,14 @@ def conform(
         else:
             refuse_inputs(output, feed_files(feeds or []).values())
             conformed = conform_file(
-                model, output, external_data=external_data, force=force, **options
+                model, output, external_data=external_data, force=force, strict=strict, **options
             )
     if not quiet:
         say(conformity_report(conformed, every=diff), output)
         if output is not None:
-            say(fitted(f"{output}: written{_but(conformed.remaining)}"), output)
+            written = not (strict and conformed.remaining)
+            done = "written" if written else "not written"
+            say(fitted(f"{output}: {done}{_but(conformed.remaining)}"), output)
     if conformed.remaining:
         raise typer.Exit(ExitStatus.VIOLATED)
 

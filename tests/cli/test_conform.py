@@ -68,6 +68,18 @@ def test_what_is_violated_still_is_told_with_its_reason() -> None:
     )
 
 
+def test_nothing_is_written_strictly_if_something_is_left(folder: Path) -> None:
+    options = (*CHOSEN, "--select", "Softmax", "--strict")
+    done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.endswith(
+        "conforming.onnx: not written; it still violates Slice.R1, Slice.R3\n"
+    )
+    assert not (folder / "conforming.onnx").exists()
+    done = command("conform", "model.onnx", "-o", "conforming.onnx", *CHOSEN, "--strict")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "conforming.onnx: written")
+
+
 def test_verified_changes_are_kept() -> None:
     options = (*CHOSEN, "--verify", "--input", "x=x.npy")
     done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
