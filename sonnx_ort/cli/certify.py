@@ -57,8 +57,8 @@ def certify(
 ) -> None:
     """Write a certificate of what is proved, which a small program checks again.
 
-    The program is sonnx_ort/checker, with the folders kernel and profile beside it. It needs onnx,
-    and nothing else of this package.
+    The program is sonnx_ort/checker, with the folders guards, kernel, profile and terms beside it.
+    It needs onnx, and nothing else of this package.
 
     Exit status 0: everything proved is certified, or the certificate is accepted; 1: something is
     not certified, or the certificate is rejected; 2: unusable input.
