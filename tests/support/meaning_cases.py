@@ -356,8 +356,6 @@ KNOWN: Mapping[tuple[str, Run], Callable[[Applied], bool]] = {
     ),
     ("ConvInteger", by_reference): _pads_beside_zero_point,
     ("Gemm", by_reference): lambda a: not _of_type(a, *FLOATS),
-    ("Softmax", by_onnxruntime): lambda a: _holds(a, np.isneginf),
-    ("Softmax", by_reference): lambda a: _holds(a, np.isneginf),
     ("LSTM", by_reference): lambda a: len(a.operands) > 4 and a.operands[4] is not None,
     ("Flatten", by_reference): lambda a: bool(a.operands[0] is None or a.operands[0].size == 0),
 }

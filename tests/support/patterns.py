@@ -175,7 +175,7 @@ def _between_quantizations(operator: str, conditions: Shapes) -> dict[str, Patte
             shapes,
             {"y": (1,)},
             told=(TAKEN,),
-            survives=python,
+            survives=python and python | _NATIVE,
         ),
         f"QLinear{operator} in front of a guard": Pattern(
             "QDQSelectorActionTransformer",
@@ -235,6 +235,7 @@ PATTERNS = {
         }""",
         {"x": (4,), "y": (4,)},
         {"y": (1,)},
+        survives=_NATIVE,
         opset=20,
     ),
     "BiasGelu in front of a guard": Pattern(
