@@ -316,18 +316,14 @@ def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> N
 
 def _of_shape(declared: GraphInput | None, value: npt.ArrayLike) -> npt.ArrayLike:
     """One number for all elements, if the shape is known; what else is given stays as it is."""
-    if declared is None or declared.dtype is None or np.ndim(value):
+    if declared is None or declared.dtype is None or declared.shape is None or np.ndim(value):
         return value
-    shape = [size for size in declared.shape or (None,) if isinstance(size, int)]
-    if declared.shape is None or len(shape) != len(declared.shape):
+    shape = [size for size in declared.shape if isinstance(size, int)]
+    if len(shape) != len(declared.shape):
         return value
-    dtype = numpy_dtype(declared)
-    found = np.full(shape, value)
-    return (
-        found
-        if dtype.kind in "iub" and (found.astype(dtype) != found).any()
-        else found.astype(dtype)
-    )
+    dtype, found = numpy_dtype(declared), np.full(shape, value)
+    fits = dtype.kind not in "iub" or (found.astype(dtype) == found).all()
+    return found.astype(dtype) if fits else found
 
 
 def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Result:

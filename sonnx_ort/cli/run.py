@@ -112,9 +112,12 @@ def read_assumed(given: Sequence[str]) -> dict[str, Any]:
         SonnxError: One has another form or is repeated, or its file has no value.
     """
     found: dict[str, Any] = {}
-    files = []
+    files: list[str] = []
+    names = [each.partition("=")[0] for each in given]
     for each in given:
         name, _, text = each.partition("=")
+        if names.count(name) > 1:
+            raise SonnxError(f"--assume {each}: '{name}' is given twice")
         try:
             number = float(text) if set(text) & set(".naife") else int(text)
         except ValueError:
@@ -123,8 +126,6 @@ def read_assumed(given: Sequence[str]) -> dict[str, Any]:
                 raise SonnxError(f"--assume {each}: {form}") from None
             files.append(each)
             continue
-        if name in found:
-            raise SonnxError(f"--assume {each}: '{name}' is given twice")
         found[name] = number
     return found | read_feeds(files)
 

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import onnx
+import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.facts import Facts
@@ -189,11 +191,30 @@ class NodeEdit:
         Raises:
             NoChangeError: It is left out, or known only in a run.
         """
-        value = self.operand(position)
+        return self.elements_of(self.operand(position))
+
+    def elements_of(self, value: ir.Value) -> npt.NDArray[Any]:
+        """The elements of a value.
+
+        Raises:
+            NoChangeError: They are known only in a run.
+        """
         found = self.facts.constant(value)
         if found is None:
             raise NoChangeError(f"the elements of '{value.name}' are known only in a run")
         return found
+
+    def attribute(self, name: str) -> Any:
+        """An attribute, or the default that ONNX defines; None if there is neither."""
+        if (own := self.node.attributes.get(name)) is not None:
+            return own.value
+        # Of other domains the defaults are those of the newest version.
+        version = (self.node.domain,) if self.node.domain else (self.opset, "")
+        schema = onnx.defs.get_schema(self.node.op_type, *version)
+        if name not in schema.attributes:
+            return None
+        default = schema.attributes[name].default_value
+        return onnx.helper.get_attribute_value(default) if default.type else None
 
     def integer(self, name: str) -> int:
         """An attribute that is one number; 0 if it is left out."""

@@ -271,25 +271,22 @@ def _of_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
     producer = None if kernel is None else kernel.producer()
     if producer is not None and producer.op_type == "DequantizeLinear":
         return
-    dtype = _dtype(facts, kernel)
-    if dtype is None or kernel is None or facts.depends_on_scalar_inputs(kernel):
-        return
-    match facts.shape(kernel):
-        case (int() as outputs, *_) if outputs <= MOST_ELEMENTS:
-            yield "B", np.full(outputs, -0.0, dtype)
+    yield from _zeros(facts, kernel, 0, 1)
 
 
 def _of_transposed_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
     """A bias of zeros, of the sign that changes no number, for each group of results."""
-    kernel = node.inputs[1]
+    yield from _zeros(facts, node.inputs[1], 1, node.attributes.get_int("group", 1))
+
+
+def _zeros(facts: Facts, kernel: ir.Value | None, axis: int, times: int) -> Iterator[Input]:
+    """A bias of -0 for each place of an axis of a kernel, so many times."""
     dtype = _dtype(facts, kernel)
     if dtype is None or kernel is None or facts.depends_on_scalar_inputs(kernel):
         return
-    match facts.shape(kernel):
-        case (_, int() as outputs, *_):
-            count = outputs * node.attributes.get_int("group", 1)
-            if 0 <= count <= MOST_ELEMENTS:
-                yield "B", np.full(count, -0.0, dtype)
+    size = (*(facts.shape(kernel) or ()), None, None)[axis]
+    if isinstance(size, int) and 0 <= size * times <= MOST_ELEMENTS:
+        yield "B", np.full(size * times, -0.0, dtype)
 
 
 def _of_resize(node: ir.Node, _facts: Facts) -> Iterator[Input]:

@@ -159,20 +159,8 @@ def _require_same_meaning(function: onnx.FunctionProto, theirs: int, ours: int) 
 
 def _attributes(edit: NodeEdit, node: onnx.NodeProto) -> Iterator[tuple[str, Any]]:
     """The attributes of a node of the function, with those of the call in place of references."""
-    own = edit.node.attributes
     for attribute in node.attribute:
-        name = attribute.ref_attr_name
-        if not name:
+        if not attribute.ref_attr_name:
             yield attribute.name, ir.serde.deserialize_attribute(attribute).value
-        elif name in own:
-            yield attribute.name, own[name].value
-        elif (default := _default(edit, name)) is not None:
-            yield attribute.name, default
-
-
-def _default(edit: NodeEdit, name: str) -> Any:
-    schema = _schema(edit.node, edit.opset)
-    if schema is None or name not in schema.attributes:
-        return None
-    default = schema.attributes[name].default_value
-    return onnx.helper.get_attribute_value(default) if default.type else None
+        elif (given := edit.attribute(attribute.ref_attr_name)) is not None:
+            yield attribute.name, given

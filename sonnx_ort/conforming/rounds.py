@@ -157,9 +157,11 @@ class Round:
             *(self._store_sizes(names) if any(map(self._may_be_of_sizes, violations)) else ()),
             *(self._decompose(node, o, names) for node, o in self._placed(outside)),
         ]
-        # A decomposition removes a node, with all that its branches hold.
-        present = set(every_node(self.model.graph))
-        nodes = [node for node in self.examination.nodes if node.target.node in present]
+        nodes = self.examination.nodes
+        if outside:
+            # A decomposition removes a node, with all that its branches hold.
+            present = set(every_node(self.model.graph))
+            nodes = tuple(node for node in nodes if node.target.node in present)
         made += [self._change(examined, names, conversions) for examined in nodes]
         return [change for change in made if change is not None]
 
@@ -177,7 +179,7 @@ class Round:
                 yield Made(title, Safety.SAFE, (), node.op_type, label_of(node), path, values, ())
 
     def _placed(self, outside: Mapping[_Node, Obligation]) -> list[tuple[ir.Node, Obligation]]:
-        if OPERATORS_OF_THE_SET.id not in self.selection.rules:
+        if not outside or OPERATORS_OF_THE_SET.id not in self.selection.rules:
             return []
         found = (
             (node, outside.get((node.op_type, label_of(node), path, "")))

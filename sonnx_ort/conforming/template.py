@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Attribute, NoChangeError, NodeEdit
@@ -30,7 +29,6 @@ _INPUT_SINCE: Mapping[tuple[str, str], tuple[int, int]] = MappingProxyType(
         ("ReduceMean", "axes"): (18, 1),
         ("Clip", "min"): (11, 1),
         ("Clip", "max"): (11, 2),
-        ("Split", "split"): (13, 1),
     }
 )
 """The first version in which an attribute is an input, and which input it is."""
@@ -87,27 +85,12 @@ class Operators:
         return add
 
     def attribute(self, name: str) -> Any:
-        """An attribute of the node, or the default that ONNX defines; None if there is neither."""
-        node = self.edit.node
-        if (own := node.attributes.get(name)) is not None:
-            return own.value
-        version = (node.domain,) if node.domain else (self.edit.opset, "")
-        schema = onnx.defs.get_schema(node.op_type, *version)
-        if name not in schema.attributes:
-            return None
-        default = schema.attributes[name].default_value
-        return onnx.helper.get_attribute_value(default) if default.type else None
+        """An attribute of the node, as `NodeEdit.attribute` gives it."""
+        return self.edit.attribute(name)
 
     def elements(self, value: ir.Value) -> npt.NDArray[Any]:
-        """The elements of an input.
-
-        Raises:
-            NoChangeError: They are known only in a run.
-        """
-        found = self.edit.facts.constant(value)
-        if found is None:
-            raise NoChangeError(f"the elements of '{value.name}' are known only in a run")
-        return found
+        """The elements of an input, as `NodeEdit.elements_of` gives them."""
+        return self.edit.elements_of(value)
 
     def rank(self, value: ir.Value) -> int:
         """The certain rank of a value.
@@ -117,13 +100,13 @@ class Operators:
         """
         return len(self.edit.shape(value))
 
-    def axis(self, value: ir.Value, name: str = "axis") -> int:
-        """The axis of a value that an attribute names, counted from the front.
+    def axis(self, value: ir.Value) -> int:
+        """The axis of a value that the attribute `axis` names, counted from the front.
 
         Raises:
             NoChangeError: The rank is not known.
         """
-        return int(self.attribute(name)) % max(self.rank(value), 1)
+        return int(self.attribute("axis")) % max(self.rank(value), 1)
 
     def cast(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
         """Convert elements."""

@@ -85,17 +85,21 @@ def _schema_of(name: str, version: int, domain: str) -> onnx.defs.OpSchema | Non
 
 
 @functools.cache
-def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[ElementType], ...]:
-    """The allowed numeric types of each input; the operator must have a schema."""
-    schema = onnx.defs.get_schema(name, version, domain)
+def _allowed_types(name: str, version: int, domain: str) -> tuple[frozenset[str], ...]:
+    """The types of each input of an operator; none of one without a schema."""
+    schema = _schema_of(name, version, domain)
+    if schema is None:
+        return ()
     constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+    return tuple(frozenset(constraints.get(i.type_str, [i.type_str])) for i in schema.inputs)
+
+
+@functools.cache
+def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[ElementType], ...]:
+    """The allowed numeric types of each input of an operator; none of one without a schema."""
     return tuple(
-        frozenset(
-            kind
-            for kind in NUMERIC_TYPES
-            if f"tensor({kind})" in constraints.get(parameter.type_str, [parameter.type_str])
-        )
-        for parameter in schema.inputs
+        frozenset(kind for kind in NUMERIC_TYPES if tensor_of(kind) in allowed)
+        for allowed in _allowed_types(name, version, domain)
     )
 
 
@@ -307,16 +311,6 @@ def result_type_of(
     return None if not found else _parsed(found)
 
 
-@functools.cache
-def _allowed_types(name: str, version: int) -> tuple[frozenset[str], ...]:
-    """The types of each input of a standard operator."""
-    schema = _schema_of(name, version, STANDARD_DOMAIN)
-    if schema is None:
-        return ()
-    constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
-    return tuple(frozenset(constraints.get(i.type_str, [i.type_str])) for i in schema.inputs)
-
-
 def unsupported_type(
     nodes: Iterable[ir.Node], version: int, known: Callable[[ir.Value], ir.TypeProtocol | None]
 ) -> str | None:
@@ -327,18 +321,19 @@ def unsupported_type(
         version: The version of the standard operators.
         known: The type of a value that none of them computes, if it is known.
     """
-    texts: dict[ir.Value, Type] = {}
+    types: dict[ir.Value, ir.TypeProtocol | None] = {}
+
+    def type_of(value: ir.Value) -> ir.TypeProtocol | None:
+        return types.get(value) or known(value)
+
     for node in nodes:
-        kinds = [(value, None if value is None else known(value)) for value in node.inputs]
-        given = [
-            "" if value is None else texts.get(value, None if kind is None else _text(kind))
-            for value, kind in kinds
-        ]
-        allowed = _allowed_types(node.op_type, version)
-        for position, text in enumerate(given if allowed else ()):
+        allowed = _allowed_types(node.op_type, version, STANDARD_DOMAIN)
+        for position, value in enumerate(node.inputs if allowed else ()):
+            kind = None if value is None else type_of(value)
+            text = None if kind is None else _text(kind)
             if text and text not in allowed[min(position, len(allowed) - 1)]:
                 return f"{node.op_type} of {element_of(text, 'tensor') or text}"
-        texts.update(zip(node.outputs, _results(_Node(node, version, given)), strict=True))
+        types[node.outputs[0]] = result_type_of(node, version, type_of)
     return None
 
 

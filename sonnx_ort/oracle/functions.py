@@ -15,7 +15,7 @@ On integers: none of the five documents states the quotient (SONNX Div, typed ed
 and later drafts do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
 from math import isqrt, trunc
@@ -97,20 +97,22 @@ def _decided(sure: bool, sure_not: bool) -> bool:
 
 def largest(*data: Any) -> Any:
     """The largest of at least one element, or NaN if any is NaN."""
-    if not isinstance(data[0], Number):
-        return reduce(lambda a, b: a.max(b), data)
-    if any(each.kind is Kind.NAN for each in data):
-        return NAN
-    return max(data, key=_order)
+    return _extreme(data, max, lambda a, b: a.max(b))
 
 
 def smallest(*data: Any) -> Any:
     """The smallest of at least one element, or NaN if any is NaN."""
+    return _extreme(data, min, lambda a, b: a.min(b))
+
+
+def _extreme(
+    data: Sequence[Any], of_numbers: Callable[..., Any], of_balls: Callable[[Any, Any], Any]
+) -> Any:
     if not isinstance(data[0], Number):
-        return reduce(lambda a, b: a.min(b), data)
+        return reduce(of_balls, data)
     if any(each.kind is Kind.NAN for each in data):
         return NAN
-    return min(data, key=_order)
+    return of_numbers(data, key=_order)
 
 
 def _ordered(a: Number, b: Number) -> bool:
