@@ -95,7 +95,8 @@ def _bounds(operand: Established) -> Bounds:
     return bounds
 
 
-_CERTAIN = {"shared_symbols": frozenset[str](), "scalar_inputs": False}
+_CERTAIN = {"shared_symbols": frozenset[str](), "scalar_inputs": False, "range": None}
+"""Of an interval of floats nothing is known: no certificate has one."""
 
 _LOOKED_UP: Mapping[str, Callable[[Established], Any]] = {
     "origin": _origin,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from .catalog import rule_of
-from .node import NUMBERS, Node
+from .node import FLOATS, NUMBERS, Node
 from .sizes import Bounds, Rejected, require
 
 BOOLEAN = Bounds(0, 1)
@@ -241,7 +241,17 @@ def _converted(node: Node) -> Sequence[Bounds]:
     to_bool = node.result_type(0) == "bool"
     if to_bool and node.type(0) in NUMBERS:
         return [BOOLEAN]
+    if node.type(0) in FLOATS:
+        return [_truncated(node)]
     return [_operand(node, 0)]
+
+
+def _truncated(node: Node) -> Bounds:
+    """The integers of floats, which lose their fraction."""
+    known = node.known_interval(0)
+    if known is None or not known.whole.finite:
+        raise Rejected("an element may be no finite number")
+    return Bounds(trunc(known.whole.lower), trunc(known.whole.upper))
 
 
 def _truth(node: Node) -> Sequence[Bounds]:

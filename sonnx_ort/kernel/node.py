@@ -3,11 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from .sizes import Bounds, PartialSizes, Rejected, Sizes, from_the_front, is_within, require
+
+if TYPE_CHECKING:
+    from .intervals import Interval
 
 FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -83,6 +86,25 @@ class Node(ABC):
     @abstractmethod
     def known_bounds(self, index: int) -> Bounds | None:
         """The interval of an operand's integers, if it is narrower than their type."""
+
+    def known_interval(self, index: int) -> "Interval | None":
+        """The interval of an operand's floats; None if nothing is known of them."""
+        del index
+        return None
+
+    def weights(self, index: int) -> npt.NDArray[Any] | None:
+        """The elements of an operand that is a constant of any size; None if it is not."""
+        return self.constant(index)
+
+    def is_same(self, one: int, other: int) -> bool:
+        """Whether two operands are certainly the same value."""
+        del one, other
+        return False
+
+    def producer_type(self, index: int) -> str | None:
+        """The operator that computes an operand; None if none is known to."""
+        del index
+        return None
 
     @abstractmethod
     def tensor(self, name: str) -> npt.NDArray[Any] | None:

@@ -5,6 +5,7 @@ Runtime compute. Beyond it they convert them to int32, divide in double or let p
 in its own way, and nothing is said.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -191,6 +192,39 @@ class Bounds:
     def __str__(self) -> str:
         """Format the interval as `0 to 7`."""
         return f"{self.lower} to {self.upper}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A closed interval of floats, whose ends may be infinite.
+
+    Attributes:
+        lower: The smallest number.
+        upper: The largest.
+        nan: Whether NaN is possible as well.
+    """
+
+    lower: float
+    upper: float
+    nan: bool = False
+
+    def __contains__(self, number: float) -> bool:
+        """Whether the interval contains a number."""
+        return self.lower <= number <= self.upper
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it excludes any float."""
+        return not self.nan or self.lower > -math.inf or self.upper < math.inf
+
+    @property
+    def finite(self) -> bool:
+        """Whether it has no NaN and no infinity."""
+        return not self.nan and math.isfinite(self.lower) and math.isfinite(self.upper)
+
+    def __str__(self) -> str:
+        """Format the interval as `-0.5 to 3.25e+06`, and `or NaN` if it is possible."""
+        return f"{self.lower:.6g} to {self.upper:.6g}{' or NaN' if self.nan else ''}"
 
 
 def from_the_front(axis: int, rank: int) -> int:

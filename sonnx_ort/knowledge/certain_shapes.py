@@ -2,21 +2,19 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.inspection import FINITE_ELEMENTS, Inspection
+from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
-from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
 from sonnx_ort.kernel.sizes import (
     NAME,
-    Bounds,
     PartialSizes,
     Rejected,
     Size,
@@ -30,7 +28,6 @@ from sonnx_ort.kernel.sizes import (
 from sonnx_ort.knowledge.declarations import (
     Iteration,
     State,
-    constant_tensor,
     iteration_of,
     type_name,
 )
@@ -38,7 +35,7 @@ from sonnx_ort.knowledge.fatal_shapes import AxisCount, refuse_fatal_shapes
 from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
 from sonnx_ort.knowledge.misinference import Misinference
 from sonnx_ort.knowledge.value_types import ValueTypes
-from sonnx_ort.loading.traversal import defined_values, every_graph, every_node, subgraphs_of
+from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
@@ -53,11 +50,13 @@ class CertainShapes:
 
     Attributes:
         shapes: The shapes of values.
+        sizes: The same, as the kernel computes with them.
         elements: The elements of vectors and scalars that hold sizes.
         misinference: What ONNX Runtime may infer beside them.
     """
 
     shapes: Mapping[ir.Value, Shape]
+    sizes: Mapping[ir.Value, Sizes]
     elements: Mapping[ir.Value, Shape]
     misinference: Misinference
 
@@ -78,7 +77,7 @@ def certain_shapes(model: ir.Model, types: ValueTypes) -> CertainShapes:
     refuse_fatal_shapes(model, propagation.shapes, propagation.contents)
     shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
     elements = {value: dimensions(sizes) for value, sizes in propagation.contents.items()}
-    return CertainShapes(shapes, elements, propagation.misinference)
+    return CertainShapes(shapes, propagation.shapes, elements, propagation.misinference)
 
 
 def dimensions(sizes: PartialSizes) -> Shape:
@@ -89,7 +88,7 @@ def dimensions(sizes: PartialSizes) -> Shape:
 _KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
 """The custom operators whose results have the shape of their first operand."""
 
-_FINITE = FINITE_ELEMENTS[0].name
+_CHECKED = CHECKED_ELEMENTS[0].name
 """The custom operator whose result is the shape of its operand."""
 
 
@@ -244,7 +243,7 @@ class Propagation:
 
     def _enforced(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         """The result, and its shape as a vector, in every run that continues."""
-        if node.op_type == _FINITE:
+        if node.op_type == _CHECKED:
             checked = self.shapes.get(cast(ir.Value, node.inputs[0]))
             return () if checked is None else ((len(checked),), (1,))
         custom = _KERNELS.get(node.op_type)
@@ -290,12 +289,12 @@ class Propagation:
     def _propagate_kernel_contents(self, node: ir.Node) -> None:
         """A kernel also outputs the shape of its result; the result may be a shape itself."""
         custom = _KERNELS.get(node.op_type)
-        known = custom is not None or node.op_type == _FINITE
+        known = custom is not None or node.op_type == _CHECKED
         if not known or node.outputs[0] not in self.shapes:
             return
         result, shape = node.outputs
         self.contents[shape] = self.shapes[result]
-        if node.op_type == _FINITE:
+        if node.op_type == _CHECKED:
             self.contents[result] = self.shapes[cast(ir.Value, node.inputs[0])]
         given = self.contents.get(cast(ir.Value, node.inputs[0]))
         if isinstance(custom, Inspection) and given is not None:
@@ -355,41 +354,3 @@ def _declared(size: int | ir.SymbolicDim) -> Size | None:
 def _shared_names(graph: ir.Graph) -> frozenset[str]:
     names = Counter(str(size) for value in graph.inputs for size in value.shape or ())
     return frozenset(name for name, count in names.items() if count > 1)
-
-
-def integer_bounds(
-    model: ir.Model, element_type: Callable[[ir.Value], str | None]
-) -> Mapping[ir.Value, Bounds]:
-    """Compute intervals for the integer values of a canonical model.
-
-    Args:
-        model: The model.
-        element_type: Gives the ONNX name of a value's type if it is certain.
-
-    Returns:
-        The intervals that are narrower than their types, and those of constants.
-    """
-    known: dict[ir.Value, Bounds] = {}
-    for graph in every_graph(model.graph):
-        for value in graph.initializers.values():
-            tensor = constant_tensor(value)
-            if tensor is None or not 0 < tensor.size <= MOST_CONSTANTS:
-                continue
-            constant = bounds_of_elements(tensor.numpy())
-            if constant is not None:
-                known[value] = constant
-    version = model.opset_imports[STANDARD_DOMAIN]
-    for node in every_node(model.graph):
-        if node.domain != STANDARD_DOMAIN:
-            continue
-        try:
-            found = bounds_of(GraphNode(node, version, element_type=element_type, bounds=known))
-        except Rejected:
-            continue
-        except Exception:
-            # A malformed node must not stop the analysis.
-            _logger.debug("the bounds of %s are unknown", node.op_type, exc_info=True)
-            continue
-        pairs = zip(node.outputs, found, strict=False)
-        known.update((output, bounds) for output, bounds in pairs if bounds is not None)
-    return known

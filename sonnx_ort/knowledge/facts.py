@@ -3,12 +3,15 @@
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.knowledge.certain_shapes import certain_shapes, integer_bounds
+from sonnx_ort.kernel.sizes import Bounds, Range
+from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.constant_folding import ComputedConstants
 from sonnx_ort.knowledge.declarations import (
     Declarations,
@@ -18,8 +21,10 @@ from sonnx_ort.knowledge.declarations import (
 )
 from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.minus_zeros import NegativeZeros
+from sonnx_ort.knowledge.number_ranges import NumberRanges, number_ranges
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Operand, Shape
 
@@ -116,8 +121,16 @@ class Facts:
     They follow from graph inputs, constants and verified operators.
     """
 
-    def __init__(self, model: ir.Model) -> None:
-        """Analyze a canonical model, which is not modified."""
+    def __init__(
+        self, model: ir.Model, contract: Contract = NO_CONTRACT, *, reads_weights: bool = False
+    ) -> None:
+        """Analyze a canonical model, which is not modified.
+
+        Args:
+            model: The model.
+            contract: What its user says that values may be.
+            reads_weights: Whether constants of any size are read, for the numbers of values.
+        """
         self._types = ValueTypes(model)
         certain = certain_shapes(model, self._types)
         self._shapes, self._sizes = certain.shapes, certain.elements
@@ -129,7 +142,8 @@ class Facts:
         self._has_scalars = functools.cache(has_scalars)
         version = model.opset_imports[STANDARD_DOMAIN]
         self._computed = ComputedConstants(version, self.shape)
-        self._bounds = integer_bounds(model, self.element_type)
+        self._numbers_under = partial(number_ranges, model, self.element_type, certain.sizes)
+        self._numbers = self.numbers_under(contract, reads_weights=reads_weights)
         self._gaps = NegativeZeros(version, self.element_type)
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
@@ -166,6 +180,19 @@ class Facts:
         if tensor is not None:
             return tensor.numpy()
         return self._computed.elements(value) if self.foldable(value) else None
+
+    def numbers_under(self, contract: Contract, *, reads_weights: bool = True) -> NumberRanges:
+        """The numbers that values can be under a contract."""
+        return self._numbers_under(contract, reads_weights=reads_weights)
+
+    def unguarded(self, operand: Operand, value: ir.Value) -> Operand:
+        """What is known of a value without the guard of its contract."""
+        known = self._numbers.unguarded.get(value)
+        return replace(
+            operand,
+            bounds=known if isinstance(known, Bounds) else None,
+            range=known if isinstance(known, Range) else None,
+        )
 
     def holds_no_minus_zero(self, value: ir.Value) -> bool:
         """Whether no element of a float tensor is -0 in any run."""
@@ -223,7 +250,8 @@ class Facts:
             sparse=is_sparse(value),
             constant=self.constant(value) if integer else _few_elements(value),
             sizes=self._sizes.get(value) if integer else None,
-            bounds=self._bounds.get(value),
+            bounds=self._numbers.bounds.get(value),
+            range=self._numbers.range(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
         )

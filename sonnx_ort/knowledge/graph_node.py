@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
 from sonnx_ort.kernel.elementwise import ELEMENTWISE
+from sonnx_ort.kernel.intervals import Interval
 from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
 from sonnx_ort.kernel.products import PRODUCTS, REDUCTIONS
 from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Rejected, Sizes
@@ -32,6 +33,8 @@ class GraphNode(Node):
         shared: The symbols that several axes of the model's inputs are declared with.
         element_type: Gives the ONNX name of the type of a value if it is certain.
         bounds: The intervals of integers that are narrower than their type.
+        intervals: The intervals of floats.
+        reads_weights: Whether large constants may be read.
     """
 
     node: ir.Node
@@ -41,6 +44,8 @@ class GraphNode(Node):
     shared: frozenset[str] = frozenset()
     element_type: Callable[[ir.Value], str | None] = _of_no_known_type
     bounds: Mapping[ir.Value, Bounds] = field(default_factory=dict)
+    intervals: Mapping[ir.Value, Interval] = field(default_factory=dict)
+    reads_weights: bool = False
 
     @property
     def op_type(self) -> str:
@@ -104,6 +109,28 @@ class GraphNode(Node):
         """The interval of an operand's integers."""
         value = self._value(index)
         return None if value is None else self.bounds.get(value)
+
+    def known_interval(self, index: int) -> Interval | None:
+        """The interval of an operand's floats."""
+        value = self._value(index)
+        return None if value is None else self.intervals.get(value)
+
+    def weights(self, index: int) -> npt.NDArray[Any] | None:
+        """The elements of an operand that is a constant, if large ones may be read."""
+        value = self._value(index)
+        tensor = constant_tensor(value) if value is not None and self.reads_weights else None
+        return None if tensor is None else tensor.numpy()
+
+    def is_same(self, one: int, other: int) -> bool:
+        """Whether two operands are the same value."""
+        value = self._value(one)
+        return value is not None and value is self._value(other)
+
+    def producer_type(self, index: int) -> str | None:
+        """The operator that computes an operand."""
+        value = self._value(index)
+        producer = None if value is None else value.producer()
+        return None if producer is None else producer.op_type
 
     def tensor(self, name: str) -> npt.NDArray[Any] | None:
         """The elements of an attribute that is a tensor, and of what a Constant holds."""

@@ -12,9 +12,7 @@ builds only.
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import Dense
@@ -28,7 +26,7 @@ from sonnx_ort.profile.rule import (
     at_run_time,
 )
 from sonnx_ort.profile.source import Source, Standing, Words
-from sonnx_ort.terms.elements import NumberSet, finite_numbers
+from sonnx_ort.terms.elements import NumberSet, finite_limits
 from sonnx_ort.terms.operand import Operand
 
 GRAPH = "Graph"
@@ -398,22 +396,6 @@ FINITE_OUTPUTS = "Graph.finite"
 
 FINITE_VALUES = "Graph.finite_values"
 """The name by which a caller asks for it at every float that a node computes, outputs included."""
-
-_WIDE = 4
-"""The bytes of the narrowest float that is compared in its own type."""
-
-
-def finite_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """The smallest and largest number that is finite in a type.
-
-    16-bit floats are compared in float, and ONNX Runtime may leave out the rounding before. So for
-    these it is the largest float that is rounded to a finite number.
-    """
-    _, largest = finite_numbers(dtype)
-    if dtype.itemsize < _WIDE and largest < np.inf:
-        step = largest - float(np.nextafter(dtype.type(largest), dtype.type(0)))
-        largest = float(np.nextafter(np.float32(largest + step / 2), np.float32(0)))
-    return -largest, largest
 
 
 @functools.cache

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.kernel.sizes import Bounds, Range
 from sonnx_ort.terms.operand import first_index
 
 _WITHOUT_NAN = "biu"
@@ -38,6 +38,23 @@ def finite_numbers(dtype: np.dtype[Any]) -> tuple[float, float]:
         return everything(dtype)
     finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return float(finite.min), float(finite.max)
+
+
+_WIDE = 4
+"""The bytes of the narrowest float that is compared in its own type."""
+
+
+def finite_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The smallest and largest number that is finite in a type.
+
+    16-bit floats are compared in float, and ONNX Runtime may leave out the rounding before. So for
+    these it is the largest float that is rounded to a finite number.
+    """
+    _, largest = finite_numbers(dtype)
+    if dtype.itemsize < _WIDE and largest < np.inf:
+        step = largest - float(np.nextafter(dtype.type(largest), dtype.type(0)))
+        largest = float(np.nextafter(np.float32(largest + step / 2), np.float32(0)))
+    return -largest, largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +90,14 @@ class NumberSet:
         nan_is_outside = not self.admits_nan and dtype.kind not in _WITHOUT_NAN
         return nan_is_outside or not self.admits_zero or self.limits(dtype) != (None, None)
 
-    def holds_all(self, bounds: Bounds, dtype: np.dtype[Any]) -> bool:
-        """Whether all integers in an interval are in the set."""
+    def holds_all(self, numbers: Bounds | Range, dtype: np.dtype[Any]) -> bool:
+        """Whether all numbers in an interval are in the set, and NaN if it is possible."""
         lower, upper = self.limits(dtype)
         return (
-            (lower is None or lower <= bounds.lower)
-            and (upper is None or bounds.upper <= upper)
-            and (self.admits_zero or 0 not in bounds)
+            (lower is None or lower <= numbers.lower)
+            and (upper is None or numbers.upper <= upper)
+            and (self.admits_zero or 0 not in numbers)
+            and (self.admits_nan or isinstance(numbers, Bounds) or not numbers.nan)
         )
 
     def first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:

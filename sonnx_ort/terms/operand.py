@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.errors import printable
-from sonnx_ort.kernel.sizes import NAME, Bounds
+from sonnx_ort.kernel.sizes import NAME, Bounds, Range
 
 Dimension = int | str | None
 """A size, a symbol such as "batch", or None if unknown."""
@@ -30,6 +30,7 @@ class Operand:
         constant: The elements of a constant.
         sizes: The elements of a vector of sizes, with symbols as in shapes.
         bounds: An interval that contains its integer elements, if known.
+        range: An interval that contains its float elements, if known.
         shared_symbols: Symbols of more than one dimension of the graph inputs that the node depends
             on. ONNX Runtime does not check that these sizes are equal, so equal symbols prove
             nothing.
@@ -46,6 +47,7 @@ class Operand:
     constant: npt.NDArray[Any] | None = None
     sizes: Shape | None = None
     bounds: Bounds | None = None
+    range: Range | None = None
     shared_symbols: frozenset[str] = frozenset()
     scalar_inputs: bool = False
 

@@ -21,9 +21,9 @@ from onnx import helper, numpy_helper
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.bounds import BOUNDS_RULES
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.knowledge.certain_shapes import integer_bounds
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
+from sonnx_ort.profile.contract import NO_CONTRACT
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.isolated import run_often_enough
@@ -65,7 +65,7 @@ def attempt(number: int) -> dict[str, Any] | None:
         loaded = load(model).graph_model
     except InvalidModel:
         return None
-    known = integer_bounds(loaded, Facts(loaded).element_type)
+    known = Facts(loaded).numbers_under(NO_CONTRACT).bounds
     bounds = [known.get(output) for output in loaded.graph.outputs]
     if all(bound is None for bound in bounds):
         return None

@@ -12,9 +12,10 @@ from sonnx_ort.runtime.session_options import (
     OPTIMIZERS_OF_OPERATORS,
     names_of,
 )
+from support.changes import before_and_since
 from support.fusions import FUSIONS
 from support.graphs import parse
-from support.sessions import LEVELS, quiet
+from support.sessions import LEVELS, on_one_thread, quiet
 
 pytestmark = pytest.mark.upstream
 
@@ -155,3 +156,35 @@ def test_branch_in_the_place_of_its_if_loses_the_names_of_its_nodes(tmp_path, le
     """Once they stay, `InferenceSession` need not look for the name of a guard."""
     _, kept = optimized(CONSTANT_IF, tmp_path, level)
     assert kept == [("Reshape", "_if_then_branch_Reshape")]
+
+
+NORMALIZATION = """(float[1, 64] x, float[64] g) => (float[1, 64] y)
+    <float two = {2.0}, float e = {0.00001}> {
+    m = ReduceMean<axes = [-1], keepdims = 1>(x)
+    d = Sub(x, m)
+    p = Pow(d, two)
+    v = ReduceMean<axes = [-1], keepdims = 1>(p)
+    w = Add(v, e)
+    s = Sqrt(w)
+    n = Div(d, s)
+    y = Mul(n, g)
+}"""
+
+
+def test_normalization_of_equal_numbers():
+    """Once all supported versions give 0, intervals may trust a difference divided by a root."""
+    made = parse(NORMALIZATION)
+    ones, zeros = np.ones(64, np.float32), np.zeros(64, np.float32)
+    made.graph.node[-1].output[0] = "scaled"
+    made.graph.node.append(onnx.helper.make_node("Add", ["scaled", "zeros"], ["y"]))
+    made.graph.initializer.append(onnx.numpy_helper.from_array(zeros, "zeros"))
+    made.graph.initializer.append(onnx.numpy_helper.from_array(ones, "g"))
+    del made.graph.input[1]
+    feeds = {"x": np.full((1, 64), 1234.567, np.float32)}
+    results = [
+        ort.InferenceSession(made.SerializeToString(), options).run(None, feeds)[0]
+        for options in (on_one_thread("none"), on_one_thread("all"))
+    ]
+    assert not results[0].any()
+    expected = before_and_since("LayerNormalization of equal numbers is 0", True, False)
+    assert bool(np.isnan(results[1]).all()) is expected

@@ -139,14 +139,14 @@ def _finding(name: str, numbers: NumberSet | Decided) -> str:
 def _judge(operand: Operand, numbers: NumberSet) -> Judgement:
     """What is known of the elements of an operand."""
     element_type = ElementType.named(operand.element_type)
-    bounds, constant = operand.bounds, operand.constant
+    known, constant = operand.bounds or operand.range, operand.constant
     unknown = at_run_time(_UNKNOWN)
     if element_type is None:
         return unknown
     if not numbers.binds(element_type.dtype):
         return proved(f"no {element_type} is {numbers.outside}")
-    if bounds is not None and numbers.holds_all(bounds, element_type.dtype):
-        return proved(f"every element of {operand.name} '{operand.value}' lies in {bounds}")
+    if known is not None and numbers.holds_all(known, element_type.dtype):
+        return proved(f"every element of {operand.name} '{operand.value}' lies in {known}")
     if constant is None or constant.dtype != element_type.dtype:
         return unknown
     index, named = numbers.first_outside(constant), f"the constant {operand.name} '{operand.value}'"

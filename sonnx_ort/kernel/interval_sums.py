@@ -1,0 +1,439 @@
+"""Intervals of sums: products of matrices, convolutions, pooling, reductions and normalizations.
+
+A sum of products with constants is bounded by the constants: those above 0 and those below 0 are
+summed apart. `summed` widens it by what rounding can do in any order of the terms.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .interval_functions import IntervalRule
+from .intervals import (
+    SLACK,
+    Ends,
+    Interval,
+    float_attribute,
+    format_of,
+    hull,
+    known_size,
+    operand,
+    rounded,
+    summed,
+)
+from .node import Node
+from .sizes import Rejected, from_the_front, require
+
+Array = npt.NDArray[Any]
+
+
+def _weighted(x: Interval, positive: Ends, negative: Ends) -> tuple[Ends, Ends, Ends]:
+    """The smallest and the largest sum of products with weights, and that of their magnitudes.
+
+    Args:
+        x: The factors, of which the last axis is summed, or one for all of them.
+        positive: The sums of weights above 0: (outputs, inputs).
+        negative: The sums of weights below 0.
+    """
+    lower, upper = np.atleast_1d(x.lower), np.atleast_1d(x.upper)
+    shape = (*lower.shape[:-1], positive.shape[-1])
+    lower, upper = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+    with np.errstate(all="ignore"):
+        least = lower @ positive.T + upper @ negative.T
+        most = upper @ positive.T + lower @ negative.T
+        total = np.maximum(np.abs(lower), np.abs(upper)) @ (positive - negative).T
+    return least, most, total
+
+
+def _signed_sums(weights: Array, axes: tuple[int, ...]) -> tuple[Ends, Ends]:
+    """The sums of the elements above 0 and of those below 0 along some axes, in double."""
+    positive = np.maximum(weights, 0).sum(axis=axes, dtype=np.float64)
+    negative = np.minimum(weights, 0).sum(axis=axes, dtype=np.float64)
+    return positive, negative
+
+
+def _finite(weights: Array | None) -> Array:
+    """Constants of which no product of two overflows, as ONNX Runtime may fold them.
+
+    Raises:
+        Rejected: They are not known, or one is NaN or too large.
+    """
+    if weights is None:
+        raise Rejected("the weights are not constant")
+    small = weights.size == 0 or max(weights.max(), -weights.min()) <= _LARGEST_WEIGHT
+    require(small, "a weight is NaN or too large")
+    return weights
+
+
+_LARGEST_WEIGHT = 1e18
+
+
+def _matrix_product(node: Node) -> Sequence[Interval]:
+    a, b = operand(node, 0), operand(node, 1)
+    rank = len(node.shape(0))
+    for index, x in ((1, a), (0, b)):
+        weights = node.weights(index)
+        if weights is None or weights.ndim != _MATRIX or x.infinite:
+            continue
+        if index == 1:
+            factors = x.along(range(rank - 1), rank) if x.lower.ndim == rank else x.uniform
+            return [_by_weights(node, factors, _finite(weights).T)]
+        found = _by_weights(node, x.uniform, _finite(weights))
+        return [found.uniform]
+    return [_any_product(node, a, b, known_size(node, 0, [rank - 1]))]
+
+
+_MATRIX = 2
+
+
+def _by_weights(node: Node, x: Interval, weights: Array) -> Interval:
+    """Products with a matrix of (outputs, inputs)."""
+    if x.lower.ndim == 0:
+        positive, negative = (each[:, None] for each in _signed_sums(weights, (1,)))
+    else:
+        positive = np.maximum(weights, 0).astype(np.float64)
+        negative = np.minimum(weights, 0).astype(np.float64)
+    least, most, total = _weighted(x, positive, negative)
+    return summed(node, least, most, total, weights.shape[1], nan=x.nan)
+
+
+def _any_product(node: Node, a: Interval, b: Interval, terms: int) -> Interval:
+    """Sums of products of two intervals."""
+    one, other = a.whole, b.whole
+    corners = [x * y for x in (one.lower, one.upper) for y in (other.lower, other.upper)]
+    require(all(map(math.isfinite, corners)), "an operand may be infinite")
+    least, most = np.asarray(min(corners) * terms), np.asarray(max(corners) * terms)
+    total = np.asarray(max(map(abs, corners)) * terms)
+    return summed(node, least, most, total, terms, nan=a.nan or b.nan, positive=min(corners) >= 0)
+
+
+def _general_product(node: Node) -> Sequence[Interval]:
+    """Alpha * A * B + beta * C."""
+    alpha, beta = (float_attribute(node, name, 1.0) for name in ("alpha", "beta"))
+    a, b = operand(node, 0), operand(node, 1)
+    axis = 0 if node.attribute("transA", 0) else 1
+    weights = node.weights(1)
+    if weights is not None and weights.ndim == _MATRIX and not a.infinite:
+        kept = a.along([1 - axis], 2) if a.lower.ndim == _MATRIX else a.uniform
+        if axis == 0 and kept.lower.ndim == _MATRIX:
+            kept = Interval(kept.lower.T, kept.upper.T, kept.nan)
+        turned = weights if node.attribute("transB", 0) else weights.T
+        product = _by_weights(node, kept, _finite(turned))
+    else:
+        product = _any_product(node, a, b, known_size(node, 0, [axis]))
+    scaled = _scaled(node, product, alpha)
+    if not node.given(2):
+        return [scaled]
+    return [_added(node, scaled, _scaled(node, operand(node, 2), beta))]
+
+
+def _scaled(node: Node, x: Interval, factor: float) -> Interval:
+    if factor == 1:
+        return x
+    require(not x.infinite and math.isfinite(factor), "it may be infinite")
+    ends = x.lower * factor, x.upper * factor
+    return rounded(node, np.minimum(*ends), np.maximum(*ends), nan=x.nan)
+
+
+def _added(node: Node, a: Interval, b: Interval) -> Interval:
+    """A sum that may be computed together with the products before it."""
+    with np.errstate(all="ignore"):
+        lower, upper = a.lower + b.lower, a.upper + b.upper
+        error = SLACK * format_of(node).unit * (a.magnitude + b.magnitude)
+    nan = a.nan or b.nan or (a.infinite and b.infinite)
+    return rounded(node, lower, upper, nan=nan, error=error)
+
+
+def _convolved(node: Node) -> Sequence[Interval]:
+    """Per output channel; padding may add zeros to any window."""
+    x, weights = _per_channel(node, 0), _finite(node.weights(1))
+    pads = any(node.attribute("pads") or ()) or node.attribute("auto_pad", "NOTSET") != "NOTSET"
+    if pads:
+        x = hull([x, Interval.of(0, 0)], rank=max(x.lower.ndim, 0))
+    groups = node.attribute("group", 1)
+    outputs, inputs = weights.shape[0] // groups, weights.shape[1]
+    sums = _signed_sums(weights, tuple(range(2, weights.ndim)))
+    terms = math.prod(weights.shape[1:])
+    parts = [
+        _weighted(
+            _group_of(x, group, inputs),
+            *(each[group * outputs : (group + 1) * outputs] for each in sums),
+        )
+        for group in range(groups)
+    ]
+    return [_per_output(node, parts, terms, x.nan, weights.ndim)]
+
+
+def _convolved_back(node: Node) -> Sequence[Interval]:
+    """Each output is a sum of some products, and of all of them at most."""
+    x = hull([_per_channel(node, 0), Interval.of(0, 0)], rank=1)
+    weights = _finite(node.weights(1))
+    groups = node.attribute("group", 1)
+    inputs = weights.shape[0] // groups
+    sums = _signed_sums(weights, tuple(range(2, weights.ndim)))
+    terms = inputs * math.prod(weights.shape[2:])
+    parts = [
+        _weighted(
+            _group_of(x, group, inputs),
+            *(each[group * inputs : (group + 1) * inputs].T for each in sums),
+        )
+        for group in range(groups)
+    ]
+    return [_per_output(node, parts, terms, x.nan, weights.ndim)]
+
+
+def _per_channel(node: Node, index: int) -> Interval:
+    """The interval of an image per channel, as a vector, or one for all.
+
+    Raises:
+        Rejected: An element may be infinite.
+    """
+    x, rank = operand(node, index), len(node.shape(index))
+    require(not x.infinite, "an operand may be infinite")
+    if x.lower.ndim != rank or x.lower.shape[1] == 1:
+        return x.uniform
+    kept = x.along([axis for axis in range(rank) if axis != 1], rank)
+    return Interval(kept.lower.ravel(), kept.upper.ravel(), kept.nan)
+
+
+def _group_of(x: Interval, group: int, inputs: int) -> Interval:
+    if x.lower.ndim == 0:
+        return x
+    part = slice(group * inputs, (group + 1) * inputs)
+    return Interval(x.lower[part], x.upper[part], x.nan)
+
+
+def _per_output(
+    node: Node,
+    parts: Sequence[tuple[Ends, Ends, Ends]],
+    terms: int,
+    nan: bool,
+    rank: int,
+) -> Interval:
+    least, most, total = (np.concatenate(each) for each in zip(*parts, strict=True))
+    shape = (1, -1, *[1] * (rank - 2))
+    products = summed(
+        node, least.reshape(shape), most.reshape(shape), total.reshape(shape), terms, nan=nan
+    )
+    if not node.given(2):
+        return products
+    bias = operand(node, 2)
+    if bias.lower.ndim == 1:
+        bias = Interval(bias.lower.reshape(shape), bias.upper.reshape(shape), bias.nan)
+    return _added(node, products, bias)
+
+
+def _normalized_by_constants(node: Node) -> Sequence[Interval]:
+    """BatchNormalization of inference: (x - mean) / sqrt(variance + epsilon) * scale + bias."""
+    x, rank = operand(node, 0), len(node.shape(0))
+    require(not x.infinite, "an operand may be infinite")
+    scale, bias, mean, variance = (
+        _finite(node.weights(index)).astype(np.float64) for index in range(1, 5)
+    )
+    spread = variance + float_attribute(node, "epsilon", 1e-5)
+    require((spread > 0).all(), "a variance is not positive")
+    shape = (1, -1, *[1] * (rank - 2)) if rank > 1 else (-1,)
+    factor = _finite((scale / np.sqrt(spread)).reshape(shape))
+    shift = bias.reshape(shape) - mean.reshape(shape) * factor
+    if x.lower.ndim != rank:
+        x = x.uniform
+    ends = x.lower * factor, x.upper * factor
+    total = x.magnitude * np.abs(factor) + np.abs(mean.reshape(shape) * factor)
+    total = total + np.abs(bias.reshape(shape))
+    return [
+        summed(
+            node,
+            np.minimum(*ends) + shift,
+            np.maximum(*ends) + shift,
+            total,
+            _OF_NORMALIZATION,
+            nan=x.nan,
+        )
+    ]
+
+
+_OF_NORMALIZATION = 8
+"""How often a normalization rounds, at most."""
+
+
+def _averaged(node: Node) -> Sequence[Interval]:
+    x = operand(node, 0).uniform
+    kernel = node.attribute("kernel_shape")
+    count = math.prod(kernel) if kernel else known_size(node, 0, range(2, len(node.shape(0))))
+    pads = node.attribute("pads") or []
+    require(all(pad < size for pad, size in zip(pads, [*(kernel or [])] * 2, strict=False)), "pads")
+    if node.attribute("count_include_pad", 0):
+        x = hull([x, Interval.of(0, 0)])
+    return [_mean(node, x, count)]
+
+
+def _mean(node: Node, x: Interval, count: int) -> Interval:
+    """A sum of up to so many elements, divided by their number."""
+    positive = bool((x.lower >= 0).all())
+    total = summed(
+        node,
+        x.lower * count,
+        x.upper * count,
+        x.magnitude * count,
+        count,
+        nan=x.nan,
+        positive=positive,
+    )
+    if total.infinite:
+        return total
+    found = rounded(node, total.lower / count, total.upper / count, nan=total.nan)
+    return Interval(np.maximum(found.lower, 0), found.upper, found.nan) if positive else found
+
+
+def _pooled(node: Node) -> Sequence[Interval | None]:
+    """The largest elements of windows; a kernel may skip NaN, and take a number for none."""
+    x = operand(node, 0)
+    if x.nan:
+        return [Interval.of(-math.inf, math.inf, nan=True), None]
+    rank = len(node.shape(0))
+    return [x.along(range(2, rank), rank), None]
+
+
+def _reduced_axes(node: Node) -> tuple[list[int], int]:
+    """The axes that are reduced, and the rank."""
+    rank = len(node.shape(0))
+    axes = node.attribute("axes")
+    if node.given(1):
+        axes = node.integers(1)
+    if not axes:
+        require(not node.attribute("noop_with_empty_axes", 0), "its axes are not given")
+        return list(range(rank)), rank
+    return sorted({from_the_front(axis, rank) for axis in axes}), rank
+
+
+def _total(node: Node) -> Sequence[Interval]:
+    """ReduceSum, ReduceMean, ReduceL1, ReduceSumSquare and ReduceL2."""
+    x, (axes, rank) = operand(node, 0), _reduced_axes(node)
+    if node.op_type in {"ReduceL1", "ReduceL2", "ReduceSumSquare"}:
+        x = Interval(np.zeros_like(x.magnitude), x.magnitude, x.nan)
+    if node.op_type in {"ReduceL2", "ReduceSumSquare"}:
+        with np.errstate(over="ignore"):
+            x = Interval(x.lower, x.upper**2, x.nan)
+    x = x.along(axes, rank)
+    positive = bool((x.lower >= 0).all())
+    try:
+        count = known_size(node, 0, axes)
+    except Rejected:
+        require(positive, "how much is summed is not known")
+        empty = node.op_type == "ReduceMean"
+        return [Interval.of(0, math.inf, nan=x.nan or empty)]
+    if node.op_type == "ReduceMean":
+        return [_without(node, _mean(node, x, count), axes)]
+    found = summed(
+        node,
+        x.lower * count,
+        x.upper * count,
+        x.magnitude * count,
+        count,
+        nan=x.nan,
+        positive=positive,
+    )
+    if node.op_type == "ReduceL2":
+        found = rounded(node, np.sqrt(found.lower), np.sqrt(found.upper), nan=found.nan)
+        found = Interval(np.maximum(found.lower, 0), found.upper, found.nan)
+    return [_without(node, found, axes)]
+
+
+def _without(node: Node, x: Interval, axes: Sequence[int]) -> Interval:
+    """An interval along the axes that remain."""
+    if node.attribute("keepdims", 1) or x.lower.ndim == 0:
+        return x
+    gone = tuple(axes)
+    return Interval(x.lower.squeeze(gone), x.upper.squeeze(gone), x.nan)
+
+
+def _extreme(node: Node) -> Sequence[Interval]:
+    """ReduceMax and ReduceMin; a kernel may drop NaN."""
+    x, (axes, rank) = operand(node, 0), _reduced_axes(node)
+    known_size(node, 0, axes)
+    x = x.along(axes, rank)
+    if x.nan:
+        return [Interval.of(-math.inf, math.inf, nan=True)]
+    return [_without(node, x, axes)]
+
+
+def _shares(node: Node) -> Sequence[Interval]:
+    """Softmax: from 0 to 1; with infinite operands NaN."""
+    x = operand(node, 0)
+    found = rounded(node, np.asarray(0.0), np.asarray(1.0), nan=x.nan or x.infinite)
+    return [Interval(0 * found.upper, found.upper, found.nan)]
+
+
+def _logarithms_of_shares(node: Node) -> Sequence[Interval]:
+    x, rank = operand(node, 0), len(node.shape(0))
+    if x.infinite:
+        return [Interval.of(-math.inf, math.inf, nan=True)]
+    first = from_the_front(node.attribute("axis", -1 if node.version >= 13 else 1), rank)
+    axes = [first] if node.version >= 13 else range(first, rank)
+    spread = (x.whole.upper - x.whole.lower) + math.log(known_size(node, 0, axes))
+    return [rounded(node, np.asarray(-spread), np.asarray(0.0), nan=x.nan, error=1e-3)]
+
+
+def _recurrent(node: Node) -> Sequence[Interval | None]:
+    """LSTM and GRU with their own functions: states are products of shares and of tangents."""
+    plain = node.attribute("activations") is None and not node.given(7)
+    require(plain, "its functions are not verified")
+    x, hidden = operand(node, 0).uniform, node.attribute("hidden_size")
+    require(not x.infinite, "an operand may be infinite")
+    start = operand(node, 5).uniform if node.given(5) else Interval.of(0, 0)
+    state = hull([start, Interval.of(-1, 1)]).uniform
+    largest = float(state.magnitude) * (1 + _OF_GATES)
+    state = Interval.of(-largest, largest, nan=x.nan or state.nan)
+    weights, recurrent = _finite(node.weights(1)), _finite(node.weights(2))
+    bias = _finite(node.weights(3)) if node.given(3) else np.zeros(1)
+    reached = float(x.magnitude) * np.abs(weights).sum(axis=2, dtype=np.float64).max()
+    reached += largest * np.abs(recurrent).sum(axis=2, dtype=np.float64).max()
+    reached += 2 * float(np.abs(bias).max())
+    require(hidden and reached * (1 + _OF_GATES) < _LARGEST_GATE, "a gate may be infinite")
+    cell = operand(node, 6).uniform if node.given(6) else Interval.of(0, 0)
+    require(not cell.infinite, "the cell may be infinite")
+    steps = node.shape(0)[0]
+    count = steps if isinstance(steps, int) else _MOST_STEPS + 1
+    if node.op_type == "GRU":
+        require(count <= _MOST_STEPS, "it has too many steps")
+        return [state] * node.results
+    if count > _MOST_STEPS:
+        return [state, state, None][: node.results]
+    content = (float(cell.magnitude) + count) * (1 + _OF_GATES)
+    cells = Interval.of(-content, content, nan=state.nan or cell.nan)
+    return [state, state, cells][: node.results]
+
+
+_OF_GATES = 2.0**-7
+"""How far states may be away from exact ones, as a share."""
+
+_LARGEST_GATE = 1e30
+_MOST_STEPS = 1 << 14
+
+
+SUMS: Mapping[str, IntervalRule] = {
+    "AveragePool": _averaged,
+    "BatchNormalization": _normalized_by_constants,
+    "Conv": _convolved,
+    "ConvTranspose": _convolved_back,
+    "GRU": _recurrent,
+    "Gemm": _general_product,
+    "GlobalAveragePool": _averaged,
+    "GlobalMaxPool": _pooled,
+    "LSTM": _recurrent,
+    "LogSoftmax": _logarithms_of_shares,
+    "MatMul": _matrix_product,
+    "MaxPool": _pooled,
+    "ReduceL1": _total,
+    "ReduceL2": _total,
+    "ReduceMax": _extreme,
+    "ReduceMean": _total,
+    "ReduceMin": _extreme,
+    "ReduceSum": _total,
+    "ReduceSumSquare": _total,
+    "Softmax": _shares,
+}
+"""The operators that sum or compare many elements by name."""

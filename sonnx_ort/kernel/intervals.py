@@ -1,0 +1,324 @@
+"""Intervals of floats: which numbers the elements of a tensor can be in any run that continues.
+
+An interval is kept per tensor, or per index of some axes: its ends are arrays that broadcast to the
+tensor, and an axis of length 1 speaks for all of its indices. They are computed in double and made
+wider by more than any kernel of ONNX Runtime rounds, in whatever order it sums. What is beyond the
+largest number of a type may be infinite, and what is below the smallest normal one may be 0, for a
+session may flush it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from .bounds import LIMITS
+from .node import FLOATS, Node
+from .sizes import Bounds, Range, Rejected, require
+
+Ends = npt.NDArray[np.float64]
+"""The ends of intervals, in double."""
+
+MOST_CONSTANTS = 1 << 16
+"""Of a constant with more elements only the smallest and the largest are kept."""
+
+MOST_ENDS = 1 << 12
+"""An interval with more entries is replaced by one for the whole tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A type of floats.
+
+    Attributes:
+        unit: Half the distance from 1 to the next number.
+        largest: The largest finite number.
+        normal: The smallest positive number that is not subnormal.
+    """
+
+    unit: float
+    largest: float
+    normal: float
+
+
+def _format(name: str) -> Format:
+    info: Any = ml_dtypes.finfo(  # type: ignore[no-untyped-call]
+        {"float": "float32", "double": "float64"}.get(name, name)
+    )
+    return Format(float(info.eps) / 2, float(info.max), float(info.smallest_normal))
+
+
+FORMATS: Mapping[str, Format] = {name: _format(name) for name in FLOATS}
+"""The types of floats by their ONNX names."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """The numbers that the elements of a float tensor can be.
+
+    Attributes:
+        lower: The smallest, of a shape that broadcasts to the tensor's.
+        upper: The largest, of the same shape.
+        nan: Whether an element can be NaN as well.
+    """
+
+    lower: Ends
+    upper: Ends
+    nan: bool
+
+    @classmethod
+    def of(cls, lower: float, upper: float, *, nan: bool = False) -> "Interval":
+        """One interval for the whole tensor."""
+        return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), nan)
+
+    @property
+    def whole(self) -> Range:
+        """The smallest interval that contains those of all elements."""
+        return Range(float(self.lower.min()), float(self.upper.max()), self.nan)
+
+    @property
+    def uniform(self) -> "Interval":
+        """One interval for the whole tensor."""
+        found = self.whole
+        return Interval.of(found.lower, found.upper, nan=self.nan)
+
+    @property
+    def magnitude(self) -> Ends:
+        """The largest magnitude."""
+        return np.maximum(np.abs(self.lower), np.abs(self.upper))
+
+    @property
+    def infinite(self) -> bool:
+        """Whether an element can be infinite."""
+        return not np.isfinite(self.magnitude).all()
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether an element can be 0."""
+        return bool(((self.lower <= 0) & (self.upper >= 0)).any())
+
+    def along(self, axes: Iterable[int], rank: int) -> "Interval":
+        """The interval that no longer depends on some axes of a tensor of this rank."""
+        if self.lower.ndim != rank:
+            return self.uniform
+        reduced = tuple(axes)
+        return Interval(
+            self.lower.min(axis=reduced, keepdims=True),
+            self.upper.max(axis=reduced, keepdims=True),
+            self.nan,
+        )
+
+
+ANYTHING = Interval.of(-math.inf, math.inf, nan=True)
+"""Any float, and NaN."""
+
+
+def operand(node: Node, index: int) -> Interval:
+    """The interval of an operand of floats, of integers, or of bools that are known to be 0 or 1.
+
+    Raises:
+        Rejected: It is left out, or nothing is known of its type.
+    """
+    kind = node.type(index)
+    if kind in FLOATS:
+        return node.known_interval(index) or ANYTHING
+    bounds = node.known_bounds(index) or LIMITS.get(kind or "")
+    if bounds is None:
+        raise Rejected(f"nothing is known of operand {index}")
+    return of_bounds(bounds)
+
+
+def of_bounds(bounds: Bounds) -> Interval:
+    """An interval of integers, as one of floats in double."""
+    return Interval.of(_below(bounds.lower), _above(bounds.upper))
+
+
+def _below(number: int) -> float:
+    return (
+        math.nextafter(float(number), -math.inf) if int(float(number)) > number else float(number)
+    )
+
+
+def _above(number: int) -> float:
+    return math.nextafter(float(number), math.inf) if int(float(number)) < number else float(number)
+
+
+def of_elements(elements: npt.NDArray[Any] | None) -> Interval | None:
+    """The interval of a constant of floats, per element if it is small; None if it is none."""
+    if elements is None or elements.size == 0 or not _is_float(elements):
+        return None
+    if elements.size > MOST_CONSTANTS:
+        lower, upper = elements.min(), elements.max()
+        if np.isnan(lower):
+            return ANYTHING
+        return _flushed(
+            np.asarray(lower, np.float64), np.asarray(upper, np.float64), _of_dtype(elements)
+        )
+    numbers = elements.astype(np.float64)
+    missing = np.isnan(numbers)
+    if missing.any():
+        return ANYTHING
+    found = _flushed(numbers, numbers, _of_dtype(elements))
+    return found if elements.size <= MOST_ENDS else found.uniform
+
+
+def _is_float(elements: npt.NDArray[Any]) -> bool:
+    return elements.dtype.name in {"float16", "bfloat16", "float32", "float64"}
+
+
+def _of_dtype(elements: npt.NDArray[Any]) -> Format:
+    name = {"float32": "float", "float64": "double"}.get(elements.dtype.name, elements.dtype.name)
+    return FORMATS[name]
+
+
+def _flushed(lower: Ends, upper: Ends, kind: Format, *, nan: bool = False) -> Interval:
+    """An interval with 0, if it comes closer to it than normal numbers."""
+    lower = np.where((lower > 0) & (lower < kind.normal), 0.0, lower)
+    upper = np.where((upper < 0) & (upper > -kind.normal), 0.0, upper)
+    return Interval(lower, upper, nan)
+
+
+def within(lower: float, upper: float, element_type: str) -> Interval:
+    """The numbers of a type in an interval that a guard ensures.
+
+    A guard compares 16-bit floats before they are rounded, or behind it.
+    """
+    kind = FORMATS[element_type]
+    if kind.unit > FORMATS["float"].unit:
+        share = 2 * kind.unit
+        lower, upper = lower - share * abs(lower), upper + share * abs(upper)
+    return _flushed(np.asarray(lower, np.float64), np.asarray(upper, np.float64), kind)
+
+
+SLACK = 16
+"""How many units of its type a result of a single function may be away from the exact one."""
+
+
+_OF_SUMS = 4
+"""How many units per term a sum may be away from the exact one."""
+
+
+def rounded(  # noqa: PLR0913 - what widens it
+    node: Node,
+    lower: Ends,
+    upper: Ends,
+    *,
+    nan: bool = False,
+    error: Ends | float = 0.0,
+    exact: bool = False,
+    result: int = 0,
+) -> Interval:
+    """The interval of what a kernel computes, from that of exact results.
+
+    Args:
+        node: The node.
+        lower: The smallest exact result.
+        upper: The largest.
+        nan: Whether a result can be NaN.
+        error: How far a computed result can be from the exact one, beside `SLACK`.
+        exact: Whether each result is a number of the operands, which is not rounded.
+        result: The index of the result.
+
+    Raises:
+        Rejected: The type of the result is not known.
+    """
+    kind = format_of(node, result)
+    with np.errstate(all="ignore"):
+        if not exact:
+            share = SLACK * kind.unit
+            lower = lower - (share * np.abs(lower) + error)
+            upper = upper + (share * np.abs(upper) + error)
+            lower = np.where((lower < 0) & (lower > -kind.normal), -kind.normal, lower)
+            upper = np.where((upper > 0) & (upper < kind.normal), kind.normal, upper)
+        lower = np.where(np.isnan(lower) | (lower < -kind.largest), -np.inf, lower)
+        upper = np.where(np.isnan(upper) | (upper > kind.largest), np.inf, upper)
+        # A number beyond the type may be rounded to its largest one.
+        lower, upper = np.minimum(lower, kind.largest), np.maximum(upper, -kind.largest)
+    lower, upper = np.broadcast_arrays(lower, upper)
+    found = _flushed(lower, upper, kind, nan=nan)
+    return found if lower.size <= MOST_ENDS else found.uniform
+
+
+def summed(  # noqa: PLR0913 - what widens it
+    node: Node,
+    lower: Ends,
+    upper: Ends,
+    magnitude: Ends,
+    terms: int,
+    *,
+    nan: bool = False,
+    positive: bool = False,
+) -> Interval:
+    """The interval of sums, which a kernel computes in any order.
+
+    Args:
+        node: The node.
+        lower: The smallest exact sum.
+        upper: The largest.
+        magnitude: The largest sum of the magnitudes of the terms, so that no partial sum is larger.
+        terms: The number of terms.
+        nan: Whether an operand can be NaN.
+        positive: Whether no term is negative, so that no sum is.
+    """
+    kind = format_of(node)
+    with np.errstate(all="ignore"):
+        share = _OF_SUMS * (terms + 4) * kind.unit
+        error = magnitude * share + terms * kind.normal
+        # Infinite partial sums of both signs give NaN.
+        overflow = not bool((magnitude + error <= kind.largest).all()) or share >= 1
+    if overflow:
+        opposite = not positive
+        return Interval.of(-math.inf if opposite else 0, math.inf, nan=nan or opposite)
+    found = rounded(node, lower, upper, nan=nan, error=error)
+    lower = np.maximum(found.lower, 0) if positive else found.lower
+    return Interval(lower, found.upper, found.nan)
+
+
+def format_of(node: Node, result: int = 0) -> Format:
+    """The type of a result.
+
+    Raises:
+        Rejected: It is not known, or no float.
+    """
+    kind = FORMATS.get(node.result_type(result) or "")
+    if kind is None:
+        raise Rejected("the result is no float")
+    return kind
+
+
+def hull(intervals: Sequence[Interval], *, rank: int | None = None) -> Interval:
+    """The smallest interval that contains all given ones, at least one.
+
+    Args:
+        intervals: The intervals.
+        rank: The rank of the tensors, if their elements are at the same place as in the result.
+    """
+    if rank is None or any(each.lower.ndim not in {0, rank} for each in intervals):
+        intervals = [each.uniform for each in intervals]
+    lower, upper = intervals[0].lower, intervals[0].upper
+    for each in intervals[1:]:
+        lower, upper = np.minimum(lower, each.lower), np.maximum(upper, each.upper)
+    lower, upper = np.broadcast_arrays(lower, upper)
+    return Interval(lower, upper, any(each.nan for each in intervals))
+
+
+def float_attribute(node: Node, name: str, default: float) -> float:
+    """A float of a node, whose default is rounded to float as that of a file is."""
+    return float(np.float32(node.attribute(name, default)))
+
+
+def known_size(node: Node, index: int, axes: Iterable[int]) -> int:
+    """The number of elements along some axes of an operand, at least 1.
+
+    Raises:
+        Rejected: A size is open, or 0.
+    """
+    shape = node.shape(index)
+    sizes = [shape[axis] for axis in axes]
+    numbers = [size for size in sizes if isinstance(size, int) and size > 0]
+    require(len(numbers) == len(sizes), "a size is open")
+    return math.prod(numbers)
