@@ -8,7 +8,7 @@ from sonnx_ort.custom_ops.definition import CARRIERS, KernelDefinition
 from sonnx_ort.custom_ops.inspection import (
     ALIGNED_SHAPE,
     BROADCAST_SHAPE,
-    FINITE_ELEMENTS,
+    CHECKED_ELEMENTS,
     Inspection,
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator
@@ -49,6 +49,6 @@ KERNEL_DEFINITIONS: tuple[KernelDefinition, ...] = (
     *(kernel for custom in CUSTOM_OPERATORS.values() for kernel in custom.definitions()),
     BROADCAST_SHAPE,
     ALIGNED_SHAPE,
-    *FINITE_ELEMENTS,
+    *CHECKED_ELEMENTS,
 )
 """All kernels, one for each combination of types."""

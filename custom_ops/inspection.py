@@ -17,10 +17,10 @@ Custom operators that decide broadcasting from shapes alone, without reading ten
 returns the shape by which the second operand aligns with the first in opsets 1 and 6. The graph
 then reshapes and expands.
 
-The custom operator that checks that all elements of a value are finite. It returns the value's
-shape, to which the graph reshapes the value itself:
+The custom operator that checks that all elements of a value are finite, or within a contract. It
+returns the value's shape, to which the graph reshapes the value itself:
 
-    X -> sonnx::FiniteElements -> X's shape, its shape -> Reshape -> shape
+    X -> sonnx::CheckedElements -> X's shape, its shape -> Reshape -> shape
     X, shape -> Reshape -> X
 """
 
@@ -51,11 +51,14 @@ from sonnx_ort.custom_ops.kernel import ATTRIBUTES, make_decision, shapes_in
 from sonnx_ort.errors import escaped
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
+from sonnx_ort.profile.contract import contract_from_json
+from sonnx_ort.profile.contract_rules import contract_elements, contract_rule
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.graph import FINITE, computing_operator, finite_elements
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import Rule, Violation
 
 Array = npt.NDArray[Any]
@@ -256,13 +259,18 @@ ALIGNED_SHAPE = KernelDefinition(
 """Checks the broadcasting of opsets 1 and 6."""
 
 
-_NAME = "FiniteElements"
+_NAME = "CheckedElements"
 
 
-def finite_shape(
-    elements: npt.NDArray[Any], node: str, operator: str, value: str, element_type: str
+def checked_shape(  # noqa: PLR0913, PLR0917 - the input, then the attributes
+    elements: npt.NDArray[Any],
+    node: str,
+    operator: str,
+    value: str,
+    element_type: str,
+    contract: str,
 ) -> tuple[KernelOutput, KernelOutput]:
-    """Give the shape of a value if all of its elements are finite.
+    """Give the shape of a value if all of its elements are as demanded.
 
     Args:
         elements: The value; 16-bit floats as float, perhaps before they are rounded.
@@ -270,54 +278,64 @@ def finite_shape(
         operator: That node's operator.
         value: The value's name.
         element_type: The value's own type.
+        contract: The contract of the value in JSON; empty if it has to be finite.
 
     Returns:
         The shape, and its own shape: `[rank]`, or `[-ticket]` on a violation. Never raises.
     """
     try:
         rounded = _rounded(elements, ElementType(element_type))
-        violation = finite_elements(value).violation((rounded,))
+        rule, requirement = _demanded(value, contract)
+        violation = requirement.violation((rounded,))
         if violation is not None:
             shapes = (elements.shape,)
             error = contract_violation(
-                computing_operator(operator), FINITE, node, (value,), shapes, violation
+                computing_operator(operator), rule, node, (value,), shapes, violation
             )
-            return failed(_INT64, FINITE.code, error)
+            return failed(_INT64, rule.code, error)
         return shape_output(elements.shape), shape_output((elements.ndim,))
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
         return kernel_failed(_INT64, _NAME, node, error)
 
 
+def _demanded(value: str, contract: str) -> tuple[Rule, OnElements]:
+    """The rule that binds a value, and what it demands."""
+    if not contract:
+        return FINITE, finite_elements(value)
+    (entry,) = contract_from_json(contract).values
+    return contract_rule(entry), contract_elements(entry)
+
+
 @np.errstate(all="ignore")
 def _rounded(elements: npt.NDArray[Any], element_type: ElementType) -> npt.NDArray[Any]:
-    if element_type not in FLOAT_TYPES:
-        raise ValueError(f"{element_type} has no infinities")
     return elements.astype(element_type.dtype, copy=False)
 
 
-def finite_guard_name(operator: str, node: str, value: str) -> str:
+def value_guard_name(operator: str, node: str, rule: Rule, requirement: OnElements) -> str:
     """Make the name of the guard behind a value.
 
     Args:
         operator: The operator of the node that computes it, of any domain.
         node: The name of that node.
-        value: The value's name.
+        rule: The rule that binds the value.
+        requirement: What it demands.
     """
     # Errors are read by an operator's name of letters, digits and underscores.
     name = re.sub(r"\W", "_", operator)
-    return guard_name(name, node, [FINITE], f"'{escaped(value)}' has to be finite")
+    finding = requirement.finding.removeprefix(f"{requirement.checked} is ")
+    remark = f"'{requirement.checked}' must not be {finding}"
+    return guard_name(name, node, [rule], escaped(remark))
 
 
-FINITE_ELEMENTS = tuple(
+CHECKED_ELEMENTS = tuple(
     KernelDefinition(
         name=_NAME,
         operator=None,
         inputs=(element_type.value,),
         output=ElementType.INT64.value,
-        attributes=("node", "operator", "value", "element_type"),
-        kernel=finite_shape,
+        attributes=("node", "operator", "value", "element_type", "contract"),
+        kernel=checked_shape,
     )
-    for element_type in FLOAT_TYPES
-    if element_type not in CARRIERS
+    for element_type in KERNEL_TYPES
 )
-"""One kernel for each type of floats that kernels take."""
+"""One kernel for each type of numbers that kernels take."""

@@ -2,12 +2,12 @@
 
 The first argument says what is measured: `operators` (the default), `models` (from packages of the
 registry, as they are and rewritten), `profile` (what the whole profile says of these), `conform`
-(what `conform` fixes of that), `audit` (what audits say of their runs), `finite` (checks that
-floats are finite), `rewriting` (the rewrite itself) or `sessions` (starting one); `plot` makes a
-picture of the figures that `operators --json` wrote. `--help` behind it lists the
-arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
-which it makes first if there is none. The comparison with JAX and the picture need
-`pip install --group benchmark`.
+(what `conform` fixes of that), `audit` (what audits say of their runs), `contract` (what a contract
+proves of them), `finite` (checks that floats are finite), `rewriting` (the rewrite itself) or
+`sessions` (starting one); `plot` makes a picture of the figures that `operators --json` wrote.
+`--help` behind it lists the arguments. Runs in this Python if sonnx_ort is installed in it, else in
+the environment `.venv`, which it makes first if there is none. The comparison with JAX and the
+picture need `pip install --group benchmark`.
 """
 
 import importlib
@@ -21,6 +21,7 @@ MEASUREMENTS = {
     "profile": "real_models.coverage",
     "conform": "real_models.conforming",
     "audit": "real_models.auditing",
+    "contract": "real_models.envelopes",
     "finite": "benchmarks.finite",
     "rewriting": "benchmarks.rewriting",
     "sessions": "benchmarks.starting",

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from sonnx_ort.backends import Backend
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.custom_ops.compiled.library import kernels_library
+    from sonnx_ort.envelope import propose_contract
     from sonnx_ort.evidence.verification import Verification, verify
     from sonnx_ort.file_api import certify, rewrite_file
     from sonnx_ort.installation import SelfCheck, self_check
     from sonnx_ort.obligations.obligation import Obligation
     from sonnx_ort.obligations.report import ModelRejected, Report
     from sonnx_ort.obligations.waivers import Waiver
+    from sonnx_ort.profile.contract import Contract, ValueContract
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.profile.rule import Status
     from sonnx_ort.runtime.registration import register
@@ -39,6 +41,7 @@ __all__ = [
     "Backend",
     "Broadcasting",
     "Conformed",
+    "Contract",
     "ContractViolation",
     "Edition",
     "InferenceSession",
@@ -49,6 +52,7 @@ __all__ = [
     "SelfCheck",
     "SonnxError",
     "Status",
+    "ValueContract",
     "Verification",
     "Waiver",
     "audit",
@@ -58,6 +62,7 @@ __all__ = [
     "conform_file",
     "kernels_library",
     "models",
+    "propose_contract",
     "register",
     "rewrite",
     "rewrite_file",
@@ -87,6 +92,7 @@ _MODULES = {
     "Backend": "backends",
     "Broadcasting": "profile.options",
     "Conformed": "conformity",
+    "Contract": "profile.contract",
     "Edition": "profile.options",
     "InferenceSession": "runtime.session",
     "ModelRejected": "obligations.report",
@@ -95,6 +101,7 @@ _MODULES = {
     "SelfCheck": "installation",
     "Status": "profile.rule",
     "Verification": "evidence.verification",
+    "ValueContract": "profile.contract",
     "Waiver": "obligations.waivers",
     "audit": "auditing.audit",
     "certify": "file_api",
@@ -102,6 +109,7 @@ _MODULES = {
     "conform": "conformity",
     "conform_file": "conformity",
     "kernels_library": "custom_ops.compiled.library",
+    "propose_contract": "envelope",
     "register": "runtime.registration",
     "rewrite": "api",
     "rewrite_file": "file_api",

@@ -15,11 +15,13 @@ from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.files import refuse_inputs
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import files_of, read_waivers
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice, RewriteOptions, Waivers
 from sonnx_ort.pipeline import Enforced, enforce, examine, load, preview
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 
 
@@ -32,12 +34,14 @@ def check(  # noqa: PLR0913 - one for each choice
     operators: OperatorsChoice = PROFILE,
     backend: BackendChoice = None,
     waivers: Waivers = (),
+    contract: ContractSource = NO_CONTRACT,
     record: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Analyze a model: for every rule at every node, find whether it holds in every run, and why.
 
     The model is not run: only small nodes of integers that depend on constants alone are evaluated.
-    No weights are loaded. The report is about the whole profile unless `operators` names less.
+    No weights are loaded, unless a contract or `Graph.finite` asks for what follows from them. The
+    report is about the whole profile unless `operators` names less.
     `rewrite` with the same operators rejects a model exactly if this report has violations; by
     default it enforces Div and Sub alone, and `Obligation.refused` says which violations make it
     reject the model then. `Obligation.mendable` says which ones `conform` can fix. The report of a
@@ -54,6 +58,8 @@ def check(  # noqa: PLR0913 - one for each choice
             installed; for "native" they are not, because any version may run the model.
         waivers: The accepted violations: a TOML file, or waivers. `rewrite` needs the same waivers
             to accept them.
+        contract: What inputs and other values may be, as for `rewrite`: what follows from it is
+            proved.
         record: A file to write: an evidence record of the model and the report, in CycloneDX 1.6,
             which `verify` reads. The model must be given as a path.
 
@@ -67,7 +73,7 @@ def check(  # noqa: PLR0913 - one for each choice
     given = read_waivers(waivers)
     if record is not None:
         refuse_inputs(Path(record), files_of(waivers))
-    choices = Choices.of(edition, broadcast, operators, backend)
+    choices = Choices.of(edition, broadcast, operators, backend, contract=contract)
     with collector_paused():
         report = preview(examine(load(model, choices, to_examine=True), complete=True))
     (waived,) = waive([report], given, dt.date.today())

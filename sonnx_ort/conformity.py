@@ -333,7 +333,7 @@ def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Resu
     changed = Enforced(
         loaded.graph_model,
         choices.backend,
-        choices.demands.operators,
+        choices.demands,
         not graph.made,
         loaded.folder,
         loaded.proto,

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypedDict
 from sonnx_ort.arguments import choose
 from sonnx_ort.backends import Backend, BackendChoice, choose_backend
 from sonnx_ort.errors import SonnxError, did_you_mean
+from sonnx_ort.obligations.contracts import ContractSource, read_contract
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import (
@@ -16,6 +17,7 @@ from sonnx_ort.profile.catalog import (
     OPERATORS,
     WHOLE_PROFILE,
 )
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Demands, Edition, EditionChoice
 
@@ -35,16 +37,22 @@ OperatorsChoice = Literal["default", "elementwise", "profile"] | str | Iterable[
 """Operators as a caller gives them: a group, or names."""
 
 
-def choose_demands(edition: str, broadcast: str, operators: str | Iterable[str]) -> Demands:
+def choose_demands(
+    edition: str,
+    broadcast: str,
+    operators: str | Iterable[str],
+    contract: ContractSource = NO_CONTRACT,
+) -> Demands:
     """Convert parameters to the demands on a model.
 
     Raises:
-        SonnxError: A value is not one of the choices.
+        SonnxError: A value is not one of the choices, or the file of the contract cannot be used.
     """
     return Demands(
         choose(Edition, "edition", edition),
         choose(Broadcasting, "broadcast", broadcast),
         choose_operators(operators),
+        read_contract(contract),
     )
 
 
@@ -174,6 +182,9 @@ class RewriteOptions(TypedDict, total=False):
         waivers: The accepted violations, which are not enforced: a TOML file, or waivers. If shapes
             differ at such a node, a Broadcast is inserted in front of it, and all its other rules
             are enforced. The model's metadata lists the waivers.
+        contract: What inputs, and values inside of the model, may be: a TOML file, or a `Contract`.
+            Each run checks it where the value enters, and what follows from it is proved. The
+            model's metadata has the contract.
     """
 
     edition: EditionChoice
@@ -183,6 +194,7 @@ class RewriteOptions(TypedDict, total=False):
     make_explicit: bool
     conform: bool
     waivers: Waivers
+    contract: ContractSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +231,7 @@ class Choices:
         waivers: Waivers = (),
         conform: bool = False,
         certified: bool = False,
+        contract: ContractSource = NO_CONTRACT,
     ) -> "Choices":
         """Convert the parameters of the API.
 
@@ -226,7 +239,7 @@ class Choices:
             SonnxError: A value is not one of the choices, or the file cannot be used.
         """
         return cls(
-            choose_demands(edition, broadcast, operators),
+            choose_demands(edition, broadcast, operators, contract),
             choose_backend(backend),
             make_explicit,
             read_waivers(waivers),
@@ -239,8 +252,10 @@ class Choices:
         """The same choices, for a model with a certificate.
 
         Raises:
-            SonnxError: The model would be changed by more than native guards.
+            SonnxError: The model would be changed by more than native guards, or has a contract.
         """
+        if self.demands.contract:
+            raise SonnxError("a certificate does not cover a contract; write one without the other")
         changed = self.make_explicit or self.conform
         explicit = self.demands.broadcasting is not Broadcasting.REJECT
         if self.backend is not Backend.NATIVE or changed or explicit:

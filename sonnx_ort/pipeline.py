@@ -54,6 +54,7 @@ from sonnx_ort.obligations.waiving import (
 )
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.options import Demands
 
 if TYPE_CHECKING:
     from sonnx_ort.certificates.making import Proofs
@@ -122,7 +123,7 @@ class Enforced:
     Attributes:
         model: The graph.
         backend: What enforces it.
-        operators: The operators that it enforces.
+        demands: What it enforces.
         unchanged: Whether nothing had to be changed.
         folder: Where external data lies; None if the model came without a place.
         original: The model as it was given.
@@ -130,7 +131,7 @@ class Enforced:
 
     model: ir.Model
     backend: Backend
-    operators: frozenset[str]
+    demands: Demands
     unchanged: bool
     folder: Path | None
     original: onnx.ModelProto
@@ -371,8 +372,8 @@ def apply(planned: Planned) -> Enforced:
     changed = record_waivers(graph_model, planned.waivers) or changed
     made = loaded.made
     backend = choices.backend if made is None else made.enforcement.backend
-    operators = (choices if made is None else made.enforcement).demands.operators
-    return Enforced(graph_model, backend, operators, not changed, model.folder, model.proto)
+    demands = (choices if made is None else made.enforcement).demands
+    return Enforced(graph_model, backend, demands, not changed, model.folder, model.proto)
 
 
 def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:

@@ -11,6 +11,7 @@ from tracing.page import Mark, marks_of, page_of
 from qualifying.markdown import code, table
 from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.contract_rules import CONTRACT_RULES
 from sonnx_ort.profile.graph import FINITE, GENERAL_RULES
 
 
@@ -60,7 +61,9 @@ def _of_rules(
         for rule in entry.rules if marks.get(entry.id) else ():
             entries.setdefault(rule, {})[entry.id] = list(marks[entry.id])
     ordered = [rule.id for operator in OPERATORS.values() for rule in operator.all_rules()]
-    for rule in dict.fromkeys([*ordered, *(rule.id for rule in (*GENERAL_RULES, FINITE))]):
+    for rule in dict.fromkeys(
+        [*ordered, *(rule.id for rule in (*GENERAL_RULES, FINITE, *CONTRACT_RULES))]
+    ):
         named = entries.get(rule, {})
         tests = dict.fromkeys(mark.test for found in named.values() for mark in found)
         number = f"TOR-{RULES[rule].code}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from environment import ROOT
 
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.profile.texts import TEXTS
@@ -196,8 +197,8 @@ def _quoted(sentence: str) -> str:
 def page_of(rule: str) -> str:
     """The section of a rule in the pages of the rules."""
     operator, point, _ = rule.partition(".")
-    # What binds the whole graph has no operator in its name.
-    page = operator.lower() if point else "graph"
+    # What binds the whole graph, or values with a contract, has no operator in its name.
+    page = operator.lower() if point and operator != CONTRACT else "graph"
     return f"rules/{page}.md#{rule.lower().replace('.', '')}"
 
 

@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "operators": "List all operators of ONNX by what SONNX has for them.",
     "conform": "Fix violations of the profile without changing any result.",
     "rewrite": "Write a model that enforces the profile in every run.",
+    "contract": "Propose what the inputs of a model may be, for a person to judge.",
     "verify": "Compare a model with its evidence record.",
     "run": "Run a model once with the profile enforced, and show its outputs.",
     "diff": "Run two models, and show where their values first differ.",

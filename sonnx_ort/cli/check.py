@@ -1,6 +1,6 @@
 """`sonnx-ort check`: checks models one after the other."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -21,6 +21,7 @@ from sonnx_ort.cli.batch import (
 from sonnx_ort.cli.options import (
     BackendOption,
     BroadcastOption,
+    ContractOption,
     EditionOption,
     ExitStatus,
     OperatorsOption,
@@ -47,6 +48,7 @@ from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.report import Report, RulesOf, selected_rules
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import PROFILE, Choices
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
@@ -118,6 +120,7 @@ def check(
             metavar="FILE", help="A TOML file of waivers: accepted violations, with reasons."
         ),
     ] = None,
+    contract: ContractOption = None,
     record: RecordOption = None,
     annotate: Annotated[
         Path | None,
@@ -167,13 +170,14 @@ def check(
             "broadcast": broadcast,
             "operators": operators,
             "backend": backend,
+            "contract": contract,
             "select": select,
             "ignore": ignore,
             "rules": rules,
         }
         wanted = [_to_check(name, options, context.obj) for name in names]
         waived = () if waivers is None else read_waivers(waivers)
-        _refuse_inputs(written, names, waivers)
+        _refuse_inputs(written, names, [*filter(None, (waivers, contract))])
         with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
             drawn = report_format is ReportFormat.HTML
             checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
@@ -201,19 +205,25 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
     own = {**options, **{k: v for k, v in given.of(name).items() if k in options}}
     return ModelToCheck(
         name,
-        Choices.of(own["edition"], own["broadcast"], own["operators"], own["backend"]),
+        Choices.of(
+            own["edition"],
+            own["broadcast"],
+            own["operators"],
+            own["backend"],
+            contract=own["contract"] or NO_CONTRACT,
+        ),
         selected_rules(own["select"], own["ignore"], own["rules"]),
         str(given.settings.path or ""),
     )
 
 
 def _refuse_inputs(
-    written: Mapping[str, Path | None], names: Iterable[str], waivers: Path | None
+    written: Mapping[str, Path | None], names: Iterable[str], read_too: Sequence[Path]
 ) -> None:
     """Check that no file to write is one that is read, or another one to write."""
     targets = {kind: path for kind, path in written.items() if path is not None}
     for path in targets.values():
-        refuse_inputs(path, [] if waivers is None else [waivers])
+        refuse_inputs(path, read_too)
     for (one, path), (other, same) in combinations(targets.items(), 2):
         if same_file(path, same):
             raise SonnxError(

@@ -131,6 +131,14 @@ WaiversOption = Annotated[
         help="A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
     ),
 ]
+ContractOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--contract",
+        metavar="FILE",
+        help="A TOML file of what inputs and other values may be; what follows from it is proved.",
+    ),
+]
 SizesOption = Annotated[
     list[str] | None,
     typer.Option(

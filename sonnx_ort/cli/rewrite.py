@@ -10,6 +10,7 @@ from sonnx_ort.cli.options import (
     BackendOption,
     BroadcastOption,
     ConformOption,
+    ContractOption,
     EditionOption,
     ForceOption,
     ModelArgument,
@@ -25,6 +26,7 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.files import Transfer
 from sonnx_ort.options import DEFAULT
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
 
 app = subcommand()
@@ -61,6 +63,7 @@ def rewrite(
         typer.Option(help="What to do with external data if the output is in another folder."),
     ] = Transfer.COPY,
     waivers: WaiversOption = None,
+    contract: ContractOption = None,
     record: RecordOption = None,
     certificate: Annotated[
         Path | None,
@@ -98,6 +101,7 @@ def rewrite(
             conform=conform,
             external_data=external_data,
             waivers=waivers or (),
+            contract=contract or NO_CONTRACT,
             record=record,
             certificate=certificate,
             force=force,

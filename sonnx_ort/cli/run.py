@@ -1,7 +1,7 @@
 """`sonnx-ort run`: runs a model on inputs from files, enforced."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -12,6 +12,7 @@ from sonnx_ort.cli.options import (
     BackendOption,
     BroadcastOption,
     ConformOption,
+    ContractOption,
     EditionOption,
     InputShapesOption,
     ModelArgument,
@@ -28,10 +29,12 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.envelope import into_range
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import external_locations, refuse_inputs
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.runtime.feeds import as_declared, run_on_values
 from sonnx_ort.runtime.session import InferenceSession
@@ -88,12 +91,19 @@ def run_once(
         tensors = as_declared(session.graph_inputs, tensors)
         with IsolatedRuns() as runs:
             inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes)
+        inputs = _within_contract(inputs, session.contract)
         names = [output.name for output in session.get_outputs()]
         return Ran(inputs, run_on_values(session, names, inputs.arrays))
     except SonnxError:
         raise
     except Exception as error:
         raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
+
+
+def _within_contract(inputs: Inputs, contract: Contract) -> Inputs:
+    """The inputs, of which random ones keep the contract of the model."""
+    drawn = {name: into_range(inputs.arrays[name], contract.of(name)) for name in inputs.random}
+    return replace(inputs, arrays={**inputs.arrays, **drawn})
 
 
 def read_feeds(feeds: Sequence[str]) -> dict[str, Any]:
@@ -256,6 +266,7 @@ def run(
     backend: BackendOption = None,
     conform: ConformOption = False,
     waivers: WaiversOption = None,
+    contract: ContractOption = None,
     verify_proofs: Annotated[
         bool,
         typer.Option(
@@ -287,17 +298,18 @@ def run(
             backend=backend,
             conform=conform,
             waivers=waivers or (),
+            contract=contract or NO_CONTRACT,
         )
         lines = [*described_inputs(ran.inputs)] if ran.inputs.random else []
         for name, value in ran.outputs.items():
             lines += describe_value(name, value)
         if output_dir is not None:
-            inputs = _files_read(model, feeds or [], waivers)
+            inputs = _files_read(model, feeds or [], waivers, contract)
             lines += [f"written: {path}" for path in save_outputs(ran.outputs, output_dir, inputs)]
     if not quiet:
         say("\n".join(lines))
 
 
-def _files_read(model: Path, feeds: Sequence[str], waivers: Path | None) -> list[Path]:
+def _files_read(model: Path, feeds: Sequence[str], *options: Path | None) -> list[Path]:
     external = (model.parent / location for location in external_locations(read(model).proto))
-    return [model, *external, *feed_files(feeds).values(), *([waivers] if waivers else [])]
+    return [model, *external, *feed_files(feeds).values(), *filter(None, options)]

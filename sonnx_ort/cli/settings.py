@@ -50,6 +50,7 @@ def _readers() -> Mapping[str, Callable[[str, object, Path], object]]:
         "select": _names,
         "ignore": _names,
         "waivers": _path,
+        "contract": _path,
         "fail-on": partial(choice, FailOn),
     }
 

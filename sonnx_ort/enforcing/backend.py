@@ -1,6 +1,6 @@
 """The base class of the backends, which replace nodes of a model.
 
-Puts a check behind each value whose elements have to be finite.
+Puts a check behind each value whose elements have to be finite, or within a contract.
 
     node -> y      becomes      node -> y_unchecked -> (the backend's check) -> y
 
@@ -21,9 +21,8 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.findings import FiniteValue
+from sonnx_ort.obligations.findings import CheckedValue
 from sonnx_ort.options import Enforcement
-from sonnx_ort.profile.graph import FINITE
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 
@@ -88,12 +87,12 @@ class EnforcingBackend(ABC):
 
     @staticmethod
     @abstractmethod
-    def oldest_opset_with_finite(checked: FiniteValue) -> int:
-        """The oldest opset in which a value can be checked to be finite."""
+    def oldest_opset_to_check(checked: CheckedValue) -> int:
+        """The oldest opset in which the elements of a value can be checked."""
 
     @abstractmethod
-    def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
-        """Make a copy of a value that is readable only if all elements are finite.
+    def check_value(self, nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
+        """Make a copy of a value that is readable only if all elements are as demanded.
 
         Args:
             nodes: Takes the new nodes.
@@ -150,35 +149,58 @@ class EnforcingBackend(ABC):
         self._recorder.record_behind(nodes.nodes, {value: given}, renamed=renamed)
 
 
-Places = Sequence[tuple[FiniteValue, object, str]]
+Places = Sequence[tuple[CheckedValue, object, str]]
 """Values, each with its graph and its name, which it keeps when its node is replaced."""
 
 
-def places_of(values: Sequence[FiniteValue]) -> Places:
+def places_of(values: Sequence[CheckedValue]) -> Places:
     """Where values are, before any node is replaced.
 
     Raises:
-        SonnxError: A value is computed by no node.
+        SonnxError: A value that has to be finite is computed by no node.
     """
-    return [(checked, checked.node.graph, str(checked.value.name)) for checked in values]
+    return [
+        (checked, None if checked.node is None else checked.node.graph, str(checked.value.name))
+        for checked in values
+    ]
 
 
-def check_finite_values(model: ir.Model, backend: EnforcingBackend, places: Places) -> None:
+def check_values(model: ir.Model, backend: EnforcingBackend, places: Places) -> None:
     """Put the checks behind values, in place, when all nodes are enforced."""
     nodes = every_node(model.graph) if places else []
     values: dict[tuple[object, str], ir.Value] = {
         (node.graph, str(output.name)): output for node in nodes for output in node.outputs
     }
+    inputs = {str(value.name): value for value in model.graph.inputs}
     for checked, graph, name in places:
-        _check(backend, checked, values[graph, name])
+        if graph is None:
+            _check_input(backend, checked, inputs[name], model.graph)
+        else:
+            _check(backend, checked, values[graph, name])
 
 
-def _check(backend: EnforcingBackend, checked: FiniteValue, value: ir.Value) -> None:
+def _check_input(
+    backend: EnforcingBackend, checked: CheckedValue, value: ir.Value, graph: ir.Graph
+) -> None:
+    """Put a check behind an input: whatever computes with it reads the checked value."""
+    nodes, uses = backend.nodes(f"{value.name}_within"), tuple(value.uses())
+    if not uses:
+        return
+    given = backend.check_value(nodes, checked, value)
+    given.type = given.type or value.type
+    given.shape = None
+    for node, index in uses:
+        node.replace_input_with(index, given)
+    graph.insert_before(graph[0], nodes.nodes)
+    backend.record((nodes, value, given))
+
+
+def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) -> None:
     name, nodes, uses = str(value.name), backend.nodes(str(value.name)), tuple(value.uses())
     graph, declared = value.graph, value.type
     if graph is None or (producer := value.producer()) is None:
         raise ValueError(f"no node computes '{name}'")
-    given = backend.check_finite(nodes, checked, value)
+    given = backend.check_value(nodes, checked, value)
     given.type = given.type or declared
     # Elsewhere ONNX Runtime could take a Shape from it, and leave out the check.
     given.shape = _shape_of_output(checked, value) if value.is_graph_output() else None
@@ -196,14 +218,14 @@ def _check(backend: EnforcingBackend, checked: FiniteValue, value: ir.Value) -> 
     backend.record((nodes, value, given), renamed=True)
 
 
-def _shape_of_output(checked: FiniteValue, value: ir.Value) -> ir.Shape | None:
+def _shape_of_output(checked: CheckedValue, value: ir.Value) -> ir.Shape | None:
     """The shape to declare; a Scan does not run without that of what its body returns."""
     place = checked.obligation
     if value.shape is not None or not (place.path and place.path[-1].startswith("Scan '")):
         return value.shape
     if checked.operand.shape is None or checked.operand.scalar_inputs:
         raise SonnxError(
-            f"{FINITE.id}: {place.place} computes '{checked.operand.value}', which the body "
+            f"{checked.rule.id}: {place.place} computes '{checked.operand.value}', which the body "
             "returns and whose rank is unknown; declare its shape"
         )
     return ir.Shape([size if isinstance(size, int) else None for size in checked.operand.shape])

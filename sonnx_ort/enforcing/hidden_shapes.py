@@ -14,7 +14,7 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses, uses_of
 from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.findings import FiniteValue
+from sonnx_ort.obligations.findings import CheckedValue
 from sonnx_ort.profile.element_type import ElementType
 
 _LOOP = 1
@@ -50,7 +50,7 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
 
 
 def scalars_behind(
-    nodes: Iterable[ExaminedNode], facts: Facts, checked: Iterable[FiniteValue] = ()
+    nodes: Iterable[ExaminedNode], facts: Facts, checked: Iterable[CheckedValue] = ()
 ) -> tuple[ir.Value, ...]:
     """The graph inputs declared as scalars on which the nodes' operands or these values depend."""
     read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import onnx_ir as ir
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.enforcing.backend import EnforcingBackend, Places, check_finite_values, places_of
+from sonnx_ort.enforcing.backend import EnforcingBackend, Places, check_values, places_of
 from sonnx_ort.enforcing.body_outputs import (
     declare_outputs,
     declared_outputs,
@@ -72,7 +72,7 @@ class Plan:
         choices: The backend and the demands.
         kept: The nodes whose standard operator needs no enforcement.
         opset: The opset that enforcement needs; 0 if there is nothing to enforce.
-        finite: The values that each run has to check to be finite.
+        checked: The values whose elements each run has to check.
         for_shapes: The values behind checked nodes that are read for their shapes alone.
         proofs: What is certified, if that is asked for: no other shape is declared.
     """
@@ -81,7 +81,7 @@ class Plan:
     choices: Choices
     kept: Container[ir.Node]
     opset: int
-    finite: Places = ()
+    checked: Places = ()
     for_shapes: tuple[ir.Value, ...] = ()
     proofs: "Proofs | None" = None
 
@@ -102,7 +102,7 @@ def plan_enforcement(
         return Plan(examination, choices, kept, 0)
     for_shapes = values_read_for_shapes(model, examination)
     of_nodes = (_oldest_opset(examined, backend) for examined in nodes)
-    of_values = map(backend.oldest_opset_with_finite, checked)
+    of_values = map(backend.oldest_opset_to_check, checked)
     of_shapes = oldest_opset_to_hide(for_shapes, examination.facts)
     opset = max(of_shapes, *of_nodes, *of_values)
     return Plan(examination, choices, kept, opset, places_of(checked), for_shapes, proofs)
@@ -142,7 +142,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
             _keep(backend, examined)
         else:
             backend.enforce(examined)
-    check_finite_values(model, backend, plan.finite)
+    check_values(model, backend, plan.checked)
     sparing = plan.proofs is not None
     for passed in hide_further_knowledge(model, of_loops, backend.nodes, sparing=sparing):
         backend.record(passed)

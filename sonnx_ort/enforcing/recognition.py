@@ -28,6 +28,7 @@ from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waiver
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import kernels_since
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
 from sonnx_ort.profile.options import Demands
@@ -64,6 +65,9 @@ class EnforcedBefore:
         """
         before, demands = self.enforcement, choices.demands
         self._require_edition(demands)
+        self._require_contract(demands)
+        demands = replace(demands, contract=before.demands.contract)
+        choices = replace(choices, demands=demands)
         by_python = before.backend is Backend.PYTHON
         if by_python and choices.by_default:
             choices = replace(choices, backend=Backend.PYTHON)
@@ -90,6 +94,15 @@ class EnforcedBefore:
             raise SonnxError(
                 f"the model is already rewritten with the edition '{kept.edition}'; rewrite the "
                 f"original model with '{demands.edition}'"
+            )
+
+    def _require_contract(self, demands: Demands) -> None:
+        """A model keeps the contract that it was rewritten with."""
+        kept = self.enforcement.demands.contract
+        if demands.contract not in {NO_CONTRACT, kept}:
+            raise SonnxError(
+                "the model is already rewritten, with another contract; rewrite the original model "
+                "with this one"
             )
 
     def _missing(self, demands: Demands) -> list[str]:

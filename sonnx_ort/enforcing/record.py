@@ -18,6 +18,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Enforcement, choose_demands
+from sonnx_ort.profile.contract import Contract, contract_document, contract_from_json
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
 ENFORCED = "sonnx_ort.enforced"
@@ -43,6 +44,7 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
             "edition": enforcement.demands.edition.value,
             "broadcast": enforcement.demands.broadcasting.value,
             "operators": sorted(enforcement.demands.operators),
+            **_contract_entry(enforcement.demands.contract),
             "opset": enforcement.opset,
             **({"certified": True} if enforcement.certified else {}),
             **({"runtime": enforcement.runtime} if enforcement.runtime else {}),
@@ -50,13 +52,18 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
     )
 
 
+def _contract_entry(contract: Contract) -> Mapping[str, object]:
+    return {"contract": contract_document(contract)} if contract else {}
+
+
 def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
     """Read from a model's metadata how it is enforced; None if there is no valid entry."""
     try:
         entries = json.loads(properties[ENFORCED])
         demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
+        contract = contract_from_json(json.dumps(entries.get("contract", [])))
         return Enforcement(
-            demands,
+            replace(demands, contract=contract),
             int(entries["opset"]),
             Backend(entries["backend"]),
             "certified" in entries,

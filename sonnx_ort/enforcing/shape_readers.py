@@ -29,7 +29,7 @@ def values_read_for_shapes(model: ir.Model, examination: Examination) -> tuple[i
         for examined in examination.nodes
         if any(o.rule.in_run and o.status is Status.RUNTIME for o in examined.obligations)
     }
-    checked.update(value.node for value in examination.checked_values if value.left_to_the_run)
+    checked.update(value.node for value in examination.checked_values if value.node is not None)
     nodes = every_node(model.graph)
     if not any(_reads_shape(node, 0) for node in nodes):
         return ()

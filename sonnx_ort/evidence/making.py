@@ -30,6 +30,7 @@ from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
 from sonnx_ort.obligations.waiving import mark
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import certified_if_asked_for, examine, load
+from sonnx_ort.profile.contract import contract_to_json
 from sonnx_ort.profile.options import Demands
 
 
@@ -167,6 +168,7 @@ def _demanded(demands: Demands) -> dict[str, str]:
         "edition": demands.edition.value,
         "broadcast": demands.broadcasting.value,
         "operators": ",".join(sorted(demands.operators)),
+        **({"contract": contract_to_json(demands.contract)} if demands.contract else {}),
     }
 
 

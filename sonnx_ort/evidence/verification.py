@@ -52,6 +52,7 @@ from sonnx_ort.pipeline import (
     plan,
     require_serializable,
 )
+from sonnx_ort.profile.contract import contract_from_json
 from sonnx_ort.reading import json_of
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
@@ -338,6 +339,7 @@ def _choices(stored: Record) -> Choices:
         options.get("backend", "python"),
         make_explicit=options.get("make_explicit") == "true",
         waivers=recorded_waivers(options, "waivers"),
+        contract=contract_from_json(options.get("contract", "[]")),
         conform=options.get("conform") == "true",
         certified=options.get("certified") == "true",
     )

@@ -77,7 +77,7 @@ def _not_in(
 ) -> tuple[Value, str]:
     """Which elements are outside, and what any of them is called."""
     if numbers.admits_zero:
-        among = _outside if numbers.admits_nan else not_within
+        among = outside if numbers.admits_nan else not_within
         return among(nodes, operand, computed_in, limits), "any_outside"
     if limits != (None, None):
         raise TypeError("no guard of an interval without 0")
@@ -99,7 +99,7 @@ def _zeros_and_nan(nodes: GuardNodes, operand: Value, computed_in: ElementType) 
     return nodes.add("Equal", [other, false], "is_zero_or_nan")
 
 
-def _outside(
+def outside(
     nodes: GuardNodes,
     operand: Value,
     computed_in: ElementType,
@@ -127,7 +127,7 @@ def not_within(
     if lower is None or upper is None:
         # The number below the limit may be subnormal, and ONNX Runtime can flush it to 0.
         beyond_limit = (
-            [] if limits == (None, None) else [_outside(nodes, operand, computed_in, limits)]
+            [] if limits == (None, None) else [outside(nodes, operand, computed_in, limits)]
         )
         flags = [*beyond_limit, nodes.add("IsNaN", [operand], "is_nan")]
         return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)

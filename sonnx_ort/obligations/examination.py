@@ -11,11 +11,12 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.obligations.contracts import require_values
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import (
-    FiniteValue,
+    CheckedValue,
+    checked_values,
     find_declarations,
-    finite_values,
     graph_obligations,
 )
 from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, waiver_of
@@ -34,7 +35,7 @@ from sonnx_ort.obligations.targets import (
 )
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS, standing_of
-from sonnx_ort.profile.graph import GR1, GRAPH
+from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GR1, GRAPH
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import Status, Subject
@@ -73,20 +74,20 @@ class Examination:
 
     Attributes:
         nodes: The nodes to enforce.
-        finite: The values that have to be finite, if that is asked for.
+        limited: The values that have to be finite or within a contract, if that is asked for.
         runtime: The version of onnxruntime that runs the model; None for any.
     """
 
     report: Report
     nodes: tuple[ExaminedNode, ...]
     facts: Facts
-    finite: tuple[FiniteValue, ...] = ()
+    limited: tuple[CheckedValue, ...] = ()
     runtime: str | None = None
 
     @property
-    def checked_values(self) -> tuple[FiniteValue, ...]:
-        """The values of which each run has to check that they are finite."""
-        return tuple(value for value in self.finite if value.left_to_the_run)
+    def checked_values(self) -> tuple[CheckedValue, ...]:
+        """The values whose elements each run has to check."""
+        return tuple(value for value in self.limited if value.left_to_the_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,8 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         InvalidModel: An operand has a type that its operator does not support, or the model imports
             an unsupported version of an operator.
     """
-    facts = Facts(model) if known is None else known.facts
+    facts = _facts(model, demands) if known is None else known.facts
+    require_values(model, demands.contract, facts)
     profiled = tuple(
         t
         for t in targets(model)
@@ -147,12 +149,12 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     nodes = _examine_in_order(model, profiled, facts, terms, kept)
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators
-    finite = finite_values(model, facts, demands)
+    limited = checked_values(model, facts, demands)
     obligations = (
         *general,
         *(graph_obligations(model, facts, identity, rewritten=rewritten) if graph else ()),
         *(o for node in nodes for o in node.found),
-        *(value.obligation for value in finite),
+        *(value.obligation for value in limited),
     )
     tells_all = complete or any(o.status is Status.VIOLATED for o in obligations)
     report = Report(
@@ -165,7 +167,14 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         identity=identity,
     )
     asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
-    return Examination(report, asked_for, facts, finite, runtime)
+    return Examination(report, asked_for, facts, limited, runtime)
+
+
+def _facts(model: ir.Model, demands: Demands) -> Facts:
+    """What is known of values; weights matter where it is asked what numbers these can be."""
+    asks_for_numbers = not demands.operators.isdisjoint((FINITE_OUTPUTS, FINITE_VALUES))
+    reads_weights = bool(demands.contract) or asks_for_numbers
+    return Facts(model, demands.contract, reads_weights=reads_weights)
 
 
 def _require_operands(target: Target) -> None:

@@ -1,4 +1,4 @@
-"""What is asked of graphs and values: broken rules on graphs, and values to be finite."""
+"""What is asked of graphs and values: broken rules on graphs, and values within limits."""
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +20,8 @@ from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
+from sonnx_ort.profile.contract import ValueContract
+from sonnx_ort.profile.contract_rules import contract_elements, contract_rule
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
@@ -40,9 +42,11 @@ from sonnx_ort.profile.graph import (
     UNREAD,
     UNUSED_INPUT,
     OfGraph,
+    finite_elements,
 )
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import Judgement, Rule, Status
 from sonnx_ort.terms.operand import Operand, contradict, format_shape
 
@@ -306,16 +310,18 @@ def dead_nodes(nodes: Sequence[ir.Node], kept: Container[object] = ()) -> list[i
 
 
 @dataclass(frozen=True, slots=True)
-class FiniteValue:
-    """A value whose elements have to be finite.
+class CheckedValue:
+    """A value whose elements have to be in a set of numbers: finite, or within a contract.
 
     Attributes:
         operand: What is known of it.
+        contract: What its contract says; None if it has to be finite.
         may_be_misinferred: Whether ONNX Runtime may infer a wrong rank or wrong sizes.
     """
 
     value: ir.Value
     operand: Operand
+    contract: ValueContract | None
     obligation: Obligation
     may_be_misinferred: bool
 
@@ -325,14 +331,26 @@ class FiniteValue:
         return self.obligation.status is Status.RUNTIME
 
     @property
-    def node(self) -> ir.Node:
-        """The node that computes it.
+    def rule(self) -> Rule:
+        """The rule that binds it."""
+        return self.obligation.rule
+
+    @property
+    def requirement(self) -> OnElements:
+        """What its elements have to be."""
+        if self.contract is None:
+            return finite_elements(self.operand.value)
+        return contract_elements(self.contract)
+
+    @property
+    def node(self) -> ir.Node | None:
+        """The node that computes it; None for an input with a contract.
 
         Raises:
             SonnxError: There is none, so that no guard can stand behind it.
         """
         producer = self.value.producer()
-        if producer is None:
+        if producer is None and self.rule is FINITE:
             raise SonnxError(
                 f"{FINITE.id}: no node computes the output '{self.value.name}', so it cannot be "
                 "checked; insert an Identity in front of it"
@@ -349,14 +367,14 @@ class FiniteValue:
         element_type = ElementType.named(self.operand.element_type)
         if element_type is None:
             raise SonnxError(
-                f"{FINITE.id}: the element type of '{self.value.name}', which "
+                f"{self.rule.id}: the element type of '{self.value.name}', which "
                 f"{self.obligation.place} computes, is unknown; declare it in value_info"
             )
         return element_type
 
 
-def finite_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[FiniteValue, ...]:
-    """Find the values that a caller wants to be finite, in the order of the graph.
+def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[CheckedValue, ...]:
+    """Find the values with a contract, and those that have to be finite, in the order of the graph.
 
     Args:
         model: A canonical model.
@@ -368,11 +386,43 @@ def finite_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Fini
         asked_for += _computed(model)
     if FINITE_OUTPUTS in demands.operators:
         asked_for += [(value, ()) for value in model.graph.outputs]
-    return tuple(
-        _finite_value(value, path, facts)
-        for value, path in dict(asked_for).items()
-        if _may_be_float(value, facts)
+    return (
+        *(_within_contract(value, entry, facts) for value, entry in _contracted(model, demands)),
+        *(
+            _finite_value(value, path, facts)
+            for value, path in dict(asked_for).items()
+            if _may_be_float(value, facts)
+        ),
     )
+
+
+def _contracted(model: ir.Model, demands: Demands) -> Iterator[tuple[ir.Value, ValueContract]]:
+    """The values of the main graph with a contract."""
+    if not demands.contract:
+        return
+    computed = (value for node in model.graph for value in node.outputs)
+    for value in chain(model.graph.inputs, computed):
+        entry = demands.contract.of(str(value.name)) if value.name else None
+        if entry is not None:
+            yield value, entry
+
+
+def _within_contract(value: ir.Value, entry: ValueContract, facts: Facts) -> CheckedValue:
+    (operand,) = facts.operands((entry.value,), (value,))
+    if operand.element_type is None:
+        operand = replace(operand, element_type=declared_type(value))
+    requirement, node = contract_elements(entry), value.producer()
+    judgement = requirement.judge([facts.unguarded(operand, value)])
+    obligation = Obligation(
+        contract_rule(entry),
+        "Input" if node is None else node.op_type,
+        entry.value if node is None else label_of(node),
+        (operand,),
+        judgement.status,
+        judgement.evidence,
+        requirement.hint([operand]) if judgement.status is Status.VIOLATED else "",
+    )
+    return CheckedValue(value, operand, entry, obligation, facts.may_be_misinferred(value))
 
 
 def _computed(model: ir.Model) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:
@@ -388,7 +438,7 @@ def _may_be_float(value: ir.Value, facts: Facts) -> bool:
     return facts.may_be_tensor(value) and (kind is None or kind in FLOAT_TYPES)
 
 
-def _finite_value(value: ir.Value, path: tuple[str, ...], facts: Facts) -> FiniteValue:
+def _finite_value(value: ir.Value, path: tuple[str, ...], facts: Facts) -> CheckedValue:
     (operand,) = facts.operands(("output",), (value,))
     if operand.element_type is None:
         # A session with types that do not match does not start.
@@ -406,7 +456,7 @@ def _finite_value(value: ir.Value, path: tuple[str, ...], facts: Facts) -> Finit
         "replace it by a large finite number" if is_violated else "",
         path,
     )
-    return FiniteValue(value, operand, obligation, facts.may_be_misinferred(value))
+    return CheckedValue(value, operand, None, obligation, facts.may_be_misinferred(value))
 
 
 def _judge(value: ir.Value, operand: Operand) -> Judgement:

@@ -17,6 +17,7 @@ from sonnx_ort.obligations.obligation import (
     rule_document,
 )
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
+from sonnx_ort.profile.contract import contract_document
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
@@ -327,6 +328,7 @@ class Report:
             "broadcast": self.broadcasting.value,
             "backend": self.backend,
             "operators": sorted(self.demands.operators),
+            "contract": contract_document(self.demands.contract),
             "settings": self.settings or None,
             "ok": self.ok,
             "counts": dict(self.counts),

@@ -8,6 +8,7 @@ from sonnx_ort.profile.activations import EXP, LEAKY_RELU, RELU, SIGMOID, SIN, S
 from sonnx_ort.profile.arithmetic import ADD, MAX, MIN, MOD, MUL, P_RELU
 from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.contract_rules import CONTRACT_RULES
 from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
@@ -175,6 +176,7 @@ def standing_of(domain: str, name: str) -> OperatorStanding:
 _RULES = (
     *GENERAL_RULES,
     FINITE,
+    *CONTRACT_RULES,
     *(rule for operator in OPERATORS.values() for rule in operator.all_rules()),
 )
 require_distinct(_RULES)

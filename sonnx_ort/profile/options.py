@@ -4,6 +4,8 @@ import enum
 from dataclasses import dataclass
 from typing import Literal
 
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract
+
 
 class Edition(enum.StrEnum):
     """The edition of the profile."""
@@ -35,8 +37,16 @@ BroadcastChoice = Broadcasting | Literal["reject", "explicit"]
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The configuration of an analysis or a rewrite; `operators` are the enforced ones."""
+    """The configuration of an analysis or a rewrite.
+
+    Attributes:
+        edition: The edition of the profile.
+        broadcasting: How operands of different shapes are handled.
+        operators: The operators that are enforced.
+        contract: What inputs and other values may be.
+    """
 
     edition: Edition
     broadcasting: Broadcasting
     operators: frozenset[str]
+    contract: Contract = NO_CONTRACT

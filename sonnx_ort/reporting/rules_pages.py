@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.contract_rules import CONTRACT_RULES
 from sonnx_ort.profile.graph import FINITE, GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
@@ -80,7 +81,8 @@ _GRAPH_HEAD = f"""\
 These rules apply to a whole graph instead of one operator. A model that breaks `GR1` is always
 rejected. The other rules are enforced if `operators` is "profile" or has the name `Graph`. Else
 violations of some of them are findings, which change no verdict. `{FINITE.id}` is selected by names
-of its own, and runs check it.
+of its own, and runs check it. The rules of contracts bind the values that a
+[contract](../how-to/contracts.md) names.
 
 [All rules](../{_INDEX}). {_MADE_BY}
 """
@@ -90,12 +92,14 @@ def rules_pages() -> dict[str, str]:
     """All pages in Markdown, by their paths in the documentation."""
     of_graph = [rule.id for rule in GENERAL_RULES]
     bound = dict.fromkeys(of_graph, "every graph, in both editions")
+    own = [FINITE.id, *(rule.id for rule in CONTRACT_RULES)]
     bound[FINITE.id] = "where it is selected, in both editions"
+    bound |= dict.fromkeys(own[1:], "values with a contract, in both editions")
     graph = [_section(group, bound) for group in alike(map(explanation_of, bound))]
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
     pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
     rows = [_row(name, _ids(operator)) for name, operator in OPERATORS.items()]
-    rows.append(_row(_GRAPH, [*of_graph, FINITE.id], "the whole graph"))
+    rows.append(_row(_GRAPH, [*of_graph, *own], "the whole graph"))
     return {_INDEX: _HEAD + "".join(rows), **pages}
 
 

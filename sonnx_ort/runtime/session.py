@@ -16,8 +16,10 @@ from sonnx_ort.errors import ContractViolation, SonnxError, printable
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, Waivers, name_operators
 from sonnx_ort.pipeline import Enforced, enforce, require_serializable
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.runtime.feeds import (
     graph_inputs,
@@ -92,6 +94,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         backend: BackendChoice = None,
         conform: bool = False,
         waivers: Waivers = (),
+        contract: ContractSource = NO_CONTRACT,
         verify_proofs: bool = False,
         **kwargs: Unpack[RuntimeOptions],
     ) -> None:
@@ -110,6 +113,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             backend: As for `rewrite`.
             conform: As for `rewrite`.
             waivers: As for `rewrite`; needed again for a model that was rewritten with waivers.
+            contract: As for `rewrite`; a model that was rewritten with a contract keeps it.
             verify_proofs: Whether to repeat every run with the python backend, which also checks
                 proved rules. If the verdicts differ, `SonnxError` is raised. Has no effect if it
                 is that backend that enforces the model.
@@ -130,6 +134,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             make_explicit=False,
             waivers=waivers,
             conform=conform,
+            contract=contract,
         )
         with collector_paused():
             enforced, weights = _enforce(path_or_bytes, choices, sess_options)
@@ -149,6 +154,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._content = require_serializable(proto)
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)
+        self.contract = enforced.demands.contract
         self._reference = (
             None
             if enforced.backend is Backend.PYTHON
@@ -432,9 +438,8 @@ def _described(source: ModelSource, enforced: Enforced) -> str:
     name = f"graph '{enforced.model.graph.name}'"
     if isinstance(source, str | os.PathLike):
         name = f"model '{os.fspath(source)}'"
-    return printable(
-        f"{name}, backend '{enforced.backend}', operators '{name_operators(enforced.operators)}'"
-    )
+    operators = name_operators(enforced.demands.operators)
+    return printable(f"{name}, backend '{enforced.backend}', operators '{operators}'")
 
 
 def _enforce(

@@ -69,7 +69,8 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     )
     assert list(report) == [
         *("format", "model", "versions", "edition", "broadcast", "backend", "operators"),
-        *("settings", "ok", "counts", "waived", "operands", "rules", "obligations", "findings"),
+        *("contract", "settings", "ok", "counts", "waived", "operands", "rules", "obligations"),
+        "findings",
         *("coverage", "not_covered", "standings", "left_out"),
     ]
     assert report["format"] == "sonnx_ort.report/1"

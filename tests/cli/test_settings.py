@@ -90,7 +90,7 @@ WRONG = [
         'brodcast = "explicit"',
         (
             "'brodcast' is not a setting (did you mean 'broadcast'?); choose from edition, "
-            "broadcast, operators, backend, select, ignore, waivers, fail-on"
+            "broadcast, operators, backend, select, ignore, waivers, contract, fail-on"
         ),
     ),
     ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
@@ -181,6 +181,7 @@ def test_settings_are_shown_with_their_origin(folder: Path) -> None:
         f"select     Div  ('{path}')",
         "ignore     -  (default)",
         "waivers    -  (default)",
+        "contract   -  (default)",
         f"fail-on    runtime  ('{path}')",
     ]
 

@@ -161,6 +161,7 @@ class TestJson:
             "broadcast": "reject",
             "backend": "python",
             "operators": ["Broadcast", "Div", "Sub"],
+            "contract": [],
             "settings": None,
             "ok": False,
             "counts": {"proved": 8, "runtime": 0, "violated": 1},

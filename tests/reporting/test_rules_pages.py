@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.contract_rules import CONTRACT_RULES
 from sonnx_ort.profile.graph import FINITE, GENERAL_RULES
 from sonnx_ort.reporting.explanation import describe_operator
 from sonnx_ort.reporting.rules_pages import rules_pages, write_rules_pages
@@ -42,7 +43,7 @@ def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
     for name, operator in OPERATORS.items():
         rules = [rule.id for rule in operator.all_rules()]
         assert sorted(rules_of(pages[f"rules/{name.lower()}.md"])) == sorted(rules)
-    of_graph = [rule.id for rule in (*GENERAL_RULES, FINITE)]
+    of_graph = [rule.id for rule in (*GENERAL_RULES, FINITE, *CONTRACT_RULES)]
     assert rules_of(pages["rules/graph.md"]) == of_graph
 
 
@@ -55,6 +56,7 @@ def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
         ("add", "Add.float.R1", "both editions, float"),
         ("graph", "GR1", "every graph, in both editions"),
         ("graph", "Graph.finite", "where it is selected, in both editions"),
+        ("graph", "Contract.range", "values with a contract, in both editions"),
     ],
 )
 def test_section_says_where_a_rule_binds(page: str, rule: str, bound: str) -> None:

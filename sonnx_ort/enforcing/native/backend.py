@@ -16,13 +16,13 @@ from sonnx_ort.enforcing.hidden_shapes import (
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.native.catalog import guards_of, result_forms
+from sonnx_ort.enforcing.native.checked_values import value_guard
 from sonnx_ort.enforcing.native.decision import Decision
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
     find_shared_broadcasts,
     share_broadcasts,
 )
-from sonnx_ort.enforcing.native.finite_values import finite_guard
 from sonnx_ort.enforcing.native.inputs import prepare_inputs
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
@@ -44,7 +44,7 @@ from sonnx_ort.guards.guard import GuardedNode, Operands
 from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.findings import FiniteValue
+from sonnx_ort.obligations.findings import CheckedValue
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
@@ -128,21 +128,21 @@ class NativeBackend(EnforcingBackend):
         return nodes
 
     @staticmethod
-    def oldest_opset_with_finite(checked: FiniteValue) -> int:
-        """The oldest opset in which a value can be checked to be finite."""
+    def oldest_opset_to_check(checked: CheckedValue) -> int:
+        """The oldest opset in which the elements of a value can be checked."""
         if checked.element_type is not ElementType.BFLOAT16:
             return _GUARDS
         hidden = checked.may_be_misinferred or checked.operand.scalar_inputs
         return LOOP_OF_BFLOAT16 if hidden else _BFLOAT16
 
-    def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
-        """Make a copy of a value that is readable only if all elements are finite.
+    def check_value(self, nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
+        """Make a copy of a value that is readable only if all elements are as demanded.
 
         Raises:
             SonnxError: Its element type is unknown.
         """
         value.type = value.type or ir.TensorType(DATA_TYPES[checked.element_type])
-        return finite_guard(nodes, checked, value)
+        return value_guard(nodes, checked, value)
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Put guards in front of a node, in place; its outputs keep their names.

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import FINITE_ELEMENTS, Inspection, finite_guard_name
+from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, Inspection, value_guard_name
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
@@ -48,11 +48,12 @@ from sonnx_ort.enforcing.value_info import (
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.findings import FiniteValue
+from sonnx_ort.obligations.findings import CheckedValue
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.contract import text_of
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status
@@ -104,7 +105,7 @@ class PythonBackend(EnforcingBackend):
             n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
         }
         others = [node for node in nodes if node.target.node not in never_violated]
-        checked = {value.node for value in examination.checked_values}
+        checked = {value.node for value in examination.checked_values if value.node is not None}
         return constant_nodes(model, others, checked, has_kernel=has_kernel) | never_violated
 
     @staticmethod
@@ -157,12 +158,12 @@ class PythonBackend(EnforcingBackend):
         self.replace_declared(examined, original, nodes.nodes, results)
 
     @staticmethod
-    def oldest_opset_with_finite(checked: FiniteValue) -> int:
-        """The oldest opset in which a value can be checked to be finite."""
+    def oldest_opset_to_check(checked: CheckedValue) -> int:
+        """The oldest opset in which the elements of a value can be checked."""
         return _CAST_BY_NUMBER if checked.element_type in CARRIERS else _RESHAPE_BY_INPUT
 
-    def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
-        """Make a copy of a value that is readable only if all elements are finite.
+    def check_value(self, nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
+        """Make a copy of a value that is readable only if all elements are as demanded.
 
         Raises:
             SonnxError: Its element type is unknown.
@@ -172,17 +173,20 @@ class PythonBackend(EnforcingBackend):
         if element_type in CARRIERS:
             elements = nodes.cast(value, CARRIERS[element_type], "elements")
         shape = nodes.enforced(
-            FINITE_ELEMENTS[0].name,
+            CHECKED_ELEMENTS[0].name,
             [elements],
             {
                 "node": obligation.node,
                 "operator": obligation.operator,
                 "value": checked.operand.value,
                 "element_type": element_type.value,
+                "contract": text_of(checked.contract),
             },
-            guard=finite_guard_name(obligation.operator, obligation.node, checked.operand.value),
+            guard=value_guard_name(
+                obligation.operator, obligation.node, checked.rule, checked.requirement
+            ),
         )
-        passed = nodes.add("Reshape", [value, shape], "finite")
+        passed = nodes.add("Reshape", [value, shape], "checked")
         # Shape inference stops at a custom operator.
         passed.type = ir.TensorType(DATA_TYPES[element_type])
         return passed

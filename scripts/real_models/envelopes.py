@@ -1,0 +1,205 @@
+"""`benchmark.py contract`: what a contract proves of models, and what that costs in a run."""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import geometric_mean, median
+from time import perf_counter
+
+import numpy as np
+import onnx
+from benchmarks import report
+from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, take_turns
+
+from real_models.comparison import ModelNotTried, start_session
+from real_models.feeds import DryRun, make_feeds, trials_for
+from real_models.table import Measurement
+from sonnx_ort import (
+    Contract,
+    InferenceSession,
+    Obligation,
+    Report,
+    SonnxError,
+    Status,
+    ValueContract,
+    check,
+)
+from sonnx_ort.envelope import propose_contract
+from sonnx_ort.profile.rule import Subject
+
+_ORIGINAL, _PLAIN, _UNDER = "original", "enforced", "under a contract"
+
+_MOST_CHECKPOINTS = 5
+
+_TIMES = 3
+"""How often an analysis is timed; the shortest counts."""
+
+_OPERATORS = "elementwise,Graph.finite_values"
+
+_EXPLANATION = """\
+Each float input is from -1 to 1. Obligations about elements that are proved without a contract and
+with it, of all; float values that are proved to be finite; how many values inside are checked so
+that all others are, if at most five do; how many times as long `check` takes with the contract; and
+how many times as long as the original the model takes that the native backend enforces for the
+element-wise operators and with all floats finite: with the contract and the values inside that are
+checked / without: medians turn by turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUnderContract:
+    """What was found of a model."""
+
+    name: str
+    before: Report
+    after: Report
+    finite: tuple[int, int]
+    checkpoints: int | None
+    analysis: float
+    turns: Sequence[Turn]
+
+    def ratio(self, subject: str) -> Spread | None:
+        """How many times as long as the original it takes; None if it does not run."""
+        return ratio_of(self.turns, subject, _ORIGINAL) if self.turns else None
+
+    def row(self) -> report.Row:
+        """Its row in the table."""
+        before = Counter(o.status for o in _of_elements(self.before))
+        after = Counter(o.status for o in _of_elements(self.after))
+        under, plain = self.ratio(_UNDER), self.ratio(_PLAIN)
+        times = under and plain and f"{under.median:.2f} / {plain.median:.2f}"
+        return {
+            "model": self.name,
+            "proved": f"{before[Status.PROVED]} -> {after[Status.PROVED]} of {after.total()}",
+            "finite": f"{self.finite[0]} of {self.finite[1]}",
+            "checkpoints": "-" if self.checkpoints is None else str(self.checkpoints),
+            "check": f"{self.analysis:.2f}",
+            "times": times or "-",
+        }
+
+
+def _of_elements(found: Report) -> list[Obligation]:
+    return [
+        o
+        for o in found.obligations
+        if o.rule.requirement.subject is Subject.ELEMENTS
+        and not o.rule.id.startswith(("Graph.", "Contract."))
+    ]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure and print.
+
+    Returns:
+        The exit status: 0, or 2 if there are no models.
+    """
+    description = "Prove the models of other people's packages under a contract, and time them."
+    parser = report.make_parser("contract", description, 1.0, markdown=True)
+    refused = (SonnxError, ModelNotTried)
+    return Measurement("contract", parser, _EXPLANATION, _look_at, refused, summary).run(arguments)
+
+
+def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderContract:
+    contract = _plausible(onnx.load(path, load_external_data=False))
+    before, after = check(path), check(path, contract=contract)
+    plain = propose_contract(path, contract=contract)
+    try:
+        checked = propose_contract(path, contract=contract, checkpoints=True)
+    except SonnxError:
+        checked = plain
+    whole = not checked.open and len(checked.checkpoints) <= _MOST_CHECKPOINTS
+    return ModelUnderContract(
+        name,
+        before,
+        after,
+        (plain.finite, plain.floats),
+        len(checked.checkpoints) if whole else None,
+        _shortest(path, contract) / _shortest(path, Contract()),
+        _timed(path, checked.contract, options.seconds),
+    )
+
+
+def _plausible(model: onnx.ModelProto) -> Contract:
+    """Each float input is from -1 to 1."""
+    stored = {tensor.name for tensor in model.graph.initializer}
+    kinds = {onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16}
+    return Contract(
+        tuple(
+            ValueContract(value.name, (-1.0, 1.0))
+            for value in model.graph.input
+            if value.name not in stored and value.type.tensor_type.elem_type in kinds
+        )
+    )
+
+
+def _shortest(path: Path, contract: Contract) -> float:
+    """The seconds of an analysis without a forecast of changes."""
+    found = []
+    for _ in range(_TIMES):
+        start = perf_counter()
+        check(path, contract=contract, operators=_OPERATORS)
+        found.append(perf_counter() - start)
+    return min(found)
+
+
+def _timed(path: Path, contract: Contract, seconds: float) -> Sequence[Turn]:
+    """Time all forms in the first trial in which they run to their ends."""
+    for trial in trials_for(onnx.load(path)):
+        try:
+            return apart(_time, path, contract, trial, seconds)
+        except (RuntimeError, BrokenProcessPool):
+            continue
+    return ()
+
+
+def _time(path: Path, contract: Contract, trial: DryRun, seconds: float) -> Sequence[Turn]:
+    feeds = make_feeds(onnx.load(path), trial)
+    feeds = {n: np.clip(a, -1, 1) if a.dtype.kind == "f" else a for n, a in feeds.items()}
+    try:
+        enforced = partial(
+            InferenceSession, path, backend="native", broadcast="explicit", operators=_OPERATORS
+        )
+        sessions = {
+            _ORIGINAL: start_session(path, optimized=True, enforcing=True),
+            _PLAIN: enforced(),
+            _UNDER: enforced(contract=contract),
+        }
+        runs: dict[str, Run] = {n: partial(s.run, None, feeds) for n, s in sessions.items()}
+        for warm_up in runs.values():
+            warm_up()
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        # Not all errors can be sent to another process.
+        raise RuntimeError(str(error)) from None
+    return take_turns(runs, seconds, _ORIGINAL)
+
+
+def summary(found: Sequence[ModelUnderContract]) -> str:
+    """The sums over all models, in lines."""
+    before, after = (
+        Counter(o.status for each in found for o in _of_elements(getattr(each, name)))
+        for name in ("before", "after")
+    )
+    open_before = before.total() - before[Status.PROVED]
+    open_after = after.total() - after[Status.PROVED]
+    throughout = sum(each.finite[0] == each.finite[1] for each in found)
+    reached = sum(each.checkpoints is not None for each in found)
+    total = after.total()
+    lines = [
+        f"{len(found)} models with {total:,} obligations about elements.",
+        f"Checked in runs without a contract {open_before:,}, with one {open_after:,}.",
+        f"Models of which every float is proved finite: {throughout}.",
+        f"The same with at most {_MOST_CHECKPOINTS} values checked inside: {reached}.",
+        f"check takes {median(each.analysis for each in found):.2f} times as long (median).",
+    ]
+    for subject in (_UNDER, _PLAIN):
+        ratios = [ratio for each in found if (ratio := each.ratio(subject)) is not None]
+        if ratios:
+            means = (geometric_mean(getattr(r, n) for r in ratios) for n in ("minimum", "median"))
+            lines.append(
+                f"Geometric means of the times {subject} over {len(ratios)} models: "
+                f"{' / '.join(f'{mean:.2f}' for mean in means)}."
+            )
+    return "\n".join(lines)

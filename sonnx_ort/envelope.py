@@ -1,0 +1,313 @@
+"""The public function `propose_contract`: a first contract for a model, from what samples show.
+
+What it proposes is for a person to judge: a sample shows what was, and a contract says what may be.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.arguments import checked_arguments
+from sonnx_ort.comparing.difference import trace
+from sonnx_ort.comparing.inputs import complete
+from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.kernel.node import FLOATS
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.number_ranges import NumberRanges
+from sonnx_ort.loading.canonical import load_canonical
+from sonnx_ort.loading.source import ModelSource, read
+from sonnx_ort.obligations.contracts import ContractSource, read_contract, require_values
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract, ValueContract
+from sonnx_ort.value_files import read_value
+
+_DIGITS = 3
+"""The significant digits of proposed ends, which are rounded outward."""
+
+_GROWN = 4.0
+"""From this factor on between what may be and what was seen, an operand gets a checkpoint."""
+
+Seen = Mapping[str, tuple[float, float]]
+"""The smallest and the largest number that each value had in all samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedContract:
+    """A contract, and what it is made of.
+
+    Attributes:
+        contract: The contract.
+        samples: How many samples were run; 0 if none was given.
+        checkpoints: The number of elements that a run checks at each value inside of the model.
+        finite: How many float values are finite for every input within the contract.
+        floats: How many float values the nodes of the graph compute.
+        open: The values that are not, although all that their nodes read is finite.
+    """
+
+    contract: Contract
+    samples: int
+    checkpoints: Mapping[str, int]
+    finite: int
+    floats: int
+    open: tuple[str, ...]
+
+    @property
+    def toml(self) -> str:
+        """The contract as a file."""
+        return "\n".join(_lines(self))
+
+
+def _lines(proposed: ProposedContract) -> Iterator[str]:
+    yield "# What the values of the model may be. Judge each range before you use it."
+    for entry in proposed.contract.values:
+        section = "values" if entry.value in proposed.checkpoints else "inputs"
+        yield ""
+        yield f"[{section}.{_quoted(entry.value)}]"
+        if entry.range is None:
+            yield "finite = true"
+        else:
+            yield f"range = [{_number(entry.range[0])}, {_number(entry.range[1])}]"
+        if entry.message:
+            yield f"message = {_quoted(entry.message)}"
+    yield ""
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML."""
+    plain = "".join(
+        f"\\u{ord(letter):04x}" if ord(letter) < ord(" ") or letter in '"\\\x7f' else letter
+        for letter in text
+    )
+    return f'"{plain}"'
+
+
+def _number(end: float) -> str:
+    return str(end) if isinstance(end, int) or not end.is_integer() else f"{end:.1f}"
+
+
+@checked_arguments
+def propose_contract(
+    model: ModelSource,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    contract: ContractSource = NO_CONTRACT,
+    margin: int | float = 0.25,
+    checkpoints: bool = False,
+) -> ProposedContract:
+    """Propose what the inputs of a model may be, and where values inside of it are to be checked.
+
+    Args:
+        model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`.
+        data: A folder of samples: `.npz` files, or folders with one `.npy` file for each input; or
+            the `.npy` files of a single sample.
+        contract: What is known already: its entries are taken over.
+        margin: The share of a seen range that is added at each end.
+        checkpoints: Whether to look for the few values inside of the model whose range, if it is
+            checked, keeps all other values finite. Without samples one run with random inputs
+            within the contract is seen.
+
+    Raises:
+        InvalidModel: The model is not a readable, valid ONNX model.
+        SonnxError: A sample cannot be read or run, or the contract does not fit the model.
+    """
+    if not margin >= 0 or not math.isfinite(margin):
+        raise SonnxError(f"margin={margin} is no share; give a number of 0 or more, such as 0.25")
+    source = read(model)
+    loaded = load_canonical(source, frozenset()).graph_model
+    given, facts = read_contract(contract), Facts(loaded)
+    require_values(loaded, given, facts)
+    with IsolatedRuns() as runs:
+        samples = [] if data is None else list(_samples(Path(data)))
+        feeds = samples
+        if not samples and checkpoints:
+            feeds = [_within(complete(source, {}, runs).arrays, given)]
+        seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
+    entries = [
+        given.of(str(value.name)) or _of_input(value, facts, seen if samples else {}, margin)
+        for value in loaded.graph.inputs
+    ]
+    inside = [e for e in given.values if e.value not in {v.name for v in loaded.graph.inputs}]
+    found = Contract((*filter(None, entries), *inside))
+    if checkpoints:
+        found = _with_checkpoints(loaded, facts, found, seen, margin)
+    ranges = facts.numbers_under(found)
+    floats = [v for v in _computed(loaded) if facts.element_type(v) in FLOATS]
+    inputs = {value.name for value in loaded.graph.inputs}
+    return ProposedContract(
+        found,
+        len(samples),
+        {e.value: sizes.get(e.value, 0) for e in found.values if e.value not in inputs},
+        sum(_is_finite(value, ranges) for value in floats),
+        len(floats),
+        tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),
+    )
+
+
+def _samples(folder: Path) -> Iterator[dict[str, Any]]:
+    """The samples of a folder, in the order of their names.
+
+    Raises:
+        SonnxError: There is none, or one cannot be read.
+    """
+    if not folder.is_dir():
+        raise SonnxError(f"'{folder}' is no folder; give a folder of samples")
+    archives = sorted(folder.glob("*.npz"))
+    folders = sorted(path for path in folder.iterdir() if path.is_dir())
+    single = [folder] if any(folder.glob("*.npy")) else []
+    for path in archives:
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                yield dict(archive)
+        except (OSError, ValueError) as error:
+            raise SonnxError(f"'{path}' is no .npz file of a sample: {error}") from error
+    for each in (*single, *folders):
+        yield {path.stem: read_value(path) for path in sorted(each.glob("*.npy"))}
+    if not archives and not folders and not single:
+        raise SonnxError(f"the folder '{folder}' has no samples; write .npz files, or NAME.npy")
+
+
+def _within(arrays: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
+    """Random inputs, moved into the ranges of a contract."""
+    return {name: into_range(array, contract.of(name)) for name, array in arrays.items()}
+
+
+def into_range(array: Any, entry: ValueContract | None) -> Any:
+    """Random numbers, spread over the range of a contract.
+
+    Args:
+        array: Numbers that were drawn between -1 and 1, or integers of a few digits.
+        entry: The contract of the input; None for one without.
+    """
+    if entry is None or entry.range is None or not isinstance(array, np.ndarray):
+        return array
+    lower, upper = (max(min(float(end), 1e6), -1e6) for end in entry.range)
+    if array.dtype.kind == "f":
+        return (lower + (array.astype(np.float64) + 1) / 2 * (upper - lower)).astype(array.dtype)
+    count = int(upper) - math.ceil(lower) + 1
+    return (math.ceil(lower) + array.astype(np.int64) % max(count, 1)).astype(array.dtype)
+
+
+def _seen(runs: Sequence[Mapping[str, Any]]) -> tuple[Seen, dict[str, int]]:
+    """The ranges of all numbers in some runs, and the sizes of the tensors; without NaN."""
+    ranges: dict[str, tuple[float, float]] = {}
+    sizes: dict[str, int] = {}
+    for values in runs:
+        for name, value in values.items():
+            if not isinstance(value, np.ndarray) or value.size == 0 or value.dtype.kind in "OSU":
+                continue
+            numbers = value.astype(np.float64) if value.dtype.kind not in "iu" else value
+            lower, upper = numbers.min().item(), numbers.max().item()
+            sizes[name] = max(sizes.get(name, 0), value.size)
+            before = ranges.get(name, (lower, upper))
+            ranges[name] = min(before[0], lower), max(before[1], upper)
+    return {name: ends for name, ends in ranges.items() if all(map(math.isfinite, ends))}, sizes
+
+
+def _of_input(value: ir.Value, facts: Facts, seen: Seen, margin: float) -> ValueContract | None:
+    """What is proposed for an input: the seen range, or that it is finite."""
+    name, kind = str(value.name), facts.element_type(value)
+    if name in seen and kind is not None and kind != "bool":
+        return ValueContract(name, _widened(seen[name], margin, whole=kind not in FLOATS))
+    return ValueContract(name) if kind in FLOATS else None
+
+
+def _widened(
+    seen: tuple[float, float], margin: float, *, whole: bool = False
+) -> tuple[float, float]:
+    """A range with a margin at each end that does not change a sign."""
+    lower, upper = seen
+    more = margin * max(upper - lower, abs(upper), abs(lower))
+    ends = (
+        max(lower - more, 0) if lower >= 0 else lower - more,
+        min(upper + more, 0) if upper <= 0 else upper + more,
+    )
+    if whole:
+        return math.floor(ends[0]), math.ceil(ends[1])
+    return _outward(ends[0], math.floor), _outward(ends[1], math.ceil)
+
+
+def _outward(end: float, to_whole: Any) -> float:
+    """A number of few digits, in the direction of a function to whole numbers."""
+    if end == 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(abs(end))) - _DIGITS + 1)
+    return float(f"{to_whole(end / step) * step:.{_DIGITS + 1}g}")
+
+
+def _computed(model: ir.Model) -> Iterator[ir.Value]:
+    """The values that the nodes of the main graph compute."""
+    for node in model.graph:
+        yield from (output for output in node.outputs if output.name)
+
+
+def _is_finite(value: ir.Value, ranges: NumberRanges) -> bool:
+    found = ranges.range(value)
+    return found is not None and found.finite
+
+
+def _first_open(model: ir.Model, facts: Facts, ranges: NumberRanges) -> Iterator[ir.Value]:
+    """The float values that may not be finite, although all floats that their nodes read are."""
+    for value in _computed(model):
+        if facts.element_type(value) not in FLOATS or _is_finite(value, ranges):
+            continue
+        node = value.producer()
+        operands = [] if node is None else [each for each in node.inputs if each is not None]
+        floats = [each for each in operands if facts.element_type(each) in FLOATS]
+        if all(_is_finite(each, ranges) for each in floats):
+            yield value
+
+
+def _with_checkpoints(
+    model: ir.Model, facts: Facts, contract: Contract, seen: Seen, margin: float
+) -> Contract:
+    """Add checkpoints until each value is finite that can be kept so.
+
+    The first value that may not be finite is as far as the checkpoints before it reach. What it
+    reads gets the next one, where that has grown most beyond what was seen, or it itself.
+    """
+    while True:
+        ranges = facts.numbers_under(contract)
+        possible = _first_open(model, facts, ranges)
+        value = next((each for each in possible if _may_be_checked(each, contract, seen)), None)
+        if value is None:
+            return contract
+        grown = _grown_operand(value, contract, ranges, seen)
+        if grown is not None:
+            tried = _extended(contract, grown, seen, margin)
+            if _is_finite(value, facts.numbers_under(tried)):
+                contract = tried
+                continue
+        contract = _extended(contract, value, seen, margin)
+
+
+def _may_be_checked(value: ir.Value, contract: Contract, seen: Seen) -> bool:
+    return str(value.name) in seen and contract.of(str(value.name)) is None
+
+
+def _extended(contract: Contract, value: ir.Value, seen: Seen, margin: float) -> Contract:
+    name = str(value.name)
+    return Contract((*contract.values, ValueContract(name, _widened(seen[name], margin))))
+
+
+def _grown_operand(
+    value: ir.Value, contract: Contract, ranges: NumberRanges, seen: Seen
+) -> ir.Value | None:
+    """The operand whose interval has grown most beyond what was seen."""
+    node, best, most = value.producer(), None, _GROWN
+    for operand in () if node is None else node.inputs:
+        if operand is None or operand.producer() is None:
+            continue
+        found = ranges.range(operand)
+        if found is None or not _may_be_checked(operand, contract, seen):
+            continue
+        largest = max(map(abs, seen[str(operand.name)]))
+        factor = max(abs(found.lower), abs(found.upper)) / max(largest, 1e-30)
+        if factor > most:
+            best, most = operand, factor
+    return best

@@ -1,0 +1,164 @@
+"""A contract is enforced at the door of a model, by every backend."""
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort import Contract, ContractViolation, SonnxError, ValueContract
+from support.backends import BACKENDS
+from support.graphs import parse
+
+GRAPH = """(float[n, 3] x, float16[n] h, int32[k] i, uint8[k] u, double s)
+    => (float[n, 3] y, float16[n] g, int32[k] j, uint8[k] v, double t)
+{
+    [twice] y = Add(x, x)
+    g = Identity(h)
+    j = Identity(i)
+    v = Identity(u)
+    t = Identity(s)
+}"""
+
+CONTRACT = Contract(
+    (
+        ValueContract("x", (-1, 1), "scale it"),
+        ValueContract("h", (0.5, 2)),
+        ValueContract("i", (0, 9)),
+        ValueContract("u", (1, 200)),
+        ValueContract("s", (-1e30, 1e30)),
+        ValueContract("y", (-1.5, 1.5)),
+    )
+)
+
+KEPT = {
+    "x": np.full((2, 3), 0.5, np.float32),
+    "h": np.array([0.5, 2], np.float16),
+    "i": np.array([0, 9], np.int32),
+    "u": np.array([1, 200], np.uint8),
+    "s": np.array(1e30),
+}
+
+
+@BACKENDS
+def test_run_within_the_contract_has_its_results(backend):
+    session = sonnx_ort.InferenceSession(parse(GRAPH), backend=backend, contract=CONTRACT)
+    y, g, j, v, t = session.run(None, KEPT)
+    np.testing.assert_array_equal(y, np.ones((2, 3), np.float32))
+    for given, result in zip(("h", "i", "u", "s"), (g, j, v, t), strict=True):
+        np.testing.assert_array_equal(result, KEPT[given])
+
+
+@BACKENDS
+@pytest.mark.satisfies("Contract.range")
+@pytest.mark.parametrize(
+    ("name", "number", "words"),
+    [
+        ("x", 1.25, "Input 'x' breaks Contract.range: x is outside of -1 to 1 (scale it): x[0, 1]"),
+        ("x", np.nan, "Input 'x' breaks Contract.range: x is outside of -1 to 1 (scale it): x[0"),
+        ("x", -np.inf, "Input 'x' breaks Contract.range: x is outside of -1 to 1 (scale it): x[0"),
+        ("h", 0.25, "Input 'h' breaks Contract.range: h is outside of 0.5 to 2: h[1] = 0.25"),
+        ("i", 10, "Input 'i' breaks Contract.range: i is outside of 0 to 9: i[1] = 10"),
+        ("i", -1, "Input 'i' breaks Contract.range: i is outside of 0 to 9: i[1] = -1"),
+        ("u", 0, "Input 'u' breaks Contract.range: u is outside of 1 to 200: u[1] = 0"),
+        (
+            "s",
+            1e31,
+            "Input 's' breaks Contract.range: s is outside of -1e+30 to 1e+30: s[] = 1e+31",
+        ),
+        (
+            "x",
+            0.875,
+            "Add 'twice' breaks Contract.range: y is outside of -1.5 to 1.5: y[0, 1] = 1.75",
+        ),
+    ],
+)
+def test_run_outside_of_the_contract_is_refused(backend, name, number, words):
+    session = sonnx_ort.InferenceSession(parse(GRAPH), backend=backend, contract=CONTRACT)
+    array = KEPT[name].copy()
+    array.flat[min(1, array.size - 1)] = number
+    with pytest.raises(ContractViolation) as caught:
+        session.run(None, {**KEPT, name: array})
+    assert str(caught.value).startswith(words)
+    assert caught.value.rule == "Contract.range"
+
+
+@BACKENDS
+@pytest.mark.satisfies("Contract.finite")
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_number_that_is_not_finite_is_refused(backend, number):
+    graph = "(float[n] x) => (float[n] y) { y = Relu(x) }"
+    contract = Contract((ValueContract("x"),))
+    session = sonnx_ort.InferenceSession(parse(graph), backend=backend, contract=contract)
+    largest = np.array([np.finfo(np.float32).max, 0], np.float32)
+    assert session.run(None, {"x": largest})[0][0] == largest[0]
+    with pytest.raises(ContractViolation) as caught:
+        session.run(None, {"x": np.array([0, number], np.float32)})
+    assert str(caught.value).startswith(
+        f"Input 'x' breaks Contract.finite: x is NaN or infinite: x[1] = {number}"
+    )
+
+
+@BACKENDS
+def test_empty_tensor_keeps_every_range(backend):
+    session = sonnx_ort.InferenceSession(parse(GRAPH), backend=backend, contract=CONTRACT)
+    empty = {name: array[:0] if array.ndim else array for name, array in KEPT.items()}
+    assert session.run(None, empty)[0].shape == (0, 3)
+
+
+@BACKENDS
+def test_rewritten_model_keeps_its_contract(backend):
+    enforced = sonnx_ort.rewrite(parse(GRAPH), backend=backend, contract=CONTRACT)
+    assert sonnx_ort.rewrite(enforced, backend=backend) == enforced
+    session = sonnx_ort.InferenceSession(enforced, backend=backend)
+    assert session.contract == CONTRACT
+    with pytest.raises(ContractViolation):
+        session.run(None, {**KEPT, "x": KEPT["x"] * 3})
+
+
+def test_rewritten_model_takes_no_other_contract():
+    enforced = sonnx_ort.rewrite(parse(GRAPH), backend="native", contract=CONTRACT)
+    other = Contract((ValueContract("x", (0, 1)),))
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.rewrite(enforced, backend="native", contract=other)
+    assert str(caught.value) == (
+        "the model is already rewritten, with another contract; rewrite the original model with "
+        "this one"
+    )
+
+
+def test_contract_in_the_metadata_is_no_claim_that_is_believed():
+    """A file that says that it has a contract, and has no guard, is not taken for enforced."""
+    enforced = sonnx_ort.rewrite(parse(GRAPH), backend="native", contract=CONTRACT)
+    claiming = parse(GRAPH)
+    for entry in enforced.metadata_props:
+        onnx.helper.set_model_props(claiming, {entry.key: entry.value})
+    report = sonnx_ort.check(claiming, operators="Graph.finite_values")
+    assert report.to_document()["contract"] == []
+    finite = [o for o in report.obligations if o.rule.id == "Graph.finite"]
+    assert [str(o.status) for o in finite] == ["runtime"] * 3
+
+
+@BACKENDS
+def test_number_that_the_type_rounds_is_within(backend):
+    """0.1 is no float: the float next to it is the end of the range."""
+    graph = "(float[1] x) => (float[1] y) { y = Relu(x) }"
+    contract = Contract((ValueContract("x", (0.1, 0.1)),))
+    session = sonnx_ort.InferenceSession(parse(graph), backend=backend, contract=contract)
+    assert session.run(None, {"x": np.array([0.1], np.float32)})[0] == np.float32(0.1)
+
+
+@BACKENDS
+def test_input_that_a_loop_and_a_scan_read_is_checked(backend):
+    graph = """(int64 n, float[2] x) => (float[2] y, float[2] z) {
+        go = Constant<value = bool {1}>()
+        y = Loop(n, go, x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] o) {
+            d = Identity(c) o = Add(s, s) }>
+        z = Scan<num_scan_inputs = 1, body = t (float e) => (float f) { f = Abs(e) }>(x)
+    }"""
+    contract = Contract((ValueContract("n", (0, 4)), ValueContract("x", (-2, 2))))
+    session = sonnx_ort.InferenceSession(parse(graph), backend=backend, contract=contract)
+    x = np.array([1, -2], np.float32)
+    np.testing.assert_array_equal(session.run(None, {"n": np.array(2), "x": x})[0], x * 4)
+    for bad in ({"n": np.array(5), "x": x}, {"n": np.array(2), "x": x * 2}):
+        with pytest.raises(ContractViolation):
+            session.run(None, bad)

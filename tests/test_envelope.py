@@ -1,0 +1,127 @@
+"""`propose_contract` and `sonnx-ort contract`: from samples to a contract that a model keeps."""
+
+import tomllib
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort import Contract, SonnxError, ValueContract
+from sonnx_ort.obligations.contracts import read_contract
+from support.command import command
+from support.graphs import parse
+
+GRAPH = """(float[n, 2] x, int64[n] i, bool[n] b) => (float[n, 2] z, int64[n] j, bool[n] c) {
+    y = Exp(x)
+    z = Exp(y)
+    j = Identity(i)
+    c = Identity(b)
+}"""
+
+
+def sample(*numbers):
+    x = np.array([numbers], np.float32)
+    return {"x": x, "i": np.array([7]), "b": np.array([True])}
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """A folder with one sample of each form."""
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    np.savez(folder / "first.npz", **sample(0.5, 2.0))
+    (folder / "second").mkdir()
+    for name, array in sample(1.0, 1.0).items():
+        np.save(folder / "second" / f"{name}.npy", array)
+    return folder
+
+
+def test_ranges_are_those_that_were_seen_and_a_margin(samples):
+    proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples, margin=0.5)
+    assert proposed.samples == 2
+    assert proposed.contract == Contract(
+        (ValueContract("x", (0.0, 3.0)), ValueContract("i", (3, 11)))
+    )
+
+
+def test_without_samples_floats_are_to_be_finite():
+    proposed = sonnx_ort.propose_contract(parse(GRAPH))
+    assert proposed.contract == Contract((ValueContract("x"),))
+    assert (proposed.finite, proposed.floats, proposed.open) == (0, 2, ("y",))
+
+
+def test_given_entries_are_kept(samples):
+    given = Contract((ValueContract("x", (-1, 1), "mine"),))
+    proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples, contract=given, margin=0)
+    assert proposed.contract == Contract((*given.values, ValueContract("i", (7, 7))))
+
+
+def test_checkpoint_keeps_what_follows_finite(samples):
+    given = Contract((ValueContract("x", (-1, 60)),))
+    made = parse(GRAPH)
+    before = sonnx_ort.propose_contract(made, data=samples, contract=given)
+    assert (before.finite, before.open) == (1, ("z",))
+    proposed = sonnx_ort.propose_contract(made, data=samples, contract=given, checkpoints=True)
+    assert (proposed.finite, proposed.open) == (2, ())
+    assert dict(proposed.checkpoints) == {"y": 2}
+    report = sonnx_ort.check(
+        made, contract=proposed.contract, operators="Graph.finite_values", backend="native"
+    )
+    finite = [o for o in report.obligations if o.rule.id == "Graph.finite"]
+    assert [str(o.status) for o in finite] == ["proved", "proved"]
+
+
+def test_file_that_is_written_is_read_again(samples, tmp_path):
+    made = parse(GRAPH.replace("y = Exp(x)", "y = Exp(x) odd = Neg(x)"))
+    given = Contract((ValueContract("odd", (-1, 1), 'say "no"\\n'),))
+    proposed = sonnx_ort.propose_contract(made, data=samples, contract=given)
+    path = tmp_path / "envelope.toml"
+    path.write_text(proposed.toml)
+    assert read_contract(path) == proposed.contract
+    assert set(tomllib.loads(proposed.toml)) == {"inputs", "values"}
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda _: None, "is no folder; give a folder of samples"),
+        (lambda folder: folder.mkdir(), "has no samples; write .npz files, or NAME.npy"),
+        (
+            lambda folder: (folder.mkdir(), (folder / "a.npz").write_bytes(b"no"))[0],
+            "is no .npz file of a sample",
+        ),
+    ],
+    ids=["no folder", "no samples", "no archive"],
+)
+def test_samples_that_are_none_are_refused(tmp_path, prepare, message):
+    folder = tmp_path / "data"
+    prepare(folder)
+    with pytest.raises(SonnxError, match=message):
+        sonnx_ort.propose_contract(parse(GRAPH), data=folder)
+
+
+@pytest.mark.parametrize("margin", [-1, float("nan"), float("inf")])
+def test_margin_is_a_share(margin):
+    with pytest.raises(SonnxError, match="is no share; give a number of 0 or more"):
+        sonnx_ort.propose_contract(parse(GRAPH), margin=margin)
+
+
+def test_command_writes_a_contract_that_the_others_take(samples, tmp_path):
+    model, envelope = tmp_path / "model.onnx", tmp_path / "envelope.toml"
+    enforced, far = tmp_path / "enforced.onnx", tmp_path / "far.npy"
+    onnx.save(parse(GRAPH), model)
+    made = command("contract", model, "--data", samples, "-o", envelope)
+    assert made.stdout.splitlines()[1:] == [
+        "samples run: 2",
+        "values finite for every input within it: 2 of 2 floats",
+    ]
+    checked = command("check", model, "--contract", envelope, "-v")
+    assert "Contract.range" in checked.stdout
+    assert command("rewrite", model, "--contract", envelope, "-o", enforced).returncode == 0
+    # Random inputs are drawn from the contract of the model.
+    assert command("run", enforced, "--size", "n=3").returncode == 0
+    np.save(far, np.full((3, 2), 9, np.float32))
+    refused = command("run", model, "--contract", envelope, "--input", f"x={far}")
+    assert refused.returncode == 1
+    assert "Input 'x' breaks Contract.range: x is outside of 0 to 2.5: x[0, 0]" in refused.stderr
