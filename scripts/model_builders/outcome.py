@@ -13,12 +13,12 @@ from onnx.reference.op_run import OpRun
 
 from sonnx_ort import oracle
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
+from sonnx_ort.oracle import elementwise
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import VERSION
 
 Array = npt.NDArray[Any]
 
@@ -109,14 +109,14 @@ class _ExactNode(OpRun):
         """Compute the outputs, or raise `_Broken`."""
         operator = self.onnx_node.op_type
         attributes = {a.name: helper.get_attribute_value(a) for a in self.onnx_node.attribute}
-        if operator not in restrictions.OPERATORS and operator in oracle.COMPUTED:
+        if operator not in elementwise.OPERATORS and operator in oracle.COMPUTED:
             return self._meant(inputs, attributes)
         operands = tuple(map(np.asarray, inputs))
         if operator == BROADCAST.name or self.explicit:
             operands = self._broadcast(*_aligned(operands, attributes))
         if operator == BROADCAST.name:
             return operands
-        of_type = element_type_of(operands[-1 if OPERATORS[operator].elementwise else 0])
+        of_type = element_type_of(operands[-1])
         found = restrictions.outcome(
             operator, operands, of_type, self.edition, attributes, unneeded=self.unneeded
         )
@@ -128,27 +128,21 @@ class _ExactNode(OpRun):
         self, inputs: Sequence[Array | None], attributes: Mapping[str, Any]
     ) -> tuple[Array, ...]:
         """The outputs by the oracle's `meaning`, which knows no rules: those are the profile's."""
-        operator = OPERATORS[self.onnx_node.op_type]
+        operator = self.onnx_node.op_type
         operands = [None if each is None else np.asarray(each) for each in inputs]
-        names = operator.operand_names(len(operands))
-        given = {n: o for n, o in zip(names, operands, strict=False) if o is not None}
-        # Without operands no run breaks a rule.
-        families = [element_type_of(operand).family for operand in given.values()][:1]
         read = {name: _read(value) for name, value in attributes.items()}
         version = int(self.run_params["opsets"][""])
         values = {n: None if isinstance(v, np.ndarray) else v for n, v in read.items()}
-        bound = operator.contracts[self.edition]
-        for rule in (rule for family in families for rule in bound.get(family, ())):
-            if not rule.in_run or not rule.binds_version(version):
-                continue
-            selected = rule.select_operands(tuple(given), tuple(given.values()))
-            found = rule.of_node({**values, VERSION: version}).requirement.violation(selected)
-            if found is not None:
-                violation = restrictions.Violation(rule.id, found.index, found.values)
-                raise self._broken(violation, operator.name, operands)
-        results = oracle.meaning(operator.name, version, read, operands, self.edition)
+        # Without operands no run breaks a rule.
+        for operand in operands[:1]:
+            asked = operator, operands, element_type_of(operand), self.edition, values
+            for rule, found in restrictions.decided_in_run(*asked, version=version):
+                if found is not None:
+                    violation = restrictions.Violation(rule.id, found.index, found.values)
+                    raise self._broken(violation, operator, operands)
+        results = oracle.meaning(operator, version, read, operands, self.edition)
         if not isinstance(results, tuple):
-            raise TypeError(f"{operator.name} '{self.onnx_node.name}': {results.reason}")
+            raise TypeError(f"{operator} '{self.onnx_node.name}': {results.reason}")
         return tuple(result.nearest for result in results)[: len(self.onnx_node.output)]
 
     def _broadcast(self, *operands: Array) -> tuple[Array, ...]:

@@ -1,17 +1,18 @@
-"""Which rules operands break: the profile says which there are, and the exact oracle decides."""
+"""Which rules operands break: those on elements of element-wise operators, by the exact oracle."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from restrictions import NEWEST, Violation, decided_in_run, outcome, violation
 from restrictions import OPERATORS as WITH_OUTCOMES
-from restrictions import Violation, outcome, single_operand_violations, violation
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.terms.operand import Operand
 from support.soundness.arrays import Array
 from support.soundness.leaves import Abandoned
 
@@ -24,107 +25,8 @@ TYPES = {kind.dtype: kind for kind in ElementType}
 _AXES, _STEPS = 3, 4
 """Where a Slice reads them."""
 
-
-NEWEST = 1 << 10
-"""A version in which all rules bind that have no end."""
-
-Breaks = Callable[[Sequence[object | None], Attributes], bool]
-
-
-def _left_out(position: int) -> Breaks:
-    """Whether an input is left out."""
-    return lambda places, _: all(place is None for place in places[position : position + 1])
-
-
-def _not_given(*names: str) -> Breaks:
-    return lambda _, said: any(name not in said for name in names)
-
-
-def _other_than(name: str, admitted: Any, assumed: Any = None) -> Breaks:
-    """Whether an attribute has another value; what is assumed is where it is left out."""
-    return lambda _, said: said.get(name, assumed) != admitted
-
-
-def _negative_axis(_: Sequence[object | None], said: Attributes) -> bool:
-    return said.get("axis", 0) < 0
-
-
-def _not_numbers(name: str, count: int, least: int) -> Breaks:
-    """Whether a given attribute is not so many numbers, or one of them is too small."""
-    return lambda _, said: (
-        name in said and (len(said[name]) != count or min(said[name], default=least) < least)
-    )
-
-
-def _activations(_: Sequence[object | None], said: Attributes) -> bool:
-    given = list(said.get("activations", ()))
-    gates = [["Sigmoid", "Tanh", "Tanh"], ["Relu", "Tanh", "Tanh"]]
-    return given not in gates and given not in [one + other for one in gates for other in gates]
-
-
-def _convolution(operator: str) -> dict[str, Breaks]:
-    return {
-        f"{operator}.R2": _other_than("auto_pad", "NOTSET"),
-        f"{operator}.group": lambda _, said: said.get("group", 1) < 1,
-        f"{operator}.strides": _not_numbers("strides", 2, 1),
-        f"{operator}.dilations": _not_numbers("dilations", 2, 1),
-        f"{operator}.pads": _not_numbers("pads", 4, 0),
-    }
-
-
 _RANKS = frozenset({"Conv.R1", "ConvInteger.R1", "MaxPool.R1", "Gemm.R1", "LSTM.X", "Softmax.C2"})
-"""The rules about ranks, behind which the oracle looks at no others."""
-
-_LSTM_INPUTS = ("B", "sequence_lens", "initial_h", "initial_c", "P")
-
-_BY_THE_NODE: Mapping[str, Breaks] = {
-    "BatchNormalization.R1": lambda _, said: said.get("training_mode", 0) != 0,
-    "BatchNormalization.C1": lambda _, said: not said.get("epsilon", 1e-5) > 0,
-    "ArgMax.R4": _negative_axis,
-    "Slice.R1": _left_out(_AXES),
-    "Slice.R3": _left_out(_STEPS),
-    "LeakyRelu.R1": _not_given("alpha"),
-    "Softmax.R3": _not_given("axis"),
-    "Softmax.R4": _negative_axis,
-    "QuantizeLinear.R1": _other_than("axis", 1, 1),
-    "QuantizeLinear.R2": _other_than("block_size", 0, 0),
-    "QuantizeLinear.R3": _other_than("output_dtype", 0, 0),
-    "QuantizeLinear.R4": _other_than("precision", 0, 0),
-    "QuantizeLinear.given": _left_out(2),
-    "DequantizeLinear.R1": _other_than("axis", 1, 1),
-    "DequantizeLinear.R2": _other_than("block_size", 0, 0),
-    "DequantizeLinear.R3": _other_than("output_dtype", 0, 0),
-    "Concat.R1": _negative_axis,
-    "Reshape.S": _left_out(1),
-    "Reshape.allowzero.C1": lambda _, said: said.get("allowzero", 0) not in (0, 1),
-    "Squeeze.A": _left_out(1),
-    "Squeeze.axes": _not_given("axes"),
-    "Squeeze.axes.names": lambda _, said: "axes" in said and not said["axes"],
-    "Constant.R1": _not_given("value"),
-    **_convolution("Conv"),
-    **_convolution("ConvInteger"),
-    "MaxPool.R2": _not_given("auto_pad", "kernel_shape", "pads", "strides"),
-    "MaxPool.R2.storage_order": _not_given("storage_order"),
-    "MaxPool.R2.dilations": _not_given("ceil_mode", "dilations"),
-    "MaxPool.R3": _other_than("auto_pad", "NOTSET", "NOTSET"),
-    "MaxPool.R4": _other_than("ceil_mode", 0, 0),
-    "MaxPool.R5": _other_than("storage_order", 0, 0),
-    "MaxPool.kernel_shape": _not_numbers("kernel_shape", 2, 1),
-    "MaxPool.strides": _not_numbers("strides", 2, 1),
-    "MaxPool.dilations": _not_numbers("dilations", 2, 1),
-    "MaxPool.pads": _not_numbers("pads", 4, 0),
-    "Gemm.R2.alpha": _other_than("alpha", 1, 1),
-    "Gemm.R2.beta": _other_than("beta", 1, 1),
-    "Gemm.R2.transA": _other_than("transA", 0, 0),
-    "Gemm.R2.transB": _other_than("transB", 0, 0),
-    "Gemm.R4": _left_out(2),
-    **{f"LSTM.{name}": _left_out(3 + place) for place, name in enumerate(_LSTM_INPUTS)},
-    "LSTM.activations": _activations,
-    "LSTM.input_forget": _other_than("input_forget", 0),
-    "LSTM.layout": _other_than("layout", 0),
-    "LSTM.clip": lambda _, said: "clip" in said,
-}
-"""What breaks the rules that no operand decides, of which the oracle says nothing."""
+"""The rules about ranks, behind which others say nothing."""
 
 
 def broken_by_node(
@@ -137,7 +39,19 @@ def broken_by_node(
         inputs: What stands for its inputs, None for those that are left out.
         attributes: What its attributes say.
     """
-    return _BY_THE_NODE[rule](inputs, attributes) if rule in _BY_THE_NODE else None
+    found = RULES[rule]
+    if found.requirement.subject is not Subject.ATTRIBUTES:
+        return None
+    names = OPERATORS[rule.partition(".")[0]].operand_names(len(inputs))
+    given = [n for n, each in zip(names, inputs, strict=False) if each is not None]
+    operands = [Operand(name, name, "input") for name in given]
+    judgement, _ = found.of_node(as_tuples(attributes)).judge(given, operands)
+    return judgement.status is Status.VIOLATED
+
+
+def as_tuples(attributes: Attributes) -> Attributes:
+    """Attributes with lists as the profile has them."""
+    return {n: tuple(v) if isinstance(v, list) else v for n, v in attributes.items()}
 
 
 def type_of(operator: str, places: Places) -> ElementType:
@@ -179,20 +93,24 @@ def decided_rules(
         Abandoned: ONNX Runtime refuses the operands, if no guard has refused them before.
     """
     rules = [r for r in _rules(operator, places, edition) if r.binds_version(version)]
-    decided = {
-        rule.id: _BY_THE_NODE[rule.id](places, attributes)
-        for rule in rules
-        if rule.id in _BY_THE_NODE
-    }
+    by_node = {r.id: broken_by_node(r.id, places, attributes) for r in rules}
+    decided = {rule: broken for rule, broken in by_node.items() if broken is not None}
     if any(decided.values()):
         return decided
-    binding = {rule.id for rule in rules}
-    broken, complete = _broken_rules(operator, places, edition, attributes, binding)
-    for rule in rules:
-        if rule.in_run:
-            decided[rule.id] = rule.id in broken
-            if decided[rule.id] and not complete:
-                break
+    if OPERATORS[operator].elementwise:
+        broken, complete = _broken_rules(operator, places, edition, attributes)
+        in_run = [(rule.id, rule.id in broken) for rule in rules if rule.in_run]
+    elif _beyond_all_axes(operator, places, attributes):
+        in_run = [(rule.id, rule.id == "ArgMax.R5") for rule in rules if rule.in_run]
+        complete = True
+    else:
+        asked = type_of(operator, places), Edition(edition), as_tuples(attributes)
+        found = decided_in_run(operator, places, *asked, version=version)
+        in_run, complete = ((rule.id, each is not None) for rule, each in found), False
+    for rule, is_broken in in_run:
+        decided[rule] = is_broken
+        if is_broken and not complete:
+            break
     return decided
 
 
@@ -215,9 +133,14 @@ def breaks(operator: str, rule: str, places: Places, attributes: Attributes) -> 
         assert starts is not None
         given = [x, starts, ends, np.arange(starts.size) if axes is None else axes]
         given.append(np.ones(starts.size, np.int64) if steps is None else steps)
-    broken = {each.rule for each in single_operand_violations(operator, given, attributes)}
-    # Where an operand has another rank, nothing is as demanded that speaks of its axes.
-    return rule in broken or bool(broken & _RANKS)
+    asked = type_of(operator, places), Edition.TYPED, as_tuples(attributes)
+    for each, found in decided_in_run(operator, given, *asked):
+        # Where an operand has another rank, nothing is as demanded that speaks of its axes.
+        if found is not None and each.id in {rule, *_RANKS}:
+            return True
+        if each.id == rule:
+            break
+    return False
 
 
 def _of_other_types(operator: str, rule: Rule, places: Places) -> bool:
@@ -235,15 +158,9 @@ def _rules(operator: str, places: Places, edition: str) -> tuple[Rule, ...]:
 
 
 def _broken_rules(
-    operator: str, places: Places, edition: str, attributes: Attributes, binding: Set[str]
+    operator: str, places: Places, edition: str, attributes: Attributes
 ) -> tuple[set[str], bool]:
-    """The rules that the oracle finds broken, and whether these are all of them."""
-    if not OPERATORS[operator].elementwise:
-        if _beyond_all_axes(operator, places, attributes):
-            return {"ArgMax.R5"}, True
-        found = single_operand_violations(operator, places, attributes)
-        first = next((each.rule for each in found if each.rule in binding), None)
-        return ({first} if first else set()), first is None
+    """The rules that the oracle finds broken by elements, and whether these are all of them."""
     if operator not in WITH_OUTCOMES:
         return set(), True
     operands = [place for place in places if place is not None]
