@@ -19,7 +19,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime
+from model_builders.graphs import declared, parse
 from onnx import helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
@@ -52,12 +53,7 @@ _BACKENDS = tuple(Backend)
 _MARKS = re.compile(r"(<!-- table -->\n).*(<!-- end of the table -->)", re.DOTALL)
 _UNDECLARED = re.compile(r"implicit declaration of function \W(\w+)")
 _OPSET = 22
-_FLAGS = (
-    "-fPIC",
-    "-shared",
-    "-Werror=implicit-function-declaration",
-    "-Wl,--no-undefined",
-)
+_FLAGS = ("-fPIC", "-shared", "-Werror=implicit-function-declaration", "-Wl,--no-undefined")
 
 
 class NotComputed(Exception):  # noqa: N818 - reads as what it is
@@ -98,82 +94,51 @@ class Function:
     operator: str
     arguments: tuple[str | float, ...]
     shapes: dict[str, tuple[int, ...]]
-    attributes: dict[str, Any]
+    attributes: dict[str, Any] = field(default_factory=dict)
     finite: bool = False
 
 
 _VECTOR: tuple[int, ...] = (len(_SPECIAL) ** 2,)
+_NORMALIZED = ("X", "scale", "mean", "var", "B", float(np.float32(1e-5)), "=")
+_CHANNELS = {"X": (2, 3, 4), **dict.fromkeys(("scale", "B", "mean", "var"), (3,)), "=": (2, 3, 4)}
+_TRAINED = {"epsilon": 1e-5, "momentum": 0.9, "training_mode": 0}
+_BOUNDED = {"X": _VECTOR, "L": (), "M": (), "=": _VECTOR}
+_IMAGE = {"X": (1, 2, 5, 6), "W": (3, 2, 2, 2), "=": (1, 3, 3, 6)}
+_WINDOW = {"auto_pad": "NOTSET", "dilations": [1, 2], "group": 1, "strides": [2, 1]}
+_KERNEL = {**_WINDOW, "kernel_shape": [2, 2], "pads": [1, 0, 1, 2]}
+_MATRICES = {"A": (4, 7), "B": (7, 5), "=": (4, 5)}
 
 
 def _elementwise(folder: str, operator: str, *operands: str) -> Function:
     shapes = dict.fromkeys((*operands, "="), _VECTOR)
-    return Function(folder, f"ctensor_{folder}", operator, (*operands, "="), shapes, {})
+    return Function(folder, f"ctensor_{folder}", operator, (*operands, "="), shapes)
 
 
-_WINDOW = {"auto_pad": "NOTSET", "dilations": [1, 2], "group": 1, "strides": [2, 1]}
 FUNCTIONS = (
     _elementwise("add", "Add", "A", "B"),
     Function(
-        "batch_normalization",
-        "ctensor_batchnorm",
-        "BatchNormalization",
-        ("X", "scale", "mean", "var", "B", float(np.float32(1e-5)), "="),
-        {"X": (2, 3, 4), **dict.fromkeys(("scale", "B", "mean", "var"), (3,)), "=": (2, 3, 4)},
-        {"epsilon": 1e-5, "momentum": 0.9, "training_mode": 0},
-        finite=True,
+        *("batch_normalization", "ctensor_batchnorm", "BatchNormalization"),
+        *(_NORMALIZED, _CHANNELS, _TRAINED, True),
+    ),
+    Function("clip", "ctensor_clip", "Clip", ("X", "L", "M", "="), _BOUNDED),
+    Function(
+        "conv", "cconv", "Conv", ("X", "W", "=", 2, 1, 1, 2, 1, 0, 1, 2), _IMAGE, _KERNEL, True
     ),
     Function(
-        "clip",
-        "ctensor_clip",
-        "Clip",
-        ("X", "L", "M", "="),
-        {"X": _VECTOR, "L": (), "M": (), "=": _VECTOR},
-        {},
+        *("flatten", "flatten", "Flatten", ("X", "=", 2)),
+        *({"X": (5, 2, 10), "=": (10, 10)}, {"axis": 2}),
     ),
     Function(
-        "conv",
-        "cconv",
-        "Conv",
-        ("X", "W", "=", 2, 1, 1, 2, 1, 0, 1, 2),
-        {"X": (1, 2, 5, 6), "W": (3, 2, 2, 2), "=": (1, 3, 3, 6)},
-        {**_WINDOW, "kernel_shape": [2, 2], "pads": [1, 0, 1, 2]},
-        finite=True,
-    ),
-    Function(
-        "flatten",
-        "flatten",
-        "Flatten",
-        ("X", "=", 2),
-        {"X": (5, 2, 10), "=": (10, 10)},
-        {"axis": 2},
-    ),
-    Function(
-        "leakyrelu",
-        "ctensor_leaky_relu",
-        "LeakyRelu",
-        (0.125, "X", "="),
-        {"X": _VECTOR, "=": _VECTOR},
-        {"alpha": 0.125},
+        *("leakyrelu", "ctensor_leaky_relu", "LeakyRelu", (0.125, "X", "=")),
+        *({"X": _VECTOR, "=": _VECTOR}, {"alpha": 0.125}),
     ),
     _elementwise("less", "Less", "A", "B"),
-    Function(
-        "matmul",
-        "matmul",
-        "MatMul",
-        ("A", "B", "="),
-        {"A": (4, 7), "B": (7, 5), "=": (4, 5)},
-        {},
-        finite=True,
-    ),
+    Function("matmul", "matmul", "MatMul", ("A", "B", "="), _MATRICES, {}, True),
     _elementwise("mul", "Mul", "A", "B"),
     _elementwise("relu", "Relu", "X"),
     Function(
-        "softmax",
-        "c_softmax",
-        "Softmax",
-        ("X", "=", 1),
-        {"X": (40, 5), "=": (40, 5)},
-        {"axis": 1},
+        *("softmax", "c_softmax", "Softmax", ("X", "=", 1)),
+        *({"X": (40, 5), "=": (40, 5)}, {"axis": 1}),
     ),
     _elementwise("tanh", "Tanh", "X"),
     _elementwise("where", "Where", "condition", "X", "Y"),
@@ -367,23 +332,15 @@ def _operands(function: Function) -> dict[str, Array]:
 
 
 def _model_of(function: Function) -> onnx.ModelProto:
-
-    def value(name: str, element: int, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, element, shape)
-
     operands = [name for name in function.shapes if name != "="]
-    boolean, double = onnx.TensorProto.BOOL, onnx.TensorProto.DOUBLE
-    given = [
-        value(name, boolean if name == "condition" else double, function.shapes[name])
-        for name in operands
-    ]
-    computed = boolean if function.operator == "Less" else double
-    node = helper.make_node(
-        function.operator, operands, ["result"], name=function.folder, **function.attributes
-    )
-    result = value("result", computed, function.shapes["="])
-    graph = helper.make_graph([node], "group", given, [result])
-    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", _OPSET)])
+    kinds = dict.fromkeys(operands, "double") | {"condition": "bool"}
+    given = ", ".join(f"{declared(kinds[n], function.shapes[n])} {n}" for n in operands)
+    result = declared("bool" if function.operator == "Less" else "double", function.shapes["="])
+    node = f"[{function.folder}] result = {function.operator}({', '.join(operands)})"
+    model = parse(f"({given}) => ({result} result) {{ {node} }}", opset=_OPSET, ir_version=10)
+    for name, value in function.attributes.items():
+        model.graph.node[0].attribute.append(helper.make_attribute(name, value))
+    return model
 
 
 def _clips(checkout: Path) -> Row:
@@ -428,14 +385,11 @@ def _x_of(shape: Sequence[int], element: str) -> Array:
 
 def _clip_sessions(element: str, rank: int) -> tuple[sonnx_ort.InferenceSession, ...]:
     """Sessions with each backend; none if ONNX Runtime has no kernel for the type."""
-    kind = helper.np_dtype_to_tensor_dtype(np.dtype(element))
-    sizes = [f"n{axis}" for axis in range(rank)]
-    given = [helper.make_tensor_value_info("X", kind, sizes)]
-    given += [helper.make_tensor_value_info(name, kind, []) for name in ("L", "M")]
-    node = helper.make_node("Clip", ["X", "L", "M"], ["Y"], name="clip")
-    result = helper.make_tensor_value_info("Y", kind, sizes)
-    graph = helper.make_graph([node], "group", given, [result])
-    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 13)])
+    kind = onnx.TensorProto.DataType.Name(helper.np_dtype_to_tensor_dtype(np.dtype(element)))
+    bound = kind.lower()
+    x = declared(bound, [f"n{axis}" for axis in range(rank)])
+    text = f"({x} X, {bound} L, {bound} M) => ({x} Y) {{ [clip] Y = Clip(X, L, M) }}"
+    model = parse(text, opset=13, ir_version=10)
     try:
         onnxruntime.InferenceSession(model.SerializeToString())
     except (state.NotImplemented, state.InvalidGraph):
