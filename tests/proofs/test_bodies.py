@@ -22,14 +22,12 @@ from support.operator_cases import OPERATOR_CASES
 from support.proofs.alignments import LinedUp
 from support.proofs.broadcasts import Broadcasting
 from support.proofs.guards import outcome, passes
-from support.proofs.layout import Layout
 from support.proofs.mutation import Mutation, number, swapped
 from support.proofs.nodes import NAME, Guarded, Ranks
 from support.proofs.sameness import up_to_names
-from support.proofs.single_operands import SingleOperands
+from support.proofs.single_operands import RANKS, SingleOperands, windowed
 from support.proofs.theorem import prove, refute
 from support.proofs.twins import faults_of_elements
-from support.proofs.windows import RANKS, windowed
 
 _AROUND = "around the node"
 """The name of what bears the body, and of what stands in it besides the node."""
@@ -230,10 +228,10 @@ def forms() -> Iterator[Form]:
     yield SingleOperands("Softmax", T.FLOAT, attributes={"axis": 1})
     yield SingleOperands("QuantizeLinear", T.FLOAT)
     yield SingleOperands("DequantizeLinear", T.INT32)
-    yield Layout("Concat", T.FLOAT, ("X0", "X1"), attributes={"axis": 1})
-    yield Layout("Reshape", T.FLOAT, attributes={"allowzero": 0}, vectors={"S": None})
-    yield Layout("Squeeze", T.FLOAT, vectors={"A": 2})
-    yield from (Layout(name, T.INT64) for name in ("Unsqueeze", "Range"))
+    yield SingleOperands("Concat", T.FLOAT, ("X0", "X1"), attributes={"axis": 1})
+    yield SingleOperands("Reshape", T.FLOAT, attributes={"allowzero": 0}, vectors={"S": None})
+    yield SingleOperands("Squeeze", T.FLOAT, vectors={"A": 2})
+    yield from (SingleOperands(name, T.INT64) for name in ("Unsqueeze", "Range"))
     pairs = ("float[] A, float[] B", "float[?,?] A, float[?] B", "float[?] A, float[1] B")
     for inputs in (*pairs, "float[2,3] A, float[?] B", "float A, float[?] B"):
         yield Broadcasting(inputs, "Div(A, B)")

@@ -11,9 +11,9 @@ import z3
 from sonnx_ort.profile.element_type import ElementType
 from support.operator_cases import OPERATOR_CASES
 from support.proofs.guards import passes
-from support.proofs.layout import LAYOUT, Layout
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
 from support.proofs.nodes import NAME
+from support.proofs.single_operands import LAYOUT, SingleOperands
 from support.proofs.theorem import NotProved, prove, refute
 
 T = ElementType
@@ -21,33 +21,33 @@ TWO, THREE = ("X0", "X1"), ("X0", "X1", "X2")
 ZEROS, COPIES = {"allowzero": 1}, {"allowzero": 0}
 
 
-def forms_of(kind: ElementType) -> Iterator[Layout]:
+def forms_of(kind: ElementType) -> Iterator[SingleOperands]:
     """Every form that the guards have, in a type of tensors."""
     for axis in (0, 1, 2):
-        yield Layout("Concat", kind, TWO, attributes={"axis": axis})
-        yield Layout("Concat", kind, THREE, attributes={"axis": axis}, rank=3)
-    yield Layout("Concat", kind, THREE, attributes={"axis": 1})
+        yield SingleOperands("Concat", kind, TWO, attributes={"axis": axis})
+        yield SingleOperands("Concat", kind, THREE, attributes={"axis": axis}, rank=3)
+    yield SingleOperands("Concat", kind, THREE, attributes={"axis": 1})
     for allowzero in (ZEROS, COPIES):
-        yield Layout("Reshape", kind, attributes=allowzero, vectors={"S": None})
-    yield Layout("Reshape", kind, attributes=COPIES, numbers={"S": (-1, 3)})
-    yield Layout("Reshape", kind, attributes=COPIES, numbers={"S": (-1, 3)}, rank=2)
-    yield from (Layout("Squeeze", kind, vectors={"A": count}) for count in range(4))
-    yield Layout("Squeeze", kind, numbers={"A": (0, 2, -3)})
+        yield SingleOperands("Reshape", kind, attributes=allowzero, vectors={"S": None})
+    yield SingleOperands("Reshape", kind, attributes=COPIES, numbers={"S": (-1, 3)})
+    yield SingleOperands("Reshape", kind, attributes=COPIES, numbers={"S": (-1, 3)}, rank=2)
+    yield from (SingleOperands("Squeeze", kind, vectors={"A": count}) for count in range(4))
+    yield SingleOperands("Squeeze", kind, numbers={"A": (0, 2, -3)})
     if kind is not T.BFLOAT16:  # It is a type of later versions.
-        yield Layout("Squeeze", kind, ("X",), attributes={"axes": (-1, 0, 1)}, opset=11)
-    yield Layout("Unsqueeze", kind)
+        yield SingleOperands("Squeeze", kind, ("X",), attributes={"axes": (-1, 0, 1)}, opset=11)
+    yield SingleOperands("Unsqueeze", kind)
 
 
-def forms() -> Iterator[Layout]:
+def forms() -> Iterator[SingleOperands]:
     """Each form in each type."""
     for kind in ElementType:
         yield from forms_of(kind)
-    yield from (Layout("Range", kind) for kind in OPERATOR_CASES["Range"].kernels)
+    yield from (SingleOperands("Range", kind) for kind in OPERATOR_CASES["Range"].kernels)
 
 
-FAULTS: tuple[tuple[Layout, tuple[Mutation, ...]], ...] = (
+FAULTS: tuple[tuple[SingleOperands, tuple[Mutation, ...]], ...] = (
     (
-        Layout("Concat", T.FLOAT, TWO, attributes={"axis": 1}),
+        SingleOperands("Concat", T.FLOAT, TWO, attributes={"axis": 1}),
         (
             off_by("axis", 1),
             operator("equal_or_the_axis", "And"),
@@ -59,7 +59,7 @@ FAULTS: tuple[tuple[Layout, tuple[Mutation, ...]], ...] = (
         ),
     ),
     (
-        Layout("Concat", T.FLOAT, THREE, attributes={"axis": 1}, rank=3),
+        SingleOperands("Concat", T.FLOAT, THREE, attributes={"axis": 1}, rank=3),
         (
             number("is_the_axis", True),
             number("is_the_axis", False),
@@ -70,7 +70,7 @@ FAULTS: tuple[tuple[Layout, tuple[Mutation, ...]], ...] = (
         ),
     ),
     (
-        Layout("Reshape", T.FLOAT, attributes=COPIES, vectors={"S": None}),
+        SingleOperands("Reshape", T.FLOAT, attributes=COPIES, vectors={"S": None}),
         (
             off_by("zero", 1),
             off_by("minus_one", -1),
@@ -81,14 +81,14 @@ FAULTS: tuple[tuple[Layout, tuple[Mutation, ...]], ...] = (
         ),
     ),
     (
-        Layout("Reshape", T.FLOAT, attributes=ZEROS, vectors={"S": None}),
+        SingleOperands("Reshape", T.FLOAT, attributes=ZEROS, vectors={"S": None}),
         (
             off_by("zero", 1),
             operator("not_inferable", "Or"),
         ),
     ),
     (
-        Layout("Reshape", T.FLOAT, attributes=COPIES, numbers={"S": (-1, 3)}, rank=2),
+        SingleOperands("Reshape", T.FLOAT, attributes=COPIES, numbers={"S": (-1, 3)}, rank=2),
         (
             off_by("zero", 1),
             swapped("shape_or_code"),
@@ -96,7 +96,7 @@ FAULTS: tuple[tuple[Layout, tuple[Mutation, ...]], ...] = (
         ),
     ),
     (
-        Layout("Squeeze", T.FLOAT, vectors={"A": 2}),
+        SingleOperands("Squeeze", T.FLOAT, vectors={"A": 2}),
         (
             operator("is_behind", "Equal"),
             operator("is_named_twice", "Or"),
@@ -108,16 +108,16 @@ FAULTS: tuple[tuple[Layout, tuple[Mutation, ...]], ...] = (
         ),
     ),
     (
-        Layout("Squeeze", T.FLOAT, numbers={"A": (0, -3)}),
+        SingleOperands("Squeeze", T.FLOAT, numbers={"A": (0, -3)}),
         (
             off_by("ranks", 1),
             operator("is_one_axis", "Greater"),
             number("code", 0),
         ),
     ),
-    (Layout("Unsqueeze", T.FLOAT), (off_by("wanted", 1), number("code", 0))),
+    (SingleOperands("Unsqueeze", T.FLOAT), (off_by("wanted", 1), number("code", 0))),
     (
-        Layout("Range", T.INT64),
+        SingleOperands("Range", T.INT64),
         (
             off_by("wanted", 1),
             operator("together", "Or"),
@@ -137,12 +137,12 @@ TWINS = [
 
 
 @pytest.mark.parametrize("form", ALL)
-def test_guards_let_pass_exactly_what_keeps_the_rules(form: Layout) -> None:
+def test_guards_let_pass_exactly_what_keeps_the_rules(form: SingleOperands) -> None:
     prove(form.question())
 
 
 @pytest.mark.parametrize(("form", "fault"), TWINS)
-def test_fault_is_refuted_by_operands_that_show_it(form: Layout, fault: Mutation) -> None:
+def test_fault_is_refuted_by_operands_that_show_it(form: SingleOperands, fault: Mutation) -> None:
     broken = fault.of(form.emitted)
     _, feeds = refute(form.small(broken))
     keeps = form.keeps_rules(feeds)
@@ -159,7 +159,7 @@ OPEN = [
 
 
 @pytest.mark.parametrize("form", OPEN, ids=str)
-def test_what_is_assumed_proves_nothing_false(form: Layout) -> None:
+def test_what_is_assumed_proves_nothing_false(form: SingleOperands) -> None:
     question = form.question()
     with pytest.raises(NotProved, match=r"^(sat|unknown): "):
         prove(question.about(lambda _values, run: run.passes))

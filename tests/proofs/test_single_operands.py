@@ -13,12 +13,10 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support.operator_cases import FLOATS, OPERATOR_CASES
 from support.proofs.guards import passes
-from support.proofs.layout import LAYOUT
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
 from support.proofs.nodes import NAME
-from support.proofs.single_operands import SingleOperands
+from support.proofs.single_operands import LAYOUT, SingleOperands, windowed
 from support.proofs.theorem import NotProved, prove, refute
-from support.proofs.windows import windowed
 
 T = ElementType
 OPSETS = (21, 17, 13)
