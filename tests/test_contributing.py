@@ -3,8 +3,7 @@
 import pytest
 from navigation import expanded
 
-from support.package_copy import PackageCopy
-from support.walk_through import followed, steps
+from support.package_copy import PackageCopy, followed, steps
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
 from sonnx_ort.custom_ops.inspection import BROADCAST_SHAPE, common_shape
 from sonnx_ort.errors import ContractViolation, SonnxError
 from support.broadcasting import shapes_of_tensors
-from support.kernels import INTEGERS, failure_of
+from support.execution import INTEGERS, failure_of
 
 E1 = 71
 

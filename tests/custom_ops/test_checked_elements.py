@@ -8,7 +8,7 @@ from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
 from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, checked_shape, value_guard_name
 from sonnx_ort.profile.contract import ValueContract, text_of
 from sonnx_ort.profile.graph import FINITE, finite_elements
-from support.kernels import failure_of
+from support.execution import failure_of
 
 NODE = {"node": "n", "operator": "Add", "value": "y", "contract": ""}
 

@@ -13,7 +13,7 @@ from sonnx_ort.custom_ops.inspection import LEFT_OUT, omitted
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
-from support.kernels import failure_of
+from support.execution import failure_of
 
 LEAVES_OUT = [LEFT_OUT]
 NO_ELEMENTS = np.array(omitted(OPERATORS["DequantizeLinear"], "x_zero_point"), np.int32)

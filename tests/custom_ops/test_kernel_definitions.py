@@ -19,7 +19,7 @@ from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
-from support.kernels import kernel_of, kernel_with
+from support.execution import kernel_of, kernel_with
 
 
 def test_every_standard_operator_whose_rules_runs_can_violate_has_a_custom_one():

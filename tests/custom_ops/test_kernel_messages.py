@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from support.kernels import failure_of, kernel_of
+from support.execution import failure_of, kernel_of
 
 INT32_MIN = -(2**31)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
-from support.kernels import kernel_of
+from support.execution import kernel_of
 from support.values import INTEGERS
 
 SHAPES = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (1, 1, 1, 1, 1), (2, 1, 3, 1, 2)]

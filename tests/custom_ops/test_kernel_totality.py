@@ -8,7 +8,7 @@ import pytest
 
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
 from sonnx_ort.errors import SonnxError
-from support.kernels import failure_of, kernel_of, kernel_with
+from support.execution import failure_of, kernel_of, kernel_with
 
 
 def ones(shape, dtype=np.float32):

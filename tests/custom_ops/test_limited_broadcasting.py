@@ -9,7 +9,7 @@ from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
 from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE, aligned_shape
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.catalog import RULES
-from support.kernels import INTEGERS, failure_of
+from support.execution import INTEGERS, failure_of
 
 
 def called(a, b, axis="", operator="Div", rule="Div.float.R1"):

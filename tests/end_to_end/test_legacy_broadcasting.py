@@ -8,9 +8,8 @@ import pytest
 import sonnx_ort
 from sonnx_ort.profile.rule import Status
 from support.backends import on_each_backend
-from support.broadcasting import legacy_model, numbered, outcome, results, violation
+from support.broadcasting import legacy_model, lines_up, numbered, outcome, results, violation
 from support.graphs import tensor
-from support.legacy import lines_up
 
 pytestmark = on_each_backend
 

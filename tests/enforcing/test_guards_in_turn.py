@@ -5,8 +5,7 @@ The guard is that of CONTRIBUTING.md.
 
 import pytest
 
-from support.package_copy import PackageCopy
-from support.walk_through import followed
+from support.package_copy import PackageCopy, followed
 
 RULE = """
 from sonnx_ort.profile.requirements.ordered import Ordered

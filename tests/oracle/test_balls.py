@@ -19,10 +19,9 @@ from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind, exact_elements
 from sonnx_ort.oracle.results import Choices, Copies, Result
 from sonnx_ort.profile.element_type import ElementType
 from support.meaning_cases import SORTS, nodes
-from support.meanings import Applied, Array
+from support.meanings import Applied, Array, meaning_over_the_reals
 from support.operator_cases import OPERATOR_CASES, elements
 from support.oracle_cases import cases
-from support.reals import meaning_over_the_reals
 
 T = ElementType
 F = np.float32

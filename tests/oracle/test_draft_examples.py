@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import meaning
-from support.verdicts import Verdict, verdicts
+from support.meanings import Verdict, verdicts
 
 INF, NAN = np.inf, np.nan
 F16, F32, F64, I8, U8, I32 = np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32

@@ -8,9 +8,8 @@ import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
-from support.reals import meaning_over_the_reals
+from support.meanings import Verdict, meaning_over_the_reals, verdicts
 from support.values import FLOATS, special_values
-from support.verdicts import Verdict, verdicts
 
 F = np.float32
 INF, NAN = np.inf, np.nan

@@ -5,7 +5,7 @@ import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
-from support.verdicts import Verdict, verdicts
+from support.meanings import Verdict, verdicts
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 EMPTY = np.zeros((0, 3, 8), np.int8)

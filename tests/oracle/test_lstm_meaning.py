@@ -11,8 +11,7 @@ from sonnx_ort.oracle.node import BallNode
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.oracle.recurrent import activated
 from sonnx_ort.profile.element_type import ElementType
-from support.reals import meaning_over_the_reals
-from support.verdicts import Verdict, verdicts
+from support.meanings import Verdict, meaning_over_the_reals, verdicts
 
 F = np.float32
 LENGTH, BATCH, INPUTS, HIDDEN = 3, 2, 3, 2

@@ -5,7 +5,7 @@ import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
-from support.verdicts import Verdict, verdicts
+from support.meanings import Verdict, verdicts
 
 F, H = np.float32, np.float16
 INF, NAN = np.inf, np.nan

@@ -6,8 +6,8 @@ import pytest
 from sonnx_ort.oracle import meaning
 from sonnx_ort.oracle.results import Choices, Enclosure, Result, copied, exactly
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
+from support.meanings import Verdict, verdicts
 from support.values import bits_dtype, from_bits
-from support.verdicts import Verdict, verdicts
 
 F = np.float32
 INF, NAN = np.inf, np.nan

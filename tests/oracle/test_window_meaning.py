@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
-from support.reals import meaning_over_the_reals
-from support.verdicts import Verdict, verdicts
+from support.meanings import Verdict, meaning_over_the_reals, verdicts
 
 F = np.float32
 INF, NAN = np.inf, np.nan

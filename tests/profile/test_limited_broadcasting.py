@@ -5,7 +5,7 @@ import pytest
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Violation
 from sonnx_ort.terms.operand import Operand
-from support.legacy import lines_up
+from support.broadcasting import lines_up
 
 A = (2, 3, 4, 5)
 

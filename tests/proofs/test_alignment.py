@@ -15,8 +15,7 @@ from support.proofs.alignments import LinedUp
 from support.proofs.broadcasts import NAME
 from support.proofs.guards import passes
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
-from support.proofs.sameness import up_to_names
-from support.proofs.slices import computing, depending
+from support.proofs.slices import computing, depending, up_to_names
 from support.proofs.theorem import prove, refute
 
 ANY = "float[] A, float[] B"

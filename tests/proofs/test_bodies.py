@@ -22,12 +22,11 @@ from support.operator_cases import OPERATOR_CASES
 from support.proofs.alignments import LinedUp
 from support.proofs.broadcasts import Broadcasting
 from support.proofs.guards import outcome, passes
-from support.proofs.mutation import Mutation, number, swapped
+from support.proofs.mutation import Mutation, faults_of_elements, number, swapped
 from support.proofs.nodes import NAME, Guarded, Ranks
-from support.proofs.sameness import up_to_names
 from support.proofs.single_operands import RANKS, SingleOperands, windowed
+from support.proofs.slices import up_to_names
 from support.proofs.theorem import prove, refute
-from support.proofs.twins import faults_of_elements
 
 _AROUND = "around the node"
 """The name of what bears the body, and of what stands in it besides the node."""

@@ -16,10 +16,9 @@ from sonnx_ort.profile.options import Edition
 from support.elementwise import Single, singles
 from support.operator_cases import OPERATOR_CASES
 from support.proofs.guards import passes
-from support.proofs.mutation import Mutation
+from support.proofs.mutation import Mutation, faults_of_elements, faults_of_shapes
 from support.proofs.nodes import NAME, Guarded, Ranks
 from support.proofs.theorem import NotProved, prove, refute
-from support.proofs.twins import faults_of_elements, faults_of_shapes
 
 FLOATS = [kind for kind in ElementType if kind.family is Family.FLOAT]
 INTEGERS = [kind for kind in ElementType if kind.family is Family.INTEGER]

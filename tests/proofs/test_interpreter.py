@@ -13,8 +13,7 @@ from sonnx_ort.profile.element_type import ElementType
 from support.graphs import declared, parse
 from support.proofs.agreement import Array, of_any_operands, of_told_operands
 from support.proofs.guards import outcome
-from support.proofs.interpreter import interpret
-from support.proofs.meanings.catalog import MEANINGS
+from support.proofs.interpreter import MEANINGS, interpret
 from support.proofs.powers import fact_of_power, limits
 from support.proofs.tensors import pinned
 from support.proofs.terms import NotInterpreted, bits_of, given, literal

@@ -17,7 +17,7 @@ import z3
 from sonnx_ort.custom_ops import arithmetic
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from support.proofs.bit_solver import counterexample
+from support.proofs.rounding import counterexample
 from support.proofs.terms import NEAREST, NotInterpreted, bits_of, nearest_float
 from support.proofs.theorem import NotProved, prove_formula
 

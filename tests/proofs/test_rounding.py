@@ -13,11 +13,10 @@ import z3
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support.proofs import decisions, trials
-from support.proofs.bit_solver import counterexample
-from support.proofs.exhaustion import PATTERNS, numbers, wrong
 from support.proofs.guards import outcome
-from support.proofs.rounding import DEFINED, Rounding, by_way_of
+from support.proofs.rounding import DEFINED, Rounding, by_way_of, counterexample
 from support.proofs.theorem import prove_formula, value_of
+from support.proofs.trials import PATTERNS, numbers, wrong
 
 FLOAT16, BFLOAT16 = ElementType.FLOAT16, ElementType.BFLOAT16
 DECIDED_AT_ONCE = [Rounding("Mul", FLOAT16)]

@@ -9,11 +9,10 @@ from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Rule, Subject
-from support import legacy as document
+from support import broadcasting as document
 from support.elementwise import Single, singles
 from support.proofs.agreement import type_of
-from support.proofs.alignment_rules import lined_up, lines_up
-from support.proofs.rules import demanded
+from support.proofs.rules import demanded, lined_up, lines_up
 from support.proofs.tensors import constant, pinned
 from support.proofs.theorem import prove_formula
 

@@ -13,9 +13,9 @@ import pytest
 
 from sonnx_ort.kernel.catalog import SHAPE_RULES
 from support.changes import INSTALLED
+from support.soundness.certified_runs import ATTEMPTS, OPERATORS
 from support.soundness.isolated import run_often_enough
 from support.soundness.nodes import believed_versions
-from support.soundness.operator_runs import ATTEMPTS, OPERATORS
 
 DEFAULT = 100
 NEEDED = int(os.environ.get("SONNX_ORT_RUNS", str(DEFAULT)))
@@ -30,7 +30,7 @@ def runs_of(lines):
 @pytest.fixture(scope="module")
 def attempts(once):
     """What came of enough attempts at each operator: twice as many as are needed, or more."""
-    function = "support.soundness.operator_runs:attempt"
+    function = "support.soundness.certified_runs:attempt"
     enough = function, OPERATORS, ATTEMPTS, NEEDED, runs_of
     return once("shape_rules", lambda: run_often_enough(*enough))
 

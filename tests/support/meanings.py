@@ -1,5 +1,6 @@
 """Nodes with operands, what the oracle says of them, and what computes them."""
 
+import enum
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +8,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from sonnx_ort.oracle import Result, Undefined, meaning
+from sonnx_ort.oracle.balls import precisely
+from sonnx_ort.oracle.meaning import OPERATIONS
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.results import Elements, NotDefinedError, tensor
 from support import ort_values
 from support.sessions import on_one_thread
 
@@ -109,3 +115,73 @@ def outside(applied: Applied, found: Sequence[Array]) -> str:
             place = wrong[0].tolist()
             return f"{len(wrong)} of {array.size}: at {place} {got} for {nearest}, {result.bound}"
     return ""
+
+
+class Verdict(enum.StrEnum):
+    """What a computed element is."""
+
+    EXACT = "exact"
+    ADMITTED = "admitted"
+    OUTSIDE = "outside"
+    UNDEFINED = "undefined"
+
+
+def verdicts(result: Result, found: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
+    """The verdict on each computed element.
+
+    Raises:
+        ValueError: The results have another type or shape.
+    """
+    made = np.full(found.shape, Verdict.ADMITTED, object)
+    made[result.outside(found)] = Verdict.OUTSIDE
+    made[result.exact(found)] = Verdict.EXACT
+    made[result.undefined] = Verdict.UNDEFINED
+    return made
+
+
+_REAL = frozenset(
+    {"Conv", "Exp", "Gemm", "LSTM", "LeakyRelu", "MatMul", "MaxPool", "Range", "Relu"}
+    | {"Sigmoid", "Sin", "Softmax", "Tanh"}
+)
+"""The operators whose documents have a section on reals."""
+
+_NEWEST = 1 << 10
+
+
+def meaning_over_the_reals(
+    operator: str, attributes: Mapping[str, Any], operands: list[Array | None]
+) -> tuple[Array, ...] | Undefined:
+    """What a document says of the results of a node over the reals, in the newest version.
+
+    Args:
+        operator: Its name.
+        attributes: The attributes that the node has; those of real type may be `Fraction`.
+        operands: All operands, arrays of `Fraction`, None for omitted ones.
+
+    Returns:
+        A tensor for each result with two rationals for each element that enclose it; both are the
+        same if it is known to be rational. None for an element that is not defined, or too large.
+        Integers, as in the second result of MaxPool, are integers. Or why there is none at all.
+
+    Raises:
+        ValueError: The operator has no meaning over the reals here.
+    """
+    if operator not in _REAL:
+        raise ValueError(f"{operator} has no meaning over the reals here")
+    try:
+        with precisely():
+            made = OPERATIONS[operator].compute(Node(_NEWEST, attributes, tuple(operands)))
+            return tuple(map(_over_the_reals, made))
+    except NotDefinedError as error:
+        return Undefined(str(error))
+
+
+def _over_the_reals(made: Elements | Result) -> Array:
+    if isinstance(made, Result):
+        return made.nearest.astype(object)
+    return tensor(map(_ends, made.elements.ravel()), made.elements.shape)
+
+
+def _ends(element: Any) -> Any:
+    lower, upper = element.numbers
+    return (lower.value, upper.value) if element.defined and lower.is_finite else None

@@ -19,7 +19,11 @@ from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBr
 from sonnx_ort.profile.rule import Rule
 from support.graphs import parse
 from support.proofs.agreement import Array
-from support.proofs.alignment_rules import (
+from support.proofs.broadcasts import NAME, SIZES_AT_MOST, known_rank
+from support.proofs.guards import reaching
+from support.proofs.interpreter import Values
+from support.proofs.rules import (
+    broadcastable,
     has_one_element,
     is_inside,
     is_part,
@@ -27,10 +31,6 @@ from support.proofs.alignment_rules import (
     lines_up,
     start_of,
 )
-from support.proofs.broadcasts import NAME, SIZES_AT_MOST, known_rank
-from support.proofs.guards import reaching
-from support.proofs.interpreter import Values
-from support.proofs.rules import broadcastable
 from support.proofs.run import told_first
 from support.proofs.slices import computing
 from support.proofs.tensors import Operand, Tensor, for_all, operand, same_sizes, term

@@ -5,14 +5,24 @@ against ONNX Runtime.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import onnx
 import z3
 
-from support.proofs.meanings.catalog import MEANINGS
-from support.proofs.run import Call, Run, constant_of
+from support.proofs.meanings.elementwise import ELEMENTWISE
+from support.proofs.meanings.expansion import EXPANSION
+from support.proofs.meanings.reductions import LINES, REDUCTIONS
+from support.proofs.meanings.shapes import SHAPES, VECTORS
+from support.proofs.run import Call, Meaning, Run, constant_of
 from support.proofs.tensors import Index, Tensor, Vector, length_of, line
 from support.proofs.terms import NotInterpreted, ToFloat, alike, nearest_float
+
+MEANINGS: Mapping[str, Meaning] = MappingProxyType(
+    {**ELEMENTWISE, **EXPANSION, **LINES, **REDUCTIONS, **SHAPES, **VECTORS}
+)
+"""By operator what it gives."""
+
 
 _STANDARD = ("", "ai.onnx")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+import bitwuzla
 import onnx
 import z3
 
@@ -15,6 +16,7 @@ from support.proofs.interpreter import interpret
 from support.proofs.nodes import NAME, Guarded, Ranks
 from support.proofs.tensors import operand
 from support.proofs.terms import NEAREST, sort_of
+from support.proofs.theorem import NotProved
 
 Function = Callable[..., z3.FPRef]
 
@@ -104,3 +106,33 @@ def script(claim: z3.BoolRef) -> str:
     solver = z3.Solver()
     solver.add(z3.Not(claim))
     return f"(set-logic QF_BVFP)\n{solver.to_smt2().replace('(check-sat)', '')}"
+
+
+def counterexample(claim: z3.BoolRef, seconds: int = 600) -> dict[str, int] | None:
+    """Find values for which a claim is false.
+
+    Returns:
+        The bits of each constant; None if the claim is true of all values.
+
+    Raises:
+        NotProved: That took too long.
+    """
+    options = bitwuzla.Options()
+    options.set(bitwuzla.Option.PRODUCE_MODELS, True)
+    options.set(bitwuzla.Option.TIME_LIMIT_PER, seconds * 1000)
+    parser = bitwuzla.Parser(bitwuzla.TermManager(), options)
+    parser.parse(script(claim), True, False)
+    solver = parser.bitwuzla()
+    match solver.check_sat():
+        case bitwuzla.Result.UNSAT:
+            return None
+        case bitwuzla.Result.SAT:
+            constants = parser.get_declared_funs()
+            return {str(one): _bits(solver.get_value(one)) for one in constants}
+    raise NotProved(f"not within {seconds} seconds")
+
+
+def _bits(value: bitwuzla.Term) -> int:
+    if value.sort().is_fp():
+        return int(value.value(2, False), 2)
+    return int(value.value(2), 2)

@@ -1,10 +1,10 @@
-"""What rules demand, as terms; each formula is tried against the requirement of the profile."""
+"""What rules demand, as formulas; each is tried against the requirement of the profile."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import z3
 
-from sonnx_ort.profile.element_type import Family, smallest_value
+from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.requirements.arithmetic import (
     DifferenceWithinInt32,
     ExactPower,
@@ -22,19 +22,235 @@ from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, O
 from sonnx_ort.profile.requirements.reshaping import InferableSize, SliceDemand, Slicing
 from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
 from sonnx_ort.profile.rule import Requirement, Rule, Status
+from sonnx_ort.terms import language as terms
 from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import Decided
-from support.proofs.alignment_rules import lines_up
-from support.proofs.layout_rules import equal_but_on_axis, inferable, named_once
-from support.proofs.number_rules import (
-    differences_within_int32,
-    lines_above_negative_infinity,
-    numbers_under_crossed_bounds,
-)
+from support.proofs.lines import lines_of
 from support.proofs.powers import exponent_is_exact, is_exact
-from support.proofs.shape_terms import holds
-from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
+from support.proofs.tensors import (
+    Index,
+    Length,
+    Tensor,
+    Vector,
+    for_all,
+    length_of,
+    reduced,
+    same_sizes,
+    term,
+    vector_of,
+)
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
+
+
+def lines_up(limits: LimitedBroadcasting, a: Vector, b: Vector) -> z3.BoolRef:
+    """Whether a shape has one element, or is the part of another one that is asked for."""
+    return z3.Or(has_one_element(a, b), is_part(limits, a, b))
+
+
+def has_one_element(a: Vector, b: Vector) -> z3.BoolRef:
+    """Whether a shape of no larger rank than another has sizes of 1 alone."""
+    return z3.And(term(b.length) <= term(a.length), b.for_all(lambda axis: b.at(axis) == 1))
+
+
+def is_part(limits: LimitedBroadcasting, a: Vector, b: Vector) -> z3.BoolRef:
+    """Whether a shape is the contiguous part of another one that is asked for."""
+    start = start_of(limits, a.length, b.length)
+
+    def same(axis: Index) -> z3.BoolRef:
+        return a.any_at(reduced(start + axis)) == b.at(axis)
+
+    return z3.And(is_inside(limits, a.length, b.length), b.for_all(same))
+
+
+def start_of(limits: LimitedBroadcasting, a_rank: Length, b_rank: Length) -> z3.ArithRef:
+    """The axis at which the part starts, be it there or not."""
+    match limits.axis:
+        case None:
+            return term(a_rank) - term(b_rank)
+        case axis if axis < 0:
+            return term(a_rank) + axis
+        case axis:
+            return z3.IntVal(axis)
+
+
+def is_inside(limits: LimitedBroadcasting, a_rank: Length, b_rank: Length) -> z3.BoolRef:
+    """Whether a part of a rank does not reach out of the other shape."""
+    start = start_of(limits, a_rank, b_rank)
+    return z3.And(start >= 0, start <= term(a_rank) - term(b_rank))
+
+
+def trailing_axes(limits: LimitedBroadcasting, a_rank: Length, b_rank: Length) -> z3.ArithRef:
+    """How many axes of size 1 line a part up; of what reaches out, none."""
+    behind = term(a_rank) - start_of(limits, a_rank, b_rank) - term(b_rank)
+    return z3.If(is_inside(limits, a_rank, b_rank), behind, 0)
+
+
+def lined_up(limits: LimitedBroadcasting, a: Vector, b: Vector) -> Vector:
+    """The shape by which an operand lines up: its own, and the axes of size 1 behind."""
+    length = length_of(term(b.length) + trailing_axes(limits, a.length, b.length))
+
+    def size(axis: Index) -> z3.ExprRef:
+        if isinstance(axis, int) and isinstance(b.length, int):
+            return b.at(axis) if axis < b.length else z3.IntVal(1)
+        return z3.If(term(axis) < term(b.length), b.any_at(axis), z3.IntVal(1))
+
+    return Vector(length, size, b.backwards)
+
+
+def inferable(requirement: InferableSize, x: Tensor, sizes: Tensor) -> z3.BoolRef:
+    """No size is -1, or none of the others is 0."""
+    named = sizes.elements
+    others = x.sizes if requirement.copies_zeros else named
+    no_zero = for_all(others.length, lambda i: others.at(i) != 0)
+    return z3.Or(for_all(named.length, lambda i: named.at(i) != -1), no_zero)
+
+
+def named_once(requirement: AxesNamedOnce, x: Tensor, *named: Tensor) -> z3.BoolRef:
+    """No two axes are the same, counted from the front."""
+    own = vector_of([z3.IntVal(axis) for axis in requirement.axes or ()])
+    axes: Vector = named[0].elements if named else own
+
+    def place(index: Index) -> z3.ArithRef:
+        axis = as_number(axes.at(index), ElementType.INT64)
+        return z3.If(axis < 0, axis + term(x.rank), axis)
+
+    def differs(one: Index, other: Index) -> z3.BoolRef:
+        return z3.Or(term(one) >= term(other), place(one) != place(other))
+
+    return for_all(axes.length, lambda i: for_all(axes.length, lambda j: differs(i, j)))
+
+
+def equal_but_on_axis(requirement: EqualButOnAxis, *operands: Tensor) -> z3.BoolRef:
+    """Every tensor has the rank and the sizes of the first but on the axis; scalars aside."""
+    first, *others = operands
+    rank = term(first.rank)
+    axis = requirement.axis + (rank if requirement.axis < 0 else 0)
+
+    def same(other: Tensor) -> z3.BoolRef:
+        equal = for_all(
+            first.rank,
+            lambda i: z3.Or(term(i) == axis, first.sizes.at(i) == other.sizes.any_at(i)),
+        )
+        return z3.And(rank == term(other.rank), equal)
+
+    return z3.Or(rank == 0, z3.And([same(other) for other in others]))
+
+
+_LEAST, _MOST = -(1 << 31), (1 << 31) - 1
+
+
+def differences_within_int32(x: Tensor, *subtrahend: Tensor) -> z3.BoolRef:
+    """Every difference of two elements is a number of int32; nothing may be subtracted."""
+    if not subtrahend:
+        return z3.BoolVal(True)
+    (other,) = subtrahend
+
+    def within(index: int | z3.ArithRef) -> z3.BoolRef:
+        minuend = _wide(x.elements.at(index))
+
+        def less_each(place: int | z3.ArithRef) -> z3.BoolRef:
+            difference = minuend - _wide(other.elements.at(place))
+            return z3.And(difference >= _LEAST, difference <= _MOST)
+
+        return for_all(other.elements.length, less_each)
+
+    return for_all(x.elements.length, within)
+
+
+def _wide(number: z3.ExprRef) -> z3.BitVecRef:
+    """A number of int32 in twice as many bits."""
+    return z3.SignExt(32, number)
+
+
+def numbers_under_crossed_bounds(x: Tensor, *bounds: Tensor) -> z3.BoolRef:
+    """No element is NaN if the lower bound is above the upper one; both are scalars."""
+    if len(bounds) < 2:
+        return z3.BoolVal(True)
+    lowest, highest = (bound.elements.at(0) for bound in bounds)
+    numbers = for_all(x.elements.length, lambda index: z3.Not(z3.fpIsNaN(x.elements.at(index))))
+    return z3.Or(z3.Not(z3.fpLT(highest, lowest)), numbers)
+
+
+def lines_above_negative_infinity(axis: int, x: Tensor) -> z3.BoolRef:
+    """No line that has elements is negative infinity throughout."""
+    lines = lines_of(x, axis)
+
+    def above(each: z3.ArithRef) -> z3.BoolRef:
+        infinite = lines.throughout(each, lambda e: e == z3.fpMinusInfinity(e.sort()))
+        return z3.Not(z3.And(lines.length > 0, infinite))
+
+    return lines.every(above)
+
+
+Operands = Mapping[str, Tensor]
+
+
+def holds(requirement: OnShapes, operands: Sequence[Tensor]) -> z3.BoolRef:
+    """Whether the shapes of operands are as a requirement demands."""
+    names = requirement.names_of(len(operands))
+    return _formula(requirement.term, dict(zip(names, operands, strict=True)))
+
+
+def _formula(  # noqa: PLR0911 - a case for each constructor
+    demand: terms.Term, operands: Operands
+) -> z3.BoolRef:
+    match demand:
+        case terms.Decided(decided, _):
+            return z3.BoolVal(decided)
+        case terms.All(inner):
+            return z3.And([_formula(each, operands) for each in inner])
+        case terms.Either(inner):
+            return z3.Or([_formula(each, operands) for each in inner])
+        case terms.Each(of):
+            return z3.And([_formula(of(terms.Tensor(name)), operands) for name in operands])
+        case terms.IfGiven(tensor, inner):
+            return _formula(inner, operands) if tensor.name in operands else z3.BoolVal(True)
+        case terms.Compare(left, relation, right):
+            one, other = _number(left, operands), _number(right, operands)
+            there = [_exists(number, operands) for number in (left, right)]
+            return z3.And(*there, _compared(one, relation, other))
+        case terms.IsMultiple(number, factor):
+            return z3.And(_exists(number, operands), _number(number, operands) % factor == 0)
+        case terms.HasAxis(tensor, axis, or_end):
+            rank = term(operands[tensor.name].rank)
+            return z3.And(-rank <= axis, axis < rank + int(or_end))
+        case terms.SizesBehind(tensor, axis, longest):
+            x = operands[tensor.name]
+            first = axis + 1 + (0 if axis >= 0 else term(x.rank))
+            short = for_all(x.rank, lambda i: z3.Or(i < first, x.sizes.at(i) <= longest))
+            return z3.And(_formula(terms.HasAxis(tensor, axis), operands), short)
+
+
+def _compared(one: z3.ArithRef, relation: terms.Relation, other: z3.ArithRef) -> z3.BoolRef:
+    match relation:
+        case terms.Relation.EQUAL:
+            return one == other
+        case terms.Relation.AT_LEAST:
+            return one >= other
+        case terms.Relation.AT_MOST:
+            return one <= other
+
+
+def _exists(number: int | terms.Number, operands: Operands) -> z3.BoolRef:
+    match number:
+        case terms.Size(tensor, axis):
+            return _formula(terms.HasAxis(tensor, axis), operands)
+        case terms.Times(_, inner):
+            return _exists(inner, operands)
+    return z3.BoolVal(True)
+
+
+def _number(number: int | terms.Number, operands: Operands) -> z3.ArithRef:
+    match number:
+        case int():
+            return z3.IntVal(number)
+        case terms.Rank(tensor):
+            return term(operands[tensor.name].rank)
+        case terms.Size(tensor, axis):
+            x = operands[tensor.name]
+            return x.sizes.any_at(axis if axis >= 0 else x.rank + axis)
+        case terms.Times(factor, inner):
+            return factor * _number(inner, operands)
 
 
 def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef:
