@@ -3,11 +3,9 @@
 import datetime as dt
 import enum
 import functools
-import multiprocessing
+import signal
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,11 @@ from plain_sessions import make_options, start
 
 from real_models.feeds import DryRun, make_feeds
 from sonnx_ort import Backend, Waiver, check, register, rewrite
+from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from sonnx_ort.options import DEFAULT
 
-_PATIENCE = 300.0
-"""Seconds that one run may take."""
+_PATIENCE = 300
+"""Seconds that one run may take; then SIGALRM ends it."""
 
 
 class Outcome(enum.StrEnum):
@@ -55,14 +54,6 @@ class Comparison:
 
 class ModelNotTried(Exception):  # noqa: N818 - reads as what happened
     """A model could not be rewritten or loaded; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """Why there is no result; after some there is no process either."""
-
-    reason: str
-    ended: bool = False
 
 
 def start_session(
@@ -122,32 +113,18 @@ def compare_forms(
 ) -> dict[Form, list[Comparison]]:
     """Compare a form of a model with each other one, as `compare` does; it runs once in a trial."""
     comparisons: dict[Form, list[Comparison]] = {form: [] for form in others}
-    context = multiprocessing.get_context("spawn")
-    left = [(trial, form) for trial in trials for form in others]
-    expected_of: dict[DryRun, Any] = {}
-    while left:
-        with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-            for form in (first, *others):
-                started = _call(executor, _start, *form)
-                if isinstance(started, _Failure):
-                    raise ModelNotTried(started.reason)
-            ended = False
-            while left and not ended:
-                trial, form = left.pop(0)
-                if trial not in expected_of:
-                    expected_of = {trial: _call(executor, _run, *first, trial)}
-                    ended = _ended(expected_of[trial])
-                expected = actual = expected_of[trial]
-                if not isinstance(expected, _Failure):
-                    actual = _call(executor, _run, *form, trial)
-                    ended = _ended(actual)
+    with IsolatedRuns() as runs:
+        for form in (first, *others):
+            started = runs.call(_start, *form)
+            if isinstance(started, Failed):
+                raise ModelNotTried(started.reason)
+        for trial in trials:
+            expected = runs.call(_run, *first, trial)
+            for form in others:
+                failed = isinstance(expected, Failed)
+                actual = expected if failed else runs.call(_run, *form, trial)
                 comparisons[form].append(_judge(trial, expected, actual))
     return comparisons
-
-
-def _ended(result: Any) -> bool:
-    """Whether a run has ended its process."""
-    return isinstance(result, _Failure) and result.ended
 
 
 def difference(expected: Any, actual: Any) -> str | None:
@@ -194,9 +171,9 @@ def _array_difference(expected: np.ndarray, actual: np.ndarray) -> str | None:
 
 
 def _judge(trial: DryRun, expected: Any, actual: Any) -> Comparison:
-    if isinstance(expected, _Failure):
+    if isinstance(expected, Failed):
         return Comparison(trial, Outcome.ORIGINAL_FAILS, expected.reason)
-    if isinstance(actual, _Failure):
+    if isinstance(actual, Failed):
         return Comparison(trial, Outcome.REWRITTEN_FAILS, actual.reason)
     found = difference(expected, actual)
     if not found:
@@ -219,31 +196,22 @@ def _deviation(expected: Any, actual: Any) -> float:
     return float("inf")
 
 
-def _call(executor: ProcessPoolExecutor, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call in the other process; gives a `_Failure` where that ends or takes too long."""
-    try:
-        return executor.submit(function, *arguments).result(_PATIENCE)
-    except BrokenProcessPool:
-        return _Failure("it ended its process", ended=True)
-    except TimeoutError:
-        for process in multiprocessing.active_children():
-            process.kill()
-        return _Failure(f"it took more than {_PATIENCE:.0f} seconds", ended=True)
-
-
-def _start(path: Path, backend: str, operators: str) -> _Failure | None:
+def _start(path: Path, backend: str, operators: str) -> Failed | None:
     try:
         _session(path, backend, operators)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is to be reported
-        return _Failure(f"{type(error).__name__}: {error}")
+        return Failed(f"{type(error).__name__}: {error}")
     return None
 
 
 def _run(path: Path, backend: str, operators: str, trial: DryRun) -> Any:
+    signal.alarm(_PATIENCE)
     try:
         return _session(path, backend, operators).run(None, make_feeds(onnx.load(path), trial))
     except Exception as error:  # noqa: BLE001 - those of onnxruntime have no base of their own
-        return _Failure(f"{type(error).__name__}: {error}")
+        return Failed(f"{type(error).__name__}: {error}")
+    finally:
+        signal.alarm(0)
 
 
 @functools.cache

@@ -106,7 +106,7 @@ def test_trials_go_on_after_one_that_ends_the_process(saved):
     trials = [DryRun(1, ()), DryRun(2, ()), DryRun(1, (), Data.ZEROS)]
     found = compare(saved(smallest_by_minus_one()), trials, "python")
     assert outcomes(found) == [Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS, Outcome.IDENTICAL]
-    assert found[1].detail == "it ended its process"
+    assert found[1].detail == "the process is killed by SIGFPE"
 
 
 def test_model_that_is_rejected_is_not_tried(saved):
