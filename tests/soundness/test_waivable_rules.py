@@ -11,7 +11,7 @@ from support.child import run_python
 RUN = """
 import itertools, json
 import numpy as np, onnx, onnxruntime as ort
-from support.broken_cases import broken_convolutions, broken_layout
+from support.broken_cases import broken_cases
 from support.graphs import parse
 
 FLOATS = ["float16", "bfloat16", "float", "double"]
@@ -158,8 +158,7 @@ def cases():
     places = [SMALLEST, -1, 0, 9, LARGEST]
     for start, end, step in itertools.product(places, places, (SMALLEST, -1, 1, LARGEST)):
         yield *slices, [vector, *(("int64", [x]) for x in (start, end, 0, step))]
-    yield from broken_convolutions()
-    yield from broken_layout()
+    yield from broken_cases()
     yield "Slice.R2", slices[1], [matrix, *(("int64", [x]) for x in (0, 1, 0, 1))]
 
 for rules, expression, arrays in cases():
