@@ -8,12 +8,28 @@ python scripts/build_models.py --train    train the classifiers of digits again,
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from model_builders.catalog import bundles
+from model_builders import digits, numbers, tiny_yolo
+from model_builders.bundle import Bundle, read
 from model_builders.digits import train
 from model_builders.writer import contents
+
+SUBJECTS = (
+    *("documents", numbers.random_examples, numbers.floats, numbers.integers),
+    *("constants", "broadcasting", "control_flow", "older_versions"),
+    *(numbers.sparse_tensors, "products", "operators", "layout", "windows"),
+    *(digits.bundles, tiny_yolo.bundles),
+)
+"""What gives models: files in `models/`, and functions. A new subject is one more entry."""
+
+
+def bundles() -> Iterator[Bundle]:
+    """Give every model."""
+    for subject in SUBJECTS:
+        yield from read(subject) if isinstance(subject, str) else subject()
+
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import node_packages
-from distributions import build_wheel
 from environment import Environment
+from wheels import build_wheel
 
 SKIPPED = 77
 """The exit status of a check that could not be made here, which is no failure."""

@@ -23,9 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from distributions import unpack
 from environment import ROOT, Environment, captured, exit_status
-from wheels import ANY, TARGETS
+from wheels import ANY, TARGETS, unpack
 
 from docs import PAGES, write_pages
 

@@ -121,7 +121,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[]
 def wheel(once: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of the repository, for which a compiler takes most of a minute."""
     # Imported late, as below.
-    from distributions import build_wheel  # noqa: PLC0415
+    from wheels import build_wheel  # noqa: PLC0415
 
     root, folder = Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("wheel")
     return Path(once("wheel", lambda: str(build_wheel(Path(sys.executable), root, folder))))

@@ -1,1 +1,1 @@
-"""Builds the bundled models: one module per subject, and `catalog.py` names them all."""
+"""Builds the bundled models: one module per subject, all named in `build_models.py`."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import build_models
 import pytest
-from model_builders.catalog import bundles
+from build_models import bundles
 from model_builders.writer import contents
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,10 +16,10 @@ import release
 import sbom
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from distributions import build_source_distribution, build_wheel, unpack
 from environment import PYTHONS
 from packaging.metadata import Metadata
 from packaging.requirements import Requirement
+from wheels import build_source_distribution, build_wheel, unpack
 
 import sonnx_ort
 from sonnx_ort import models

@@ -10,7 +10,7 @@ import pytest
 import release
 import wheels
 import yaml
-from distributions import build_wheel
+from wheels import build_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
