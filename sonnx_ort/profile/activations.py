@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from sonnx_ort.profile.common_rules import CommonRules, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
@@ -33,7 +32,7 @@ def _common_rules(
     )
 
 
-_RELU_RULES = _common_rules(
+RELU = _common_rules(
     "Relu",
     1061,
     working_group(
@@ -44,10 +43,9 @@ _RELU_RULES = _common_rules(
     *_FLOATS,
     *_SIGNED_INTEGERS,
     type_at="Relu ({family})",
-)
-
-RELU = Operator(
-    name="Relu",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
     description="""
         `Relu`: each element of a tensor, or 0 if it is negative.
 
@@ -56,21 +54,16 @@ RELU = Operator(
         ONNX Runtime 1.32.0 gives that in float16, float, double, int8 and int32. It has no kernels
         for bfloat16, int16 and int64.
     """,
-    operands=("X",),
     versions=(1, 6, 13, 14),
-    contracts=_RELU_RULES.contracts(Family.FLOAT, Family.INTEGER),
-    result="Y",
     rounds_once=False,
     oldest_kernels=6,
 )
 
 
-_SIGMOID_RULES = _common_rules(
+SIGMOID = _common_rules(
     "Sigmoid", 1071, working_group("Sigmoid"), type_at="Inputs, X, Constraints [C2]"
-)
-
-SIGMOID = Operator(
-    name="Sigmoid",
+).operator(
+    Family.FLOAT,
     description="""
         `Sigmoid`: the logistic function of each element of a tensor.
 
@@ -81,21 +74,16 @@ SIGMOID = Operator(
         compared with 1, but not compared with small results: for -20 in float it gives 0 instead of
         2.06e-9. It has a kernel for float16, and none for bfloat16.
     """,
-    operands=("X",),
     versions=(1, 6, 13),
-    contracts=_SIGMOID_RULES.contracts(Family.FLOAT),
-    result="Y",
     rounds_once=False,
     oldest_kernels=6,
 )
 
 
-_TANH_RULES = _common_rules(
+TANH = _common_rules(
     "Tanh", 1081, working_group("Tanh"), type_at="Inputs, X, Constraints [C2]"
-)
-
-TANH = Operator(
-    name="Tanh",
+).operator(
+    Family.FLOAT,
     description="""
         `Tanh`: the hyperbolic tangent of each element of a tensor.
 
@@ -105,16 +93,13 @@ TANH = Operator(
         kernel for bfloat16. The last bit of a double depends on the place of the element in the
         tensor.
     """,
-    operands=("X",),
     versions=(1, 6, 13),
-    contracts=_TANH_RULES.contracts(Family.FLOAT),
-    result="Y",
     rounds_once=False,
     oldest_kernels=6,
 )
 
 
-_EXP_RULES = _common_rules(
+EXP = _common_rules(
     "Exp",
     1091,
     working_group(
@@ -124,10 +109,8 @@ _EXP_RULES = _common_rules(
         "rounded to infinity.",
     ),
     type_at="Inputs, X, Constraints [C2]",
-)
-
-EXP = Operator(
-    name="Exp",
+).operator(
+    Family.FLOAT,
     description="""
         `Exp`: e to the power of each element of a tensor.
 
@@ -137,24 +120,19 @@ EXP = Operator(
         ONNX Runtime 1.32.0 gives these in float16, float and double; it has no kernel for bfloat16.
         The last bit of a double depends on the place of the element in the tensor.
     """,
-    operands=("X",),
     versions=(1, 6, 13),
-    contracts=_EXP_RULES.contracts(Family.FLOAT),
-    result="Y",
     rounds_once=False,
     oldest_kernels=6,
 )
 
 
-_SIN_RULES = _common_rules(
+SIN = _common_rules(
     "Sin",
     1101,
     working_group("Sin"),
     type_at="Inputs, A, Constraints [E_SIN_{}_CONSTR_A_0010]",
-)
-
-SIN = Operator(
-    name="Sin",
+).operator(
+    Family.FLOAT,
     description="""
         `Sin`: the sine of each element of a tensor.
 
@@ -165,19 +143,10 @@ SIN = Operator(
         kernel for bfloat16. Other results are off by up to 6e-16 in double, and the last bits
         depend on whether the tensor has one element or more.
     """,
-    operands=("A",),
     versions=(7, 22),
-    contracts=_SIN_RULES.contracts(Family.FLOAT),
     rounds_once=False,
 )
 
-
-_LEAKY_RELU_RULES = _common_rules(
-    "LeakyRelu",
-    1111,
-    working_group("LeakyRelu", "The signature has one type for X and Y."),
-    type_at="LeakyRelu ({family})",
-)
 
 _SLOPE = Rule(
     "LeakyRelu.R1",
@@ -196,8 +165,14 @@ _SLOPE = Rule(
     survived=True,
 )
 
-LEAKY_RELU = Operator(
-    name="LeakyRelu",
+LEAKY_RELU = _common_rules(
+    "LeakyRelu",
+    1111,
+    working_group("LeakyRelu", "The signature has one type for X and Y."),
+    type_at="LeakyRelu ({family})",
+).operator(
+    Family.FLOAT,
+    further={Family.FLOAT: (_SLOPE,)},
     description="""
         `LeakyRelu`: each element of a tensor, or its product with `alpha` if it is negative.
 
@@ -208,10 +183,7 @@ LEAKY_RELU = Operator(
         float, and for double from version 16 on. It gives +0 for a product that is -0 in float16
         and double.
     """,
-    operands=("X",),
     versions=(1, 6, 16),
-    contracts=_LEAKY_RELU_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_SLOPE,)}),
-    result="Y",
     rounds_once=False,
     oldest_kernels=6,
 )
@@ -221,10 +193,6 @@ _SOFTMAX_FIRST_CODE = 1121
 
 _ASSUMED_AXES = ((1, 1), (13, -1))
 """The axis of a node without one, with the first version that assumes it."""
-
-_SOFTMAX_RULES = _common_rules(
-    "Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"), type_at="Inputs, X, Constraints [C2]"
-)
 
 
 def _short_behind_axis(said: Attributes) -> Term:
@@ -315,8 +283,11 @@ _SOFTMAX_FURTHER = (
     ),
 )
 
-SOFTMAX = Operator(
-    name="Softmax",
+SOFTMAX = _common_rules(
+    "Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"), type_at="Inputs, X, Constraints [C2]"
+).operator(
+    Family.FLOAT,
+    further={Family.FLOAT: _SOFTMAX_FURTHER},
     description="""
         `Softmax`: the exponentials of a tensor, divided by their sums along an axis, which the
         attribute `axis` names.
@@ -331,10 +302,7 @@ SOFTMAX = Operator(
         kernels for float16, float and double; in version 1
         none for float16.
     """,
-    operands=("X",),
     versions=(1, 11, 13),
-    contracts=_SOFTMAX_RULES.contracts(Family.FLOAT, further={Family.FLOAT: _SOFTMAX_FURTHER}),
-    result="Y",
     rounds_once=False,
     oldest_kernels=1,
     elementwise=False,

@@ -2,12 +2,11 @@
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, RepresentableQuotient
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
 from sonnx_ort.profile.rule import Rule
 
-_ADD_RULES = CommonRules(
+ADD = CommonRules(
     "Add",
     101,
     working_group(
@@ -17,10 +16,9 @@ _ADD_RULES = CommonRules(
     ),
     shape_at="Inputs, A, Constraints [E_ADD_{}_CONSTR_A_0010]",
     type_at="Inputs, A, Constraints [E_ADD_{}_CONSTR_A_0020]",
-)
-
-ADD = Operator(
-    name="Add",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
     description="""
         `Add`: the sum of two tensors of one shape and type.
 
@@ -29,13 +27,11 @@ ADD = Operator(
         ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
         symbol, in every numeric type except bfloat16, for which it has no kernel.
     """,
-    operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
-    contracts=_ADD_RULES.contracts(Family.FLOAT, Family.INTEGER),
 )
 
 
-_MUL_RULES = CommonRules(
+MUL = CommonRules(
     "Mul",
     121,
     working_group(
@@ -45,10 +41,9 @@ _MUL_RULES = CommonRules(
     ),
     shape_at="Inputs, A, Constraints [E_MUL_{}_CONSTR_A_0010]",
     type_at="Inputs, A, Constraints [E_MUL_{}_CONSTR_A_0020]",
-)
-
-MUL = Operator(
-    name="Mul",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
     description="""
         `Mul`: the product of two tensors of one shape and type.
 
@@ -58,15 +53,12 @@ MUL = Operator(
         ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
         symbol, in every numeric type except bfloat16, for which it has no kernel.
     """,
-    operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
-    contracts=_MUL_RULES.contracts(Family.FLOAT, Family.INTEGER),
 )
 
 
 _MOD_FIRST_CODE = 441
 
-_MOD_RULES = CommonRules("Mod", _MOD_FIRST_CODE, by_analogy("Mod"))
 
 _DIVISORS = (
     Rule(
@@ -95,8 +87,10 @@ _DIVISORS = (
     ),
 )
 
-MOD = Operator(
-    name="Mod",
+MOD = CommonRules("Mod", _MOD_FIRST_CODE, by_analogy("Mod")).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    further={Family.INTEGER: _DIVISORS},
     description="""
         `Mod`: the remainder of a division of two tensors of one shape and type.
 
@@ -112,30 +106,12 @@ MOD = Operator(
         rule prevents that, because no rule of Mod depends on attributes. Version 1.23 ends the
         process at a zero divisor too, or gives a number.
     """,
-    operands=("A", "B"),
     versions=(10, 13, 28),
-    contracts=_MOD_RULES.contracts(
-        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: _DIVISORS}
-    ),
     broadcasting_since=10,
     rounds_once=False,
     oldest_kernels=10,
 )
 
-
-_MAX_RULES = CommonRules(
-    "Max",
-    141,
-    working_group("Max", "The signature has one type for all tensors."),
-    operands="data_0 to data_n",
-    result="max",
-    shape_source=own(
-        "Max",
-        "The draft demands operands that can be broadcast to each other, and broadcasts them; "
-        'broadcast="explicit" writes that out. ONNX Runtime broadcasts silently.',
-    ),
-    type_at="Max ({family}, ..., {family})",
-)
 
 _MAX_C1 = Rule(
     "Max.int.C1",
@@ -147,8 +123,22 @@ _MAX_C1 = Rule(
     needed_before="1.32.0",
 )
 
-MAX = Operator(
-    name="Max",
+MAX = CommonRules(
+    "Max",
+    141,
+    working_group("Max", "The signature has one type for all tensors."),
+    operands="data_0 to data_n",
+    result="max",
+    shape_source=own(
+        "Max",
+        "The draft demands operands that can be broadcast to each other, and broadcasts them; "
+        'broadcast="explicit" writes that out. ONNX Runtime broadcasts silently.',
+    ),
+    type_at="Max ({family}, ..., {family})",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    further={Family.INTEGER: (_MAX_C1,)},
     description="""
         `Max`: the largest of the elements of any number of tensors at each place.
 
@@ -166,24 +156,12 @@ MAX = Operator(
     """,
     operands=(),
     versions=(1, 6, 8, 12, 13),
-    contracts=_MAX_RULES.contracts(
-        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_MAX_C1,)}
-    ),
     repeated_operand="data_",
-    result="max",
     broadcasting_since=8,
     rounds_once=False,
     oldest_kernels=6,
 )
 
-
-_MIN_RULES = CommonRules(
-    "Min",
-    161,
-    by_analogy("Min", "The draft of the working group covers Max, but not Min."),
-    operands="data_0 to data_n",
-    result="min",
-)
 
 _MIN_C1 = Rule(
     "Min.int.C1",
@@ -195,8 +173,16 @@ _MIN_C1 = Rule(
     needed_before="1.32.0",
 )
 
-MIN = Operator(
-    name="Min",
+MIN = CommonRules(
+    "Min",
+    161,
+    by_analogy("Min", "The draft of the working group covers Max, but not Min."),
+    operands="data_0 to data_n",
+    result="min",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    further={Family.INTEGER: (_MIN_C1,)},
     description="""
         `Min`: the smallest of the elements of any number of tensors at each place.
 
@@ -214,27 +200,22 @@ MIN = Operator(
     """,
     operands=(),
     versions=(1, 6, 8, 12, 13),
-    contracts=_MIN_RULES.contracts(
-        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_MIN_C1,)}
-    ),
     repeated_operand="data_",
-    result="min",
     broadcasting_since=8,
     rounds_once=False,
     oldest_kernels=6,
 )
 
 
-_P_RELU_RULES = CommonRules(
+P_RELU = CommonRules(
     "PRelu",
     181,
     by_analogy("PRelu"),
     operands="X and slope",
     result="Y",
-)
-
-P_RELU = Operator(
-    name="PRelu",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
     description="""
         `PRelu`: the elements of a tensor, those below zero times a slope.
 
@@ -244,9 +225,6 @@ P_RELU = Operator(
         slope as well. It has kernels for float16 and float; in versions 16 to 18 it replaces PRelu
         by Less, Mul and Where in all types except float, which lose the sign of zeros.
     """,
-    operands=("X", "slope"),
     versions=(1, 6, 7, 9, 16),
-    contracts=_P_RELU_RULES.contracts(Family.FLOAT, Family.INTEGER),
-    result="Y",
     rounds_once=False,
 )

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
-from sonnx_ort.profile.operator import Contract
+from sonnx_ort.profile.operator import Contract, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
@@ -118,6 +119,25 @@ class CommonRules:
         """
         contract = {f: (*self._rules(f), *further.get(f, ())) for f in families}
         return dict.fromkeys(Edition, contract)
+
+    def operator(
+        self,
+        *families: Family,
+        further: Mapping[Family, Sequence[Rule]] = MappingProxyType({}),
+        **fields: Any,
+    ) -> Operator:
+        """An operator with these rules for these type families, as of `contracts`.
+
+        Its name, operands and result are those of the rules, unless `fields` says others; these are
+        the fields of `Operator`.
+        """
+        known = {
+            "operands": tuple(re.split(", | and ", self.operands)),
+            "result": self.result,
+            "result_type": self.result_type,
+        }
+        contracts = self.contracts(*families, further=further)
+        return Operator(name=self.name, contracts=contracts, **{**known, **fields})
 
     def _rules(self, family: Family) -> tuple[Rule, ...]:
         code = self.first_code + _CODES_PER_FAMILY * _FAMILIES.index(family)

@@ -18,17 +18,7 @@ from sonnx_ort.profile.source import Words
 from sonnx_ort.terms.elements import NumberSet
 
 _ABS_FIRST_CODE = 501
-_ABS_OPERANDS = ("X",)
 
-_ABS_RULES = CommonRules(
-    "Abs",
-    _ABS_FIRST_CODE,
-    working_group("Abs", "The signature has one type for X and Y."),
-    operands="X",
-    result="Y",
-    one_shape=False,
-    type_at="Abs ({family})",
-)
 
 _REPRESENTABLE = Rule(
     "Abs.int.C1",
@@ -53,8 +43,18 @@ _REPRESENTABLE = Rule(
     survived=True,
 )
 
-ABS = Operator(
-    name="Abs",
+ABS = CommonRules(
+    "Abs",
+    _ABS_FIRST_CODE,
+    working_group("Abs", "The signature has one type for X and Y."),
+    operands="X",
+    result="Y",
+    one_shape=False,
+    type_at="Abs ({family})",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    further={Family.INTEGER: (_REPRESENTABLE,)},
     description="""
         `Abs`: the absolute value of each element of a tensor.
 
@@ -64,17 +64,12 @@ ABS = Operator(
         For the smallest value of int8, int16, int32 and int64, ONNX Runtime 1.32.0 silently gives
         that value itself, which is negative. It has no kernel for bfloat16.
     """,
-    operands=_ABS_OPERANDS,
     versions=(1, 6, 13),
-    contracts=_ABS_RULES.contracts(
-        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_REPRESENTABLE,)}
-    ),
-    result="Y",
     oldest_kernels=6,
 )
 
 
-_NEG_RULES = CommonRules(
+NEG = CommonRules(
     "Neg",
     521,
     working_group(
@@ -85,10 +80,9 @@ _NEG_RULES = CommonRules(
     result="Y",
     one_shape=False,
     type_at="Inputs, X, Constraints [E_NEG_{}_CONSTR_X_0010]",
-)
-
-NEG = Operator(
-    name="Neg",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
     description="""
         `Neg`: each element of a tensor with the other sign.
 
@@ -99,15 +93,12 @@ NEG = Operator(
         ONNX Runtime 1.32.0 gives that in all four signed types. It rejects unsigned ones when a
         session starts, and has no kernel for bfloat16.
     """,
-    operands=("X",),
     versions=(1, 6, 13),
-    contracts=_NEG_RULES.contracts(Family.FLOAT, Family.INTEGER),
-    result="Y",
     oldest_kernels=6,
 )
 
 
-_RECIPROCAL_RULES = CommonRules(
+RECIPROCAL = CommonRules(
     "Reciprocal",
     541,
     by_analogy(
@@ -118,10 +109,8 @@ _RECIPROCAL_RULES = CommonRules(
     operands="X",
     result="Y",
     one_shape=False,
-)
-
-RECIPROCAL = Operator(
-    name="Reciprocal",
+).operator(
+    Family.FLOAT,
     description="""
         `Reciprocal`: 1 divided by each element of a tensor.
 
@@ -131,15 +120,12 @@ RECIPROCAL = Operator(
         ONNX Runtime 1.32.0 silently gives these infinities in float16, float and double. It has no
         kernel for bfloat16.
     """,
-    operands=("X",),
     versions=(1, 6, 13),
-    contracts=_RECIPROCAL_RULES.contracts(Family.FLOAT),
-    result="Y",
     oldest_kernels=6,
 )
 
 
-_SQRT_RULES = CommonRules(
+SQRT = CommonRules(
     "Sqrt",
     561,
     working_group(
@@ -151,10 +137,8 @@ _SQRT_RULES = CommonRules(
     result="Y",
     one_shape=False,
     type_at="Inputs, X, Constraints [C2]",
-)
-
-SQRT = Operator(
-    name="Sqrt",
+).operator(
+    Family.FLOAT,
     description="""
         `Sqrt`: the square root of each element of a tensor.
 
@@ -164,15 +148,12 @@ SQRT = Operator(
         ONNX Runtime 1.32.0 silently gives NaN for numbers below zero in float16, float and double.
         It has no kernel for bfloat16.
     """,
-    operands=("X",),
     versions=(1, 6, 13),
-    contracts=_SQRT_RULES.contracts(Family.FLOAT),
-    result="Y",
     oldest_kernels=6,
 )
 
 
-_LOG_RULES = CommonRules(
+LOG = CommonRules(
     "Log",
     581,
     working_group(
@@ -184,10 +165,8 @@ _LOG_RULES = CommonRules(
     result="Y",
     one_shape=False,
     type_at="Inputs, X, Constraints [C2]",
-)
-
-LOG = Operator(
-    name="Log",
+).operator(
+    Family.FLOAT,
     description="""
         `Log`: the natural logarithm of each element of a tensor.
 
@@ -198,27 +177,14 @@ LOG = Operator(
         kernel for bfloat16. The last bit of what it gives depends on the place of the element in
         the tensor.
     """,
-    operands=("X",),
     versions=(1, 6, 13),
-    contracts=_LOG_RULES.contracts(Family.FLOAT),
-    result="Y",
     oldest_kernels=6,
     rounds_once=False,
 )
 
 
 _ACOS_FIRST_CODE = 601
-_ACOS_OPERANDS = ("X",)
 
-_ACOS_RULES = CommonRules(
-    "Acos",
-    _ACOS_FIRST_CODE,
-    working_group("Acos", "The result has the operand's shape by definition."),
-    operands="X",
-    result="Y",
-    one_shape=False,
-    type_at="Inputs, X, Constraints [E_ACOS_{}_CONSTR_X_0020]",
-)
 
 _COSINE = Rule(
     "Acos.float.C1",
@@ -242,8 +208,17 @@ _COSINE = Rule(
     survived=True,
 )
 
-ACOS = Operator(
-    name="Acos",
+ACOS = CommonRules(
+    "Acos",
+    _ACOS_FIRST_CODE,
+    working_group("Acos", "The result has the operand's shape by definition."),
+    operands="X",
+    result="Y",
+    one_shape=False,
+    type_at="Inputs, X, Constraints [E_ACOS_{}_CONSTR_X_0020]",
+).operator(
+    Family.FLOAT,
+    further={Family.FLOAT: (_COSINE,)},
     description="""
         `Acos`: the angle whose cosine an element is, for each element of a tensor.
 
@@ -254,30 +229,13 @@ ACOS = Operator(
         tensor. By the draft a result is the nearest number; float results are off by up to 4 units
         in the last place.
     """,
-    operands=_ACOS_OPERANDS,
     versions=(7, 22),
-    contracts=_ACOS_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_COSINE,)}),
-    result="Y",
     rounds_once=False,
 )
 
 
 _POW_FIRST_CODE = 461
-_POW_OPERANDS = ("X", "Y")
 
-_POW_RULES = CommonRules(
-    "Pow",
-    _POW_FIRST_CODE,
-    working_group(
-        "Pow",
-        'The draft calls them A, B and C. ONNX broadcasts, which broadcast="explicit" writes out, '
-        "and takes operands of two types.",
-    ),
-    operands="X and Y",
-    result="Z",
-    shape_at="Inputs, A, Constraints [C1]",
-    type_at="Inputs, A, Constraints [C2]",
-)
 
 _NOT_NEGATIVE = Rule(
     "Pow.int.C1",
@@ -296,7 +254,7 @@ _NOT_NEGATIVE = Rule(
             "X [2, 0], Y [3, -1], both int32",
             "keep negative exponents out, for example with Max, or compute with floats",
         ),
-        _POW_OPERANDS,
+        ("X", "Y"),
     ),
     survived=True,
 )
@@ -316,8 +274,22 @@ _EXACT = Rule(
     survived=True,
 )
 
-POW = Operator(
-    name="Pow",
+POW = CommonRules(
+    "Pow",
+    _POW_FIRST_CODE,
+    working_group(
+        "Pow",
+        'The draft calls them A, B and C. ONNX broadcasts, which broadcast="explicit" writes out, '
+        "and takes operands of two types.",
+    ),
+    operands="X and Y",
+    result="Z",
+    shape_at="Inputs, A, Constraints [C1]",
+    type_at="Inputs, A, Constraints [C2]",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    further={Family.INTEGER: (_NOT_NEGATIVE, _EXACT)},
     description="""
         `Pow`: the elements of one tensor to the powers of those of another of one shape and type.
 
@@ -331,19 +303,13 @@ POW = Operator(
         multiplies instead, and the last bits differ; `Pow.int.C2` makes no exception for that. It
         has kernels for float16, float, double, int32 and int64.
     """,
-    operands=_POW_OPERANDS,
     versions=(1, 7, 12, 13, 15),
-    contracts=_POW_RULES.contracts(
-        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_NOT_NEGATIVE, _EXACT)}
-    ),
-    result="Z",
     rounds_once=False,
     single=("Y",),
 )
 
 
 _CLIP_FIRST_CODE = 681
-_CLIP_OPERANDS = ("input", "min", "max")
 
 _CLIP_RULES = CommonRules(
     "Clip",
@@ -442,7 +408,7 @@ CLIP = Operator(
         were attributes, and no session starts with ones that are NaN or crossed. If min is above
         max, NaN silently stays NaN.
     """,
-    operands=_CLIP_OPERANDS,
+    operands=("input", "min", "max"),
     versions=(1, 6, 11, 12, 13),
     contracts=dict.fromkeys(Edition, _CLIP_CONTRACT),
     result="output",

@@ -55,11 +55,7 @@ BITWISE_OR = _of_bits("BitwiseOr", 281, "the disjunction")
 BITWISE_XOR = _of_bits("BitwiseXor", 301, "the exclusive disjunction")
 
 _BIT_SHIFT_FIRST_CODE = 481
-_BIT_SHIFT_OPERANDS = ("X", "Y")
 
-_BIT_SHIFT_RULES = CommonRules(
-    "BitShift", _BIT_SHIFT_FIRST_CODE, by_analogy("BitShift"), operands="X and Y", result="Z"
-)
 
 _NARROW_SHIFT = Rule(
     "BitShift.int.C1",
@@ -81,13 +77,16 @@ _NARROW_SHIFT = Rule(
             "X [1], Y [8], both uint8",
             "keep wide shifts out, for example with Min, or widen the type with Cast",
         ),
-        _BIT_SHIFT_OPERANDS,
+        ("X", "Y"),
     ),
     survived=True,
 )
 
-BIT_SHIFT = Operator(
-    name="BitShift",
+BIT_SHIFT = CommonRules(
+    "BitShift", _BIT_SHIFT_FIRST_CODE, by_analogy("BitShift"), operands="X and Y", result="Z"
+).operator(
+    Family.INTEGER,
+    further={Family.INTEGER: (_NARROW_SHIFT,)},
     description="""
         `BitShift`: the bits of the elements of one tensor, shifted by those of another of one
         shape.
@@ -103,12 +102,7 @@ BIT_SHIFT = Operator(
         all types. The rule applies there too: C leaves such shifts undefined, and versions do not
         agree on them.
     """,
-    operands=_BIT_SHIFT_OPERANDS,
     versions=(11, 28),
-    contracts=_BIT_SHIFT_RULES.contracts(
-        Family.INTEGER, further={Family.INTEGER: (_NARROW_SHIFT,)}
-    ),
-    result="Z",
     broadcasting_since=11,
     oldest_kernels=11,
 )

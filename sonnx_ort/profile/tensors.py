@@ -80,7 +80,7 @@ CAST = Operator(
 )
 
 
-_WHERE_RULES = CommonRules(
+WHERE = CommonRules(
     "Where",
     421,
     working_group("Where"),
@@ -89,10 +89,9 @@ _WHERE_RULES = CommonRules(
     typed=("X", "Y"),
     shape_at="Inputs, condition, Constraints [C1]",
     type_at="Inputs, condition, Constraints [C2]",
-)
-
-WHERE = Operator(
-    name="Where",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
     description="""
         `Where`: the elements of one of two tensors, as a tensor of conditions says.
 
@@ -101,11 +100,8 @@ WHERE = Operator(
         ONNX Runtime 1.32.0 silently broadcasts all three to each other, and gives +0 for a -0 of X.
         It has no kernels for bool, bfloat16, 16-bit integers and uint64.
     """,
-    operands=("condition", "X", "Y"),
     versions=(9, 16),
-    contracts=_WHERE_RULES.contracts(Family.FLOAT, Family.INTEGER),
     operand_types={"condition": "bool"},
-    result="output",
     broadcasting_since=9,
     rounds_once=False,
     oldest_kernels=9,
@@ -115,15 +111,6 @@ WHERE = Operator(
 _MAT_MUL_FIRST_CODE = 641
 _MAT_MUL_OPERANDS = ("A", "B")
 
-_MAT_MUL_RULES = CommonRules(
-    "MatMul",
-    _MAT_MUL_FIRST_CODE,
-    working_group("MatMul"),
-    operands="A and B",
-    result="Y",
-    one_shape=False,
-    type_at="Signature",
-)
 
 _MATRICES = Rule(
     "MatMul.C1",
@@ -161,8 +148,18 @@ _INNER_SIZES = Rule(
     ),
 )
 
-MAT_MUL = Operator(
-    name="MatMul",
+MAT_MUL = CommonRules(
+    "MatMul",
+    _MAT_MUL_FIRST_CODE,
+    working_group("MatMul"),
+    operands="A and B",
+    result="Y",
+    one_shape=False,
+    type_at="Signature",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    further=dict.fromkeys((Family.FLOAT, Family.INTEGER), (_MATRICES, _INNER_SIZES)),
     description="""
         `MatMul`: the product of two matrices.
 
@@ -175,14 +172,7 @@ MAT_MUL = Operator(
         not declared, which this one rejects. It has no kernel for bfloat16, and ONNX allows no
         integers of 8 and 16 bits.
     """,
-    operands=_MAT_MUL_OPERANDS,
     versions=(1, 9, 13),
-    contracts=_MAT_MUL_RULES.contracts(
-        Family.FLOAT,
-        Family.INTEGER,
-        further=dict.fromkeys((Family.FLOAT, Family.INTEGER), (_MATRICES, _INNER_SIZES)),
-    ),
-    result="Y",
     rounds_once=False,
     oldest_kernels=1,
     elementwise=False,
@@ -192,16 +182,6 @@ MAT_MUL = Operator(
 
 _ARG_MAX_FIRST_CODE = 701
 
-_ARG_MAX_RULES = CommonRules(
-    "ArgMax",
-    _ARG_MAX_FIRST_CODE,
-    working_group("ArgMax", "The draft states the type of Y, and lists those of X."),
-    operands="X",
-    result="Y",
-    result_type="int64",
-    one_shape=False,
-    type_at="Outputs, Y, Constraints [C1]",
-)
 
 _FROM_THE_FRONT = Rule(
     "ArgMax.R4",
@@ -269,8 +249,19 @@ _FLAGS = tuple(
 
 _FURTHER = (_FROM_THE_FRONT, _NOT_EMPTY, *_FLAGS)
 
-ARG_MAX = Operator(
-    name="ArgMax",
+ARG_MAX = CommonRules(
+    "ArgMax",
+    _ARG_MAX_FIRST_CODE,
+    working_group("ArgMax", "The draft states the type of Y, and lists those of X."),
+    operands="X",
+    result="Y",
+    result_type="int64",
+    one_shape=False,
+    type_at="Outputs, Y, Constraints [C1]",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    further={Family.FLOAT: (*_FURTHER, _NUMBERS), Family.INTEGER: _FURTHER},
     description="""
         `ArgMax`: the places of the largest elements along an axis, which the attribute `axis`
         names.
@@ -283,15 +274,7 @@ ARG_MAX = Operator(
         NaN; versions up to 1.31.1 do so only for matrices. It has kernels for float16, float,
         double, int8, int32, int64 and uint8.
     """,
-    operands=("X",),
     versions=(1, 11, 12, 13),
-    contracts=_ARG_MAX_RULES.contracts(
-        Family.FLOAT,
-        Family.INTEGER,
-        further={Family.FLOAT: (*_FURTHER, _NUMBERS), Family.INTEGER: _FURTHER},
-    ),
-    result="Y",
-    result_type="int64",
     oldest_kernels=1,
     elementwise=False,
 )
