@@ -38,7 +38,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 import sonnx_ort
 from sonnx_ort.auditing.verdicts import Verdict
 from sonnx_ort.backends import Backend
-from sonnx_ort.profile.texts import draft_of
+from sonnx_ort.profile.source import draft_of
 
 Array = npt.NDArray[Any]
 

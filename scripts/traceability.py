@@ -19,7 +19,7 @@ run_in_environment()
 from tracing.comparing import Comparison, UnreadableText, compare, read_text
 from tracing.entries import UnusableEntry, read_documents
 
-from sonnx_ort.profile.texts import TEXTS
+from sonnx_ort.profile.source import TEXTS
 
 _KINDS = {
     "absent": "not in the text",

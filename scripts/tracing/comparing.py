@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sonnx_ort.profile.texts import Text
+from sonnx_ort.profile.source import Text
 from tracing.entries import Document, Entry
 
 ELLIPSIS = "…"

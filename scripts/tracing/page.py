@@ -12,8 +12,7 @@ from environment import ROOT
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.profile.source import Standing
-from sonnx_ort.profile.texts import TEXTS
+from sonnx_ort.profile.source import TEXTS, Standing
 from tracing.entries import Document, Entry, all_entries, own_rules
 
 MARKER = "satisfies"

@@ -7,9 +7,8 @@ from sonnx_ort.profile.common_rules import RESTRICTED, working_group
 from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, SameNumericType
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Attributes, Illustration, Rule
 from sonnx_ort.profile.source import Source

@@ -13,12 +13,10 @@ from typing import Any
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import Contract, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement, Rule
-from sonnx_ort.profile.source import Source, Standing, Words
-from sonnx_ort.profile.texts import draft_of
+from sonnx_ort.profile.source import Source, Standing, Words, draft_of
 
 _RESTRICTIONS = "Restrictions"
 _CODES_PER_FAMILY = 3

@@ -6,8 +6,8 @@ from sonnx_ort.profile.convolution_rules import convolution_rules
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.attributes import NotBoth, SameNumericType
 from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.requirements.same_type import NotBoth, SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Attributes, Illustration
 from sonnx_ort.profile.source import Standing

@@ -9,8 +9,7 @@ from sonnx_ort.profile.requirements.arithmetic import (
     NONZERO_DIVISOR,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.attributes import Dense
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
 from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Source, Words

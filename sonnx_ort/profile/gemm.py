@@ -5,8 +5,11 @@ from types import MappingProxyType
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, RequiredInput
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import (
+    AdmittedAttribute,
+    RequiredInput,
+    SameNumericType,
+)
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Attributes, Illustration, Rule
 from sonnx_ort.profile.source import Standing

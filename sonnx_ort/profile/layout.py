@@ -7,6 +7,7 @@ from sonnx_ort.profile.requirements.attributes import (
     AXIS_FROM_THE_FRONT,
     HeldByRuntime,
     RequiredInput,
+    SameNumericType,
     flag,
 )
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
@@ -17,7 +18,6 @@ from sonnx_ort.profile.requirements.reshaping import (
     no_size_is_below_minus_one,
     one_size_is_inferred,
 )
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, of_rank
 from sonnx_ort.profile.rule import Illustration
 from sonnx_ort.terms.language import Each

@@ -12,9 +12,9 @@ from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
     GivenAttributes,
     HeldByRuntime,
+    SameNumericType,
 )
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Attributes, Illustration, Judgement, Rule, proved, violated
 from sonnx_ort.profile.source import Standing

@@ -12,9 +12,13 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import DifferenceWithinInt32
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, RequiredInput
+from sonnx_ort.profile.requirements.attributes import (
+    AdmittedAttribute,
+    Dense,
+    RequiredInput,
+    SameNumericType,
+)
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
 from sonnx_ort.profile.source import Source

@@ -10,8 +10,8 @@ from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
     ConstantOperands,
     RequiredInput,
+    SameNumericType,
 )
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Attributes, Illustration, Rule
 from sonnx_ort.profile.source import Standing

@@ -6,10 +6,14 @@ from sonnx_ort.profile.common_rules import working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense, HeldByRuntime, RequiredInput
+from sonnx_ort.profile.requirements.attributes import (
+    Dense,
+    HeldByRuntime,
+    RequiredInput,
+    SameNumericType,
+)
 from sonnx_ort.profile.requirements.axes import named_axes_are_distinct, named_axes_exist
 from sonnx_ort.profile.requirements.reshaping import SliceDemand, Slicing, no_step_is_zero
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule, Subject
 from sonnx_ort.terms.language import All, IfGiven, Tensor, Term

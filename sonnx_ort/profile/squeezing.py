@@ -15,6 +15,7 @@ from sonnx_ort.profile.requirements.attributes import (
     GivenAttributes,
     HeldByRuntime,
     RequiredInput,
+    SameNumericType,
 )
 from sonnx_ort.profile.requirements.axes import (
     AxesNamedOnce,
@@ -22,7 +23,6 @@ from sonnx_ort.profile.requirements.axes import (
     named_axes_exist,
     named_axes_have_size_one,
 )
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
 from sonnx_ort.profile.rule import Illustration
 from sonnx_ort.profile.source import Words

@@ -4,8 +4,7 @@ from sonnx_ort.profile.common_rules import working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Source, Words

@@ -6,9 +6,13 @@ from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, flag
+from sonnx_ort.profile.requirements.attributes import (
+    AdmittedAttribute,
+    Dense,
+    SameNumericType,
+    flag,
+)
 from sonnx_ort.profile.requirements.elements import REPRESENTABLE_AS_INTEGER, on_elements
-from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OnShapes, axis_not_empty, of_rank
 from sonnx_ort.profile.rule import Illustration, Rule
 from sonnx_ort.terms.elements import NumberSet

@@ -9,7 +9,7 @@ from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import SameNumericType
 from support.elementwise import Single
 
 

@@ -11,8 +11,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
 from sonnx_ort.profile.rule import Rule
 from support.graphs import parse
 

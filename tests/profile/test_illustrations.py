@@ -3,7 +3,7 @@
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import SameNumericType
 from sonnx_ort.profile.rule import Attributes, Rule, Status
 from sonnx_ort.terms.operand import Operand
 from support.notation import read

@@ -7,7 +7,7 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import SameNumericType
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 

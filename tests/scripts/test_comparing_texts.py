@@ -8,7 +8,7 @@ from environment import captured
 from tracing.comparing import UnreadableText, compare, lines_of, plain, read_text
 from tracing.entries import Document, Entry
 
-from sonnx_ort.profile.texts import TEXTS, Text, draft_of
+from sonnx_ort.profile.source import TEXTS, Text, draft_of
 
 CONTENT = """\
 # Contents

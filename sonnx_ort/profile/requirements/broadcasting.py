@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.requirements.same_type import differing_types
+from sonnx_ort.profile.requirements.attributes import differing_types
 from sonnx_ort.profile.rule import (
     DecidedBeforeRuns,
     Illustration,

@@ -10,7 +10,7 @@ from restrictions import OPERATORS as WITH_OUTCOMES
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.attributes import SameNumericType
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand
 from support.soundness.arrays import Array
