@@ -24,7 +24,7 @@ from support.proofs.rules import kept
 from support.proofs.run import Run
 from support.proofs.tensors import Operand, Tensor, operand, same_sizes
 from support.proofs.terms import alike, converted
-from support.proofs.theorem import Question
+from support.proofs.theorem import Claim, Question
 
 Array = npt.NDArray[Any]
 
@@ -136,7 +136,7 @@ class Guarded:
             for name, kind in zip(self.single.names, self.single.types(), strict=True)
         ]
         known = [] if self.any_rank else [common >= 1]
-        return self._question(self.emitted, operands, known, passing_alone=False)
+        return self._question(self.emitted, operands, known, whole=True)
 
     def small_shapes(self, model: onnx.ModelProto) -> Iterator[Question]:
         """The same of small shapes, of a model in which something is wrong."""
@@ -170,11 +170,7 @@ class Guarded:
     def keeps_rules(self, feeds: dict[str, Array]) -> bool:
         """Whether arrays keep the rules, by the profile's own decision."""
         names = self.single.names
-        arrays = [feeds[name] for name in names]
-        return all(
-            rule.requirement.violation(rule.select_operands(names, arrays)) is None
-            for rule in self.rules()
-        )
+        return are_kept(self.rules(), names, [feeds[name] for name in names])
 
     def _question(
         self,
@@ -182,21 +178,46 @@ class Guarded:
         operands: Sequence[Operand],
         known: Sequence[z3.BoolRef],
         *,
-        passing_alone: bool = True,
+        whole: bool = False,
     ) -> Question:
         tensors = [o.tensor for o in operands]
-
-        def claim(values: Values, run: Run) -> z3.BoolRef:
-            keeping = [kept(rule, self.single.names, tensors) for rule in self.rules()]
-            right = run.passes == z3.And(keeping)
-            if passing_alone:
-                return right
-            read = [values[name] for name in reaching(model, {NAME})]
-            unchanged = [as_given(one, other) for one, other in zip(tensors, read, strict=True)]
-            told = told_in_order(self.rules(), keeping, run)
-            return z3.And(right, z3.Implies(run.passes, z3.And(unchanged)), told)
-
+        claim = passing(self.rules(), self.single.names, tensors, model, whole=whole)
         return Question(model, operands, frozenset({NAME}), claim, known)
+
+
+def are_kept(rules: Sequence[Rule], names: Sequence[str], arrays: Sequence[Array]) -> bool:
+    """Whether arrays keep rules, by the profile's own decision."""
+    selected = ((rule, rule.select_operands(names, arrays)) for rule in rules)
+    return all(rule.requirement.violation(operands) is None for rule, operands in selected)
+
+
+def passing(
+    rules: Sequence[Rule],
+    names: Sequence[str],
+    tensors: Sequence[Tensor],
+    model: onnx.ModelProto,
+    *,
+    whole: bool,
+    there: z3.BoolRef | None = None,
+) -> Claim:
+    """That exactly what keeps the rules passes.
+
+    `whole` says that it passes unchanged, too, and that the first broken rule is told, where all is
+    there that ONNX Runtime itself asks for.
+    """
+
+    def claim(values: Values, run: Run) -> z3.BoolRef:
+        keeping = [kept(rule, names, tensors) for rule in rules]
+        right = run.passes == z3.And(keeping)
+        if not whole:
+            return right
+        read = [values[name] for name in reaching(model, {NAME}) if name]
+        unchanged = [as_given(one, other) for one, other in zip(tensors, read, strict=True)]
+        told = told_in_order(rules, keeping, run)
+        told = told if there is None else z3.Implies(there, told)
+        return z3.And(right, z3.Implies(run.passes, z3.And(unchanged)), told)
+
+    return claim
 
 
 def as_given(given: Tensor, read: Tensor) -> z3.BoolRef:

@@ -21,11 +21,7 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
 from support.graphs import declared, parse
 from support.operator_cases import OPERATOR_CASES, written
-from support.proofs.guards import reaching
-from support.proofs.interpreter import Values
-from support.proofs.nodes import NAME, as_given, told_in_order
-from support.proofs.rules import kept
-from support.proofs.run import Run
+from support.proofs.nodes import NAME, are_kept, passing
 from support.proofs.tensors import Length, Operand, constant, index_operand, operand, term
 from support.proofs.theorem import Question
 
@@ -161,11 +157,7 @@ class SingleOperands:
     def keeps_rules(self, feeds: Mapping[str, Array]) -> bool:
         """Whether arrays keep the rules, by the profile's own decision."""
         given = {**feeds, **self._constants()}
-        arrays = [given[name] for name in self.names]
-        return all(
-            rule.requirement.violation(rule.select_operands(self.names, arrays)) is None
-            for rule in self.rules()
-        )
+        return are_kept(self.rules(), self.names, [given[name] for name in self.names])
 
     def _operands(self, ranks: Mapping[str, int], places: int | None = None) -> Iterator[Operand]:
         """Operands of these ranks, or of any, and so many numbers in vectors, or any number."""
@@ -191,18 +183,8 @@ class SingleOperands:
         by_name |= {n: constant(a, self.kind_of(n)) for n, a in self._constants().items()}
         tensors = [by_name[name] for name in self.names]
         rank = by_name[self.names[0]].rank
-
-        def claim(values: Values, run: Run) -> z3.BoolRef:
-            keeping = [kept(rule, self.names, tensors) for rule in self.rules()]
-            right = run.passes == z3.And(keeping)
-            if not whole:
-                return right
-            read = [values[name] for name in reaching(model, {NAME}) if name]
-            unchanged = [as_given(one, other) for one, other in zip(tensors, read, strict=True)]
-            told = told_in_order(self.rules(), keeping, run)
-            there = self._is_there(rank)
-            return z3.And(right, z3.Implies(run.passes, z3.And(unchanged)), z3.Implies(there, told))
-
+        there = self._is_there(rank)
+        claim = passing(self.rules(), self.names, tensors, model, whole=whole, there=there)
         axes = by_name.get("axes")
         named = [] if axes is None else [axes.elements.for_all(_on_an_axis(axes.elements.at, rank))]
         return Question(model, operands, frozenset({NAME}), claim, [*known, *named])

@@ -124,15 +124,7 @@ def _change_inside(rng: random.Random, message: Any, others: list[Any]) -> None:
     field, _ = rng.choice(message.ListFields() or [(None, None)])
     donors = [each for each in others if field in [own for own, _ in each.ListFields()]]
     if field is not None and donors:
-        donor = copy.deepcopy(rng.choice(donors))
-        message.ClearField(field.name)
-        value = getattr(donor, field.name)
-        if is_repeated(message, field):
-            getattr(message, field.name).extend(value)
-        elif field.type == _MESSAGE:
-            getattr(message, field.name).CopyFrom(value)
-        else:
-            setattr(message, field.name, value)
+        _take(message, field, copy.deepcopy(rng.choice(donors)))
 
 
 def _new(rng: random.Random, field: FieldDescriptor) -> Any:
