@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,8 +93,8 @@ class Function:
     name: str
     operator: str
     arguments: tuple[str | float, ...]
-    shapes: dict[str, tuple[int, ...]]
-    attributes: dict[str, Any] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
     finite: bool = False
 
 
@@ -107,6 +107,8 @@ _IMAGE = {"X": (1, 2, 5, 6), "W": (3, 2, 2, 2), "=": (1, 3, 3, 6)}
 _WINDOW = {"auto_pad": "NOTSET", "dilations": [1, 2], "group": 1, "strides": [2, 1]}
 _KERNEL = {**_WINDOW, "kernel_shape": [2, 2], "pads": [1, 0, 1, 2]}
 _MATRICES = {"A": (4, 7), "B": (7, 5), "=": (4, 5)}
+_FLATTENED = {"X": (5, 2, 10), "=": (10, 10)}
+_LINES = dict.fromkeys("X=", (40, 5))
 
 
 def _elementwise(folder: str, operator: str, *operands: str) -> Function:
@@ -118,28 +120,27 @@ FUNCTIONS = (
     _elementwise("add", "Add", "A", "B"),
     Function(
         *("batch_normalization", "ctensor_batchnorm", "BatchNormalization"),
-        *(_NORMALIZED, _CHANNELS, _TRAINED, True),
+        arguments=_NORMALIZED,
+        shapes=_CHANNELS,
+        attributes=_TRAINED,
+        finite=True,
     ),
     Function("clip", "ctensor_clip", "Clip", ("X", "L", "M", "="), _BOUNDED),
     Function(
         "conv", "cconv", "Conv", ("X", "W", "=", 2, 1, 1, 2, 1, 0, 1, 2), _IMAGE, _KERNEL, True
     ),
+    Function("flatten", "flatten", "Flatten", ("X", "=", 2), _FLATTENED, {"axis": 2}),
     Function(
-        *("flatten", "flatten", "Flatten", ("X", "=", 2)),
-        *({"X": (5, 2, 10), "=": (10, 10)}, {"axis": 2}),
-    ),
-    Function(
-        *("leakyrelu", "ctensor_leaky_relu", "LeakyRelu", (0.125, "X", "=")),
-        *({"X": _VECTOR, "=": _VECTOR}, {"alpha": 0.125}),
+        *("leakyrelu", "ctensor_leaky_relu", "LeakyRelu"),
+        arguments=(0.125, "X", "="),
+        shapes={"X": _VECTOR, "=": _VECTOR},
+        attributes={"alpha": 0.125},
     ),
     _elementwise("less", "Less", "A", "B"),
     Function("matmul", "matmul", "MatMul", ("A", "B", "="), _MATRICES, {}, True),
     _elementwise("mul", "Mul", "A", "B"),
     _elementwise("relu", "Relu", "X"),
-    Function(
-        *("softmax", "c_softmax", "Softmax", ("X", "=", 1)),
-        *({"X": (40, 5), "=": (40, 5)}, {"axis": 1}),
-    ),
+    Function("softmax", "c_softmax", "Softmax", ("X", "=", 1), _LINES, {"axis": 1}),
     _elementwise("tanh", "Tanh", "X"),
     _elementwise("where", "Where", "condition", "X", "Y"),
 )

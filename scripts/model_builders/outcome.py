@@ -134,7 +134,7 @@ class _ExactNode(OpRun):
         version = int(self.run_params["opsets"][""])
         values = {n: None if isinstance(v, np.ndarray) else v for n, v in read.items()}
         # Without operands no run breaks a rule.
-        for operand in operands[:1]:
+        for operand in [each for each in operands if each is not None][:1]:
             asked = operator, operands, element_type_of(operand), self.edition, values
             for rule, found in restrictions.decided_in_run(*asked, version=version):
                 if found is not None:
