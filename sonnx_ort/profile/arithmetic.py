@@ -2,6 +2,7 @@
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, RepresentableQuotient
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
 from sonnx_ort.profile.rule import Rule
@@ -113,36 +114,26 @@ MOD = CommonRules("Mod", _MOD_FIRST_CODE, by_analogy("Mod")).operator(
 )
 
 
-_MAX_C1 = Rule(
-    "Max.int.C1",
-    150,
-    "No element of type int64 is beyond what int32 can hold.",
-    own("Max", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
-    WITHIN_INT32,
-    survived=True,
-    needed_before="1.32.0",
-)
+def _of_many(rules: CommonRules, most: str, compared_wrongly: str) -> Operator:
+    """Max or Min: `compared_wrongly` is an example of what versions up to 1.31.1 give."""
+    name = rules.name
+    narrow = Rule(
+        f"{name}.int.C1",
+        rules.first_code + 9,
+        "No element of type int64 is beyond what int32 can hold.",
+        own(name, "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
+        WITHIN_INT32,
+        survived=True,
+        needed_before="1.32.0",
+    )
+    return rules.operator(
+        Family.FLOAT,
+        Family.INTEGER,
+        further={Family.INTEGER: (narrow,)},
+        description=f"""
+        `{name}`: the {most} of the elements of any number of tensors at each place.
 
-MAX = CommonRules(
-    "Max",
-    141,
-    working_group("Max", "The signature has one type for all tensors."),
-    operands="data_0 to data_n",
-    result="max",
-    shape_source=own(
-        "Max",
-        "The draft demands operands that can be broadcast to each other, and broadcasts them; "
-        'broadcast="explicit" writes that out. ONNX Runtime broadcasts silently.',
-    ),
-    type_at="Max ({family}, ..., {family})",
-).operator(
-    Family.FLOAT,
-    Family.INTEGER,
-    further={Family.INTEGER: (_MAX_C1,)},
-    description="""
-        `Max`: the largest of the elements of any number of tensors at each place.
-
-        Results: NaN where an operand is NaN, else the largest element.
+        Results: NaN where an operand is NaN, else the {most} element.
 
         The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either
         of them, depending on the place of the element and the length of the tensor, and no guard in
@@ -150,60 +141,47 @@ MAX = CommonRules(
 
         ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit integers.
         For int64, versions up to 1.31.1 compare the lower halves as signed numbers if the upper
-        halves are equal: Max(3000000000, 0) is 0 there, but not in the last place of a tensor with
-        an odd number of elements. `Max.int.C1` excludes such numbers, because these versions are
+        halves are equal: {compared_wrongly} there, but not in the last place of a tensor with
+        an odd number of elements. `{name}.int.C1` excludes such numbers, because these versions are
         supported. All other integers, uint64 too, compare correctly.
-    """,
-    operands=(),
-    versions=(1, 6, 8, 12, 13),
-    repeated_operand="data_",
-    broadcasting_since=8,
-    rounds_once=False,
-    oldest_kernels=6,
+        """,
+        operands=(),
+        versions=(1, 6, 8, 12, 13),
+        repeated_operand="data_",
+        broadcasting_since=8,
+        rounds_once=False,
+        oldest_kernels=6,
+    )
+
+
+MAX = _of_many(
+    CommonRules(
+        "Max",
+        141,
+        working_group("Max", "The signature has one type for all tensors."),
+        operands="data_0 to data_n",
+        result="max",
+        shape_source=own(
+            "Max",
+            "The draft demands operands that can be broadcast to each other, and broadcasts them; "
+            'broadcast="explicit" writes that out. ONNX Runtime broadcasts silently.',
+        ),
+        type_at="Max ({family}, ..., {family})",
+    ),
+    "largest",
+    "Max(3000000000, 0) is 0",
 )
 
-
-_MIN_C1 = Rule(
-    "Min.int.C1",
-    170,
-    "No element of type int64 is beyond what int32 can hold.",
-    own("Min", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
-    WITHIN_INT32,
-    survived=True,
-    needed_before="1.32.0",
-)
-
-MIN = CommonRules(
-    "Min",
-    161,
-    by_analogy("Min", "The draft of the working group covers Max, but not Min."),
-    operands="data_0 to data_n",
-    result="min",
-).operator(
-    Family.FLOAT,
-    Family.INTEGER,
-    further={Family.INTEGER: (_MIN_C1,)},
-    description="""
-        `Min`: the smallest of the elements of any number of tensors at each place.
-
-        Results: NaN where an operand is NaN, else the smallest element.
-
-        The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either
-        of them, depending on the place of the element and the length of the tensor, and no guard in
-        front can change that.
-
-        ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit integers.
-        For int64, versions up to 1.31.1 compare the lower halves as signed numbers if the upper
-        halves are equal: Min(3000000000, 0) is 3000000000 there, but not in the last place of a
-        tensor with an odd number of elements. `Min.int.C1` excludes such numbers, because these
-        versions are supported. All other integers, uint64 too, compare correctly.
-    """,
-    operands=(),
-    versions=(1, 6, 8, 12, 13),
-    repeated_operand="data_",
-    broadcasting_since=8,
-    rounds_once=False,
-    oldest_kernels=6,
+MIN = _of_many(
+    CommonRules(
+        "Min",
+        161,
+        by_analogy("Min", "The draft of the working group covers Max, but not Min."),
+        operands="data_0 to data_n",
+        result="min",
+    ),
+    "smallest",
+    "Min(3000000000, 0) is 3000000000",
 )
 
 

@@ -11,8 +11,8 @@ from sonnx_ort.terms.elements import NumberSet
 
 def _of_conditions(name: str, first_code: int, what: str) -> Operator:
     """An operator on two tensors of conditions of one shape."""
-    return Operator(
-        name=name,
+    return CommonRules(name, first_code, by_analogy(name)).operator(
+        Family.BOOLEAN,
         description=f"""
             `{name}`: {what} of two tensors of conditions of one shape.
 
@@ -21,16 +21,14 @@ def _of_conditions(name: str, first_code: int, what: str) -> Operator:
             ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
             symbol.
         """,
-        operands=("A", "B"),
         versions=(1, 7),
-        contracts=CommonRules(name, first_code, by_analogy(name)).contracts(Family.BOOLEAN),
     )
 
 
 def _of_bits(name: str, first_code: int, what: str) -> Operator:
     """An operator on the bits of two tensors of integers."""
-    return Operator(
-        name=name,
+    return CommonRules(name, first_code, by_analogy(name)).operator(
+        Family.INTEGER,
         description=f"""
             `{name}`: {what} of the bits of two tensors of integers.
 
@@ -39,9 +37,7 @@ def _of_bits(name: str, first_code: int, what: str) -> Operator:
             ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
             symbol, in all eight integer types.
         """,
-        operands=("A", "B"),
         versions=(18,),
-        contracts=CommonRules(name, first_code, by_analogy(name)).contracts(Family.INTEGER),
         oldest_kernels=18,
     )
 
@@ -129,8 +125,8 @@ def _comparison(  # noqa: PLR0913 - a row of a table, by name
     rules = CommonRules(
         name, first_code, source, result_type="bool", shape_at=shape_at, type_at=type_at
     )
-    return Operator(
-        name=name,
+    return rules.operator(
+        *families,
         description=f"""
             `{name}`: whether {whether}.
 
@@ -140,10 +136,7 @@ def _comparison(  # noqa: PLR0913 - a row of a table, by name
             ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
             symbol, {broadcast_types} except bfloat16, for which it has no kernel.
         """,
-        operands=("A", "B"),
         versions=versions,
-        contracts=rules.contracts(*families),
-        result_type="bool",
         oldest_kernels=oldest_kernels,
     )
 
