@@ -1,12 +1,10 @@
 """`BatchNormalization`: each channel of a tensor, normalized by a given mean and variance."""
 
 import math
-from types import MappingProxyType
 
-from sonnx_ort.profile.common_rules import RESTRICTED, working_group
+from sonnx_ort.profile.common_rules import RESTRICTED, of_families, working_group
 from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, SameNumericType
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import OnShapes
@@ -168,11 +166,8 @@ BATCH_NORMALIZATION = Operator(
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 14, 15),
-    contracts=dict.fromkeys(
-        Edition,
-        MappingProxyType(
-            {Family.FLOAT: (*_TYPES, _DENSE, _INFERENCE, _POSITIVE, _VARIANCE, _RANK, _SIZES)}
-        ),
+    contracts=of_families(
+        {Family.FLOAT: (*_TYPES, _DENSE, _INFERENCE, _POSITIVE, _VARIANCE, _RANK, _SIZES)}
     ),
     result="Y",
     rounds_once=False,

@@ -199,7 +199,12 @@ class CommonRules:
 
 def all_types(rules: Sequence[Rule]) -> Mapping[Edition, Contract]:
     """The same rules for all families of types, in both editions."""
-    contract: Contract = MappingProxyType(dict.fromkeys(Family, tuple(rules)))
+    return of_families(dict.fromkeys(Family, rules))
+
+
+def of_families(rules: Mapping[Family, Sequence[Rule]]) -> Mapping[Edition, Contract]:
+    """The rules of each family of types, in both editions."""
+    contract: Contract = MappingProxyType({f: tuple(each) for f, each in rules.items()})
     return dict.fromkeys(Edition, contract)
 
 

@@ -1,11 +1,9 @@
 """Conv and ConvInteger."""
 
-from types import MappingProxyType
-
+from sonnx_ort.profile.common_rules import of_families
 from sonnx_ort.profile.convolution_rules import convolution_rules
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import NotBoth, SameNumericType
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
@@ -72,7 +70,7 @@ CONV = Operator(
     """,
     operands=_CONV_OPERANDS,
     versions=(1, 11, 22),
-    contracts=dict.fromkeys(Edition, MappingProxyType({Family.FLOAT: _CONV_RULES})),
+    contracts=of_families({Family.FLOAT: _CONV_RULES}),
     result="Y",
     rounds_once=False,
     oldest_kernels=1,
@@ -211,7 +209,7 @@ CONV_INTEGER = Operator(
     """,
     operands=_INTEGER_OPERANDS,
     versions=(10,),
-    contracts=dict.fromkeys(Edition, MappingProxyType({Family.INTEGER: _INTEGER_RULES})),
+    contracts=of_families({Family.INTEGER: _INTEGER_RULES}),
     result="Y",
     result_type="int32",
     rounds_once=False,

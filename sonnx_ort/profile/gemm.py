@@ -1,10 +1,8 @@
 """Gemm."""
 
-from types import MappingProxyType
-
+from sonnx_ort.profile.common_rules import of_families
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
     RequiredInput,
@@ -130,7 +128,7 @@ GEMM = Operator(
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 11, 13),
-    contracts=dict.fromkeys(Edition, MappingProxyType({Family.FLOAT: _CONTRACT})),
+    contracts=of_families({Family.FLOAT: _CONTRACT}),
     result="Y",
     rounds_once=False,
     optional=("C",),

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from types import MappingProxyType
 
 from sonnx_ort.kernel.sizes import reach
+from sonnx_ort.profile.common_rules import of_families
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
     GivenAttributes,
@@ -280,9 +279,8 @@ MAX_POOL = Operator(
     """,
     operands=("X",),
     versions=(1, 8, 10, 11, 12, 22),
-    contracts=dict.fromkeys(
-        Edition,
-        MappingProxyType({Family.FLOAT: (*_OF_ALL_TYPES, _NUMBERS), Family.INTEGER: _OF_ALL_TYPES}),
+    contracts=of_families(
+        {Family.FLOAT: (*_OF_ALL_TYPES, _NUMBERS), Family.INTEGER: _OF_ALL_TYPES}
     ),
     result="Y",
     further_results=("Indices",),

@@ -3,14 +3,11 @@
 The drafts have one signature each: float to uint8, and int32 to float.
 """
 
-from types import MappingProxyType
-
 import numpy as np
 
-from sonnx_ort.profile.common_rules import own, working_group
+from sonnx_ort.profile.common_rules import of_families, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import DifferenceWithinInt32
 from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
@@ -183,10 +180,7 @@ QUANTIZE_LINEAR = Operator(
     """,
     operands=("X", "y_scale", "y_zero_point"),
     versions=(10, 13, 19, 21, 23, 24, 25, 28),
-    contracts=dict.fromkeys(
-        Edition,
-        MappingProxyType({Family.FLOAT: _QUANTIZE_RULES}),
-    ),
+    contracts=of_families({Family.FLOAT: _QUANTIZE_RULES}),
     operand_types={"y_zero_point": "uint8"},
     result="Y",
     result_type="uint8",
@@ -247,10 +241,7 @@ DEQUANTIZE_LINEAR = Operator(
     """,
     operands=("X", "x_scale", "x_zero_point"),
     versions=(10, 13, 19, 21, 23, 24, 25, 28),
-    contracts=dict.fromkeys(
-        Edition,
-        MappingProxyType({Family.INTEGER: _DEQUANTIZE_RULES}),
-    ),
+    contracts=of_families({Family.INTEGER: _DEQUANTIZE_RULES}),
     operand_types={"x_scale": "float"},
     result="Y",
     result_type="float",

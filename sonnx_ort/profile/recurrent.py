@@ -1,11 +1,10 @@
 """LSTM."""
 
-from types import MappingProxyType
 from typing import Any
 
+from sonnx_ort.profile.common_rules import of_families
 from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
     ConstantOperands,
@@ -319,7 +318,7 @@ LSTM = Operator(
     """,
     operands=_OPERANDS,
     versions=(1, 7, 14, 22),
-    contracts=dict.fromkeys(Edition, MappingProxyType({Family.FLOAT: _CONTRACT})),
+    contracts=of_families({Family.FLOAT: _CONTRACT}),
     operand_types={"sequence_lens": "int32"},
     result="Y",
     rounds_once=False,

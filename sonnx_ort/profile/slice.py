@@ -1,11 +1,8 @@
 """`Slice`: selects elements between two indices of each axis, with steps."""
 
-from types import MappingProxyType
-
-from sonnx_ort.profile.common_rules import working_group
-from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.common_rules import all_types, working_group
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import (
     Dense,
     HeldByRuntime,
@@ -202,8 +199,6 @@ _RULES = (
     ),
 )
 
-_CONTRACT: Contract = MappingProxyType(dict.fromkeys(Family, _RULES))
-
 SLICE = Operator(
     name="Slice",
     description="""
@@ -218,7 +213,7 @@ SLICE = Operator(
     """,
     operands=_OPERANDS,
     versions=(1, 10, 11, 13),
-    contracts=dict.fromkeys(Edition, _CONTRACT),
+    contracts=all_types(_RULES),
     operand_types=dict.fromkeys(_INDICES, "int64"),
     result="Y",
     oldest_kernels=10,
