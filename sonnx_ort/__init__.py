@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sonnx_ort.api import check, rewrite
     from sonnx_ort.auditing.audit import Audit, audit
     from sonnx_ort.backends import Backend
+    from sonnx_ort.comparing.reduction import Reduced, reduce
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.custom_ops.compiled.library import kernels_library
     from sonnx_ort.envelope import propose_contract
@@ -48,6 +49,7 @@ __all__ = [
     "InvalidModel",
     "ModelRejected",
     "Obligation",
+    "Reduced",
     "Report",
     "SelfCheck",
     "SonnxError",
@@ -63,6 +65,7 @@ __all__ = [
     "kernels_library",
     "models",
     "propose_contract",
+    "reduce",
     "register",
     "rewrite",
     "rewrite_file",
@@ -97,6 +100,7 @@ _MODULES = {
     "InferenceSession": "runtime.session",
     "ModelRejected": "obligations.report",
     "Obligation": "obligations.obligation",
+    "Reduced": "comparing.reduction",
     "Report": "obligations.report",
     "SelfCheck": "installation",
     "Status": "profile.rule",
@@ -110,6 +114,7 @@ _MODULES = {
     "conform_file": "conformity",
     "kernels_library": "custom_ops.compiled.library",
     "propose_contract": "envelope",
+    "reduce": "comparing.reduction",
     "register": "runtime.registration",
     "rewrite": "api",
     "rewrite_file": "file_api",

@@ -15,10 +15,10 @@ from sonnx_ort.auditing.observing import (
     Observation,
     ObservedGraph,
     Step,
-    declared,
-    same,
 )
 from sonnx_ort.comparing.isolated_run import Array, Failed, Results
+from sonnx_ort.comparing.measures import same
+from sonnx_ort.comparing.part import declared
 from sonnx_ort.loading.traversal import bodies_of, names_captured
 from sonnx_ort.pipeline import require_serializable
 

@@ -11,9 +11,7 @@ from sonnx_ort.auditing.audited_node import Audited, versions
 from sonnx_ort.auditing.observing import (
     Step,
     array_of,
-    constants_of,
     recomputed_values,
-    same,
     step_of,
 )
 from sonnx_ort.comparing.isolated_run import (
@@ -23,6 +21,8 @@ from sonnx_ort.comparing.isolated_run import (
     Results,
     Settings,
 )
+from sonnx_ort.comparing.measures import same
+from sonnx_ort.comparing.part import constants_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, in_machine_order, what_is_wrong

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from sonnx_ort.auditing.audited_node import Audited, versions
 from sonnx_ort.comparing.isolated_run import (
@@ -25,61 +25,29 @@ from sonnx_ort.comparing.isolated_run import (
     Results,
     Settings,
 )
+from sonnx_ort.comparing.measures import differing, same
+from sonnx_ort.comparing.part import constants_of, declared, part
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
-from sonnx_ort.models.example import differing_elements
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
 
 
-def part(
+def _part(
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     outputs: Iterable[str],
     arrays: Mapping[str, Array],
     constants: Mapping[str, onnx.TensorProto],
 ) -> onnx.ModelProto:
-    """Some nodes of a graph as a model.
+    """Some nodes as a model: what they read of the arrays and is not constant is an input."""
 
-    Args:
-        model: The model of the graph.
-        nodes: The nodes, in an order in which they can run.
-        outputs: The values that are its outputs.
-        arrays: Values that the nodes may read; those that they do read are inputs.
-        constants: Initializers that they may read.
-    """
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    graph = made.graph
-    graph.name = "part"
-    graph.node.extend(nodes)
-    computed = {name for node in nodes for name in node.output}
-    read = dict.fromkeys(name for node in nodes for name in names_needed(node))
-    for name in read:
-        if name in computed:
-            continue
-        if name in constants:
-            graph.initializer.append(constants[name])
-        elif name in arrays:
-            graph.input.append(declared(name, arrays[name]))
-    for name in outputs:
-        graph.output.add(name=name)
-    return made
+    def declaration(name: str) -> onnx.ValueInfoProto | None:
+        given = name in arrays and name not in constants
+        return declared(name, arrays[name]) if given else None
 
-
-def declared(name: str, array: Array) -> onnx.ValueInfoProto:
-    """The declaration of a value with the type and rank of an array.
-
-    With its sizes ONNX Runtime would refuse a branch that the run does not take.
-    """
-    element_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-    return helper.make_tensor_value_info(name, element_type, [None] * array.ndim)
-
-
-def constants_of(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
-    """The dense initializers of a graph, by name."""
-    return {tensor.name: tensor for tensor in graph.initializer}
+    names = (onnx.ValueInfoProto(name=name) for name in outputs)
+    return part(model, nodes, names, declaration, constants)
 
 
 def array_of(tensor: onnx.TensorProto) -> Array:
@@ -219,21 +187,6 @@ class ObservedGraph:
         return tuple(shown) if shown and self._same_with(shown) else ()
 
 
-def differing(found: Results, expected: Results) -> tuple[str, ...]:
-    """The names of the values that have other bits; all NaNs are equal."""
-    return tuple(name for name, array in expected.items() if not same(found.get(name), array))
-
-
-def same(one: Array | None, other: Array | None) -> bool:
-    """Whether two values have the same bits; all NaNs are equal, and all that are no tensors."""
-    if one is None or other is None:
-        return one is other
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    differing = one != other if one.dtype.kind == "O" else differing_elements(one, other)
-    return not differing.any()
-
-
 def _available(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (value.name for value in graph.input)
     yield from (tensor.name for tensor in graph.initializer)
@@ -272,7 +225,7 @@ def recomputed_values(
     given = {name: array for name, array in scope.items() if array is not None}
     if len(given) < len(scope):
         return dict.fromkeys(names)
-    made = part(model, [node], names, given, constants_of(model.graph))
+    made = _part(model, [node], names, given, constants_of(model.graph))
     feeds = {value.name: given[value.name] for value in made.graph.input}
     outcome = runs.run(require_serializable(made), None, feeds)
     results = {} if isinstance(outcome, Failed) else outcome
@@ -369,7 +322,7 @@ class _Walk:
         if not wanted:
             return {}
         arrays = {name: array for name, array in self._values.items() if array is not None}
-        made = part(self._optimized, nodes, wanted, arrays, self._folded)
+        made = _part(self._optimized, nodes, wanted, arrays, self._folded)
         feeds = {value.name: arrays[value.name] for value in made.graph.input}
         observed = self._observed
         settings = Settings(providers=observed.settings.providers, native=observed.settings.native)

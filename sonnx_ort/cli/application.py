@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "verify": "Compare a model with its evidence record.",
     "run": "Run a model once with the profile enforced, and show its outputs.",
     "diff": "Run two models, and show where their values first differ.",
+    "reduce": "Find a small model that still shows one thing, such as a crash or other results.",
     "certify": "Write a certificate of what is proved, which a small program checks again.",
     "audit": "Run a model once, and hold every result to the exact meaning of its operator.",
     "demo": "Show on bundled models what goes wrong without the profile.",

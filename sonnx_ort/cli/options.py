@@ -155,6 +155,14 @@ InputShapesOption = Annotated[
         help="The shape of a random input, such as x=1,3,48,320; repeat for each.",
     ),
 ]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="FOLDER",
+        help="Inputs: NAME.npy, or input_0.pb and so on, in it or in a folder for each sample.",
+    ),
+]
 SeedOption = Annotated[int, typer.Option(min=0, help="The seed of the random inputs.")]
 OutputOption = Annotated[
     str,

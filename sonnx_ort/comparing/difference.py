@@ -90,13 +90,13 @@ def trace(model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns) -> T
     """Run a model with all its values as outputs; if it ends early, find the failing node.
 
     Raises:
-        SonnxError: ONNX Runtime rejects the inputs.
+        SonnxError: ONNX Runtime rejects the inputs, or a model without nodes.
     """
     nodes = model.proto.graph.node
     outcome = _run(model, len(nodes), feeds, runs)
     stop = None
     if isinstance(outcome, Failed):
-        if not outcome.at_a_node:
+        if not (outcome.at_a_node and nodes):
             raise SonnxError(outcome.reason)
         count, outcome, failed = _first_failure(model, feeds, runs, outcome)
         stop = Stop(in_words(nodes[count]), failed.reason, failed.violated)

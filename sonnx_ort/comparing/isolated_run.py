@@ -7,8 +7,10 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -118,11 +120,13 @@ class Failed:
         reason: Why it ended, as a clause or a message.
         at_a_node: Whether a node of the graph failed, not a step before the first node.
         violated: Whether a rule of the profile was violated.
+        died: Whether it ended the process.
     """
 
     reason: str
     at_a_node: bool = True
     violated: bool = False
+    died: bool = False
 
 
 Results = Mapping[str, Array | None]
@@ -176,8 +180,10 @@ class IsolatedRuns:
     One process serves many runs, because starting it takes longer than most runs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None) -> None:
+        """End what takes longer than so many seconds, the start of the process included."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._seconds = seconds
 
     def __enter__(self) -> "IsolatedRuns":
         """Start nothing before the first run."""
@@ -232,13 +238,40 @@ class IsolatedRuns:
     def _done(self, job: _Job | partial[Any]) -> Any:
         process = self._started()
         try:
-            _send(job, process.stdin)
-            done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
-        except (EOFError, ConnectionError):
+            with self._limited(process):
+                _send(job, process.stdin)
+                done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
+        except (EOFError, ConnectionError, pickle.UnpicklingError):
             return _death(self._end())
+        except TimeoutError as error:
+            self._end()
+            return Failed(str(error))
         if isinstance(done, BackendUnavailable):
             raise done
         return done
+
+    @contextmanager
+    def _limited(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """End the process if what is done with it takes too long."""
+        if self._seconds is None:
+            yield
+            return
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(self._seconds, end)
+        timer.start()
+        try:
+            yield
+        except (EOFError, ConnectionError, pickle.UnpicklingError):
+            if late.is_set():
+                raise TimeoutError(f"it takes longer than {self._seconds:g} s") from None
+            raise
+        finally:
+            timer.cancel()
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -265,8 +298,8 @@ def _send(what: object, stream: IO[bytes] | None) -> None:
 
 def _death(status: int) -> Failed:
     if status < 0:
-        return Failed(f"the process is killed by {signal.Signals(-status).name}")
-    return Failed(f"the process ends with status {status}")
+        return Failed(f"the process is killed by {signal.Signals(-status).name}", died=True)
+    return Failed(f"the process ends with status {status}", died=True)
 
 
 def serve() -> None:
@@ -382,6 +415,21 @@ def profile_of(model: bytes, folder: Path | None, feeds: Mapping[str, Any], plac
     with violations_raised():
         run_on_values(session, names, feeds)
     return Path(session.end_profiling())
+
+
+def types_of_outputs(model: bytes) -> dict[str, onnx.TypeProto]:
+    """The types that ONNX Runtime infers of those outputs of a model that are tensors.
+
+    Raises:
+        Exception: The model cannot be loaded.
+    """
+    job = _Job(model, None, None, UNOPTIMIZED)
+    numbers = {f"tensor({name.lower()})": n for name, n in onnx.TensorProto.DataType.items()}
+    return {
+        output.name: helper.make_tensor_type_proto(numbers[output.type], output.shape)
+        for output in _start(job, _options(job)).session.get_outputs()
+        if output.type in numbers
+    }
 
 
 def _options(job: _Job) -> onnxruntime.SessionOptions:

@@ -72,7 +72,10 @@ def _is_expandable(violation: Obligation) -> bool:
 OPTIONS = {
     "backend": "--backend",
     "broadcast": "--broadcast",
+    "check": "--check",
     "conform": "--conform",
+    "dies": "--dies",
+    "differs": "--differs",
     "edition": "--edition",
     "force": "--force",
     "ignore": "--ignore",
@@ -81,9 +84,11 @@ OPTIONS = {
     "make_explicit": "--make-explicit",
     "operators": "--operators",
     "original": "--original",
+    "refused": "--refused",
     "select": "--select",
     "sizes": "--size",
     "rounding": "--rounding",
+    "violates": "--violates",
 }
 """Options of the functions that a remedy can name, and the same ones of the command."""
 

@@ -3,15 +3,17 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from sonnx_ort.comparing import isolated_run
-from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
+from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, types_of_outputs
 from support.child import run_program
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
 AUDITED = """
 import sonnx_ort
@@ -42,7 +44,7 @@ def test_process_that_dies_is_replaced() -> None:
     with IsolatedRuns() as runs:
         died = runs.run(model, None, {"A": least, "B": minus_one})
         ran = runs.run(model, None, {"A": one, "B": minus_one})
-    assert died == Failed("the process is killed by SIGFPE")
+    assert died == Failed("the process is killed by SIGFPE", died=True)
     assert not isinstance(ran, Failed)
     assert ran["C"] is not None
     assert ran["C"].tolist() == [-1]
@@ -54,5 +56,24 @@ def test_function_is_called_and_its_errors_and_its_death_are_results() -> None:
         assert runs.call(int, "seven") == Failed(
             "ValueError: invalid literal for int() with base 10: 'seven'"
         )
-        assert runs.call(os.abort) == Failed("the process is killed by SIGABRT")
+        assert runs.call(os.abort) == Failed("the process is killed by SIGABRT", died=True)
         assert runs.call(divmod, 7, 2) == (3, 1)
+
+
+def test_what_takes_too_long_is_ended_and_the_process_is_replaced() -> None:
+    with IsolatedRuns(5) as runs:
+        assert runs.call(time.sleep, 60) == Failed("it takes longer than 5 s")
+        assert runs.call(divmod, 7, 2) == (3, 1)
+
+
+def test_types_of_outputs_are_those_that_the_runtime_infers() -> None:
+    text = """(float[n] x, bool c) => (y, i, s) {
+        y = Neg(x) s = SplitToSequence(y) i = Cast<to = 7>(x) }"""
+    model = parse(text)
+    model.graph.output[0].ClearField("type")
+    types = types_of_outputs(model.SerializeToString())
+    assert {name: found.tensor_type.elem_type for name, found in types.items()} == {
+        "y": onnx.TensorProto.FLOAT,
+        "i": onnx.TensorProto.INT64,
+    }
+    assert types["y"].tensor_type.shape.dim[0].dim_param == "n"

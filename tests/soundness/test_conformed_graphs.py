@@ -14,12 +14,13 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.comparing.smaller_models import Feeds, Trial
 from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.models.example import differing_elements
 from support.sessions import on_one_thread
 from support.soundness.isolated import failures_of, how_it_ends, run_attempts, tally_of
-from support.soundness.shrinking import Feeds, Sample, smallest
+from support.soundness.shrinking import smallest
 from support.soundness.trials import make_trial
 
 
@@ -27,41 +28,41 @@ def attempt(number: int) -> dict[str, int]:
     """Conform the graph of a number, run both, and give what was looked at."""
     logging.getLogger("sonnx_ort").disabled = True
     trial = make_trial(number)
-    return _conformed(Sample(trial.model, trial.runs), trial.broadcast)
+    return _conformed(Trial(trial.model, trial.runs), trial.broadcast)
 
 
 def shrunk(number: int) -> str:
     """Give the smallest graph on which the same goes wrong as on that of a number."""
     trial = make_trial(number)
-    sample = Sample(trial.model, trial.runs)
-    return str(smallest(sample, lambda smaller: _conformed(smaller, trial.broadcast)))
+    plain = Trial(trial.model, trial.runs)
+    return str(smallest(plain, lambda smaller: _conformed(smaller, trial.broadcast)))
 
 
-def _conformed(sample: Sample, broadcast: str) -> Counter[str]:
+def _conformed(plain: Trial, broadcast: str) -> Counter[str]:
     tally = Counter(graphs=1)
     options = {"broadcast": broadcast}
-    made = sonnx_ort.conform(sample.model, **options)
+    made = sonnx_ort.conform(plain.model, **options)
     tally["changes"] += len(made.changes)
     tally["graphs with new nodes"] += any(change.added for change in made.changes)
     again = sonnx_ort.conform(made.model, **options)
     assert again.changes == (), f"conformed again: {again.changes[0]}"
     assert len(made.remaining) <= len(made.before.violations)
-    _require_true_reports(sample.model, made, broadcast)
+    _require_true_reports(plain.model, made, broadcast)
     tally["mended"] += len(made.before.violations) - len(made.remaining)
-    for feeds in sample.runs:
+    for feeds in plain.runs:
         # An integer division may end the process.
-        if how_it_ends(lambda given: _run(sample.model, given), feeds):
+        if how_it_ends(lambda given: _run(plain.model, given), feeds):
             tally["runs that fail"] += 1
             continue
-        expected = _run(sample.model, feeds)
+        expected = _run(plain.model, feeds)
         # What fails is told with its process.
         actual = _run(made.model, feeds)
         if not (other := _differing(expected, actual)):
             tally["runs with the same bits"] += 1
             continue
         # An LSTM of empty operands reads memory that nobody has written: no two runs are the same.
-        if not _has_unchanged_lstm(sample.model, made):
-            repeated = (_run(sample.model, feeds) for _ in range(_REPETITIONS))
+        if not _has_unchanged_lstm(plain.model, made):
+            repeated = (_run(plain.model, feeds) for _ in range(_REPETITIONS))
             assert any(_differing(expected, each) for each in repeated), other
         tally["runs that repeat otherwise without a change"] += 1
     return tally

@@ -9,12 +9,12 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.comparing.smaller_models import Feeds
 from support.backends import INSTALLED
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.examination import DryRun
 from support.soundness.isolated import run_attempts, tally_of
-from support.soundness.shrinking import Feeds
 from support.soundness.trials import make_trial
 
 EXTENTS = ("Graph.finite", "Graph.finite_values")

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import sonnx_ort
+from sonnx_ort.comparing.smaller_models import Trial
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 from support.sessions import LEVELS
 from support.soundness.kernel_truth import judge, operands_at_each_level
-from support.soundness.shrinking import Sample
 
 pytestmark = pytest.mark.usefixtures("without_log")
 
@@ -198,7 +198,7 @@ def made(trap):
         if value.name in trap.scalars:
             value.type.tensor_type.shape.SetInParent()
     model.graph.node[-1].name = "trapped"
-    return Sample(model, (trap.feeds,))
+    return Trial(model, (trap.feeds,))
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)

@@ -8,11 +8,13 @@ import numpy as np
 import onnx
 import pytest
 
+from sonnx_ort.comparing.shrinking import shrink
+from sonnx_ort.comparing.smaller_models import Known, Trial
 from sonnx_ort.loading.traversal import all_nodes
 from support.graphs import parse
 from support.soundness import isolated
 from support.soundness.isolated import failures_of, how_it_ends, run_attempts
-from support.soundness.shrinking import Sample, shrink, smallest
+from support.soundness.shrinking import smallest
 
 LARGE = """(float[n] x, float[m] y, bool c) => (float[k] z, float[k] w, int64[1] t)
     <float[2] b, float[2] two = {2, 2}> {
@@ -36,18 +38,24 @@ LARGE = """(float[n] x, float[m] y, bool c) => (float[k] z, float[k] w, int64[1]
 
 def large():
     feeds = {"x": np.ones(2, np.float32), "y": np.ones(2, np.float32), "c": np.array(True)}
-    return Sample(parse(LARGE, domains={"local": 1}), (feeds, feeds))
+    return Trial(parse(LARGE, domains={"local": 1}), (feeds, feeds))
+
+
+def nothing(trial):
+    """Know no values, so that no part of a graph can be cut off."""
+    del trial
+    return Known()
 
 
 def fails_on(*operators):
     """Give a check that fails on valid models with operators."""
 
-    def fails(sample):
+    def fails(trial):
         try:
-            onnx.checker.check_model(sample.model)
+            onnx.checker.check_model(trial.model)
         except onnx.checker.ValidationError:
             return False
-        return set(operators) <= {node.op_type for node in all_nodes(sample.model)}
+        return set(operators) <= {node.op_type for node in all_nodes(trial.model)}
 
     return fails
 
@@ -56,42 +64,42 @@ def fails_on(*operators):
     "operator", ["Relu", "Exp", "Sub", "Neg", "Add", "Mul", "Shape", "Constant"]
 )
 def test_one_node_that_a_check_fails_on_is_left_alone(operator):
-    found = shrink(large(), fails_on(operator))
+    found = shrink(large(), fails_on(operator), nothing)
     assert [node.op_type for node in all_nodes(found.model)] == [operator]
     assert len(found.model.graph.output) == len(found.runs) == 1
     assert not found.model.graph.value_info
 
 
 def test_inputs_become_constants():
-    found = shrink(large(), fails_on("Mul"))
+    found = shrink(large(), fails_on("Mul"), nothing)
     assert not found.model.graph.input
     assert found.runs == ({},)
     assert {"x", "y"} <= {tensor.name for tensor in found.model.graph.initializer}
 
 
 def test_result_still_fails_and_what_was_given_is_left_as_it_is():
-    sample, fails = large(), fails_on("Sub")
-    assert fails(shrink(sample, fails))
-    assert str(sample) == str(large())
+    trial, fails = large(), fails_on("Sub")
+    assert fails(shrink(trial, fails, nothing))
+    assert str(trial) == str(large())
 
 
 def test_tries_are_limited():
     tried = []
-    shrink(large(), lambda sample: bool(tried.append(sample)), most_tries=5)
+    shrink(large(), lambda trial: bool(tried.append(trial)), nothing, most_tries=5)
     assert len(tried) == 5
 
 
-def refuse_division(sample):
+def refuse_division(trial):
     """Raise for a Div; where there is a Sub as well, another error."""
-    operators = {node.op_type for node in all_nodes(sample.model)}
+    operators = {node.op_type for node in all_nodes(trial.model)}
     if {"Div", "Sub"} <= operators:
         raise ValueError
     if "Div" in operators:
         raise KeyError
 
 
-def end_at_division(sample):
-    if "Div" in {node.op_type for node in all_nodes(sample.model)}:
+def end_at_division(trial):
+    if "Div" in {node.op_type for node in all_nodes(trial.model)}:
         os.abort()
 
 

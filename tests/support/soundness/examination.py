@@ -9,6 +9,7 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
+from sonnx_ort.comparing.smaller_models import Feeds, Trial
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, RULES
@@ -21,7 +22,6 @@ from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, Value
 from support.soundness.judge import Judge, Tally
 from support.soundness.leaves import Abandoned
-from support.soundness.shrinking import Feeds, Sample
 
 Outcome = Sequence[Array | None] | Exception
 
@@ -124,7 +124,7 @@ class Sessions:
 
 
 @dataclass(frozen=True)
-class DryRun(Sample):
+class DryRun(Trial):
     """What is tried, and how it is enforced.
 
     Attributes:

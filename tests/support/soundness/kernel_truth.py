@@ -15,11 +15,11 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.smaller_models import Feeds, Trial
 from sonnx_ort.profile.rule import Status
 from support.backends import INSTALLED, RUNS_PYTHON
 from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness.arrays import Array
-from support.soundness.shrinking import Feeds, Sample
 
 _REFUSALS = (
     # It runs no Scan where inference leaves a shape of its body open.
@@ -30,14 +30,14 @@ _REFUSALS = (
 """Errors of ONNX Runtime that rest on no rule, but on what it believes of shapes."""
 
 
-def operands_at_each_level(sample: Sample) -> dict[str, list[Array]]:
+def operands_at_each_level(trial: Trial) -> dict[str, list[Array]]:
     """What reaches the last node of the original, at the levels at which it can be run.
 
     Args:
-        sample: A model whose last node is a Div or Sub and gives its only output, and one run.
+        trial: A model whose last node is a Div or Sub and gives its only output, and one run.
     """
-    (feeds,) = sample.runs
-    operands = copy.deepcopy(sample.model)
+    (feeds,) = trial.runs
+    operands = copy.deepcopy(trial.model)
     last = operands.graph.node.pop()
     (output,) = operands.graph.output
     del operands.graph.output[:]
@@ -72,19 +72,19 @@ def with_readers(model: onnx.ModelProto) -> onnx.ModelProto:
     return read
 
 
-def judge(sample: Sample) -> Counter[str]:
+def judge(trial: Trial) -> Counter[str]:
     """Assert that `check`, every backend and every session agree with the kernels.
 
     Returns:
         What was looked at.
     """
     counts: Counter[str] = Counter()
-    (feeds,) = sample.runs
-    operands = operands_at_each_level(sample)
+    (feeds,) = trial.runs
+    operands = operands_at_each_level(trial)
     if not operands:
         return Counter(["cannot be run"])
-    last = sample.model.graph.node[-1]
-    report = sonnx_ort.check(sample.model, operators="default")
+    last = trial.model.graph.node[-1]
+    report = sonnx_ort.check(trial.model, operators="default")
     (rule,) = [o for o in report.obligations if o.rule.id.endswith(".R1") and o.node == last.name]
     counts[str(rule.status)] += 1
     for name, (a, b) in operands.items():
@@ -95,8 +95,8 @@ def judge(sample: Sample) -> Counter[str]:
         counts["kept" if kept else "broken"] += 1
     if not report.ok:
         return counts
-    random = _differ(operands, operands_at_each_level(sample))
-    read = with_readers(sample.model)
+    random = _differ(operands, operands_at_each_level(trial))
+    read = with_readers(trial.model)
     for backend in INSTALLED:
         enforced = sonnx_ort.rewrite(read, backend=backend)
         for name, (a, b) in operands.items():

@@ -16,6 +16,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
+from sonnx_ort.comparing.smaller_models import Trial
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_nodes
 from support.sessions import on_one_thread
@@ -23,7 +24,7 @@ from support.soundness.arrays import Array
 from support.soundness.kernel_truth import judge, operands_at_each_level
 from support.soundness.node_cases import node_cases, tensors, with_constants
 from support.soundness.other_sizes import other_sizes
-from support.soundness.shrinking import Sample, smallest
+from support.soundness.shrinking import smallest
 
 Declare = Callable[[random.Random, str, Sequence[int]], list[int | str] | None]
 """Gives what an input of a name and a shape is declared with; None for an unknown rank."""
@@ -62,20 +63,20 @@ _FAR = 1 << 54
 
 def attempt(number: int) -> dict[str, int]:
     """Judge one graph, and give what was looked at."""
-    sample = splice(number)
-    if sample is None:
+    trial = splice(number)
+    if trial is None:
         return {"no graph": 1}
     try:
-        return dict(judge(sample))
+        return dict(judge(trial))
     except InvalidModel:
         return {"no valid model": 1}
 
 
 def original_alone(number: int) -> None:
     """Run what a graph is made of without this project, which may end the process by itself."""
-    sample = splice(number)
-    if sample is not None:
-        operands_at_each_level(sample)
+    trial = splice(number)
+    if trial is not None:
+        operands_at_each_level(trial)
 
 
 def shrunk(number: int) -> str:
@@ -87,7 +88,7 @@ def shrunk(number: int) -> str:
     return str(smallest(splice(number), judge))
 
 
-def splice(number: int) -> Sample | None:
+def splice(number: int) -> Trial | None:
     """Make the graph of a number; None if its node does not run."""
     rng = random.Random(number)  # noqa: S311 - no cryptography
     of_numbers = rng.random() < 1 / 4
@@ -120,7 +121,7 @@ def splice(number: int) -> Sample | None:
 
 def _spliced(
     rng: random.Random, model: onnx.ModelProto, feeds: dict[str, Array], declare: Declare
-) -> Sample | None:
+) -> Trial | None:
     output = rng.choice(model.graph.output)
     kind = output.type.tensor_type.elem_type
     if kind not in _TYPES and kind not in _OTHERS:
@@ -155,7 +156,7 @@ def _spliced(
     graph.output.append(onnx.helper.make_tensor_value_info("spliced", kind, None))
     if rng.random() < 3 / 4:
         graph.ClearField("value_info")
-    return Sample(model, (feeds,))
+    return Trial(model, (feeds,))
 
 
 def _sizes_of(graph: onnx.GraphProto, name: str, *, in_line: bool) -> str:

@@ -1,0 +1,81 @@
+"""`sonnx-ort reduce`: the files that it writes, what it says, and its exit status."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from support.command import command
+from support.graphs import parse
+
+TEXT = """(int32[2] x, float[2] f) => (int32[2] z) <int32[2] one = {1, 1}> {
+    a = Add(x, one) c = Sub(a, one) [division] d = Div(one, c) z = Neg(d) }"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    onnx.save(parse(TEXT), tmp_path / "model.onnx")
+    (tmp_path / "data").mkdir()
+    np.save(tmp_path / "data" / "x.npy", np.array([3, 0], np.int32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def reduce(*arguments: str) -> tuple[int, str, str]:
+    done = command("reduce", "model.onnx", "-o", "small.onnx", *arguments)
+    return done.returncode, done.stdout, done.stderr
+
+
+SHOWS = ("--violates", "Div.int.C1", "--data", "data")
+
+
+def test_model_and_its_inputs_are_written(folder: Path) -> None:
+    status, output, error = reduce(*SHOWS)
+    assert (status, error) == (0, "")
+    assert output.splitlines() == [
+        "small.onnx: written, with 1 of 4 nodes",
+        "small.inputs: its inputs c",
+        "it shows: Div.int.C1",
+        "smaller models tried: 13",
+    ]
+    small = onnx.load(folder / "small.onnx")
+    onnx.checker.check_model(small)
+    assert [node.name for node in small.graph.node] == ["division"]
+    assert np.load(folder / "small.inputs" / "c.npy").tolist() == [3, 0]
+    again = command("reduce", "small.onnx", "-o", "smaller.onnx", *SHOWS[:3], "small.inputs")
+    assert again.returncode == 0
+
+
+def test_quiet_says_nothing(folder: Path) -> None:
+    del folder
+    assert reduce(*SHOWS, "--quiet") == (0, "", "")
+
+
+def test_anonymous_model_has_no_name_of_the_original(folder: Path) -> None:
+    assert reduce(*SHOWS, "--anonymous")[0] == 0
+    assert b"division" not in (folder / "small.onnx").read_bytes()
+    assert [path.name for path in (folder / "small.inputs").iterdir()] == ["value1.npy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "ask for one thing that the smaller model still has to show: --violates, --refused, "),
+        (("--differs",), "the model does not show what is asked for; there is nothing to reduce"),
+        (("--dies", "--data", "none"), "'none' cannot be read: No such file or directory"),
+        (("--dies", "--data", "sets"), "'sets' has 2 samples; name the folder of one: a, b"),
+        (("--dies", "-o", "model.onnx"), "'model.onnx' cannot be written: it would replace the "),
+        (("--dies", "-o", "none/small.onnx"), "'none/small.onnx' cannot be written: there is no "),
+        (("--dies", "-o", "full.onnx"), "'full.inputs', the place of its inputs, is not empty; "),
+    ],
+    ids=" ".join,
+)
+def test_unusable_arguments(folder: Path, arguments: tuple[str, ...], told: str) -> None:
+    for name in ("sets/a", "sets/b", "full.inputs"):
+        (folder / name).mkdir(parents=True)
+        np.save(folder / name / "x.npy", np.array([3, 0], np.int32))
+    status, output, error = reduce(*arguments)
+    assert (status, output) == (2, "")
+    assert error.startswith(f"sonnx-ort: {told}")
+    assert not (folder / "small.onnx").exists()

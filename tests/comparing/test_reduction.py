@@ -1,0 +1,195 @@
+"""A model is reduced to a small one that shows the same: which nodes are left, and how."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.errors import SonnxError
+from support.graphs import parse
+
+LEAST = np.iinfo(np.int32).min
+
+TEXT = """(float[3] x, float[3] y, int32[2] p, int32[2] q, bool c) => (float[3] z, int32[2] r)
+    <float[1] two = {2}> {
+        a = Abs(x)
+        b = Exp(a)
+        one = Relu(b)
+        d = Div(one, b)
+        e = Mul(d, y)
+        f = Tanh(e)
+        g = If(c) <
+            then_branch = t () => (float[k] u) { v = Sqrt(f) u = Div(v, two) },
+            else_branch = s () => (float[k] w) { w = Neg(f) }
+        >
+        z = Sigmoid(g)
+        h = Div(p, q)
+        r = Neg(h)
+    }"""
+
+
+def model() -> onnx.ModelProto:
+    return parse(TEXT)
+
+
+def inputs(p: list[int], q: list[int]) -> Mapping[str, Any]:
+    numbers = {"p": np.array(p, np.int32), "q": np.array(q, np.int32)}
+    return numbers | {"c": np.array(True)}
+
+
+GOOD = inputs([1, 2], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "operators", "shows"),
+    [
+        (
+            {"dies": True},
+            inputs([1, LEAST], [1, -1]),
+            ["Div"],
+            ("the process is killed by SIGFPE",),
+        ),
+        (
+            {"violates": "Div.int.C1", "broadcast": "explicit"},
+            inputs([1, 2], [1, 0]),
+            ["Div"],
+            ("Div.int.C1",),
+        ),
+        ({"violates": "Div.float.R1"}, GOOD, ["Div"], ("Div.float.R1",)),
+        ({"refused": True, "operators": "Div"}, GOOD, ["Div"], ("Div.float.R1",)),
+    ],
+    ids=["dies", "violates in a run", "violates in every run", "refused"],
+)
+def test_one_node_is_left_that_shows_it(
+    asked: Mapping[str, Any], given: Mapping[str, Any], operators: list[str], shows: tuple[str, ...]
+) -> None:
+    reduced = sonnx_ort.reduce(model(), given, **asked)
+    assert [node.op_type for node in reduced.model.graph.node] == operators
+    assert reduced.shows == shows
+    assert (reduced.before, reduced.nodes) == (13, len(operators))
+
+
+def test_nodes_that_an_optimizer_joins_are_left() -> None:
+    text = """(float[64] x, float[64] y) => (float[64] z) <float one = {1}> {
+        a = Abs(x) b = Exp(a) c = Div(one, b) d = Mul(c, y) e = Tanh(d) z = Neg(e) }"""
+    reduced = sonnx_ort.reduce(parse(text), differs=True)
+    assert [node.op_type for node in reduced.model.graph.node] == ["Div", "Mul"]
+    assert reduced.shows == ("outputs differ",)
+
+
+@pytest.mark.parametrize(
+    ("level", "differs"), [("none", False), ("all", True)], ids=["none", "all"]
+)
+def test_level_says_how_far_the_optimized_run_is_optimized(level: str, differs: bool) -> None:
+    text = """(float[64] x, float[64] y) => (float[64] z) <float one = {1}> {
+        c = Div(one, x) z = Mul(c, y) }"""
+    if differs:
+        assert sonnx_ort.reduce(parse(text), differs=True, level=level).nodes == 2
+        return
+    with pytest.raises(SonnxError, match="the model does not show what is asked for"):
+        sonnx_ort.reduce(parse(text), differs=True, level=level)
+
+
+CHECK = """
+import sys, onnx
+
+def operators(graph):
+    for node in graph.node:
+        yield node.op_type
+        for attribute in node.attribute:
+            yield from operators(attribute.g)
+
+model = onnx.load(sys.argv[1])
+onnx.checker.check_model(model)
+sys.exit("Sqrt" not in operators(model.graph))
+"""
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> str:
+    """Give a command that accepts valid models with a Sqrt."""
+    program = tmp_path / "check.py"
+    program.write_text(CHECK, encoding="utf-8")
+    return f"'{sys.executable}' '{program}'"
+
+
+@pytest.mark.parametrize("place", ["", " {}"])
+def test_command_gets_valid_models(check: str, place: str) -> None:
+    reduced = sonnx_ort.reduce(model(), GOOD, check=check + place)
+    assert [node.op_type for node in reduced.model.graph.node] == ["Sqrt"]
+    assert reduced.shows == ("exit status 0",)
+
+
+def test_values_at_a_cut_become_inputs_with_what_the_run_gave_them() -> None:
+    text = """(int32[2] x) => (int32[2] z) <int32[2] one = {1, 1}> {
+        a = Add(x, one) b = Sub(a, one) c = Sub(b, one) d = Div(one, c) z = Neg(d) }"""
+    given = {"x": np.array([3, 1], np.int32)}
+    reduced = sonnx_ort.reduce(parse(text), given, violates="Div.int.C1")
+    assert [node.op_type for node in reduced.model.graph.node] == ["Div"]
+    assert [value.name for value in reduced.model.graph.input] == ["c"]
+    assert reduced.inputs["c"].tolist() == [2, 0]
+
+
+def test_axes_become_shorter(check: str) -> None:
+    text = "(float[64, 8] x, float[8, 4] w) => (float[64, 4] z) { y = MatMul(x, w) z = Sqrt(y) }"
+    reduced = sonnx_ort.reduce(parse(text), check=check)
+    (declared,) = reduced.model.graph.output
+    assert [dim.dim_value for dim in declared.type.tensor_type.shape.dim] == [1, 1]
+
+
+def test_names_are_replaced_on_request() -> None:
+    reduced = sonnx_ort.reduce(model(), GOOD, violates="Div.float.R1", anonymous=True)
+    assert reduced.anonymous
+    (node,) = reduced.model.graph.node
+    assert (node.name, reduced.model.graph.name) == ("node0", "graph")
+    assert all(name.startswith("value") for name in (*node.input, *node.output))
+
+
+def test_model_is_not_modified() -> None:
+    given = model()
+    sonnx_ort.reduce(given, GOOD, violates="Div.float.R1")
+    assert given == model()
+
+
+def test_number_of_tries_is_limited() -> None:
+    reduced = sonnx_ort.reduce(model(), GOOD, violates="Div.float.R1", tries=2)
+    assert reduced.tried == 2
+    assert reduced.nodes > 1
+
+
+ONE_THING = (
+    "ask for one thing that the smaller model still has to show: violates=, refused=, dies=, "
+    "differs= or check="
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (
+            {},
+            ONE_THING,
+        ),
+        (
+            {"dies": True, "differs": True},
+            ONE_THING,
+        ),
+        (
+            {"dies": True},
+            "the model does not show what is asked for; there is nothing to reduce",
+        ),
+        ({"level": "most", "differs": True}, "level='most' is unknown; choose "),
+        ({"violates": "Dvi"}, "there is no rule 'Dvi'"),
+        ({"check": "no-such-command"}, "the command of check= cannot be run: "),
+    ],
+    ids=["nothing", "two things", "not shown", "level", "rule", "command"],
+)
+def test_what_cannot_be_asked(asked: Mapping[str, Any], told: str) -> None:
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.reduce(model(), GOOD, **asked)
+    assert str(caught.value).startswith(told)
