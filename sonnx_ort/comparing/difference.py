@@ -1,7 +1,7 @@
 """`diff`: traces two runs, and finds where their values first differ."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,18 @@ from sonnx_ort.comparing.isolated_run import (
     seed_random_operators,
     unseeded,
 )
+from sonnx_ort.comparing.measures import (
+    EXACT,
+    Measure,
+    Tolerance,
+    alike,
+    distances,
+    largest,
+)
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.models.example import differing_elements
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
 
@@ -139,8 +146,9 @@ class Mismatch:
         node: The node of the first model that computes it, as text.
         first: The first model's value; None if it is not a tensor.
         second: The second model's value.
-        index: The index of the first differing element; None if types or shapes differ.
-        count: The number of differing elements; 0 if types or shapes differ.
+        index: The index of the first element that differs by more than is tolerated; None if types
+            or shapes differ.
+        count: The number of such elements; 0 if types or shapes differ.
     """
 
     name: str
@@ -177,6 +185,9 @@ class Comparison:
             compared.
         seeded: The random operators without a seed, which draw from the same one in both if
             their results have the same name.
+        differences: The largest difference of each common value that is a tensor in both, in the
+            order of the first model.
+        measure: The measure of differences.
     """
 
     inputs: Inputs
@@ -190,6 +201,8 @@ class Comparison:
     stops: tuple[Stop | None, Stop | None]
     inner_nodes: tuple[int, int]
     seeded: tuple[str, ...] = ()
+    differences: Mapping[str, float] = field(default_factory=dict)
+    measure: Measure = Measure.BITS
 
     @property
     def equal(self) -> bool:
@@ -226,31 +239,105 @@ def compare(
     Raises:
         SonnxError: A model cannot be used, or their inputs differ.
     """
+    return next(compare_samples(first, second, [(given, seed)], sizes))
+
+
+def compare_samples(
+    first: ModelSource | ReadModel,
+    second: ModelSource | ReadModel,
+    samples: Iterable[tuple[Mapping[str, Array], int]],
+    sizes: Sizes = UNSAID,
+    tolerance: Tolerance = EXACT,
+) -> Iterator[Comparison]:
+    """Compare two models as `compare` does, on the inputs and the seed of each sample."""
     one, other = read(first), read(second)
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
-    arrays = as_tensors(graph_inputs(one.proto), given)
     with IsolatedRuns() as runs:
-        inputs = complete(one, arrays, runs, seed=seed, sizes=sizes)
-        if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
-            raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
-        traces = trace(one, inputs.arrays, runs), trace(other, inputs.arrays, runs)
-    mismatches, same, incomparable = _compared(*traces)
-    both = len(mismatches) + len(same) + len(incomparable)
+        for given, seed in samples:
+            arrays = as_tensors(graph_inputs(one.proto), given)
+            inputs = complete(one, arrays, runs, seed=seed, sizes=sizes)
+            if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
+                raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
+            traces = [trace(model, inputs.arrays, runs) for model in (one, other)]
+            yield _comparison(inputs, (one, other), traces, tolerance)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Comparisons of two models on many samples, of which the numbers are kept.
+
+    Attributes:
+        differences: The largest difference of each value, by the names of the samples in which both
+            models computed it.
+        samples: The names of the samples.
+        unequal: The names of those that differ.
+        shown: The name of the first of these, or of the first sample, and its comparison.
+    """
+
+    differences: Mapping[str, Mapping[str, float]]
+    samples: tuple[str, ...]
+    unequal: tuple[str, ...]
+    shown: tuple[str, Comparison]
+
+
+def survey(comparisons: Iterable[tuple[str, Comparison]]) -> Survey:
+    """Gather comparisons, at least one, by the names of their samples."""
+    differences: dict[str, dict[str, float]] = {}
+    shown: tuple[str, Comparison] | None = None
+    samples: dict[str, bool] = {}
+    for name, comparison in comparisons:
+        samples[name] = comparison.equal
+        if shown is None or (shown[1].equal and not comparison.equal):
+            shown = name, comparison
+        for value, difference in comparison.differences.items():
+            differences.setdefault(value, {})[name] = difference
+    if shown is None:
+        raise ValueError("there is no sample")
+    unequal = tuple(name for name, equal in samples.items() if not equal)
+    return Survey(differences, tuple(samples), unequal, shown)
+
+
+def _comparison(
+    inputs: Inputs,
+    models: tuple[ReadModel, ReadModel],
+    traces: Sequence[Trace],
+    tolerance: Tolerance,
+) -> Comparison:
+    first, second = (found.values for found in traces)
+    common = [name for name in first if name in second]
+    compared = [name for name in common if not (first[name] is None and second[name] is None)]
+    differences = {name: largest(first[name], second[name], tolerance.measure) for name in compared}
+    one, other = (model.proto for model in models)
     return Comparison(
         inputs,
         traces[0].nodes,
-        same,
-        mismatches,
-        incomparable,
-        len(traces[0].values) - both,
-        len(traces[1].values) - both,
+        tuple(name for name in compared if differences[name] <= tolerance.most),
+        tuple(
+            _mismatch(name, traces, tolerance)
+            for name in compared
+            if differences[name] > tolerance.most
+        ),
+        tuple(name for name in common if name not in differences),
+        len(first) - len(common),
+        len(second) - len(common),
         _unshared_outputs(one, other),
         (traces[0].stop, traces[1].stop),
-        (count_inner_nodes(one.proto), count_inner_nodes(other.proto)),
-        tuple(dict.fromkeys(map(in_words, (*unseeded(one.proto), *unseeded(other.proto))))),
+        (count_inner_nodes(one), count_inner_nodes(other)),
+        tuple(dict.fromkeys(map(in_words, (*unseeded(one), *unseeded(other))))),
+        differences,
+        tolerance.measure,
     )
+
+
+def _mismatch(name: str, traces: Sequence[Trace], tolerance: Tolerance) -> Mismatch:
+    (a, b), node = (found.values[name] for found in traces), traces[0].nodes[name]
+    if a is None or b is None or not alike(a, b):
+        return Mismatch(name, node, a, b, None, 0)
+    beyond = distances(a, b, tolerance.measure) > tolerance.most
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))
+    return Mismatch(name, node, a, b, index, int(np.count_nonzero(beyond)))
 
 
 def _require_same_inputs(one: ReadModel, other: ReadModel) -> None:
@@ -274,34 +361,6 @@ def _type(value: onnx.ValueInfoProto) -> str:
     return name.lower()
 
 
-def _unshared_outputs(one: ReadModel, other: ReadModel) -> tuple[str, ...]:
-    first, second = ([o.name for o in model.proto.graph.output] for model in (one, other))
+def _unshared_outputs(one: onnx.ModelProto, other: onnx.ModelProto) -> tuple[str, ...]:
+    first, second = ([output.name for output in model.graph.output] for model in (one, other))
     return (*(n for n in first if n not in second), *(n for n in second if n not in first))
-
-
-def _compared(
-    one: Trace, other: Trace
-) -> tuple[tuple[Mismatch, ...], tuple[str, ...], tuple[str, ...]]:
-    """Common values in three groups: those that differ, those that are equal, and non-tensors."""
-    mismatches: list[Mismatch] = []
-    same: list[str] = []
-    incomparable: list[str] = []
-    for name in (name for name in one.values if name in other.values):
-        a, b = one.values[name], other.values[name]
-        if a is None and b is None:
-            incomparable.append(name)
-        elif (found := _mismatch(name, one.nodes[name], a, b)) is not None:
-            mismatches.append(found)
-        else:
-            same.append(name)
-    return tuple(mismatches), tuple(same), tuple(incomparable)
-
-
-def _mismatch(name: str, node: str, a: Array | None, b: Array | None) -> Mismatch | None:
-    if a is None or b is None or a.dtype != b.dtype or a.shape != b.shape:
-        return Mismatch(name, node, a, b, None, 0)
-    differing = a != b if a.dtype.kind == "O" else differing_elements(a, b)
-    if not differing.any():
-        return None
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(differing)), differing.shape))
-    return Mismatch(name, node, a, b, index, int(np.count_nonzero(differing)))

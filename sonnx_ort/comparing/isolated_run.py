@@ -327,22 +327,24 @@ def _result(call: partial[Any]) -> Any:
 
 
 class _Sessions:
-    """The last session, because the body of a loop runs many times.
+    """The last two sessions, because the body of a loop, or a pair of models, runs many times.
 
     With random operators each run has its own, which draws from their seeds anew.
     """
 
     def __init__(self) -> None:
-        self._key: tuple[object, ...] = ()
-        self._session: _Session | None = None
+        self._kept: dict[tuple[object, ...], _Session] = {}
 
     def of(self, job: _Job) -> "_Session":
         """A session for a job."""
         key = job.model, job.folder, job.settings
-        if self._session is None or key != self._key or self._session.random:
-            self._session = None
-            self._session, self._key = _start(job, _options(job)), key
-        return self._session
+        found = self._kept.pop(key, None)
+        if found is None or found.random:
+            while len(self._kept) > 1:
+                del self._kept[next(iter(self._kept))]
+            found = _start(job, _options(job))
+        self._kept[key] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """How far two values are apart, in a measure."""
 
 import enum
+from dataclasses import dataclass
 
 import numpy as np
 
 from sonnx_ort.comparing.isolated_run import Array, Results
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.models.example import differing_elements
 
 
@@ -22,6 +24,33 @@ class Measure(enum.StrEnum):
     ULP = "ulp"
     ABSOLUTE = "absolute"
     RELATIVE = "relative"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """By how much two elements may differ.
+
+    Attributes:
+        measure: The measure of the difference.
+        most: The largest difference that is tolerated; in bits it is 0.
+
+    Raises:
+        SonnxError: Differences of bits are to be tolerated.
+    """
+
+    measure: Measure = Measure.BITS
+    most: float = 0
+
+    def __post_init__(self) -> None:
+        """Check that there is something to tolerate."""
+        if self.measure is Measure.BITS and self.most:
+            raise SonnxError(
+                f"tolerance={self.most:g}: bits are the same or not; name another measure="
+            )
+
+
+EXACT = Tolerance()
+"""Tolerates nothing."""
 
 
 def alike(one: Array | None, other: Array | None) -> bool:

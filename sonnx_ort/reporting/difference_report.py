@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.comparing.difference import Comparison, Mismatch
+from sonnx_ort.comparing.difference import Comparison, Mismatch, Survey
 from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.isolated_run import Array
+from sonnx_ort.comparing.measures import Measure
 from sonnx_ort.errors import printable
-from sonnx_ort.reporting.terminal import fitted
+from sonnx_ort.reporting.terminal import fitted, in_columns
 
 _SHOWN = 8
 
@@ -56,17 +57,17 @@ def describe_tensor(name: str, tensor: npt.NDArray[Any]) -> str:
 _LETTERS = ("A", "B")
 
 
-def difference_report(
-    comparison: Comparison,
-    names: tuple[str, str],
-    *,
-    every: bool = False,
-) -> str:
+def difference_report(found: Survey, names: tuple[str, str], *, every: bool = False) -> str:
     """The text of a comparison: its inputs, the first difference, and where a run ended early.
 
-    With `every`, each value of the first model is listed.
+    Of many samples there is a table of the values that differ in one of them, and the text of the
+    first of these. With `every`, each value of the first model is listed.
     """
+    sample, comparison = found.shown
     lines = [f"{letter}: {name}" for letter, name in zip(_LETTERS, names, strict=True)]
+    if len(found.samples) > 1:
+        lines += [f"samples: {len(found.samples)}, of which {len(found.unequal)} differ", ""]
+        lines += [*_table(found, comparison, every=every), f"sample {sample}:"]
     lines += described_inputs(comparison.inputs)
     lines += ["", *_verdict(comparison), ""]
     if every:
@@ -75,12 +76,33 @@ def difference_report(
     return fitted("\n".join(map(printable, lines)))
 
 
+def _table(found: Survey, comparison: Comparison, *, every: bool) -> Iterator[str]:
+    """The least, the median and the largest difference of values, in the order of the first model.
+
+    With `every`, those are listed too that never differ.
+    """
+    heads = (f"{head:>9}" for head in ("least", "median", "largest"))
+    rows = [(*heads, "in sample", f"value ({comparison.measure})")]
+    for name, differences in found.differences.items():
+        numbers = sorted(differences.values())
+        if every or numbers[-1]:
+            middle = numbers[(len(numbers) - 1) // 2]
+            shown = (f"{number:9.4g}" for number in (numbers[0], middle, numbers[-1]))
+            sample = max(differences, key=lambda each: differences[each])
+            rows.append((*shown, sample, f"'{name}' of {comparison.nodes[name]}"))
+    if len(rows) > 1:
+        yield from (*in_columns(rows), "")
+
+
 def _verdict(comparison: Comparison) -> Iterator[str]:
     if comparison.equal:
         yield "no difference"
         return
     if comparison.mismatches:
-        yield from _mismatch(comparison.mismatches[0])
+        first = comparison.mismatches[0]
+        most = comparison.differences.get(first.name, 0)
+        exact = comparison.measure is Measure.BITS
+        yield from _mismatch(first, "" if exact else f", by {most:.4g} at most")
         if more := len(comparison.mismatches) - 1:
             others = ", ".join(f"'{m.name}'" for m in comparison.mismatches[1:6])
             yield f"    and {more} more: {others}{', ...' if more > 5 else ''}"
@@ -111,7 +133,7 @@ def _values(comparison: Comparison) -> Iterator[str]:
         yield f"{found.get(name, 'not in both'):11}  '{name}' of {node}"
 
 
-def _mismatch(mismatch: Mismatch) -> Iterator[str]:
+def _mismatch(mismatch: Mismatch, by: str) -> Iterator[str]:
     yield f"first difference: value '{mismatch.name}' of {mismatch.node}"
     if mismatch.index is None:
         for letter, array in zip(_LETTERS, (mismatch.first, mismatch.second), strict=True):
@@ -120,7 +142,7 @@ def _mismatch(mismatch: Mismatch) -> Iterator[str]:
     for letter, element in zip(_LETTERS, mismatch.elements, strict=True):
         yield f"    {letter}{list(mismatch.index)} = {_element(element)}"
     size = 0 if mismatch.first is None else mismatch.first.size
-    yield f"    {mismatch.count} of {size} elements differ"
+    yield f"    {mismatch.count} of {size} elements differ{by}"
 
 
 def _kind(array: Array | None) -> str:

@@ -82,6 +82,7 @@ OPTIONS = {
     "input_shapes": "--input-shape",
     "inputs": "--input",
     "make_explicit": "--make-explicit",
+    "measure": "--measure",
     "operators": "--operators",
     "original": "--original",
     "refused": "--refused",

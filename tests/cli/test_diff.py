@@ -58,6 +58,14 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
         ),
         (["Div.onnx", "Sub.onnx", "--input", "A"], "--input A: the form is NAME=FILE.npy"),
         (
+            ["Div.onnx", "Sub.onnx", "--tolerance", "2"],
+            "tolerance=2: bits are the same or not; name another --measure",
+        ),
+        (
+            ["Div.onnx", "Sub.onnx", "--data", ".", "--samples", "2"],
+            "'.' has the samples; leave out --data or --samples",
+        ),
+        (
             ["Div.onnx", "Sub.onnx", "--input", "D=a.npy"],
             "there is no input 'D'; the model's inputs are A, B",
         ),
@@ -101,3 +109,28 @@ def test_sizes_are_set_by_name_and_by_input(folder: Path) -> None:
     assert command(*same).stdout.splitlines()[4] == (
         "open sizes: n = 3 (the model runs with these; --size and --input-shape set others)"
     )
+
+
+def test_samples_of_a_folder_are_shown_by_their_names(folder: Path) -> None:
+    for name, b in {"one": [3, 2], "two": [1, 1]}.items():
+        (folder / "samples" / name).mkdir(parents=True)
+        np.save(folder / "samples" / name / "A.npy", np.array([6, 9], np.int32))
+        np.save(folder / "samples" / name / "B.npy", np.array(b, np.int32))
+    arguments = ("diff", "Div.onnx", "Sub.onnx", "--data", "samples", "--measure", "absolute")
+    done = command(*arguments)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(
+        "A: Div.onnx\nB: Sub.onnx\nsamples: 2, of which 2 differ\n\n"
+        "    least     median    largest  in sample  value (absolute)\n"
+        "        1          1          3  one        'C' of Div 'the_node'\n\n"
+        "sample one:\ninput A: int32 (2,) [6, 9]\n"
+    )
+    assert command(*arguments, "--tolerance", "3").returncode == 0
+
+
+def test_samples_are_made_up_with_seeds_that_follow_each_other(folder: Path) -> None:
+    del folder
+    done = command("diff", "Sub.onnx", "Sub.onnx", "--samples", "3", "--seed", "4")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "samples: 3, of which 0 differ\n\nsample 4:\n" in done.stdout
+    assert "(random, seed 4)" in done.stdout

@@ -7,7 +7,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.difference import Comparison, compare
+from sonnx_ort.comparing.difference import Comparison, compare, compare_samples, survey
+from sonnx_ort.comparing.measures import Measure, Tolerance
 from sonnx_ort.errors import SonnxError
 from support.backends import BACKENDS
 from support.graphs import binary_model, parse
@@ -150,3 +151,53 @@ def test_violation_is_the_same_in_each_run(backend: str) -> None:
     assert one is not None
     assert one.violated
     assert one == other
+
+
+NEAR, FAR = (
+    parse(f"(float[2] x) => (float[2] y) <float[2] c = {{{c}}}> {{ y = Mul(x, c) }}")
+    for c in ("1, 1", "1, 1.5")
+)
+
+
+@pytest.mark.parametrize(
+    ("measure", "most", "equal"),
+    [
+        (Measure.BITS, 0, False),
+        (Measure.ABSOLUTE, 0.5, False),
+        (Measure.ABSOLUTE, 1, True),
+        (Measure.RELATIVE, 0.25, False),
+        (Measure.RELATIVE, 0.5, True),
+        (Measure.ULP, 2**22 - 1, False),
+        (Measure.ULP, 2**22, True),
+    ],
+)
+def test_difference_within_the_tolerance_is_none(
+    measure: Measure, most: float, equal: bool
+) -> None:
+    sample = {"x": np.array([1, 2], np.float32)}, 0
+    (found,) = compare_samples(NEAR, FAR, [sample], tolerance=Tolerance(measure, most))
+    assert found.equal is equal
+    assert [(m.name, m.index, m.count) for m in found.mismatches] == [("y", (1,), 1)] * (not equal)
+
+
+def test_bits_are_not_tolerated() -> None:
+    with pytest.raises(SonnxError) as caught:
+        Tolerance(Measure.BITS, 2)
+    assert str(caught.value) == "tolerance=2: bits are the same or not; name another measure="
+
+
+def test_samples_are_gathered_by_their_names() -> None:
+    given = [({"x": np.array([1, second], np.float32)}, 0) for second in (0, 2, 4)]
+    compared = compare_samples(NEAR, FAR, given, tolerance=Tolerance(Measure.ABSOLUTE, 0.5))
+    found = survey(zip(("none", "one", "two"), compared, strict=True))
+    assert found.differences == {"y": {"none": 0, "one": 1, "two": 2}}
+    assert (found.samples, found.unequal) == (("none", "one", "two"), ("one", "two"))
+    name, shown = found.shown
+    assert name == "one"
+    assert shown.inputs.arrays["x"].tolist() == [1, 2]
+
+
+def test_first_sample_is_shown_where_none_differs() -> None:
+    given = [({}, seed) for seed in (5, 6)]
+    found = survey(zip("ab", compare_samples(NEAR, NEAR, given), strict=True))
+    assert (found.unequal, found.shown[0], found.shown[1].inputs.seed) == ((), "a", 5)

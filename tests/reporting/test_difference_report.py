@@ -1,10 +1,13 @@
 """Where two models differ, as a person reads it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.difference import Comparison, Mismatch, Stop
+from sonnx_ort.comparing.difference import Comparison, Mismatch, Stop, survey
 from sonnx_ort.comparing.inputs import Inputs
+from sonnx_ort.comparing.measures import Measure
 from sonnx_ort.reporting.difference_report import difference_report
 
 NODES = {"a": "Sub 'd'", "s": "SplitToSequence 's'", "z": "Div 'ratio'", "late": "Relu 'r'"}
@@ -22,8 +25,9 @@ def comparison(
     return Comparison(INPUTS, NODES, ("a",), mismatches, incomparable, 0, 2, unshared, stops, inner)
 
 
-def report(compared: Comparison) -> list[str]:
-    return difference_report(compared, ("a.onnx", "b.onnx")).splitlines()
+def report(compared: Comparison, *, every: bool = False) -> list[str]:
+    found = survey([("0", compared)])
+    return difference_report(found, ("a.onnx", "b.onnx"), every=every).splitlines()
 
 
 HEAD = [
@@ -37,8 +41,7 @@ HEAD = [
 
 def test_every_value_is_listed_node_by_node_where_asked_for() -> None:
     found = Mismatch("z", "Div 'ratio'", X, X + 1, (0,), 2)
-    text = difference_report(comparison(found, incomparable=("s",)), ("a", "b"), every=True)
-    lines = text.splitlines()
+    lines = report(comparison(found, incomparable=("s",)), every=True)
     start = lines.index("same         'a' of Sub 'd'")
     assert lines[start - 1] == ""
     assert lines[start : start + 5] == [
@@ -110,3 +113,42 @@ def test_what_is_not_compared_is_said() -> None:
         "not compared, because they are not tensors: s",
         "not compared: values in subgraphs and functions (nodes: 2 in A and 3 in B)",
     ]
+
+
+def of_sample(difference: float, *, differs: bool) -> Comparison:
+    mismatches = (Mismatch("a", "Sub 'd'", X, X + 1, (0,), 2),) if differs else ()
+    found = comparison(*mismatches)
+    return replace(found, differences={"a": difference, "z": 0.0}, measure=Measure.ULP)
+
+
+SAMPLES = [
+    ("one", of_sample(0.5, differs=False)),
+    ("two", of_sample(3, differs=True)),
+    ("three", of_sample(1, differs=True)),
+]
+
+
+def test_table_has_the_least_the_median_and_the_largest_difference_of_values_that_differ() -> None:
+    lines = difference_report(survey(SAMPLES), ("a.onnx", "b.onnx")).splitlines()
+    assert lines[2:11] == [
+        "samples: 3, of which 2 differ",
+        "",
+        "    least     median    largest  in sample  value (ulp)",
+        "      0.5          1          3  two        'a' of Sub 'd'",
+        "",
+        "sample two:",
+        *HEAD[2:4],
+        "",
+    ]
+    assert "    2 of 2 elements differ, by 3 at most" in lines
+
+
+def test_table_has_every_value_where_asked_for() -> None:
+    text = difference_report(survey(SAMPLES), ("a.onnx", "b.onnx"), every=True)
+    assert "        0          0          0  one        'z' of Div 'ratio'\n" in text
+
+
+def test_no_table_is_shown_where_no_value_differs() -> None:
+    equal = comparison()
+    lines = difference_report(survey([("one", equal), ("two", equal)]), ("a", "b")).splitlines()
+    assert lines[2:5] == ["samples: 2, of which 0 differ", "", "sample one:"]
