@@ -1,7 +1,6 @@
 """A model without the names and texts of its author."""
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 import onnx
@@ -20,8 +19,7 @@ def anonymous(model: onnx.ModelProto) -> onnx.ModelProto:
     made = onnx.ModelProto(ir_version=model.ir_version, graph=model.graph)
     made.opset_import.extend(model.opset_import)
     made.functions.extend(model.functions)
-    _rename_functions(made)
-    names = _Names()
+    names = _Names(made)
     for message in _messages(made):
         for field in _TEXTS:
             if field in message.DESCRIPTOR.fields_by_name:
@@ -43,9 +41,14 @@ def _messages(message: Any) -> Iterator[Any]:
 class _Names:
     """New names, one for each old one of a kind, whatever has it."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: onnx.ModelProto) -> None:
         self._new: dict[tuple[str, str], str] = {}
-        self._nodes = 0
+        self._functions = {(each.domain, each.name) for each in model.functions}
+        others = {
+            n.domain for n in all_nodes(model) if (n.domain, n.op_type) not in self._functions
+        }
+        self._domains = {domain for domain, _ in self._functions} - others - {"", "ai.onnx"}
+        """Those in which there are functions of the model alone."""
 
     def replace(self, message: Any) -> None:
         """Replace the names in a message, but for those in messages inside it."""
@@ -53,7 +56,11 @@ class _Names:
             case onnx.GraphProto():
                 message.name = "graph"
             case onnx.NodeProto():
-                message.name, self._nodes = f"node{self._nodes}", self._nodes + 1
+                message.name = self._of(f"{len(self._new)}", "node")
+                if (message.domain, message.op_type) in self._functions:
+                    message.op_type = self._of(message.op_type, "function")
+            case onnx.FunctionProto():
+                message.name = self._of(message.name, "function")
             case onnx.ValueInfoProto() | onnx.TensorProto():
                 message.name = self._of(message.name, "value")
             case onnx.TensorShapeProto.Dimension() if message.dim_param:
@@ -61,22 +68,8 @@ class _Names:
         if isinstance(message, onnx.NodeProto | onnx.FunctionProto):
             for values in (message.input, message.output):
                 values[:] = [self._of(name, "value") for name in values]
+        if getattr(message, "domain", "") in self._domains:
+            message.domain = self._of(message.domain, "domain")
 
     def _of(self, name: str, kind: str) -> str:
         return self._new.setdefault((name, kind), f"{kind}{len(self._new)}") if name else ""
-
-
-def _rename_functions(model: onnx.ModelProto) -> None:
-    """Rename the functions, and the domains in which there is nothing else."""
-    names = {(f.domain, f.name): f"function{at}" for at, f in enumerate(model.functions)}
-    nodes = all_nodes(model)
-    others = {node.domain for node in nodes if (node.domain, node.op_type) not in names}
-    own = dict.fromkeys(domain for domain, _ in names if domain not in others | {"", "ai.onnx"})
-    domains = {domain: f"domain{at}" for at, domain in enumerate(own)}
-    for function in model.functions:
-        function.name = names[function.domain, function.name]
-    for node in nodes:
-        node.op_type = names.get((node.domain, node.op_type), node.op_type)
-    imports = chain(model.opset_import, *(f.opset_import for f in model.functions))
-    for each in (*nodes, *model.functions, *imports):
-        each.domain = domains.get(each.domain, each.domain)

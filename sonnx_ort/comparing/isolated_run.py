@@ -9,8 +9,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -180,7 +179,7 @@ class IsolatedRuns:
     One process serves many runs, because starting it takes longer than most runs.
     """
 
-    def __init__(self, seconds: float | None = None) -> None:
+    def __init__(self, seconds: float = threading.TIMEOUT_MAX) -> None:
         """End what takes longer than so many seconds, the start of the process included."""
         self._process: subprocess.Popen[bytes] | None = None
         self._seconds = seconds
@@ -237,41 +236,20 @@ class IsolatedRuns:
 
     def _done(self, job: _Job | partial[Any]) -> Any:
         process = self._started()
+        late = threading.Event()
+        timer = threading.Timer(self._seconds, _kill, (process, late))
+        timer.start()
         try:
-            with self._limited(process):
-                _send(job, process.stdin)
-                done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
+            _send(job, process.stdin)
+            done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
         except (EOFError, ConnectionError, pickle.UnpicklingError):
-            return _death(self._end())
-        except TimeoutError as error:
-            self._end()
-            return Failed(str(error))
+            death = _death(self._end())
+            return Failed(f"it takes longer than {self._seconds:g} s") if late.is_set() else death
+        finally:
+            timer.cancel()
         if isinstance(done, BackendUnavailable):
             raise done
         return done
-
-    @contextmanager
-    def _limited(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        """End the process if what is done with it takes too long."""
-        if self._seconds is None:
-            yield
-            return
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            process.kill()
-
-        timer = threading.Timer(self._seconds, end)
-        timer.start()
-        try:
-            yield
-        except (EOFError, ConnectionError, pickle.UnpicklingError):
-            if late.is_set():
-                raise TimeoutError(f"it takes longer than {self._seconds:g} s") from None
-            raise
-        finally:
-            timer.cancel()
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -288,6 +266,11 @@ class IsolatedRuns:
             return 0
         process.communicate()
         return process.returncode
+
+
+def _kill(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+    late.set()
+    process.kill()
 
 
 def _send(what: object, stream: IO[bytes] | None) -> None:

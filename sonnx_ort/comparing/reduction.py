@@ -1,11 +1,10 @@
 """The public function `reduce`: the smallest model that still shows what is asked for."""
 
-import dataclasses
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -31,7 +30,7 @@ from sonnx_ort.comparing.isolated_run import (
 from sonnx_ort.comparing.measures import differing
 from sonnx_ort.comparing.shrinking import MOST_TRIES, known_values, shrink
 from sonnx_ort.comparing.smaller_models import Feeds, Trial
-from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
+from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.external_data import (
     check_external_data,
     external_tensors,
@@ -139,29 +138,37 @@ def reduce(  # noqa: PLR0913 - one for each choice
         SonnxError: Not one thing is asked for, the model does not show it, or an argument or an
             input cannot be used.
     """
-    source = _complete(read(model))
+    whole = _complete(read(model))
     choices = {"edition": edition, "broadcast": broadcast, "operators": operators}
-    settings = Settings(choose(Level, "level", level))
+    optimized = Settings(choose(Level, "level", level))
     with IsolatedRuns(_SECONDS) as runs:
-        asked: dict[str, Question] = {}
-        if violates is not None:
-            asked["violates"] = _Violates(choose_rules(violates), choices, runs)
-        if refused:
-            asked["refused"] = partial(_refused, choices=choices, runs=runs)
-        if dies:
-            asked["dies"] = partial(_death, settings=settings, runs=runs)
-        if differs:
-            asked["differs"] = partial(_difference, settings=settings, runs=runs)
-        if check is not None:
-            asked["check"] = partial(_passed, command=check)
+        questions: dict[str, Question] = {
+            "violates": lambda trial: _called(runs, violations, trial, rules, choices),
+            "refused": lambda trial: _called(runs, refusals, trial, choices),
+            "dies": lambda trial: _death(trial, runs, optimized),
+            "differs": lambda trial: _difference(trial, runs, optimized),
+            "check": lambda trial: _passed(trial, check or ""),
+        }
+        given = zip(questions, (violates, refused, dies, differs, check), strict=True)
+        asked = [name for name, value in given if value]
         if len(asked) != 1:
             raise SonnxError(
                 "ask for one thing that the smaller model still has to show: violates=, refused=, "
                 "dies=, differs= or check="
             )
-        (question,) = asked.values()
-        feeds = _inputs(source, inputs or {}, runs, seed, Sizes(sizes, input_shapes), asked)
-        return _reduced(Trial(source.proto, (feeds,)), question, runs, tries, anonymous=anonymous)
+        rules = choose_rules(violates) if violates else frozenset()
+        arrays = as_tensors(graph_inputs(whole.proto), inputs or {})
+        feeds: Feeds = {}
+        # Inputs that nobody can make up are missed in a run alone.
+        with nullcontext() if arrays or asked[0] in _IN_RUNS else suppress(SonnxError):
+            chosen = Sizes(sizes, input_shapes)
+            feeds = complete(whole, arrays, runs, seed=seed, sizes=chosen).arrays
+        trial = Trial(whole.proto, (feeds,))
+        return _reduced(trial, questions[asked[0]], runs, tries, anonymous=anonymous)
+
+
+_IN_RUNS = {"dies", "differs"}
+"""What only a run shows."""
 
 
 def _complete(source: ReadModel) -> ReadModel:
@@ -172,50 +179,30 @@ def _complete(source: ReadModel) -> ReadModel:
     if source.folder is not None:
         load_external_data(list(external_tensors(proto)), source.folder)
     seed_random_operators(proto)
-    return dataclasses.replace(source, proto=proto, folder=None)
-
-
-def _inputs(  # noqa: PLR0913, PLR0917 - what inputs follow from
-    source: ReadModel,
-    given: Mapping[str, Any],
-    runs: IsolatedRuns,
-    seed: int,
-    sizes: Sizes,
-    asked: Mapping[str, object],
-) -> Feeds:
-    arrays = as_tensors(graph_inputs(source.proto), given)
-    try:
-        return complete(source, arrays, runs, seed=seed, sizes=sizes).arrays
-    except SonnxError:
-        # Without a run nothing asks for inputs that nobody can make up.
-        if given or asked.keys() & {"dies", "differs"}:
-            raise
-        return {}
+    return replace(source, proto=proto, folder=None)
 
 
 def _reduced(
     trial: Trial, question: Question, runs: IsolatedRuns, tries: int, *, anonymous: bool
 ) -> Reduced:
-    wanted = question(trial)
+    wanted, form = question(trial), _form(trial, runs)
     if not wanted:
         raise SonnxError("the model does not show what is asked for; there is nothing to reduce")
     tried = 0
-    well_formed = [each for each in (_is_valid, partial(_loads, runs=runs)) if each(trial)]
 
     def shows(candidate: Trial) -> bool:
         nonlocal tried
         tried += 1
-        formed = all(each(candidate) for each in well_formed)
-        return formed and not wanted.isdisjoint(question(candidate))
+        return form <= _form(candidate, runs) and not wanted.isdisjoint(question(candidate))
 
     found = shrink(trial, shows, lambda each: known_values(each, runs), most_tries=tries)
     if anonymous:
         nameless = _nameless(found)
         anonymous = shows(nameless)
         found = nameless if anonymous else found
-    signs = sorted(wanted & question(found))
+    signs = tuple(sorted(wanted & question(found)))
     before = len(all_nodes(trial.model))
-    return Reduced(found.model, found.runs[0], tuple(signs), before, tried, anonymous)
+    return Reduced(found.model, found.runs[0], signs, before, tried, anonymous)
 
 
 def _nameless(trial: Trial) -> Trial:
@@ -226,72 +213,65 @@ def _nameless(trial: Trial) -> Trial:
     return Trial(made, runs)
 
 
-def _is_valid(trial: Trial) -> bool:
-    try:
-        check_validity(trial.model)
-    except InvalidModel:
-        return False
-    return True
-
-
-def _loads(trial: Trial, runs: IsolatedRuns) -> bool:
-    """Whether ONNX Runtime loads it without optimizing it."""
+def _called(
+    runs: IsolatedRuns, function: Callable[..., Signs], trial: Trial, *more: object
+) -> Signs:
+    """What a function finds of a model and its inputs in a process of its own."""
     content = require_serializable(trial.model)
-    return not isinstance(runs.call(types_of_outputs, content), Failed)
+    found = runs.call(function, content, dict(trial.runs[0]), *more)
+    return frozenset() if isinstance(found, Failed) else found
 
 
-class _Violates:
-    """Asks whether a rule is violated: in every run, or else, of the first model, in its run."""
-
-    def __init__(self, rules: Signs, choices: Mapping[str, Any], runs: IsolatedRuns) -> None:
-        self._rules, self._choices, self._runs = rules, choices, runs
-        named = {rule.partition(".")[0] for rule in rules}
-        # Enforced for more, the model may be refused for what is not asked.
-        self._in_run = {**choices, "operators": named & OPERATORS.keys()}
-        self._in_every_run: bool | None = None
-
-    def __call__(self, trial: Trial) -> Signs:
-        content = require_serializable(trial.model)
-        found: Signs = frozenset()
-        if self._in_every_run is not False:
-            found = self._signs(violated_rules, content, self._choices)
-        if self._in_every_run is None:
-            self._in_every_run = bool(found)
-        if not self._in_every_run:
-            found = self._signs(violated_in_run, content, trial.runs[0], self._in_run)
-        return found
-
-    def _signs(self, function: Callable[..., Signs], *arguments: object) -> Signs:
-        found = self._runs.call(function, *arguments)
-        return frozenset() if isinstance(found, Failed) else found & self._rules
+def _form(trial: Trial, runs: IsolatedRuns) -> Signs:
+    """Whether a model is valid ONNX, and whether ONNX Runtime loads it."""
+    return _called(runs, validity, trial) | _called(runs, loading, trial)
 
 
-def violated_rules(model: bytes, choices: Mapping[str, Any]) -> Signs:
-    """The rules that a model violates in every run.
+def validity(model: bytes, feeds: Feeds) -> Signs:
+    """A sign of a valid model.
 
     Raises:
-        SonnxError: It cannot be analyzed.
+        InvalidModel: It is not.
     """
-    return frozenset(each.rule.id for each in check_model(model, **choices).violations)
+    del feeds
+    check_validity(onnx.load_from_string(model))
+    return frozenset({"is valid"})
 
 
-def violated_in_run(model: bytes, feeds: Feeds, choices: Mapping[str, Any]) -> Signs:
-    """The rule that a run of a model violates.
+def loading(model: bytes, feeds: Feeds) -> Signs:
+    """A sign of a model that ONNX Runtime loads without optimizing it.
 
     Raises:
-        SonnxError: It is refused.
+        Exception: It does not.
     """
+    del feeds
+    types_of_outputs(model)
+    return frozenset({"loads"})
+
+
+def violations(model: bytes, feeds: Feeds, rules: Signs, choices: Mapping[str, Any]) -> Signs:
+    """Which of some rules a model violates in every run; if none, which one in a run.
+
+    Raises:
+        SonnxError: It cannot be analyzed, or is refused.
+    """
+    report = check_model(model, **choices)
+    if found := rules & {each.rule.id for each in report.violations}:
+        return frozenset(f"{rule} in every run" for rule in found)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
+    # Enforced for more, the model may be refused for what is not asked.
+    named = {rule.partition(".")[0] for rule in rules} & OPERATORS.keys()
     try:
-        InferenceSession(model, options, **choices).run(None, feeds)
+        InferenceSession(model, options, **{**choices, "operators": named}).run(None, feeds)
     except ContractViolation as violation:
-        return frozenset({violation.rule})
+        return frozenset({f"{violation.rule} in a run"} if violation.rule in rules else ())
     return frozenset()
 
 
-def reasons_to_refuse(model: bytes, choices: Mapping[str, Any]) -> Signs:
+def refusals(model: bytes, feeds: Feeds, choices: Mapping[str, Any]) -> Signs:
     """Why `rewrite` refuses a model: the rules, or the kind of another error."""
+    del feeds
     try:
         rewrite(model, **choices)
     except ModelRejected as error:
@@ -301,26 +281,21 @@ def reasons_to_refuse(model: bytes, choices: Mapping[str, Any]) -> Signs:
     return frozenset()
 
 
-def _refused(trial: Trial, choices: Mapping[str, Any], runs: IsolatedRuns) -> Signs:
-    found = runs.call(reasons_to_refuse, require_serializable(trial.model), choices)
-    return frozenset() if isinstance(found, Failed) else found
-
-
-def _death(trial: Trial, settings: Settings, runs: IsolatedRuns) -> Signs:
-    outcome = runs.run(require_serializable(trial.model), None, trial.runs[0], settings)
+def _death(trial: Trial, runs: IsolatedRuns, optimized: Settings) -> Signs:
+    outcome = runs.run(require_serializable(trial.model), None, trial.runs[0], optimized)
     if not isinstance(outcome, Failed) or not outcome.died:
         return frozenset()
     return frozenset({outcome.reason})
 
 
-def _difference(trial: Trial, settings: Settings, runs: IsolatedRuns) -> Signs:
+def _difference(trial: Trial, runs: IsolatedRuns, optimized: Settings) -> Signs:
     content = require_serializable(trial.model)
-    plain, optimized = (
-        runs.run(content, None, trial.runs[0], each) for each in (UNOPTIMIZED, settings)
+    plain, other = (
+        runs.run(content, None, trial.runs[0], each) for each in (UNOPTIMIZED, optimized)
     )
-    if isinstance(plain, Failed) or isinstance(optimized, Failed):
+    if isinstance(plain, Failed) or isinstance(other, Failed):
         return frozenset()
-    return frozenset({"outputs differ"} if differing(optimized, plain) else ())
+    return frozenset({"outputs differ"} if differing(other, plain) else ())
 
 
 def _passed(trial: Trial, command: str) -> Signs:

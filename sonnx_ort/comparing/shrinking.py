@@ -6,7 +6,7 @@ thing after the other, until nothing more can be taken away.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Generic
+from itertools import takewhile
 
 from sonnx_ort.comparing.difference import exposed, trace
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, types_of_outputs
@@ -37,53 +37,43 @@ def shrink(
     Returns:
         The smallest that was found.
     """
-    search = _Search(trial, shows, most_tries)
-    before = None
-    while search.trial is not before:
-        before = search.trial
-        if len(before.model.graph.node) > 1:
-            search.leave_out_parts(known(before))
-        search.leave_out_one_by_one()
-    return search.trial
+    left = most_tries
 
-
-class _Search(Generic[AnyTrial]):
-    """The smallest trial so far, and how many may still be tried."""
-
-    def __init__(self, trial: AnyTrial, shows: Callable[[AnyTrial], bool], most_tries: int) -> None:
-        self.trial, self._shows, self._left = trial, shows, most_tries
-
-    def _found(self, candidate: AnyTrial | None) -> bool:
+    def found(candidate: AnyTrial | None) -> bool:
         """Whether a smaller trial shows it, and takes the place of the smallest."""
-        if candidate is None or self._left == 0:
+        nonlocal trial, left
+        if candidate is None or left == 0:
             return False
-        self._left -= 1
-        if not self._shows(candidate):
-            return False
-        self.trial = candidate
-        return True
+        left -= 1
+        if shown := shows(candidate):
+            trial = candidate
+        return shown
 
-    def leave_out_parts(self, known: Known) -> None:
-        """Leave out as many nodes at a time as possible."""
-        whole = self.trial
-        kept: Sequence[int] = range(len(whole.model.graph.node))
-        size = len(kept) // 2
-        while size:
-            start = 0
-            while start < len(kept):
-                others = [*kept[:start], *kept[start + size :]]
-                if self._found(with_nodes(whole, others, known)):
-                    kept = others
-                else:
-                    start += size
-            size = min(size, len(kept)) // 2
+    before = None
+    while trial is not before and left:
+        before = trial
+        if len(trial.model.graph.node) > 1:
+            _leave_out_parts(trial, known(trial), found)
+        while any(map(found, takewhile(lambda _: left > 0, smaller(trial)))):
+            pass
+    return trial
 
-    def leave_out_one_by_one(self) -> None:
-        """Leave out one thing at a time."""
-        candidates = smaller(self.trial)
-        while self._left and (candidate := next(candidates, None)) is not None:
-            if self._found(candidate):
-                candidates = smaller(self.trial)
+
+def _leave_out_parts(
+    whole: AnyTrial, known: Known, found: Callable[[AnyTrial | None], bool]
+) -> None:
+    """Leave out as many nodes at a time as possible."""
+    kept: Sequence[int] = range(len(whole.model.graph.node))
+    size = len(kept) // 2
+    while size:
+        start = 0
+        while start < len(kept):
+            others = [*kept[:start], *kept[start + size :]]
+            if found(with_nodes(whole, others, known)):
+                kept = others
+            else:
+                start += size
+        size = min(size, len(kept)) // 2
 
 
 def known_values(trial: Trial, runs: IsolatedRuns) -> Known:

@@ -37,7 +37,9 @@ def test_no_name_or_text_of_the_author_is_left() -> None:
 def test_model_is_valid_and_has_the_same_operators() -> None:
     made = anonymous(secret())
     onnx.checker.check_model(made)
-    assert [node.op_type for node in made.graph.node] == ["function0", "If", "Identity"]
+    (function,) = made.functions
+    assert [node.op_type for node in made.graph.node] == [function.name, "If", "Identity"]
+    assert made.graph.node[0].domain == function.domain
     assert made.graph.node[0].input[0] == made.graph.input[0].name
 
 
