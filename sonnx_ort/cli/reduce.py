@@ -29,7 +29,7 @@ from sonnx_ort.comparing.reduction import Reduced
 from sonnx_ort.comparing.reduction import reduce as reduce_model
 from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.comparing.shrinking import MOST_TRIES
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.files import check_place, refuse_inputs, refuse_source, writing
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
@@ -107,8 +107,7 @@ def reduce(
     Exit status 0: the model is written; 2: unusable input, or the model does not show it.
     """
     with errors_as_sentences():
-        place = output.with_suffix(".inputs")
-        _check_places(model, output, place, feeds or [], force=force)
+        _check_places(model, output, feeds or [], data, force=force)
         chosen = read_sizes(sizes or [], input_shapes or [])
         reduced = reduce_model(
             model,
@@ -129,21 +128,27 @@ def reduce(
             tries=tries,
         )
         if reduced.inputs:
-            save_outputs(reduced.inputs, place)
+            save_outputs(reduced.inputs, _place_of_inputs(output))
         with writing(output) as file:
             file.write(reduced.model.SerializeToString())
     if not quiet:
-        say("\n".join(_lines(reduced, output, place, anonymous=anonymous)), output)
+        lines = _lines(reduced, output, anonymous=anonymous)
+        say("\n".join(map(printable, lines)), output)
 
 
 def _check_places(
-    model: Path, output: Path, place: Path, feeds: Sequence[str], *, force: bool
+    model: Path, output: Path, feeds: Sequence[str], data: Path | None, *, force: bool
 ) -> None:
     check_place(output)
     refuse_source(output, model, read(model).proto, force=force)
-    refuse_inputs(output, feed_files(feeds).values())
+    refuse_inputs(output, [*feed_files(feeds).values(), *(data.rglob("*") if data else ())])
+    place = _place_of_inputs(output)
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         raise SonnxError(f"'{place}', the place of its inputs, is not empty; name another file")
+
+
+def _place_of_inputs(output: Path) -> Path:
+    return output.with_suffix(".inputs")
 
 
 def _given(model: Path, feeds: Sequence[str], data: Path | None) -> dict[str, Any]:
@@ -158,10 +163,10 @@ def _given(model: Path, feeds: Sequence[str], data: Path | None) -> dict[str, An
     return sample | given
 
 
-def _lines(reduced: Reduced, output: Path, place: Path, *, anonymous: bool) -> Iterator[str]:
+def _lines(reduced: Reduced, output: Path, *, anonymous: bool) -> Iterator[str]:
     yield f"{output}: written, with {reduced.nodes} of {reduced.before} nodes"
     if reduced.inputs:
-        yield f"{place}: its inputs {', '.join(reduced.inputs)}"
+        yield f"{_place_of_inputs(output)}: its inputs {', '.join(reduced.inputs)}"
     yield f"it shows: {', '.join(reduced.shows)}"
     yield f"smaller models tried: {reduced.tried}"
     if anonymous and not reduced.anonymous:

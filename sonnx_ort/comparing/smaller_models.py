@@ -19,6 +19,9 @@ Feeds = Mapping[str, Array]
 _LARGEST_CONSTANT = 1 << 16
 """How many bytes an input has at most that becomes a constant."""
 
+_FEWEST_AXES_OF_DATA = 2
+"""Integers of fewer axes may be sizes themselves, as the shape of a Reshape."""
+
 _MOST_SIZES = 8
 """How many different sizes of axes are made smaller, the largest first."""
 
@@ -261,8 +264,9 @@ def _with_smaller_sizes(trial: AnyTrial) -> Iterator[AnyTrial]:
         for less in dict.fromkeys((1, size // 2)):
             model = _copied(trial.model)
             for tensor in all_tensors(model):
-                array = _cut(numpy_helper.to_array(tensor), size, less, counts=True)
-                tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+                if size in tensor.dims or len(tensor.dims) < _FEWEST_AXES_OF_DATA:
+                    array = _cut(numpy_helper.to_array(tensor), size, less, counts=True)
+                    tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
             for graph in all_graphs(model):
                 for value in chain(graph.input, graph.output, graph.value_info):
                     for dim in value.type.tensor_type.shape.dim:
@@ -278,7 +282,7 @@ def _with_smaller_sizes(trial: AnyTrial) -> Iterator[AnyTrial]:
 def _cut(array: Array, size: int, less: int, *, counts: bool = False) -> Array:
     """The first elements along the axes of a size; a constant may also be that size itself."""
     cut = array[tuple(slice(less if n == size else n) for n in array.shape)]
-    if counts and cut.ndim < 2 and cut.dtype == np.int64:
+    if counts and cut.ndim < _FEWEST_AXES_OF_DATA and cut.dtype == np.int64:
         return np.where(cut == size, less, cut)
     return cut
 

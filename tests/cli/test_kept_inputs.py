@@ -65,6 +65,10 @@ REFUSED = {
     "check m.onnx --waivers waivers.toml --record waivers.toml": (
         f"the input 'waivers.toml'; {OTHER}"
     ),
+    "reduce m.onnx --differs -o m.onnx": f"the input 'm.onnx'; {FORCE}",
+    "reduce m.onnx --differs -o w": f"the model's external data; {OTHER}",
+    "reduce m.onnx --differs --input x=x.npy -o x.npy": f"the input 'x.npy'; {OTHER}",
+    "reduce m.onnx --differs --data . -o y.npy": f"the input 'y.npy'; {OTHER}",
     "run m.onnx --input x=y.npy --output-dir .": f"the input 'y.npy'; {OTHER}",
 }
 

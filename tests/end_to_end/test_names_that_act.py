@@ -86,6 +86,12 @@ COMMANDS = [
     ("diff", "MODEL", "OTHER"),
     ("diff", "OTHER", "OTHER", "--input", "X", "--input", "Y", "--all"),
     ("diff", "OTHER", "OTHER", "--input", "X", "--input", "WRONG"),
+    ("diff", "OTHER", "OTHER", "--samples", "2", "--size", "k=1", "--all"),
+    ("reduce", "OTHER", "-o", "MADE", "--dies"),
+    (
+        *("reduce", "OTHER", "-o", "MADE", "--violates", "Div.float.R1"),
+        *("--input", "X", "--input", "WRONG"),
+    ),
     *(
         ("audit", "OTHER", "--input", "X", "--input", "Y", "--enclose", "--format", each)
         for each in ("text", "json", "junit", "html")

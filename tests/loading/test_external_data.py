@@ -194,6 +194,7 @@ COMMANDS = [
     "audit m.onnx --save-values {}",
     "run m.onnx --output-dir {}",
     "diff m.onnx m.onnx",
+    "reduce m.onnx --differs -o {}",
 ]
 
 
