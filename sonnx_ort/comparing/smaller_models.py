@@ -281,7 +281,8 @@ def _with_smaller_sizes(trial: AnyTrial) -> Iterator[AnyTrial]:
 
 def _cut(array: Array, size: int, less: int, *, counts: bool = False) -> Array:
     """The first elements along the axes of a size; a constant may also be that size itself."""
-    cut = array[tuple(slice(less if n == size else n) for n in array.shape)]
+    shorter = array[tuple(slice(less if n == size else n) for n in array.shape)]
+    cut = np.asarray(shorter, array.dtype)  # an element of no axes is no array
     if counts and cut.ndim < _FEWEST_AXES_OF_DATA and cut.dtype == np.int64:
         return np.where(cut == size, less, cut)
     return cut
