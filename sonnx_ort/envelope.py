@@ -17,6 +17,7 @@ from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import trace
 from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.knowledge.facts import Facts
@@ -25,7 +26,6 @@ from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.obligations.contracts import ContractSource, read_contract, require_values
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, ValueContract
-from sonnx_ort.value_files import read_value
 
 _DIGITS = 3
 """The significant digits of proposed ends, which are rounded outward."""
@@ -104,8 +104,8 @@ def propose_contract(
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`.
-        data: A folder of samples: `.npz` files, or folders with one `.npy` file for each input; or
-            the `.npy` files of a single sample.
+        data: A folder of samples: `NAME.npy` or `input_0.pb` for each input, in it or in a folder
+            for each sample.
         contract: What is known already: its entries are taken over.
         margin: The share of a seen range that is added at each end.
         checkpoints: Whether to look for the few values inside of the model whose range, if it is
@@ -123,7 +123,8 @@ def propose_contract(
     given, facts = read_contract(contract), Facts(loaded)
     require_values(loaded, given, facts)
     with IsolatedRuns() as runs:
-        samples = [] if data is None else list(_samples(Path(data)))
+        names = [str(value.name) for value in loaded.graph.inputs]
+        samples = [] if data is None else list(read_samples(Path(data), names).values())
         feeds = samples
         if not samples and checkpoints:
             feeds = [_within(complete(source, {}, runs).arrays, given)]
@@ -147,29 +148,6 @@ def propose_contract(
         len(floats),
         tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),
     )
-
-
-def _samples(folder: Path) -> Iterator[dict[str, Any]]:
-    """The samples of a folder, in the order of their names.
-
-    Raises:
-        SonnxError: There is none, or one cannot be read.
-    """
-    if not folder.is_dir():
-        raise SonnxError(f"'{folder}' is no folder; give a folder of samples")
-    archives = sorted(folder.glob("*.npz"))
-    folders = sorted(path for path in folder.iterdir() if path.is_dir())
-    single = [folder] if any(folder.glob("*.npy")) else []
-    for path in archives:
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                yield dict(archive)
-        except (OSError, ValueError) as error:
-            raise SonnxError(f"'{path}' is no .npz file of a sample: {error}") from error
-    for each in (*single, *folders):
-        yield {path.stem: read_value(path) for path in sorted(each.glob("*.npy"))}
-    if not archives and not folders and not single:
-        raise SonnxError(f"the folder '{folder}' has no samples; write .npz files, or NAME.npy")
 
 
 def _within(arrays: Mapping[str, Any], contract: Contract) -> dict[str, Any]:

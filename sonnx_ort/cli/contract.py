@@ -37,7 +37,7 @@ def contract(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Samples: .npz files, or folders with NAME.npy for each input.",
+            help="Samples: NAME.npy or input_0.pb for each input, here or in a folder for each.",
         ),
     ] = None,
     given: ContractOption = None,
