@@ -155,6 +155,8 @@ def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
         found = sparse.get(graph_input.name or "")
         if found is not None:
             graph_input.meta["origin"], graph_input.meta[SPARSE] = found
+            # The file may declare the value as a dense one, as an output of the graph.
+            graph_input.type = ir.SparseTensorType(ir.DataType(found[1].values.data_type))
     if folder is not None:
         # set_base_dir also covers subgraphs.
         for graph in (model.graph, *(function.graph for function in model.functions.values())):

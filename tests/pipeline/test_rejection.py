@@ -158,6 +158,20 @@ def test_sparse_constant() -> None:
     assert violations(made, "preliminary") == [("Sub.R2", "sub", "B 'w' is sparse")]
 
 
+@pytest.mark.parametrize("place", ["output", "value_info"])
+@pytest.mark.parametrize("origin", ["initializer", "Constant"])
+def test_sparse_tensor_that_is_declared_as_a_dense_one(origin: str, place: str) -> None:
+    made = parse("(float[3] a) => (float[3] c) { [div] c = Div(a, w) }")
+    if origin == "Constant":
+        constant = helper.make_node("Constant", [], ["w"], sparse_value=_sparse())
+        made.graph.node.insert(0, constant)
+    else:
+        made.graph.sparse_initializer.append(_sparse())
+    dense = helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [3])
+    getattr(made.graph, place).append(dense)
+    assert violations(made) == [("Div.float.RG1", "div", "B 'w' is sparse")]
+
+
 def test_sparse_input() -> None:
     made = parse("(float[3] a) => (float[3] c) { [div] c = Div(a, a) }")
     sparse = helper.make_sparse_tensor_value_info("a", onnx.TensorProto.FLOAT, [3])
