@@ -173,6 +173,17 @@ BELOW: dict[str, set[str]] = {
         "value_files",
         "terms",
     },
+    "suite": {
+        "backends",
+        "comparing",
+        "errors",
+        "kernel",
+        "oracle",
+        "profile",
+        "runtime",
+        "terms",
+        "versions",
+    },
     "demonstration": {"backends", "errors", "models", "obligations", "runtime"},
     "installation": {
         "backends",
@@ -223,6 +234,7 @@ BELOW: dict[str, set[str]] = {
         "options",
         "pipeline",
         "profile",
+        "suite",
         "terms",
     },
 }
@@ -246,6 +258,7 @@ ANNEXES = {
     "models",
     "oracle",
     "reporting",
+    "suite",
     "value_files",
 }
 """The rooms that are imported at their first use: no enforced model needs them."""

@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "reduce": "Find a small model that still shows one thing, such as a crash or other results.",
     "certify": "Write a certificate of what is proved, which a small program checks again.",
     "audit": "Run a model once, and hold every result to the exact meaning of its operator.",
+    "suite": "Write the conformance vectors of the profile, or run an engine on them.",
     "demo": "Show on bundled models what goes wrong without the profile.",
     "self-check": "Check whether this installation works as the tests showed elsewhere.",
 }

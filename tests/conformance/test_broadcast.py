@@ -10,10 +10,11 @@ from restrictions import Violation, broadcast
 
 import sonnx_ort
 from sonnx_ort.profile.element_type import NUMERIC_TYPES
+from sonnx_ort.suite.elements import special_values
 from support import ort_values
 from support.broadcasting import assert_identical, broadcast_model, numbered, shapes_of_tensors
 from support.sessions import quiet
-from support.values import FLOATS, bits_dtype, from_bits, special_values
+from support.values import FLOATS, bits_dtype, from_bits
 
 DTYPES = {str(element_type): element_type.dtype for element_type in NUMERIC_TYPES} | {
     "bool": np.dtype(np.bool_)

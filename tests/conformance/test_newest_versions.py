@@ -11,6 +11,7 @@ import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.suite.elements import special_values
 from support import ort_values
 from support.backends import BACKENDS
 from support.changes import unneeded
@@ -18,7 +19,7 @@ from support.conformity import assert_conforms, keeping_the_rules
 from support.elementwise import Crossing, Single, crossings, singles
 from support.operator_cases import NEWEST
 from support.sessions import enforced
-from support.values import all_combinations, special_values
+from support.values import all_combinations
 
 VERSION = 28
 OPERATORS_OF_IT = ("BitShift", "Mod", "Cast")

@@ -8,10 +8,11 @@ from restrictions import Violation, outcome
 
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.suite.elements import special_values
 from support.conformity import assert_conforms, each_operator, keeping_the_rules
 from support.elementwise import Single
 from support.execution import EXECUTIONS
-from support.values import INTEGERS, all_combinations, all_pairs, special_values
+from support.values import INTEGERS, all_combinations, all_pairs
 
 each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 EDITIONS = pytest.mark.parametrize("edition", Edition)

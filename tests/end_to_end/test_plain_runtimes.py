@@ -40,10 +40,11 @@ from sonnx_ort.models import (
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS, names_of
+from sonnx_ort.suite.elements import special_values
 from support.child import TESTS, run_program, run_python
 from support.graphs import binary_model
 from support.plain_runs.run import Array, CannotHold, Failure, Outcome, Run, failure_in
-from support.values import all_pairs, special_values
+from support.values import all_pairs
 
 
 def outcomes_in(program: Sequence[str | Path], runs: Sequence[Run]) -> dict[str, Outcome]:

@@ -18,8 +18,9 @@ from sonnx_ort.oracle.node import ELEMENT_TYPES, balls
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind, exact_elements
 from sonnx_ort.oracle.results import Choices, Copies, Result
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.suite.applied import Applied
 from support.meaning_cases import SORTS, nodes
-from support.meanings import Applied, Array, meaning_over_the_reals
+from support.meanings import Array, meaning_over_the_reals
 from support.operator_cases import OPERATOR_CASES, elements
 from support.oracle_cases import cases
 

@@ -10,6 +10,7 @@ from sonnx_ort.oracle import COMPUTED
 from sonnx_ort.profile import catalog
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.suite.elements import special_values
 from support.values import (
     FLOATS,
     INTEGERS,
@@ -17,7 +18,6 @@ from support.values import (
     all_pairs,
     assert_same_bits,
     random_pairs,
-    special_values,
 )
 
 INF, NAN = np.inf, np.nan

@@ -11,9 +11,10 @@ from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.excerpts import Excerpt, WrongShapeError, excerpts
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.suite.applied import Applied
 from support.elementwise import singles
 from support.meaning_cases import SORTS, nodes
-from support.meanings import Applied, Array
+from support.meanings import Array
 from support.oracle_cases import cases
 
 T = ElementType

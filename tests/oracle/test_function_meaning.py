@@ -8,8 +8,9 @@ import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.suite.elements import special_values
 from support.meanings import Verdict, meaning_over_the_reals, verdicts
-from support.values import FLOATS, special_values
+from support.values import FLOATS
 
 F = np.float32
 INF, NAN = np.inf, np.nan

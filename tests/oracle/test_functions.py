@@ -12,8 +12,9 @@ from sonnx_ort.oracle.balls import Interval, between_neighbours
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.suite.elements import special_values
 from support.oracle_cases import rounded
-from support.values import FLOATS, assert_same_bits, from_bits, special_values
+from support.values import FLOATS, assert_same_bits, from_bits
 
 INF, NAN = np.inf, np.nan
 DIGITS = Context(prec=60, Emax=999_999, Emin=-999_999)

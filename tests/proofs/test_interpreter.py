@@ -10,6 +10,7 @@ import pytest
 import z3
 
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.suite.elements import special_values
 from support.graphs import declared, parse
 from support.proofs.agreement import Array, of_any_operands, of_told_operands
 from support.proofs.guards import outcome
@@ -18,7 +19,7 @@ from support.proofs.powers import fact_of_power, limits
 from support.proofs.tensors import pinned
 from support.proofs.terms import NotInterpreted, bits_of, given, literal
 from support.proofs.theorem import prove_formula
-from support.values import FLOATS, INTEGERS, random_pairs, special_values
+from support.values import FLOATS, INTEGERS, random_pairs
 
 T = ElementType
 RUNS = 5

@@ -21,8 +21,9 @@ from restrictions import outcome
 import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.suite.elements import special_values
 from support.pages import REPOSITORY
-from support.values import all_pairs, from_bits, random_pairs, special_values
+from support.values import all_pairs, from_bits, random_pairs
 
 SWEEPS = {backend: [sweep for sweep in sweeps() if sweep.backend is backend] for backend in Backend}
 RANDOM_PAIRS = 5_000_000

@@ -22,11 +22,12 @@ import onnxruntime as ort
 import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
+from sonnx_ort.suite.elements import special_values
 from support.broadcasting import Outcome, assert_identical, broadcast_model, run
 from support.graphs import Dimensions, binary_model
 from support.plain_runs.run import Failure, failure_in
 from support.sessions import quiet
-from support.values import assert_same_bits, bits_dtype, special_values
+from support.values import assert_same_bits, bits_dtype
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]

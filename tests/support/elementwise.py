@@ -13,6 +13,7 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
+from sonnx_ort.suite.elements import special_values
 from support.graphs import parse
 from support.operator_cases import (
     NEWEST,
@@ -23,7 +24,7 @@ from support.operator_cases import (
     called,
     written,
 )
-from support.values import random_pairs, special_values
+from support.values import random_pairs
 
 Array = npt.NDArray[Any]
 

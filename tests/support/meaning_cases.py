@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from support.meanings import Applied, Array, Run, by_onnxruntime, by_reference
+from sonnx_ort.suite.applied import Applied
+from support.meanings import Array, Run, by_onnxruntime, by_reference
 from support.operator_cases import FLOATS, elements
 
 Generator = np.random.Generator

@@ -21,8 +21,8 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
+from sonnx_ort.suite.notation import read
 from support.graphs import parse
-from support.notation import read
 
 Array = np.ndarray
 Feeds = dict[str, Array]

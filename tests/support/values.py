@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hypothesis_numpy
 
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, INTEGER_FORMATS
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
+from sonnx_ort.suite.elements import special_values
 
 Array = npt.NDArray[Any]
 
@@ -25,41 +26,6 @@ def bits_dtype(element_type: ElementType) -> np.dtype[Any]:
 def from_bits(bits: Any, element_type: ElementType) -> Array:
     """Read bit patterns, an array or a nested list, as values of a type."""
     return np.array(bits, bits_dtype(element_type)).view(element_type.dtype)
-
-
-def special_values(element_type: ElementType) -> Array:
-    """The values at the edges of a type, in one dimension.
-
-    Floats: zeros, the smallest and largest subnormals, the smallest normal, numbers around 1, the
-    largest finite and the infinities, in both signs, and NaN. Integers: the smallest two, those
-    around zero, and the largest two. Conditions: both.
-    """
-    if element_type is ElementType.BOOL:
-        return np.array([False, True])
-    if element_type.family is Family.INTEGER:
-        return _special_integers(element_type)
-    return _special_floats(element_type)
-
-
-def _special_integers(element_type: ElementType) -> Array:
-    limits = INTEGER_FORMATS[element_type]
-    around_zero = range(-7 if limits.signed else 0, 8)
-    edges = [limits.smallest, limits.smallest + 1, limits.largest - 1, limits.largest]
-    return np.array(sorted({*edges, *around_zero}), element_type.dtype)
-
-
-def _special_floats(element_type: ElementType) -> Array:
-    limits = FLOAT_FORMATS[element_type]
-    fraction_bits = limits.precision - 1
-    smallest_normal = 1 << fraction_bits
-    one = limits.largest_exponent << fraction_bits
-    three = one + smallest_normal + smallest_normal // 2
-    infinity = (2 * limits.largest_exponent + 1) << fraction_bits
-    positive = [0, 1, smallest_normal - 1, smallest_normal, one - 1, one, one + 1, three]
-    positive += [infinity - 1, infinity]
-    sign = 1 << (fraction_bits + limits.exponent_bits)
-    quiet_nan = infinity + smallest_normal // 2
-    return from_bits([*positive, *(sign + bits for bits in positive), quiet_nan], element_type)
 
 
 def all_pairs(values: Array) -> tuple[Array, Array]:

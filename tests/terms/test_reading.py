@@ -9,6 +9,7 @@ import pytest
 
 from sonnx_ort.profile.requirements.shapes import OnShapes, axis_of
 from sonnx_ort.profile.rule import VERSION, Illustration, Judgement, Status, Subject, Violation
+from sonnx_ort.suite.notation import read
 from sonnx_ort.terms.language import (
     All,
     Decided,
@@ -23,7 +24,6 @@ from sonnx_ort.terms.language import (
 from sonnx_ort.terms.operand import Operand
 from sonnx_ort.terms.reading import Shapes, holds
 from support.decisions import judged
-from support.notation import read
 
 EXAMPLE = Illustration("kept", "broken", "correct the shape")
 X, W = Tensor("X"), Tensor("W")

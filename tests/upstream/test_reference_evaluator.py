@@ -5,8 +5,9 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from sonnx_ort.suite.applied import Applied
 from support.graphs import parse
-from support.meanings import Applied, by_reference, outside
+from support.meanings import by_reference, outside
 
 pytestmark = pytest.mark.upstream
 

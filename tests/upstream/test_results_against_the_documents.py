@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Undefined
-from support.meanings import Applied, by_onnxruntime, outside
+from sonnx_ort.suite.applied import Applied
+from support.meanings import by_onnxruntime, outside
 from support.processor import FLAGS, on_x86
 
 pytestmark = pytest.mark.upstream

@@ -19,6 +19,7 @@ from sonnx_ort.custom_ops.compiled.catalog import (
 )
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.suite.elements import special_values
 from support.child import run_python
 from support.compiled import (
     OPSET,
@@ -32,7 +33,6 @@ from support.compiled import (
 )
 from support.graphs import model, parse, tensor
 from support.sessions import quiet
-from support.values import special_values
 
 LIBRARY = str(sonnx_ort.kernels_library())
 

@@ -36,7 +36,7 @@ def read(text: str) -> tuple[list[Operand], Attributes]:
     attributes: dict[str, AttributeValue] = {}
     known: dict[str, Any] = {}
     kind = None
-    for part in _parts(text):
+    for part in parts(text):
         name, is_attribute, value = part.partition("=")
         word, _, rest = part.partition(" ")
         if is_attribute:
@@ -59,7 +59,7 @@ def read(text: str) -> tuple[list[Operand], Attributes]:
     return [replace(operand, **known) for operand in operands], attributes
 
 
-def _parts(text: str) -> Iterator[str]:
+def parts(text: str) -> Iterator[str]:
     """The parts between commas that are in no brackets."""
     depth, part = 0, ""
     for letter in f"{text},":

@@ -1,0 +1,42 @@
+"""What an engine makes of the conformance vectors, as a table for people."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from sonnx_ort.suite.running import Judged, Outcome
+
+_COLUMNS = {
+    Outcome.CONFORMS: "conforms",
+    Outcome.DEVIATES: "deviates",
+    Outcome.COMPUTES: "computes what it should refuse",
+    Outcome.REFUSES: "refuses what it should compute",
+    Outcome.DIES: "dies",
+}
+
+
+def suite_report(judged: Sequence[Judged], *, every: bool = False) -> str:
+    """A table in Markdown, a row for each operator; with `every`, all cases that are not right."""
+    lines = list(_table(judged))
+    if every:
+        wrong = (each for each in judged if each.outcome is not Outcome.CONFORMS)
+        lines += ["", *(f"{each.id}: {each.outcome}: {each.reason}" for each in wrong)]
+    return "\n".join(lines)
+
+
+def _table(judged: Sequence[Judged]) -> Iterator[str]:
+    yield f"| operator | cases | {' | '.join(_COLUMNS.values())} | by units at most |"
+    yield f"| --- |{' ---: |' * (len(_COLUMNS) + 2)}"
+    for operator in dict.fromkeys(each.operator for each in judged):
+        yield _row(operator, [each for each in judged if each.operator == operator])
+    yield _row("all", judged)
+
+
+def _row(name: str, judged: Sequence[Judged]) -> str:
+    found = Counter(each.outcome for each in judged)
+    deviating = [each.units for each in judged if each.outcome is Outcome.DEVIATES]
+    known = [units for units in deviating if units is not None]
+    worst = f"{max(known)}" if known else ""
+    if len(known) < len(deviating):
+        worst = f"{worst}, no number" if worst else "no number"
+    cells = [name, str(len(judged)), *(str(found[o]) if found[o] else "" for o in _COLUMNS), worst]
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,245 @@
+"""An operator applied to operands: a model of one node, and what is right of its results."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnx.defs
+from onnx import helper, numpy_helper
+
+from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
+from sonnx_ort.oracle import Result, Undefined
+from sonnx_ort.oracle import meaning as meaning_of
+from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.oracle.numbers import TYPES
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.attributes import RequiredInput
+from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
+from sonnx_ort.terms.operand import Operand
+
+Array = npt.NDArray[Any]
+
+OPSET = 21
+"""The version of the standard operators in the models, unless a rule needs another."""
+
+_IR_VERSION = 10
+_FLOAT = ElementType.FLOAT.dtype
+_REAL = (onnx.defs.OpSchema.AttrType.FLOAT, onnx.defs.OpSchema.AttrType.FLOATS)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """An operator applied to operands.
+
+    Attributes:
+        operator: The operator.
+        operands: Its operands, None for those that are left out.
+        attributes: The attributes of the node.
+        results: How many of its results the node has.
+        opset: The opset of the model.
+        edition: The edition of the profile.
+        constants: The names of the operands that are initializers.
+        sparse: The name of an initializer that is stored sparsely; empty if none is.
+        declared: The type that the file declares for the first result, if it is a wrong one.
+    """
+
+    operator: str
+    operands: Sequence[Array | None]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    results: int = 1
+    opset: int = OPSET
+    edition: Edition = Edition.TYPED
+    constants: frozenset[str] = frozenset()
+    sparse: str = ""
+    declared: ElementType | None = None
+
+    @cached_property
+    def meaning(self) -> tuple[Result, ...] | Undefined:
+        """What the oracle says."""
+        called = self.operator, self.opset, self.attributes, self.operands
+        return meaning_of(*called, self.edition)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the operands, empty for those that are left out."""
+        known = OPERATORS.get(self.operator)
+        count = len(self.operands)
+        given = () if known is None else known.operand_names(count)
+        names = given or tuple(f"x{i}" for i in range(count))
+        return tuple(n if o is not None else "" for n, o in zip(names, self.operands, strict=False))
+
+    @property
+    def given(self) -> dict[str, Array]:
+        """The operands that are given, by name."""
+        pairs = zip(self.names, self.operands, strict=True)
+        return {name: operand for name, operand in pairs if operand is not None}
+
+    @property
+    def feeds(self) -> dict[str, Array]:
+        """The inputs of the model, by name."""
+        stored = {*self.constants, self.sparse}
+        return {name: array for name, array in self.given.items() if name not in stored}
+
+    @property
+    def plain(self) -> dict[str, AttributeValue]:
+        """The attributes as rules see them."""
+        return {name: _plain(value) for name, value in self.attributes.items()}
+
+    @cached_property
+    def broken_rules(self) -> tuple[Rule, ...]:
+        """The rules of the profile that the node breaks, in the order of their evaluation.
+
+        Those that exist only because kernels of ONNX Runtime are wrong are no part of it.
+        """
+        return tuple(self._broken_rules())
+
+    def _broken_rules(self) -> Iterator[Rule]:
+        operator, names = OPERATORS[self.operator], tuple(self.given)
+        known = [self.fact(name, array) for name, array in self.given.items()]
+        elements = [self.fact(name, array, elements=True) for name, array in self.given.items()]
+        sparse = "sparse_value" in self.attributes
+        kind = self.declared and self.declared.value
+        results = [Operand(operator.result, "y", "node", kind, sparse=sparse)]
+        usable = complete = True
+        for rule in operator.rules_of_node(self.edition, known, self.plain, self.opset):
+            if rule.needed_before is not None:
+                continue
+            # Rules on elements may need what other rules demand, such as types and shapes that fit.
+            subject = rule.requirement.subject
+            if not complete and subject in (Subject.HELD, Subject.ELEMENTS):
+                continue
+            hidden = subject is Subject.STORAGE or (subject is Subject.ELEMENTS and not usable)
+            told = results if self.declared or sparse else []
+            judgement, _ = rule.judge(names, known if hidden else elements, told)
+            is_broken = judgement.status is Status.VIOLATED
+            if judgement.status is Status.RUNTIME and rule.in_run and usable:
+                is_broken = rule.violation(names, tuple(self.given.values())) is not None
+            usable = usable and not is_broken
+            complete = complete and not (is_broken and isinstance(rule.requirement, RequiredInput))
+            if is_broken:
+                yield rule
+
+    def fact(self, name: str, array: Array, *, elements: bool = False) -> Operand:
+        """What is known of an operand before a run, and its elements if they are asked for."""
+        kind = ELEMENT_TYPES.get(array.dtype)
+        return Operand(
+            name,
+            name,
+            "initializer" if name in (*self.constants, self.sparse) else "input",
+            None if kind is None else kind.value,
+            tuple(map(int, array.shape)),
+            sparse=name == self.sparse,
+            constant=array if elements else None,
+        )
+
+    @property
+    def admitted_by_onnx(self) -> bool:
+        """Whether the schema of the operator has the types of the operands."""
+        inputs = onnx.defs.get_schema(self.operator, self.opset).inputs
+        return all(
+            f"tensor({ELEMENT_TYPES[array.dtype]})" in inputs[min(k, len(inputs) - 1)].types
+            for k, array in enumerate(self.operands)
+            if array is not None
+        )
+
+    def model(self) -> onnx.ModelProto:
+        """A model of the node alone, whose operands have open sizes."""
+        outputs = [f"y{i}" for i in range(self.results)]
+        node = helper.make_node(self.operator, self.names, outputs, "the_node")
+        node.attribute.extend(self._attributes())
+        graph = helper.make_graph(
+            [node],
+            "alone",
+            [
+                _declared(name, array.dtype, [f"{name}_{k}" for k in range(array.ndim)])
+                for name, array in self.feeds.items()
+            ],
+            [_declared(*each) for each in zip(outputs, *self._declared_results(), strict=False)],
+            [numpy_helper.from_array(self.given[n], n) for n in self.given if n in self.constants],
+        )
+        if self.sparse:
+            graph.sparse_initializer.append(_sparse(self.given[self.sparse], self.sparse))
+        opset = helper.make_opsetid("", self.opset)
+        return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+
+    def _attributes(self) -> Iterator[onnx.AttributeProto]:
+        """The attributes, those of the schema in the types that it wants."""
+        known = onnx.defs.get_schema(self.operator, self.opset).attributes
+        for name, value in self.attributes.items():
+            kind = known[name].type if name in known else None
+            if isinstance(value, np.ndarray):
+                sparse = kind == onnx.defs.OpSchema.AttrType.SPARSE_TENSOR
+                said = _sparse(value, "") if sparse else numpy_helper.from_array(value)
+                yield helper.make_attribute(name, said)
+                continue
+            if kind in _REAL:
+                value = [*map(float, value)] if isinstance(value, tuple | list) else float(value)  # noqa: PLW2901
+            listed = [] if isinstance(value, tuple | list) and not value else value
+            ints = onnx.AttributeProto.INTS if listed == [] else None
+            yield helper.make_attribute(name, listed, attr_type=ints)
+
+    def _declared_results(self) -> tuple[Sequence[np.dtype[Any]], Sequence[Sequence[str] | None]]:
+        """The types and the sizes of the results, which are open; an unknown rank is None."""
+        if self.declared is not None:
+            return [self.declared.dtype], [None]
+        typed = _Typed(self)
+        names = (element_of(result_type(typed, i), "tensor") for i in range(self.results))
+        dtypes = [(ElementType.named(name) or ElementType.FLOAT).dtype for name in names]
+        if (self.operator in OPERATORS and self.broken_rules) or isinstance(
+            self.meaning, Undefined
+        ):
+            return dtypes, [None] * self.results
+        return dtypes, [
+            [f"y{i}_{k}" for k in range(each.nearest.ndim)] for i, each in enumerate(self.meaning)
+        ]
+
+
+class _Typed:
+    """A node as the rules about types see it."""
+
+    def __init__(self, applied: Applied) -> None:
+        self.operator = ("", applied.operator, applied.opset)
+        self.inputs, self.outputs = len(applied.operands), applied.results
+        self._applied = applied
+
+    def input_type(self, index: int) -> Type:
+        """The type of an operand; empty for one that is left out."""
+        operands = self._applied.operands
+        operand = operands[index] if index < len(operands) else None
+        return "" if operand is None else tensor_of(ELEMENT_TYPES[operand.dtype])
+
+    def named_type(self, attribute: str) -> Type:
+        """The type that an attribute names; None if it is left out."""
+        number = self._applied.attributes.get(attribute)
+        return None if number is None else tensor_of(TYPES.get(number, ElementType.FLOAT))
+
+    def attribute_type(self, attribute: str) -> Type:
+        """The type of an attribute's elements; None if it is left out."""
+        if attribute not in self._applied.attributes:
+            return None
+        dtype = np.asarray(self._applied.attributes[attribute]).dtype
+        # Real numbers in attributes are floats.
+        is_tensor = attribute in {"value", "sparse_value"}
+        return tensor_of(ELEMENT_TYPES[dtype if is_tensor or dtype.kind != "f" else _FLOAT])
+
+
+def _plain(value: Any) -> AttributeValue:
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    return value if isinstance(value, int | float | str) else None
+
+
+def _declared(name: str, dtype: np.dtype[Any], sizes: Sequence[str] | None) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), sizes)
+
+
+def _sparse(array: Array, name: str) -> onnx.SparseTensorProto:
+    places = np.flatnonzero(array)
+    values = numpy_helper.from_array(array.ravel()[places], name)
+    return helper.make_sparse_tensor(values, numpy_helper.from_array(places), array.shape)

@@ -1,0 +1,272 @@
+"""The cases of the suite: for every operator, type, rule and special value of the profile.
+
+Their levels and classes are those of the working group's strategy of tests (tests-part1.md, "Test
+approach and levels"; tests-part2.md, "Domains").
+"""
+
+import enum
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+import onnx.defs
+
+from sonnx_ort.oracle import Undefined
+from sonnx_ort.oracle.numbers import TYPES
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.suite.applied import OPSET, Applied, Array
+from sonnx_ort.suite.elements import Class, ordinary, special_classes
+from sonnx_ort.suite.examples import examples, fitting
+
+
+class Level(enum.StrEnum):
+    """A level of tests."""
+
+    CONFORMANCE = "a: conformance"
+    FLOATS = "b: numerical robustness"
+    INTEGERS = "c: integer robustness"
+    RANDOM = "d: property-based"
+    NEGATIVE = "e: negative"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case.
+
+    Attributes:
+        model: The name of its model, which other cases share.
+        applied: The node and its operands.
+        level: The level of the test.
+        of_class: The equivalence class.
+        rule: The rule of which it is an example; None if it is of none.
+    """
+
+    model: str
+    applied: Applied
+    level: Level
+    of_class: Class
+    rule: Rule | None = None
+
+    @property
+    def kind(self) -> ElementType:
+        """The type of the operands that have none of their own, or of the first result."""
+        typed = OPERATORS[self.applied.operator].operand_types
+        given = self.applied.given.items()
+        arrays = [*(a for n, a in given if n not in typed), *self.applied.attributes.values()]
+        kinds = (_type(a) for a in arrays if isinstance(a, np.ndarray))
+        return next(kinds, ElementType.FLOAT)
+
+    @property
+    def refused(self) -> bool:
+        """Whether a rule is broken, so that no result is right."""
+        return bool(self.applied.broken_rules)
+
+
+_SHAPES = ((), (5,), (2, 3), (2, 1, 3, 2), (1, 3), (3, 1), (1, 1), (0, 3), (2, 0))
+"""A scalar, a vector, a matrix, another rank; lines and columns; tensors without elements."""
+
+_OLDEST = 7
+"""The oldest version of operators that is tried: before it, broadcasting was an attribute."""
+
+_REFUSED_ELEMENTS = 3
+"""How many of the elements that break a rule in a type are cases."""
+
+_WIDTH = 64
+"""How many random elements a case of an element-wise operator has."""
+
+
+def cases(
+    operators: Collection[str] = STANDARD_OPERATORS,
+    seed: int = 0,
+    edition: Edition = Edition.TYPED,
+) -> Iterator[Case]:
+    """The cases, in the order of the catalog of operators.
+
+    What the documents leave undefined is no case. The operator Broadcast is none of ONNX, and the
+    rules on graphs are about files: neither has cases.
+
+    Args:
+        operators: The names of the operators.
+        seed: The seed of the elements that nothing decides.
+        edition: The edition of the profile.
+    """
+    for operator in OPERATORS.values():
+        if operator.name in operators and operator.name in STANDARD_OPERATORS:
+            made = _Cases(operator, seed, edition)
+            for case in (
+                *made.of_types(),
+                *made.of_shapes(),
+                *made.of_versions(),
+                *made.of_rules(),
+            ):
+                if case.refused or not isinstance(case.applied.meaning, Undefined):
+                    yield case
+
+
+class _Cases:
+    """Makes the cases of an operator."""
+
+    def __init__(self, operator: Operator, seed: int, edition: Edition) -> None:
+        self._operator, self._edition = operator, edition
+        self._generator = np.random.default_rng([seed, crc32(operator.name.encode())])
+
+    def of_types(self) -> Iterator[Case]:
+        """Cases in each type that ONNX admits: those that the profile lacks are refused."""
+        families = self._operator.contracts[self._edition]
+        for kind in (each for each in ElementType if each.family in families):
+            for name, base in self._variants(kind):
+                if not base.admitted_by_onnx:
+                    continue
+                refused = bool(base.broken_rules)
+                level = Level.NEGATIVE if refused else Level.CONFORMANCE
+                yield Case(name, base, level, Class.TYPE)
+                if not refused:
+                    make = self._elementwise if self._operator.elementwise else self._special
+                    yield from make(name, base, kind)
+
+    def _variants(self, kind: ElementType) -> Iterator[tuple[str, Applied]]:
+        """The node that keeps all rules, and others with each value of an attribute."""
+        base = fitting(self._operator, kind, self._generator, self._edition)
+        name = f"{self._operator.name.lower()}_{kind}"
+        match self._operator.name:
+            case "Cast":
+                for number, target in TYPES.items():
+                    yield f"{name}_to_{target}", replace(base, attributes={"to": number})
+            case "BitShift":
+                for direction in ("LEFT", "RIGHT"):
+                    said = {"direction": direction}
+                    yield f"{name}_{direction.lower()}", replace(base, attributes=said)
+            case _:
+                yield name, base
+
+    def _elementwise(self, name: str, base: Applied, kind: ElementType) -> Iterator[Case]:
+        """Each special value of the first operand of the type with those of all others."""
+        first = next(n for n in base.given if n not in self._operator.operand_types)
+        for of_class, values in special_classes(kind).items():
+            columns = [
+                values if n == first else _all_special(array) for n, array in base.given.items()
+            ]
+            combined = [each.ravel() for each in np.meshgrid(*columns, indexing="ij")]
+            kept, broken = _divided(replace(base, operands=combined))
+            level = Level.FLOATS if kind.family is Family.FLOAT else Level.INTEGERS
+            yield from (Case(f"{name}_vector", each, level, of_class) for each in kept)
+            for each in broken:
+                yield Case(f"{name}_broken", each, Level.NEGATIVE, of_class)
+        random = [ordinary(self._generator, _type(a), (_WIDTH,)) for a in base.given.values()]
+        kept, _ = _divided(replace(base, operands=random))
+        for each in kept:
+            yield Case(f"{name}_vector", each, Level.RANDOM, Class.INTERIOR)
+
+    def _special(self, name: str, base: Applied, kind: ElementType) -> Iterator[Case]:
+        """Special values among the elements of the first operand."""
+        first, *others = base.operands or (None,)
+        if first is None or not first.ndim:
+            return
+        level = Level.FLOATS if kind.family is Family.FLOAT else Level.INTEGERS
+        for of_class, values in special_classes(kind).items():
+            chosen = values[self._generator.integers(0, len(values), first.shape)]
+            mask = self._generator.random(first.shape) < 0.5
+            mask.flat[0] = True
+            mixed = np.where(mask, chosen, first).astype(first.dtype)
+            yield _special_case(name, replace(base, operands=[mixed, *others]), level, of_class)
+        random = [ordinary(self._generator, kind, first.shape), *others]
+        applied = replace(base, operands=random)
+        yield _special_case(name, applied, Level.RANDOM, Class.INTERIOR)
+
+    def of_versions(self) -> Iterator[Case]:
+        """Each version of the operator that has the operands and attributes of the newest one."""
+        kind = next(self._types())
+        for version in self._operator.versions:
+            name, base = next(self._variants(kind))
+            schema = onnx.defs.get_schema(self._operator.name, OPSET)
+            if not _OLDEST <= version <= onnx.defs.onnx_opset_version() or (
+                version == schema.since_version
+            ):
+                continue
+            schema = onnx.defs.get_schema(self._operator.name, version)
+            said = {n: v for n, v in base.attributes.items() if n in schema.attributes}
+            applied = replace(base, opset=version, attributes=said)
+            if len(applied.operands) <= len(schema.inputs) and applied.admitted_by_onnx:
+                yield Case(f"{name}_version_{version}", applied, Level.CONFORMANCE, Class.VERSION)
+
+    def of_shapes(self) -> Iterator[Case]:
+        """Element-wise operators on operands of each rank, and without elements."""
+        if not self._operator.elementwise:
+            return
+        kind = next(iter(self._types()))
+        for number, shape in enumerate(_SHAPES):
+            _, base = next(self._variants(kind))
+            operands = [np.resize(array, shape) for array in base.given.values()]
+            applied = replace(base, operands=operands)
+            name = f"{self._operator.name.lower()}_rank_{len(shape)}"
+            of_class = Class.RANK if number < 4 else Class.SIZE
+            yield Case(name, applied, Level.CONFORMANCE, of_class)
+
+    def _types(self) -> Iterator[ElementType]:
+        families = self._operator.contracts[self._edition]
+        for kind in (ElementType.FLOAT, ElementType.INT32, *ElementType):
+            if kind.family in families:
+                _, base = next(self._variants(kind))
+                if base.admitted_by_onnx and not base.broken_rules:
+                    yield kind
+
+    def of_rules(self) -> Iterator[Case]:
+        """The example of each rule: what keeps it and what breaks it."""
+        contract = self._operator.contracts[self._edition]
+        for rule in dict.fromkeys(rule for rules in contract.values() for rule in rules):
+            if rule.needed_before is not None:
+                continue
+            pair = examples(self._operator, rule, self._generator, self._edition)
+            name = rule.id.replace(".", "_").lower()
+            for applied, of_class in zip(pair, (Class.KEPT, Class.BROKEN), strict=True):
+                if rule in applied.broken_rules or of_class is Class.KEPT:
+                    word = of_class.value.rpartition(" ")[2]
+                    level = Level.CONFORMANCE if word == "kept" else Level.NEGATIVE
+                    yield Case(f"{name}_{word}", applied, level, of_class, rule)
+
+
+def _special_case(name: str, applied: Applied, level: Level, of_class: Class) -> Case:
+    if applied.broken_rules:
+        return Case(f"{name}_broken", applied, Level.NEGATIVE, of_class)
+    return Case(name, applied, level, of_class)
+
+
+def _type(array: Array) -> ElementType:
+    return next(kind for kind in ElementType if kind.dtype == array.dtype)
+
+
+def _all_special(array: Array) -> Array:
+    return np.concatenate([*special_classes(_type(array)).values()])
+
+
+def _divided(applied: Applied) -> tuple[Sequence[Applied], Sequence[Applied]]:
+    """The elements that keep all rules together, and some of the others alone.
+
+    Args:
+        applied: An element-wise operator on vectors.
+    """
+    operator, names = OPERATORS[applied.operator], applied.names
+    operands = [*applied.given.values()]
+    found: dict[str, list[int]] = {}
+    left = np.arange(operands[0].size)
+    facts = [applied.fact(n, a) for n, a in applied.given.items()]
+    for rule in operator.rules_of_node(applied.edition, facts, applied.plain, applied.opset):
+        while rule.requirement.subject is Subject.ELEMENTS and rule.needed_before is None:
+            broken = rule.violation(names, [operand[left] for operand in operands])
+            if broken is None or broken.index is None:
+                break
+            place = broken.index[0]
+            found.setdefault(rule.id, []).append(int(left[place]))
+            left = np.delete(left, place)
+    kept = [replace(applied, operands=[o[left] for o in operands])] if left.size else []
+    chosen = [
+        places[k]
+        for places in found.values()
+        for k in sorted({*np.linspace(0, len(places) - 1, _REFUSED_ELEMENTS, dtype=int).tolist()})
+    ]
+    return kept, [replace(applied, operands=[o[[k]] for o in operands]) for k in chosen]

@@ -1,0 +1,238 @@
+"""The files of the suite: a model and data in the folders of ONNX's own tests, and a manifest.
+
+    node/div_float_vector/model.onnx
+    node/div_float_vector/test_data_set_0/input_0.pb, input_1.pb, output_0.pb
+    refused/div_int_c1_broken/model.onnx, test_data_set_0/input_0.pb, input_1.pb
+    manifest.json
+
+Where several results are right, `output_0.pb` is the exact one, rounded once, `lowest_0.pb` and
+`highest_0.pb` are the ends of the admitted interval of each element, and `any_0.pb`, if it is
+there, says of which elements everything is admitted. ONNX's runner takes the folder `node` as it
+is.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import numpy_helper
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.oracle import Enclosure, Result, Undefined
+from sonnx_ort.oracle.results import Copies
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.source import Source, Standing
+from sonnx_ort.suite.cases import Case
+from sonnx_ort.versions import VERSION
+
+Array = npt.NDArray[Any]
+
+MANIFEST = "manifest.json"
+
+_MODEL = "model.onnx"
+_NOTES = """\
+exact: each element has one right value; 'bits' compares bits, 'values' takes zeros of both signs \
+for equal, and all NaNs.
+interval: each element is right from that of lowest_k.pb to that of highest_k.pb, and wherever \
+any_k.pb is true.
+refused: no result is right; an error before or in the run is, by the rules that the case names.
+"""
+
+
+def write(cases: Iterable[Case], folder: Path, seed: int) -> int:
+    """Write cases into a new or empty folder.
+
+    Args:
+        cases: The cases.
+        folder: The folder.
+        seed: The seed that they were made with, for the manifest.
+
+    Returns:
+        How many cases are written.
+
+    Raises:
+        SonnxError: The folder is not empty, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise SonnxError(f"the folder '{folder}' is not empty; name a new one")
+        writer = _Writer(folder)
+        entries = [writer.add(case) for case in cases]
+        head = {"suite": "SONNX conformance vectors", "version": VERSION, "seed": seed}
+        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        text = json.dumps({**head, "notes": _NOTES.splitlines()}, indent=1, ensure_ascii=False)
+        manifest = f'{text[:-2]},\n "cases": [\n{lines}\n]}}\n'
+        (folder / MANIFEST).write_text(manifest, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise SonnxError(f"'{folder}' cannot be written: {error.strerror}") from error
+    return len(entries)
+
+
+class _Writer:
+    """Writes cases, those of one model into one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._models: dict[str, list[bytes]] = {}
+        self._sets: dict[str, int] = {}
+
+    def add(self, case: Case) -> Mapping[str, object]:
+        """Write a case, and give its entry in the manifest."""
+        name = self._place_of(case)
+        number = self._sets[name] = self._sets.get(name, -1) + 1
+        place = self._folder / name / f"test_data_set_{number}"
+        place.mkdir()
+        for index, (value, array) in enumerate(case.applied.feeds.items()):
+            _write(place / f"input_{index}.pb", array, value)
+        results = () if case.refused else case.applied.meaning
+        if isinstance(results, Undefined):
+            raise ValueError(f"{name} has no result: {results.reason}")  # noqa: TRY004
+        for index, result in enumerate(results[: case.applied.results]):
+            for stem, array in _files_of(result).items():
+                _write(place / f"{stem}_{index}.pb", array, f"y{index}")
+        return {"id": f"{name}/{number}", **_described(case, results)}
+
+    def _place_of(self, case: Case) -> str:
+        """The folder of the model of a case, which is written if it is new."""
+        name = f"{'refused' if case.refused else 'node'}/{case.model}"
+        content = case.applied.model().SerializeToString(deterministic=True)
+        models = self._models.setdefault(name, [])
+        if content not in models:
+            models.append(content)
+        place = models.index(content)
+        name += f"_{place}" if place else ""
+        path = self._folder / name / _MODEL
+        if name not in self._sets:
+            path.parent.mkdir(parents=True)
+            path.write_bytes(content)
+        return name
+
+
+def _write(path: Path, array: Array, name: str) -> None:
+    path.write_bytes(numpy_helper.from_array(array, name).SerializeToString(deterministic=True))
+
+
+def _files_of(result: Result) -> dict[str, Array]:
+    """The files of a result, by the beginning of their names."""
+    files = {"output": result.nearest}
+    if isinstance(result.admitted, Enclosure):
+        if not _is_exact(result):
+            files |= {"lowest": result.admitted.lowest, "highest": result.admitted.highest}
+        anything = result.admitted.anything | result.undefined
+        if anything.any():
+            files["any"] = anything
+    return files
+
+
+def _is_exact(result: Result) -> bool:
+    if not isinstance(result.admitted, Enclosure):
+        return True
+    with np.errstate(invalid="ignore"):
+        single = result.admitted.lowest == result.admitted.highest
+        single |= result.nearest != result.nearest
+    return bool(single.all())
+
+
+def _described(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
+    """The entry of a case, but for its id."""
+    applied = case.applied
+    sources = (rule.source for rule in OPERATORS[applied.operator].all_rules())
+    stated = [each for each in sources if each.standing is Standing.STATED]
+    source = case.rule.source if case.rule else next(iter(stated), None)
+    if case.refused:
+        source = applied.broken_rules[0].source if case.rule is None else source
+    return {
+        "operator": applied.operator,
+        "opset": applied.opset,
+        "edition": applied.edition.value,
+        "type": case.kind.value,
+        "level": case.level.value,
+        "class": case.of_class.value,
+        "rule": case.rule.id if case.rule else None,
+        "document": source and source.document,
+        "section": _section(case, source),
+        "expectation": _expectation(case, results),
+    }
+
+
+def _section(case: Case, source: Source | None) -> str | None:
+    """The section of a rule; that of results is the informal specification of the document."""
+    return source.section if source and (case.rule or case.refused) else None
+
+
+def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
+    if case.refused:
+        return {"kind": "refused", "rules": [rule.id for rule in case.applied.broken_rules]}
+    if all(map(_is_exact, results)):
+        moved = all(isinstance(each.admitted, Copies) for each in results)
+        return {"kind": "exact", "compare": "bits" if moved else "values"}
+    return {"kind": "interval", "bound": "; ".join(dict.fromkeys(r.bound for r in results))}
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A case as it is read from files.
+
+    Attributes:
+        entry: Its entry in the manifest.
+        model: The model.
+        feeds: The inputs by name.
+        results: What is right of the results; empty if the case is to be refused.
+    """
+
+    entry: Mapping[str, Any]
+    model: bytes
+    feeds: Mapping[str, Array]
+    results: tuple[Result, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether no result is right."""
+        return bool(self.entry["expectation"]["kind"] == "refused")
+
+
+def vectors(folder: Path) -> Iterator[Vector]:
+    """Read the cases of a folder.
+
+    Raises:
+        SonnxError: The folder has no suite, or a file of it is damaged.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        for entry in manifest["cases"]:
+            name, _, number = entry["id"].rpartition("/")
+            yield _read(entry, folder / name / _MODEL, folder / name / f"test_data_set_{number}")
+    except OSError as error:
+        raise SonnxError(
+            f"'{error.filename}' cannot be read: {error.strerror}; `sonnx-ort suite -o FOLDER` "
+            "writes a suite"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SonnxError(f"'{folder / MANIFEST}' is damaged: {error!r}; write it again") from error
+
+
+def _read(entry: Mapping[str, Any], model: Path, place: Path) -> Vector:
+    def tensors(stem: str) -> dict[int, tuple[str, Array]]:
+        found = {}
+        for path in place.glob(f"{stem}_*.pb"):
+            tensor = onnx.TensorProto.FromString(path.read_bytes())
+            number = int(path.stem.rpartition("_")[2])
+            found[number] = tensor.name, numpy_helper.to_array(tensor)
+        return dict(sorted(found.items()))
+
+    bits = entry["expectation"].get("compare") == "bits"
+    lowest, highest, anything = map(tensors, ("lowest", "highest", "any"))
+    results = []
+    for k, (_, nearest) in tensors("output").items():
+        nothing = np.zeros(nearest.shape, np.bool_)
+        low, high = (each.get(k, ("", nearest))[1] for each in (lowest, highest))
+        enclosure = Enclosure(low, high, anything.get(k, ("", nothing))[1])
+        results.append(Result(nearest, Copies(nearest) if bits else enclosure, nothing))
+    feeds = dict(tensors("input").values())
+    return Vector(entry, model.read_bytes(), feeds, tuple(results))
