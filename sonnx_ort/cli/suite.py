@@ -58,7 +58,7 @@ def suite(
 
     For every operator, type, rule and special value: a model of one node, inputs, and what is
     right: exact results, an admitted interval, or that it must be refused. `manifest.json` says it
-    of each; the folder `node` is as ONNX's own runner takes it.
+    of each; the folder `computed` is as ONNX's own runner takes it.
 
     Exit status 0: all are as they should be; 1: a case is not; 2: unusable input.
     """

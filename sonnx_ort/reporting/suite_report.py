@@ -13,6 +13,9 @@ _COLUMNS = {
     Outcome.DIES: "dies",
 }
 
+_MANY = 1_000_000
+"""From how many units on they are shown with two digits."""
+
 
 def suite_report(judged: Sequence[Judged], *, every: bool = False) -> str:
     """A table in Markdown, a row for each operator; with `every`, all cases that are not right."""
@@ -35,7 +38,7 @@ def _row(name: str, judged: Sequence[Judged]) -> str:
     found = Counter(each.outcome for each in judged)
     deviating = [each.units for each in judged if each.outcome is Outcome.DEVIATES]
     known = [units for units in deviating if units is not None]
-    worst = f"{max(known)}" if known else ""
+    worst = f"{max(known):{'d' if max(known) < _MANY else '.1e'}}" if known else ""
     if len(known) < len(deviating):
         worst = f"{worst}, no number" if worst else "no number"
     cells = [name, str(len(judged)), *(str(found[o]) if found[o] else "" for o in _COLUMNS), worst]

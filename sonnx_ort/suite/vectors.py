@@ -1,13 +1,13 @@
 """The files of the suite: a model and data in the folders of ONNX's own tests, and a manifest.
 
-    node/div_float_vector/model.onnx
-    node/div_float_vector/test_data_set_0/input_0.pb, input_1.pb, output_0.pb
+    computed/div_float_vector/model.onnx
+    computed/div_float_vector/test_data_set_0/input_0.pb, input_1.pb, output_0.pb
     refused/div_int_c1_broken/model.onnx, test_data_set_0/input_0.pb, input_1.pb
     manifest.json
 
 Where several results are right, `output_0.pb` is the exact one, rounded once, `lowest_0.pb` and
 `highest_0.pb` are the ends of the admitted interval of each element, and `any_0.pb`, if it is
-there, says of which elements everything is admitted. ONNX's runner takes the folder `node` as it
+there, says of which elements everything is admitted. ONNX's runner takes the folder `computed` as it
 is.
 """
 
@@ -100,7 +100,7 @@ class _Writer:
 
     def _place_of(self, case: Case) -> str:
         """The folder of the model of a case, which is written if it is new."""
-        name = f"{'refused' if case.refused else 'node'}/{case.model}"
+        name = f"{'refused' if case.refused else 'computed'}/{case.model}"
         content = case.applied.model().SerializeToString(deterministic=True)
         models = self._models.setdefault(name, [])
         if content not in models:

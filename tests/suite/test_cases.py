@@ -1,0 +1,130 @@
+"""The cases cover the statement: every rule, every type, every special value."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from restrictions import violation
+
+from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.suite.cases import Case, Level, cases
+from sonnx_ort.suite.elements import Class, special_classes, special_values
+from sonnx_ort.suite.examples import examples, fitting
+
+T = ElementType
+NOT_BROKEN = {"Cast.R2"}
+"""The rules that no operand of an element type breaks: a Cast takes all of them."""
+
+
+def rules(edition: Edition) -> Iterator[Rule]:
+    for name in sorted(STANDARD_OPERATORS):
+        contract = OPERATORS[name].contracts[edition]
+        for rule in dict.fromkeys(rule for rules in contract.values() for rule in rules):
+            if rule.needed_before is None:
+                yield rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "edition"),
+    [
+        pytest.param(rule.id, edition, id=f"{rule.id}-{edition}")
+        for edition in Edition
+        for rule in rules(edition)
+    ],
+)
+def test_examples_of_a_rule_are_nodes_that_keep_and_break_it(rule: str, edition: Edition) -> None:
+    operator = OPERATORS[rule.partition(".")[0]]
+    kept, broken = examples(operator, RULES[rule], np.random.default_rng(0), edition)
+    assert kept.broken_rules == ()
+    assert (rule in {each.id for each in broken.broken_rules}) == (rule not in NOT_BROKEN)
+
+
+@pytest.mark.parametrize("name", sorted(STANDARD_OPERATORS))
+def test_fitting_node_breaks_rules_about_types_alone(name: str) -> None:
+    operator = OPERATORS[name]
+    for kind in (kind for kind in T if kind.family in operator.families):
+        node = fitting(operator, kind, np.random.default_rng(0))
+        subjects = {rule.requirement.subject for rule in node.broken_rules}
+        assert subjects <= {Subject.TYPES}, kind
+
+
+@pytest.mark.parametrize("name", sorted(n for n in STANDARD_OPERATORS if OPERATORS[n].elementwise))
+def test_elements_are_refused_exactly_where_restrictions_say_so(name: str) -> None:
+    for case in cases([name]):
+        if case.of_class in {Class.KEPT, Class.BROKEN, Class.TYPE, Class.VERSION}:
+            continue
+        applied = case.applied
+        broken = violation(
+            name,
+            applied.operands,
+            case.kind,
+            Edition.TYPED,
+            applied.attributes,
+            unneeded={rule.id for rule in RULES.values() if rule.needed_before is not None},
+        )
+        found = applied.broken_rules[0].id if applied.broken_rules else None
+        assert found == (None if broken is None else broken.rule), case.model
+
+
+@pytest.mark.parametrize("kind", T)
+def test_every_special_value_has_a_class(kind: ElementType) -> None:
+    classes = special_classes(kind)
+    assert sum(values.size for values in classes.values()) == special_values(kind).size
+    match kind.family:
+        case Family.FLOAT:
+            names = ["zeros", "subnormal values", "boundary of the type", "interior of the type"]
+            assert [*classes] == [*names, "infinities", "NaN"]
+            assert np.isnan(classes[Class.NAN]).all()
+            assert np.isinf(classes[Class.INFINITY]).all()
+            assert (classes[Class.ZERO] == 0).all()
+        case Family.INTEGER:
+            limits = np.iinfo(kind.dtype)
+            edges = {limits.min, limits.min + 1, limits.max - 1, limits.max} - {0}
+            assert {*classes[Class.BOUNDARY].tolist()} == edges
+            assert classes[Class.ZERO].tolist() == [0]
+        case Family.BOOLEAN:
+            assert classes[Class.INTERIOR].tolist() == [False, True]
+
+
+def of(name: str) -> list[Case]:
+    return [*cases([name])]
+
+
+def test_division_by_zero_is_a_case_of_every_integer() -> None:
+    zero = [case for case in of("Div") if case.applied.broken_rules[:1] == (RULES["Div.int.C1"],)]
+    assert {case.kind for case in zero} == {kind for kind in T if kind.family is Family.INTEGER}
+    assert {case.level for case in zero} == {Level.NEGATIVE}
+
+
+def test_zero_divisor_of_floats_is_infinity_in_the_preliminary_edition() -> None:
+    found = {}
+    for edition in Edition:
+        zeros = [
+            case
+            for case in cases(["Div"], edition=edition)
+            if case.model == "div_float_vector" and case.of_class is Class.ZERO
+        ]
+        (case,) = zeros
+        a, b = case.applied.operands
+        assert isinstance(case.applied.meaning, tuple)
+        assert a is not None
+        assert b is not None
+        found[edition] = case.applied.meaning[0].nearest[(a == 0) & (b == 0)]
+    assert np.isnan(found[Edition.TYPED]).all()
+    assert np.isposinf(found[Edition.PRELIMINARY]).all()
+
+
+def test_seed_decides_elements_and_nothing_else() -> None:
+    one, other = ([*cases(["Conv"], seed)] for seed in (0, 1))
+    assert [case.model for case in one] == [case.model for case in other]
+    first, second = (each[0].applied.operands[0] for each in (one, other))
+    assert first is not None
+    assert not np.array_equal(first, np.asarray(second))
+
+
+@pytest.mark.parametrize("unknown", ["Broadcast", "Graph", "Softplus"])
+def test_what_is_no_operator_of_onnx_has_no_cases(unknown: str) -> None:
+    assert of(unknown) == []

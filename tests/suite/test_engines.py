@@ -1,0 +1,70 @@
+"""The vectors show of the enforced model what is promised: it refuses what breaks a rule."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sonnx_ort.backends import Backend
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS
+from sonnx_ort.suite.cases import cases
+from sonnx_ort.suite.running import Judged, Outcome, run
+from sonnx_ort.suite.vectors import write
+
+KERNELS_DEVIATE = {"Sigmoid", "Sin", "LSTM"}
+"""The operators of which ONNX Runtime's kernels give more than the admitted error; see findings."""
+
+WITHOUT_KERNEL = ("NotImplemented: ", " has no kernel for it in ", " does not support double yet")
+"""What is said where ONNX Runtime has no kernel of a type."""
+
+KEPT_FOR_OLD_KERNELS = ("Max.int.C1", "Min.int.C1", "Mod.int.C2")
+"""The rules that native and compiled models have because older kernels are wrong."""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The vectors of each operator, which are written when they are asked for."""
+
+    class Folders(dict[str, Path]):
+        def __missing__(self, operator: str) -> Path:
+            place = self[operator] = tmp_path_factory.mktemp("vectors") / operator
+            write(cases([operator]), place, 0)
+            return place
+
+    return Folders()
+
+
+@pytest.mark.parametrize("backend", Backend)
+@pytest.mark.parametrize("operator", sorted(STANDARD_OPERATORS))
+def test_enforced_model_conforms_but_for_kernels(
+    operator: str, backend: Backend, folders: Mapping[str, Path]
+) -> None:
+    judged = [*run(folders[operator], f"sonnx_ort:{backend}")]
+    assert judged
+    assert [each for each in judged if not excused(each)] == []
+
+
+def excused(judged: Judged) -> bool:
+    """Whether a case conforms, or ONNX Runtime's kernels are the reason that it does not."""
+    match judged.outcome:
+        case Outcome.DEVIATES:
+            return judged.operator in KERNELS_DEVIATE
+        case Outcome.REFUSES:
+            return any(each in judged.reason for each in (*KEPT_FOR_OLD_KERNELS, *WITHOUT_KERNEL))
+    return judged.outcome is Outcome.CONFORMS
+
+
+def test_plain_onnxruntime_computes_what_breaks_rules_and_dies(tmp_path: Path) -> None:
+    write(cases(["Div"]), tmp_path / "vectors", 0)
+    found = [*run(tmp_path / "vectors", "onnxruntime")]
+    assert {"refused/div_int32_broken", "refused/div_int64_broken"} <= {
+        each.id.rpartition("/")[0] for each in found if each.outcome is Outcome.DIES
+    }
+    computed = {each.id for each in found if each.outcome is Outcome.COMPUTES}
+    assert "refused/div_float_r1_broken/0" in computed
+    assert not [each for each in found if each.outcome is Outcome.DEVIATES]
+
+
+def test_reference_of_onnx_is_an_engine(suite: Path) -> None:
+    found = [each for each in run(suite, "onnx.reference") if each.operator == "Reshape"]
+    assert {each.outcome for each in found if each.id.startswith("computed/")} == {Outcome.CONFORMS}

@@ -1,0 +1,149 @@
+"""The files: ONNX's own folders, a manifest, the same bytes each time, and small."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.oracle import Result
+from sonnx_ort.suite.cases import cases
+from sonnx_ort.suite.vectors import MANIFEST, vectors, write
+from sonnx_ort.versions import VERSION
+
+MEBIBYTE = 1 << 20
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def entries(folder: Path) -> dict[str, dict[str, object]]:
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return {entry.pop("id"): entry for entry in manifest["cases"]}
+
+
+def test_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name, seed in (("one", 3), ("two", 3), ("three", 4)):
+        write(cases(["Gemm"], seed), tmp_path / name, seed)
+    one, two, three = (content(tmp_path / name) for name in ("one", "two", "three"))
+    assert one == two
+    inputs = [name for name in one if "input" in name]
+    assert inputs == [name for name in three if "input" in name]
+    assert [one[name] for name in inputs] != [three[name] for name in inputs]
+
+
+def test_files_are_read_as_the_cases_that_were_written(suite: Path) -> None:
+    made = [*cases(["Div", "MatMul", "Sigmoid", "Reshape", "LSTM"])]
+    read = [*vectors(suite)]
+    assert len(read) == len(made)
+    for case, vector in zip(made, read, strict=True):
+        onnx.checker.check_model(vector.model) if not case.refused else None
+        assert vector.refused == case.refused
+        assert vector.entry["operator"] == case.applied.operator
+        for name, array in case.applied.feeds.items():
+            assert vector.feeds[name].tobytes() == array.tobytes()
+        if not case.refused:
+            results = case.applied.meaning
+            assert isinstance(results, tuple)
+            assert [same(*pair) for pair in zip(results, vector.results, strict=True)]
+
+
+def same(one: Result, other: Result) -> bool:
+    """Whether two results admit the same elements, of those that they have themselves."""
+    for found in (one.nearest, getattr(one.admitted, "lowest", one.nearest)):
+        np.testing.assert_array_equal(one.outside(found), other.outside(found))
+
+    return True
+
+
+def test_manifest_says_what_was_made(suite: Path) -> None:
+    manifest = json.loads((suite / MANIFEST).read_text(encoding="utf-8"))
+    assert (manifest["version"], manifest["seed"]) == (VERSION, 0)
+    assert len(manifest["notes"]) == 3
+
+
+def test_manifest_names_rule_document_and_section(suite: Path) -> None:
+    found = entries(suite)
+    assert found["refused/div_int_c1_broken/0"] == {
+        "operator": "Div",
+        "opset": 21,
+        "edition": "typed",
+        "type": "int32",
+        "level": "e: negative",
+        "class": "constraint broken",
+        "rule": "Div.int.C1",
+        "document": "SONNX Div, draft of the working group (August 2026)",
+        "section": "Inputs, B, Constraints",
+        "expectation": {"kind": "refused", "rules": ["Div.int.C1"]},
+    }
+    assert found["computed/div_int32/0"]["expectation"] == {"kind": "exact", "compare": "values"}
+    assert found["computed/reshape_float/0"]["expectation"] == {"kind": "exact", "compare": "bits"}
+    interval = found["computed/sigmoid_float/0"]["expectation"]
+    assert isinstance(interval, dict)
+    assert interval["kind"] == "interval"
+    assert "ulp" in interval["bound"] or "units" in interval["bound"]
+
+
+def test_runner_of_onnx_takes_the_cases_with_results(suite: Path) -> None:
+    names = {test.name for test in load_model_tests(data_dir=str(suite), kind="computed")}
+    assert names == {path.name for path in (suite / "computed").iterdir()}
+    place = suite / "computed" / "div_float"
+    read = {
+        stem: [
+            onnx.numpy_helper.to_array(onnx.load_tensor(path))
+            for path in sorted((place / "test_data_set_0").glob(f"{stem}_*.pb"))
+        ]
+        for stem in ("input", "output")
+    }
+    a, b = read["input"]
+    Runner.assert_similar_outputs(read["output"], [a / b], 1e-7, 0)
+
+
+def test_whole_suite_is_small(tmp_path: Path) -> None:
+    count = write(cases(), tmp_path / "whole", 0)
+    assert count > 4000
+    assert sum(map(len, content(tmp_path / "whole").values())) < 20 * MEBIBYTE
+
+
+def test_folder_with_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(SonnxError) as refused:
+        write(cases(["Shape"]), tmp_path, 0)
+    assert str(refused.value) == f"the folder '{tmp_path}' is not empty; name a new one"
+    assert content(tmp_path) == {"mine.txt": b"mine"}
+
+
+def test_folder_without_a_suite_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SonnxError) as refused:
+        next(vectors(tmp_path))
+    place = tmp_path / MANIFEST
+    assert str(refused.value) == (
+        f"'{place}' cannot be read: No such file or directory; `sonnx-ort suite -o FOLDER` writes "
+        "a suite"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"cases": [{}]}', '{"cases": [{"id": "computed/x/0"}]}']
+)
+def test_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / MANIFEST).write_text(text)
+    (tmp_path / "computed" / "x" / "test_data_set_0").mkdir(parents=True)
+    (tmp_path / "computed" / "x" / "model.onnx").write_bytes(b"")
+    with pytest.raises(SonnxError, match=r"^'.*manifest\.json' is damaged: .*; write it again$"):
+        next(vectors(tmp_path))
+
+
+def test_missing_file_of_a_case_is_named(suite: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(suite, tmp_path / "copy"))
+    first = next(vectors(suite)).entry["id"].rpartition("/")[0]
+    (folder / first / "model.onnx").unlink()
+    with pytest.raises(SonnxError, match=r"model\.onnx' cannot be read"):
+        next(vectors(folder))
