@@ -26,7 +26,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.source import Source, Standing
+from sonnx_ort.profile.source import Standing
 from sonnx_ort.suite.cases import Case
 from sonnx_ort.versions import VERSION
 
@@ -142,11 +142,14 @@ def _is_exact(result: Result) -> bool:
 def _described(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
     """The entry of a case, but for its id."""
     applied = case.applied
-    sources = (rule.source for rule in OPERATORS[applied.operator].all_rules())
-    stated = [each for each in sources if each.standing is Standing.STATED]
-    source = case.rule.source if case.rule else next(iter(stated), None)
-    if case.refused:
-        source = applied.broken_rules[0].source if case.rule is None else source
+    rule = case.rule or next(iter(applied.broken_rules), None)
+    source = None if rule is None else rule.source
+    if rule is None:
+        rules = OPERATORS[applied.operator].all_rules()
+        stated = (each.source for each in rules if each.source.standing is Standing.STATED)
+        source = next(stated, None)
+    elif rule.source.standing is Standing.OWN:
+        source = None
     return {
         "operator": applied.operator,
         "opset": applied.opset,
@@ -155,15 +158,11 @@ def _described(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
         "level": case.level.value,
         "class": case.of_class.value,
         "rule": case.rule.id if case.rule else None,
+        "basis": rule and rule.basis.value,
         "document": source and source.document,
-        "section": _section(case, source),
+        "section": source.section if source and rule else None,
         "expectation": _expectation(case, results),
     }
-
-
-def _section(case: Case, source: Source | None) -> str | None:
-    """The section of a rule; that of results is the informal specification of the document."""
-    return source.section if source and (case.rule or case.refused) else None
 
 
 def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:

@@ -151,11 +151,11 @@ def test_process_that_ends_is_an_outcome(few: Path) -> None:
 
 
 def test_run_that_does_not_end_is_an_outcome(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_LIMIT", 3.0)
+    monkeypatch.setattr(running, "_LIMIT", 8.0)
     first = next(run(few, "engines_of_a_user:Waits"))
     assert (first.outcome, first.reason) == (
         Outcome.DIES,
-        "the run does not end within 3 seconds",
+        "the run does not end within 8 seconds",
     )
 
 

@@ -79,10 +79,13 @@ def test_manifest_names_rule_document_and_section(suite: Path) -> None:
         "level": "e: negative",
         "class": "constraint broken",
         "rule": "Div.int.C1",
+        "basis": "stated",
         "document": "SONNX Div, draft of the working group (August 2026)",
         "section": "Inputs, B, Constraints",
         "expectation": {"kind": "refused", "rules": ["Div.int.C1"]},
     }
+    ours = found["refused/div_int_c2_broken/0"]
+    assert [ours[key] for key in ("basis", "document", "section")] == ["ours", None, None]
     assert found["computed/div_int32/0"]["expectation"] == {"kind": "exact", "compare": "values"}
     assert found["computed/reshape_float/0"]["expectation"] == {"kind": "exact", "compare": "bits"}
     interval = found["computed/sigmoid_float/0"]["expectation"]
