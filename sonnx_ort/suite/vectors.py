@@ -7,8 +7,8 @@
 
 Where several results are right, `output_0.pb` is the exact one, rounded once, `lowest_0.pb` and
 `highest_0.pb` are the ends of the admitted interval of each element, and `any_0.pb`, if it is
-there, says of which elements everything is admitted. ONNX's runner takes the folder `computed` as it
-is.
+there, says of which elements everything is admitted. ONNX's runner takes the folder `computed` as
+it is.
 """
 
 import json
