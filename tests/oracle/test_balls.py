@@ -242,7 +242,7 @@ LONG = np.int64
     ids=lambda node: node.operator,
 )
 def test_operators_without_a_document_agree_with_the_reference_evaluator(node):
-    names = [f"x{i}" if o is not None else "" for i, o in enumerate(node.operands)]
+    names = list(node.names)
     outputs = [f"y{i}" for i in range(node.results)]
     said = {
         name: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
