@@ -49,9 +49,9 @@ OUTCOMES = {
 def copy(tmp_path_factory: pytest.TempPathFactory) -> PackageCopy:
     made = followed(tmp_path_factory.mktemp("ordered"))
     made.replace("sonnx_ort/profile/arithmetic.py", "\nADD =", RULE)
-    contracts = "_ADD_RULES.contracts(Family.FLOAT, Family.INTEGER"
-    one_more = f"{contracts}, further={{Family.FLOAT: (_C9,)}})"
-    made.replace("sonnx_ort/profile/arithmetic.py", f"{contracts})", one_more)
+    described = 'description="""\n        `Add`: the sum'
+    one_more = f"further={{Family.FLOAT: (_C9,)}},\n    {described}"
+    made.replace("sonnx_ort/profile/arithmetic.py", described, one_more)
     return made
 
 

@@ -104,7 +104,7 @@ def _is_near(interval: Interval, output: Array) -> bool:
     numbers = output.astype(np.float64).ravel()
     if numbers.size == 0 or not np.isfinite(numbers).all():
         return False
-    width = 2 * (numbers.max() - numbers.min()) + 0.1 * np.abs(numbers).max()
+    width = 4 * (numbers.max() - numbers.min()) + 0.5 * np.abs(numbers).max()
     whole = interval.whole
     return bool(whole.lower >= numbers.min() - width or whole.upper <= numbers.max() + width)
 
