@@ -230,6 +230,7 @@ def test_every_operator_has_run_often_enough(attempts):
     assert {o: count for o, count in counts.items() if count < NEEDED} == {}
 
 
+@pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
 def test_interval_of_every_operator_is_near_to_what_is_computed(attempts):
     near = {o: any(run["near"] for run in runs_of(lines)) for o, lines in attempts.items()}
     assert [operator for operator, found in near.items() if not found] == []
