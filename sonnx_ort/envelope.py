@@ -219,9 +219,10 @@ def _outward(end: float, to_whole: Any) -> float:
 
 
 def _computed(model: ir.Model) -> Iterator[ir.Value]:
-    """The values that the nodes of the main graph compute."""
+    """The values that the nodes of the main graph compute, without constants."""
     for node in model.graph:
-        yield from (output for output in node.outputs if output.name)
+        if node.op_type != "Constant":
+            yield from (output for output in node.outputs if output.name)
 
 
 def _is_finite(value: ir.Value, ranges: NumberRanges) -> bool:

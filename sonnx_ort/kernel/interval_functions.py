@@ -335,6 +335,14 @@ def _dequantized(node: Node) -> Sequence[Interval]:
     return [rounded(node, lower, upper, nan=x.nan or scale.nan or scale.infinite)]
 
 
+def _scale_of_elements(node: Node) -> Sequence[Interval | None]:
+    """DynamicQuantizeLinear: the scale is the spread of the elements and 0 in 255 parts, or 1."""
+    x = operand(node, 0).whole
+    largest = max((max(x.upper, 0.0) - min(x.lower, 0.0)) / 255, 1.0)
+    found = rounded(node, np.asarray(0.0), np.asarray(largest), nan=x.nan, result=1)
+    return [None, Interval(np.maximum(found.lower, 0), found.upper, found.nan), None]
+
+
 def _chosen(node: Node) -> Sequence[Interval]:
     x, y = operand(node, 1), operand(node, 2)
     lower, upper = np.minimum(x.lower, y.lower), np.maximum(x.upper, y.upper)
@@ -354,6 +362,7 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Cos": _between(-1, 1),
     "DequantizeLinear": _dequantized,
     "Div": _quotient,
+    "DynamicQuantizeLinear": _scale_of_elements,
     "Elu": _exponential,
     "Erf": _monotonic(_erf, largest=1),
     "Exp": _monotonic(np.exp, least=0),

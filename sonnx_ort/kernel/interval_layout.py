@@ -120,6 +120,17 @@ def _filled(node: Node) -> Sequence[Interval | None]:
     return [Interval.of(0, 0) if value is None else of_elements(value)]
 
 
+def _counted(node: Node) -> Sequence[Interval]:
+    """Range by steps above 0: from the start to the limit, each a sum of those before it."""
+    start, limit, step = (operand(node, index).whole for index in range(3))
+    require(start.finite and limit.finite and step.finite and step.lower > 0, "it is not bounded")
+    count = max((limit.upper - start.lower) / step.lower, 0) + 1
+    largest = max(*map(abs, (start.lower, start.upper, limit.lower, limit.upper)), step.upper)
+    error = SLACK * (count + 1) * format_of(node).unit * largest
+    upper = max(start.upper, limit.upper)
+    return [rounded(node, np.asarray(start.lower), np.asarray(upper), error=error)]
+
+
 def _resized(node: Node) -> Sequence[Interval]:
     """Means of elements; cubic ones have weights of both signs, below 2 along each axis."""
     mode, x = node.attribute("mode", "nearest"), operand(node, 0)
@@ -151,6 +162,7 @@ LAYOUT: Mapping[str, IntervalRule] = {
     "Gather": _moved,
     "Identity": _same,
     "Pad": _padded,
+    "Range": _counted,
     "Resize": _resized,
     "ScatterElements": _with_others(0, 2),
     "ScatterND": _with_others(0, 2),

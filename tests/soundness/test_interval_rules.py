@@ -42,6 +42,7 @@ _KEPT: Mapping[str, Sequence[int]] = {
     "Where": (0,),
     "DequantizeLinear": (0, 2),
     "Constant": (),
+    "Range": (0, 1, 2),
 }
 """The inputs that stay as the case has them, beside integers and bools."""
 
@@ -104,9 +105,9 @@ def _is_near(interval: Interval, output: Array) -> bool:
     numbers = output.astype(np.float64).ravel()
     if numbers.size == 0 or not np.isfinite(numbers).all():
         return False
-    width = 4 * (numbers.max() - numbers.min()) + 0.5 * np.abs(numbers).max()
-    whole = interval.whole
-    return bool(whole.lower >= numbers.min() - width or whole.upper <= numbers.max() + width)
+    whole, (lower, upper) = interval.whole, (float(numbers.min()), float(numbers.max()))
+    width = 4 * (upper - lower) + 0.5 * max(abs(lower), abs(upper))
+    return whole.lower >= lower - width or whole.upper <= upper + width
 
 
 @dataclass
@@ -150,6 +151,10 @@ def _case(rng: random.Random, operator: str) -> NodeCase:
     if operator == "Constant":
         tensor = numpy_helper.from_array(_numbers(rng, "float32", [3]))
         return NodeCase(operator, rng.choice([9, 13]), [], {"value": tensor})
+    if operator == "Range":
+        start, step = rng.uniform(-9, 9), rng.choice([0.1, 0.5, 1.0, 3.0])
+        ends = [np.array(n, np.float32) for n in (start, start + rng.uniform(-2, 30), step)]
+        return NodeCase(operator, 11, ends)
     if operator == "Compress":
         chosen = np.array([rng.random() < 0.6 for _ in range(3)])
         return NodeCase(operator, rng.choice([9, 11]), [np.ones(3), chosen], {"axis": 0})
@@ -167,17 +172,13 @@ def _with_floats(rng: random.Random, case: NodeCase) -> NodeCase:
         attributes["to"] = helper.np_dtype_to_tensor_dtype(to)
     inputs = [
         array
-        if array is None or index in kept or not _holds_numbers(array)
+        if array is None or index in kept or array.dtype.kind != "f"
         else _numbers(rng, dtype, array.shape)
         for index, array in enumerate(case.inputs)
     ]
     if case.operator == "BatchNormalization" and inputs[4] is not None:
         inputs[4] = np.abs(inputs[4])
     return replace(case, inputs=inputs, attributes=attributes)
-
-
-def _holds_numbers(array: Array) -> bool:
-    return array.dtype.kind == "f"
 
 
 def _numbers(rng: random.Random, dtype: str, shape: Sequence[int]) -> Array:
