@@ -54,6 +54,7 @@ from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import text_of
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status
@@ -205,12 +206,22 @@ class PythonBackend(EnforcingBackend):
         return result
 
     def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value]:
-        """The results of the standard node, whose first operand gets the checked shape."""
-        operands = hide_misinferred_shapes(nodes, examined.target.inputs, examined)
+        """The results of the standard node, whose first operand gets the checked shape.
+
+        ONNX Runtime has no kernels for bfloat16 but of operators that move elements.
+        """
+        target, element_type = examined.target, element_type_of(examined)
+        operands = hide_misinferred_shapes(nodes, target.inputs, examined)
         shown, (first, *others) = inspected_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
-        passed = nodes.add("Reshape", [first, shape], "of_its_shape")
-        return computed(nodes, examined, [passed, *others])
+        read = [nodes.add("Reshape", [first, shape], "of_its_shape"), *others]
+        if element_type is not ElementType.BFLOAT16 or target.operator.moves_elements:
+            return computed(nodes, examined, read)
+        converted = converted_operands(nodes, target, read, CARRIERS[element_type])
+        result, *more = computed(nodes, examined, converted)
+        if target.operator.result_type is None:
+            result = converted_back(nodes, result, element_type)
+        return [result, *more]
 
     def _computed_behind(
         self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator

@@ -50,7 +50,7 @@ def can_keep_standard_node(examined: ExaminedNode) -> bool:
     operator = examined.target.operator
     custom = CUSTOM_OPERATORS.get(operator.name)
     if custom is None or custom.arithmetic is None:
-        return operator.computes_bfloat16 or element_type_of(examined) is not ElementType.BFLOAT16
+        return operator.moves_elements or element_type_of(examined) is not ElementType.BFLOAT16
     return has_kernel(examined)
 
 
