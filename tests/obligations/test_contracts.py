@@ -1,11 +1,12 @@
 """Contracts: how they are read, what they bind, and what follows from them."""
 
+import datetime as dt
 import math
 
 import pytest
 
 import sonnx_ort
-from sonnx_ort import Contract, SonnxError, ValueContract
+from sonnx_ort import Contract, SonnxError, ValueContract, Waiver
 from sonnx_ort.obligations.contracts import read_contract
 from sonnx_ort.profile.contract import contract_from_json, contract_to_json
 from support.graphs import parse
@@ -185,3 +186,14 @@ def test_report_has_the_contract():
 
 
 READ_OF_GRAPH = Contract((ValueContract("x", (0.5, math.inf), "a gain"), ValueContract("d")))
+
+
+def test_violated_contract_cannot_be_waived():
+    """What follows from it is proved, and would be false."""
+    made = parse("() => (float[2] y) { [c] k = Constant<value = float[2] {1, 7}>() y = Exp(k) }")
+    contract = Contract((ValueContract("k", (0, 1)),))
+    (violation,) = [o for o in sonnx_ort.check(made, contract=contract).violations if o.node == "c"]
+    assert violation.evidence == "the constant k 'k' is outside of 0 to 1 at [1]"
+    waiver = Waiver("Contract.range", "c", "it is known", "board", dt.date(9999, 12, 31))
+    with pytest.raises(SonnxError, match=r"Contract\.range at Constant .* has no effect"):
+        sonnx_ort.rewrite(made, contract=contract, waivers=[waiver], backend="native")
