@@ -9,9 +9,8 @@ from .catalog import rule_of
 from .interval_functions import FUNCTIONS, IntervalRule
 from .interval_layout import LAYOUT
 from .interval_sums import SUMS
-from .intervals import Interval
 from .node import FLOATS, Node
-from .sizes import require
+from .sizes import Interval, require
 
 INTERVAL_RULES: Mapping[str, IntervalRule] = {**FUNCTIONS, **LAYOUT, **SUMS}
 """The rules by standard operator."""

@@ -5,18 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .intervals import (
-    SLACK,
-    Ends,
-    Interval,
-    float_attribute,
-    format_of,
-    hull,
-    operand,
-    rounded,
-)
+from .intervals import SLACK, float_attribute, format_of, hull, operand, rounded
 from .node import Node
-from .sizes import require
+from .sizes import Ends, Interval, require
 
 IntervalRule = Callable[[Node], Sequence[Interval | None]]
 """Gives an interval for each float result, or None for one of which nothing is known."""

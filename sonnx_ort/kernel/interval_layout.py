@@ -5,17 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .interval_functions import IntervalRule
-from .intervals import (
-    SLACK,
-    Interval,
-    format_of,
-    hull,
-    of_elements,
-    operand,
-    rounded,
-)
+from .intervals import SLACK, format_of, hull, of_elements, operand, rounded
 from .node import Node
-from .sizes import Rejected, from_the_front, require
+from .sizes import Interval, Rejected, from_the_front, require
 
 
 def _rank(node: Node, index: int = 0) -> int | None:

@@ -12,20 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .interval_functions import IntervalRule
-from .intervals import (
-    SLACK,
-    Ends,
-    Interval,
-    float_attribute,
-    format_of,
-    hull,
-    known_size,
-    operand,
-    rounded,
-    summed,
-)
+from .intervals import SLACK, float_attribute, format_of, hull, known_size, operand, rounded, summed
 from .node import Node
-from .sizes import Rejected, from_the_front, require
+from .sizes import Ends, Interval, Rejected, from_the_front, require
 
 Array = npt.NDArray[Any]
 

@@ -18,10 +18,7 @@ import numpy.typing as npt
 
 from .bounds import LIMITS
 from .node import FLOATS, Node
-from .sizes import Bounds, Range, Rejected, require
-
-Ends = npt.NDArray[np.float64]
-"""The ends of intervals, in double."""
+from .sizes import ANYTHING, Bounds, Ends, Interval, Rejected, require
 
 MOST_CONSTANTS = 1 << 16
 """Of a constant with more elements only the smallest and the largest are kept."""
@@ -54,67 +51,6 @@ def _format(name: str) -> Format:
 
 FORMATS: Mapping[str, Format] = {name: _format(name) for name in FLOATS}
 """The types of floats by their ONNX names."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Interval:
-    """The numbers that the elements of a float tensor can be.
-
-    Attributes:
-        lower: The smallest, of a shape that broadcasts to the tensor's.
-        upper: The largest, of the same shape.
-        nan: Whether an element can be NaN as well.
-    """
-
-    lower: Ends
-    upper: Ends
-    nan: bool
-
-    @classmethod
-    def of(cls, lower: float, upper: float, *, nan: bool = False) -> "Interval":
-        """One interval for the whole tensor."""
-        return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), nan)
-
-    @property
-    def whole(self) -> Range:
-        """The smallest interval that contains those of all elements."""
-        return Range(float(self.lower.min()), float(self.upper.max()), self.nan)
-
-    @property
-    def uniform(self) -> "Interval":
-        """One interval for the whole tensor."""
-        found = self.whole
-        return Interval.of(found.lower, found.upper, nan=self.nan)
-
-    @property
-    def magnitude(self) -> Ends:
-        """The largest magnitude."""
-        return np.maximum(np.abs(self.lower), np.abs(self.upper))
-
-    @property
-    def infinite(self) -> bool:
-        """Whether an element can be infinite."""
-        return not np.isfinite(self.magnitude).all()
-
-    @property
-    def has_zero(self) -> bool:
-        """Whether an element can be 0."""
-        return bool(((self.lower <= 0) & (self.upper >= 0)).any())
-
-    def along(self, axes: Iterable[int], rank: int) -> "Interval":
-        """The interval that no longer depends on some axes of a tensor of this rank."""
-        if self.lower.ndim != rank:
-            return self.uniform
-        reduced = tuple(axes)
-        return Interval(
-            self.lower.min(axis=reduced, keepdims=True),
-            self.upper.max(axis=reduced, keepdims=True),
-            self.nan,
-        )
-
-
-ANYTHING = Interval.of(-math.inf, math.inf, nan=True)
-"""Any float, and NaN."""
 
 
 def operand(node: Node, index: int) -> Interval:

@@ -3,14 +3,20 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 
-from .sizes import Bounds, PartialSizes, Rejected, Sizes, from_the_front, is_within, require
-
-if TYPE_CHECKING:
-    from .intervals import Interval
+from .sizes import (
+    Bounds,
+    Interval,
+    PartialSizes,
+    Rejected,
+    Sizes,
+    from_the_front,
+    is_within,
+    require,
+)
 
 FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -87,7 +93,7 @@ class Node(ABC):
     def known_bounds(self, index: int) -> Bounds | None:
         """The interval of an operand's integers, if it is narrower than their type."""
 
-    def known_interval(self, index: int) -> "Interval | None":
+    def known_interval(self, index: int) -> Interval | None:
         """The interval of an operand's floats; None if nothing is known of them."""
         del index
         return None

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import trunc
 
+import numpy as np
+import numpy.typing as npt
+
 
 class Rejected(Exception):  # noqa: N818 - names a condition
     """What does not follow; the message says why."""
@@ -225,6 +228,71 @@ class Range:
     def __str__(self) -> str:
         """Format the interval as `-0.5 to 3.25e+06`, and `or NaN` if it is possible."""
         return f"{self.lower:.6g} to {self.upper:.6g}{' or NaN' if self.nan else ''}"
+
+
+Ends = npt.NDArray[np.float64]
+"""The ends of intervals, in double."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interval:
+    """The numbers that the elements of a float tensor can be.
+
+    Attributes:
+        lower: The smallest, of a shape that broadcasts to the tensor's.
+        upper: The largest, of the same shape.
+        nan: Whether an element can be NaN as well.
+    """
+
+    lower: Ends
+    upper: Ends
+    nan: bool
+
+    @classmethod
+    def of(cls, lower: float, upper: float, *, nan: bool = False) -> "Interval":
+        """One interval for the whole tensor."""
+        return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), nan)
+
+    @property
+    def whole(self) -> Range:
+        """The smallest interval that contains those of all elements."""
+        return Range(float(self.lower.min()), float(self.upper.max()), self.nan)
+
+    @property
+    def uniform(self) -> "Interval":
+        """One interval for the whole tensor."""
+        found = self.whole
+        return Interval.of(found.lower, found.upper, nan=self.nan)
+
+    @property
+    def magnitude(self) -> Ends:
+        """The largest magnitude."""
+        return np.maximum(np.abs(self.lower), np.abs(self.upper))
+
+    @property
+    def infinite(self) -> bool:
+        """Whether an element can be infinite."""
+        return not np.isfinite(self.magnitude).all()
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether an element can be 0."""
+        return bool(((self.lower <= 0) & (self.upper >= 0)).any())
+
+    def along(self, axes: Iterable[int], rank: int) -> "Interval":
+        """The interval that no longer depends on some axes of a tensor of this rank."""
+        if self.lower.ndim != rank:
+            return self.uniform
+        reduced = tuple(axes)
+        return Interval(
+            self.lower.min(axis=reduced, keepdims=True),
+            self.upper.max(axis=reduced, keepdims=True),
+            self.nan,
+        )
+
+
+ANYTHING = Interval.of(-math.inf, math.inf, nan=True)
+"""Any float, and NaN."""
 
 
 def from_the_front(axis: int, rank: int) -> int:

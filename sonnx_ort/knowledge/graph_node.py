@@ -9,10 +9,9 @@ import onnx_ir as ir
 
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
 from sonnx_ort.kernel.elementwise import ELEMENTWISE
-from sonnx_ort.kernel.intervals import Interval
 from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
 from sonnx_ort.kernel.products import PRODUCTS, REDUCTIONS
-from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Rejected, Sizes
+from sonnx_ort.kernel.sizes import Bounds, Interval, PartialSizes, Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

@@ -14,9 +14,9 @@ import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import LIMITS, MOST_CONSTANTS, bounds_of, bounds_of_elements
 from sonnx_ort.kernel.interval_catalog import intervals_of
-from sonnx_ort.kernel.intervals import Interval, hull, of_elements, within
+from sonnx_ort.kernel.intervals import hull, of_elements, within
 from sonnx_ort.kernel.node import FLOATS, Node
-from sonnx_ort.kernel.sizes import Bounds, Range, Rejected, Sizes
+from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.graph_node import GraphNode
 from sonnx_ort.loading.traversal import every_graph, subgraphs_of

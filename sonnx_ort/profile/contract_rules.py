@@ -46,8 +46,8 @@ WITHIN_RANGE = Rule(
             "scale or clip the values before the run, or correct the contract",
         ),
     ),
-    unenforced="ONNX Runtime 1.32.0 knows of no range, and computes with any number. What is proved from "
-    "the contract does not hold then, also where a number ends the process.",
+    unenforced="ONNX Runtime 1.32.0 knows of no range, and computes with any number. What is "
+    "proved from the contract does not hold then, also where a number ends the process.",
 )
 
 WITHIN_FINITE = Rule(
@@ -67,8 +67,8 @@ WITHIN_FINITE = Rule(
             "keep NaN and infinities out, or correct the contract",
         ),
     ),
-    unenforced="ONNX Runtime 1.32.0 silently computes with NaN and infinities. What is proved from the "
-    "contract does not hold then.",
+    unenforced="ONNX Runtime 1.32.0 silently computes with NaN and infinities. What is proved "
+    "from the contract does not hold then.",
 )
 
 CONTRACT_RULES = (WITHIN_RANGE, WITHIN_FINITE)
