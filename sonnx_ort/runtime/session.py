@@ -78,6 +78,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     to ONNX Runtime, its error stays that in the body of a Loop or Scan, and in a run with an input
     that is bound by its address. For wrong inputs, the error has ONNX Runtime's own type, and its
     message names them and says what the model needs.
+
+    Attributes:
+        contract: What the values of the model may be; it demands nothing if there is none.
     """
 
     @checked_arguments

@@ -162,3 +162,24 @@ def test_input_that_a_loop_and_a_scan_read_is_checked(backend):
     for bad in ({"n": np.array(5), "x": x}, {"n": np.array(2), "x": x * 2}):
         with pytest.raises(ContractViolation):
             session.run(None, bad)
+
+
+def test_certificate_covers_no_contract(tmp_path):
+    source = tmp_path / "model.onnx"
+    onnx.save(parse(GRAPH), source)
+    with pytest.raises(SonnxError, match="a certificate does not cover a contract"):
+        sonnx_ort.rewrite_file(
+            source,
+            tmp_path / "enforced.onnx",
+            backend="native",
+            contract=CONTRACT,
+            certificate=tmp_path / "certificate.json",
+        )
+
+
+def test_record_of_a_model_with_a_contract_is_verified(tmp_path):
+    source, target, record = (tmp_path / name for name in ("m.onnx", "e.onnx", "record.json"))
+    onnx.save(parse(GRAPH), source)
+    sonnx_ort.rewrite_file(source, target, backend="native", contract=CONTRACT, record=record)
+    verified = [sonnx_ort.verify(target, record), sonnx_ort.verify(source, record, original=True)]
+    assert [(each.kept, each.differences) for each in verified] == [(True, ())] * 2
