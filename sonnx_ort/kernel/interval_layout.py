@@ -102,10 +102,6 @@ def _with_zero(node: Node) -> Sequence[Interval]:
     return [hull([operand(node, 0).uniform, Interval.of(0, 0)])]
 
 
-def _constant(node: Node) -> Sequence[Interval | None]:
-    return [of_elements(node.tensor("value"))]
-
-
 def _filled(node: Node) -> Sequence[Interval | None]:
     format_of(node)
     value = node.tensor("value")
@@ -149,7 +145,6 @@ LAYOUT: Mapping[str, IntervalRule] = {
         _moved,
     ),
     "Concat": _joined,
-    "Constant": _constant,
     "ConstantOfShape": _filled,
     "Gather": _moved,
     "Identity": _same,

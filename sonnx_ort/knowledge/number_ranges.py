@@ -121,6 +121,8 @@ class _Analysis:
             if node.domain == STANDARD_DOMAIN:
                 if node.op_type == "If" and bodies:
                     self._join_branches(node, bodies)
+                elif node.op_type == "Constant":
+                    self._read_constant(node.outputs[0])
                 else:
                     self._derive(node)
             if graph is self._main and self._contract:

@@ -41,7 +41,6 @@ _KEPT: Mapping[str, Sequence[int]] = {
     "Pad": (1, 3),
     "Where": (0,),
     "DequantizeLinear": (0, 2),
-    "Constant": (),
     "Range": (0, 1, 2),
 }
 """The inputs that stay as the case has them, beside integers and bools."""
@@ -148,9 +147,6 @@ class _Model:
 
 
 def _case(rng: random.Random, operator: str) -> NodeCase:
-    if operator == "Constant":
-        tensor = numpy_helper.from_array(_numbers(rng, "float32", [3]))
-        return NodeCase(operator, rng.choice([9, 13]), [], {"value": tensor})
     if operator == "Range":
         start, step = rng.uniform(-9, 9), rng.choice([0.1, 0.5, 1.0, 3.0])
         ends = [np.array(n, np.float32) for n in (start, start + rng.uniform(-2, 30), step)]
