@@ -85,6 +85,15 @@ def dimensions(sizes: PartialSizes) -> Shape:
     return tuple(s if s is None or isinstance(s, int) else str(s) for s in sizes)
 
 
+def _gives_shape(node: ir.Node, custom: CustomOperator | Inspection | None) -> bool:
+    """Whether a kernel reads a tensor, and gives its shape as elements."""
+    if not isinstance(custom, Inspection):
+        return node.op_type == _CHECKED
+    operator = custom.operator
+    by_elements = operator.checked_operands[0] not in operator.by_shape
+    return operator.repeated_operand is None and by_elements
+
+
 _KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
 """The custom operators whose results have the shape of their first operand."""
 
@@ -243,10 +252,10 @@ class Propagation:
 
     def _enforced(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         """The result, and its shape as a vector, in every run that continues."""
-        if node.op_type == _CHECKED:
+        custom = _KERNELS.get(node.op_type)
+        if _gives_shape(node, custom):
             checked = self.shapes.get(cast(ir.Value, node.inputs[0]))
             return () if checked is None else ((len(checked),), (1,))
-        custom = _KERNELS.get(node.op_type)
         sizes = None if custom is None else self._shape_of_first(node, custom)
         return () if sizes is None else (sizes, (len(sizes),))
 
@@ -294,8 +303,9 @@ class Propagation:
             return
         result, shape = node.outputs
         self.contents[shape] = self.shapes[result]
-        if node.op_type == _CHECKED:
+        if _gives_shape(node, custom):
             self.contents[result] = self.shapes[cast(ir.Value, node.inputs[0])]
+            return
         given = self.contents.get(cast(ir.Value, node.inputs[0]))
         if isinstance(custom, Inspection) and given is not None:
             self.contents[result] = given

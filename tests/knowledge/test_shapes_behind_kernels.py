@@ -39,6 +39,8 @@ FEEDS = {
         ("Where(c, a, b)", "float", "(n, 2)"),
         ("MatMul(a, m)", "float", "(n, 3)"),
         ("Clip(a, low, high)", "float", "(n, 2)"),
+        ("Softmax<axis = 1>(a)", "float", "(n, 2)"),
+        ("ArgMax<axis = 0>(a)", "int64", "(1, 2)"),
         ("Slice(a, starts, ends, axes, steps)", "float", "(min(n, 2), 1)"),
         ("Max(a, b)", "float", "(n, 2)"),
         ("Max(one, one)", "float", "()"),
