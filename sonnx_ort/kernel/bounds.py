@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .catalog import rule_of
+from .catalog import require_verified
 from .node import FLOATS, NUMBERS, Node
 from .sizes import Bounds, Rejected, require
 
@@ -28,9 +28,6 @@ LIMITS: Mapping[str, Bounds] = {
 
 MOST_CONSTANTS = 1 << 16
 """Constants with more elements are not read."""
-
-_OF_OPEN_SHAPE: Mapping[str, tuple[int, int]] = {"Compress": (9, 11), "Unique": (11, 11)}
-"""The verified versions of operators whose results have no known rank."""
 
 
 def bounds_of(node: Node) -> Sequence[Bounds | None]:
@@ -54,11 +51,7 @@ def bounds_rule(node: Node) -> "BoundsRule":
         Rejected: There is none, or not for its version or attributes.
     """
     require(node.op_type in BOUNDS_RULES, f"the bounds of a {node.op_type} have no rule")
-    if node.op_type in _OF_OPEN_SHAPE:
-        first, last = _OF_OPEN_SHAPE[node.op_type]
-        require(first <= node.version <= last, f"version {node.version} is not verified")
-    else:
-        rule_of(node)
+    require_verified(node)
     return BOUNDS_RULES[node.op_type]
 
 

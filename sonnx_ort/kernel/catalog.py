@@ -14,7 +14,7 @@ from .layout import LAYOUT
 from .node import Node, ShapeRule
 from .products import PRODUCTS, REDUCTIONS
 from .shaping import SHAPING
-from .sizes import Rejected
+from .sizes import Rejected, require
 
 SHAPE_RULES: Mapping[str, ShapeRule] = {
     **ELEMENTWISE,
@@ -34,6 +34,23 @@ def operator_version(name: str, version: int) -> int:
     except defs.SchemaError:
         return 0
     return since
+
+
+_OF_OPEN_RANK: Mapping[str, tuple[int, int]] = {"Compress": (9, 11), "Unique": (11, 11)}
+"""The verified versions of operators whose results have no known rank, and so no rule of shapes."""
+
+
+def require_verified(node: Node) -> None:
+    """Reject a node whose version or attributes are not among the verified ones.
+
+    Raises:
+        Rejected: They are not, or nothing is known of the operator.
+    """
+    if node.op_type not in _OF_OPEN_RANK:
+        rule_of(node)
+        return
+    first, last = _OF_OPEN_RANK[node.op_type]
+    require(first <= node.version <= last, f"version {node.version} is not verified")
 
 
 def rule_of(node: Node) -> ShapeRule:

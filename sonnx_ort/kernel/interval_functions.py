@@ -15,26 +15,28 @@ IntervalRule = Callable[[Node], Sequence[Interval | None]]
 
 def _sum(node: Node) -> Sequence[Interval]:
     a, b = operand(node, 0), operand(node, 1)
-    return [_added(node, a, b)]
+    return [added(node, a, b)]
 
 
 def _difference(node: Node) -> Sequence[Interval]:
     a, b = operand(node, 0), operand(node, 1)
-    return [_added(node, a, Interval(-b.upper, -b.lower, b.nan))]
+    return [added(node, a, Interval(-b.upper, -b.lower, b.nan))]
 
 
-def _added(node: Node, a: Interval, b: Interval) -> Interval:
+def added(node: Node, a: Interval, b: Interval, *, fused: bool = False) -> Interval:
+    """The sums of two intervals; `fused` if a kernel may compute them with the products before."""
     opposite = a.infinite and b.infinite
     with np.errstate(all="ignore"):
         lower, upper = a.lower + b.lower, a.upper + b.upper
-    return rounded(node, lower, upper, nan=a.nan or b.nan or opposite)
+        error = SLACK * format_of(node).unit * (a.magnitude + b.magnitude) if fused else 0.0
+    return rounded(node, lower, upper, nan=a.nan or b.nan or opposite, error=error)
 
 
 def _total(node: Node) -> Sequence[Interval]:
     """Sum and Mean of any number of operands."""
     found = operand(node, 0)
     for index in range(1, node.operands):
-        found = _added(node, found, operand(node, index))
+        found = added(node, found, operand(node, index))
     if node.op_type == "Mean":
         count = node.operands
         found = rounded(node, found.lower / count, found.upper / count, nan=found.nan)
@@ -53,7 +55,7 @@ def _product(node: Node) -> Sequence[Interval]:
 def _square(node: Node, a: Interval) -> Interval:
     with np.errstate(over="ignore"):
         found = rounded(node, _nearest(a) ** 2, a.magnitude**2, nan=a.nan)
-    return Interval(np.maximum(found.lower, 0), found.upper, found.nan)
+    return found.at_least(0)
 
 
 def _nearest(a: Interval) -> Ends:
@@ -139,7 +141,7 @@ def _monotonic(
             ends = function(np.clip(x.lower, *domain)), function(np.clip(x.upper, *domain))
         error = SLACK * format_of(node).unit * largest
         found = rounded(node, *ends, nan=x.nan or outside, exact=exact, error=error)
-        return [Interval(np.maximum(found.lower, least), found.upper, found.nan)]
+        return [found.at_least(least)]
 
     return rule
 
@@ -308,7 +310,7 @@ def _any_power(node: Node, x: Interval) -> Interval:
         return Interval.of(0 if positive else -math.inf, math.inf, nan=True)
     lower, upper = _corners(x, y, np.power)
     found = rounded(node, lower, upper, nan=x.nan or y.nan)
-    return Interval(np.maximum(found.lower, 0), found.upper, found.nan)
+    return found.at_least(0)
 
 
 def _converted(node: Node) -> Sequence[Interval]:
@@ -331,7 +333,7 @@ def _scale_of_elements(node: Node) -> Sequence[Interval | None]:
     x = operand(node, 0).whole
     largest = max((max(x.upper, 0.0) - min(x.lower, 0.0)) / 255, 1.0)
     found = rounded(node, np.asarray(0.0), np.asarray(largest), nan=x.nan, result=1)
-    return [None, Interval(np.maximum(found.lower, 0), found.upper, found.nan), None]
+    return [None, found.at_least(0), None]
 
 
 def _chosen(node: Node) -> Sequence[Interval]:

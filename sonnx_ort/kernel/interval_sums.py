@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .interval_functions import IntervalRule
-from .intervals import SLACK, float_attribute, format_of, hull, known_size, operand, rounded, summed
+from .interval_functions import IntervalRule, added
+from .intervals import float_attribute, hull, known_size, operand, rounded, summed
 from .node import Node
 from .sizes import Ends, Interval, Rejected, from_the_front, require
 
@@ -116,7 +116,7 @@ def _general_product(node: Node) -> Sequence[Interval]:
     scaled = _scaled(node, product, alpha)
     if not node.given(2):
         return [scaled]
-    return [_added(node, scaled, _scaled(node, operand(node, 2), beta))]
+    return [added(node, scaled, _scaled(node, operand(node, 2), beta), fused=True)]
 
 
 def _scaled(node: Node, x: Interval, factor: float) -> Interval:
@@ -125,15 +125,6 @@ def _scaled(node: Node, x: Interval, factor: float) -> Interval:
     require(not x.infinite and math.isfinite(factor), "it may be infinite")
     ends = x.lower * factor, x.upper * factor
     return rounded(node, np.minimum(*ends), np.maximum(*ends), nan=x.nan)
-
-
-def _added(node: Node, a: Interval, b: Interval) -> Interval:
-    """A sum that may be computed together with the products before it."""
-    with np.errstate(all="ignore"):
-        lower, upper = a.lower + b.lower, a.upper + b.upper
-        error = SLACK * format_of(node).unit * (a.magnitude + b.magnitude)
-    nan = a.nan or b.nan or (a.infinite and b.infinite)
-    return rounded(node, lower, upper, nan=nan, error=error)
 
 
 def _convolved(node: Node) -> Sequence[Interval]:
@@ -212,7 +203,7 @@ def _per_output(
     bias = operand(node, 2)
     if bias.lower.ndim == 1:
         bias = Interval(bias.lower.reshape(shape), bias.upper.reshape(shape), bias.nan)
-    return _added(node, products, bias)
+    return added(node, products, bias, fused=True)
 
 
 def _normalized_by_constants(node: Node) -> Sequence[Interval]:
@@ -259,22 +250,20 @@ def _averaged(node: Node) -> Sequence[Interval]:
     return [_mean(node, x, count)]
 
 
+def _sum_of(node: Node, x: Interval, count: int) -> Interval:
+    """The sum of so many elements of one interval."""
+    ends = x.lower * count, x.upper * count
+    positive = bool((x.lower >= 0).all())
+    return summed(node, *ends, x.magnitude * count, count, nan=x.nan, positive=positive)
+
+
 def _mean(node: Node, x: Interval, count: int) -> Interval:
     """A sum of up to so many elements, divided by their number."""
-    positive = bool((x.lower >= 0).all())
-    total = summed(
-        node,
-        x.lower * count,
-        x.upper * count,
-        x.magnitude * count,
-        count,
-        nan=x.nan,
-        positive=positive,
-    )
+    positive, total = bool((x.lower >= 0).all()), _sum_of(node, x, count)
     if total.infinite:
         return total
     found = rounded(node, total.lower / count, total.upper / count, nan=total.nan)
-    return Interval(np.maximum(found.lower, 0), found.upper, found.nan) if positive else found
+    return found.at_least(0) if positive else found
 
 
 def _pooled(node: Node) -> Sequence[Interval | None]:
@@ -316,18 +305,10 @@ def _total(node: Node) -> Sequence[Interval]:
         return [Interval.of(0, math.inf, nan=x.nan or empty)]
     if node.op_type == "ReduceMean":
         return [_without(node, _mean(node, x, count), axes)]
-    found = summed(
-        node,
-        x.lower * count,
-        x.upper * count,
-        x.magnitude * count,
-        count,
-        nan=x.nan,
-        positive=positive,
-    )
+    found = _sum_of(node, x, count)
     if node.op_type == "ReduceL2":
         found = rounded(node, np.sqrt(found.lower), np.sqrt(found.upper), nan=found.nan)
-        found = Interval(np.maximum(found.lower, 0), found.upper, found.nan)
+        found = found.at_least(0)
     return [_without(node, found, axes)]
 
 

@@ -210,8 +210,7 @@ def summed(  # noqa: PLR0913 - what widens it
         opposite = not positive
         return Interval.of(-math.inf if opposite else 0, math.inf, nan=nan or opposite)
     found = rounded(node, lower, upper, nan=nan, error=error)
-    lower = np.maximum(found.lower, 0) if positive else found.lower
-    return Interval(lower, found.upper, found.nan)
+    return found.at_least(0) if positive else found
 
 
 def format_of(node: Node, result: int = 0) -> Format:

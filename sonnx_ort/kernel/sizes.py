@@ -279,6 +279,10 @@ class Interval:
         """Whether an element can be 0."""
         return bool(((self.lower <= 0) & (self.upper >= 0)).any())
 
+    def at_least(self, least: float) -> "Interval":
+        """The interval without numbers below one."""
+        return Interval(np.maximum(self.lower, least), self.upper, self.nan)
+
     def along(self, axes: Iterable[int], rank: int) -> "Interval":
         """The interval that no longer depends on some axes of a tensor of this rank."""
         if self.lower.ndim != rank:

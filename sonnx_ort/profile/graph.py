@@ -26,7 +26,7 @@ from sonnx_ort.profile.rule import (
     at_run_time,
 )
 from sonnx_ort.profile.source import Source, Standing, Words
-from sonnx_ort.terms.elements import NumberSet, finite_limits
+from sonnx_ort.terms.elements import FINITE_NUMBERS
 from sonnx_ort.terms.operand import Operand
 
 GRAPH = "Graph"
@@ -403,7 +403,7 @@ def finite_elements(value: str) -> OnElements:
     """The requirement on a value of this name: that all elements are finite numbers."""
     return on_elements(
         value,
-        NumberSet("NaN or infinite", finite_limits, admits_nan=False),
+        FINITE_NUMBERS,
         Illustration(
             "y [1.0, -2.5]",
             "y [1.0, inf]",

@@ -113,3 +113,7 @@ class NumberSet:
             return None
         outside = np.asarray(reduce(np.logical_or, masks))
         return first_index(outside) if outside.any() else None
+
+
+FINITE_NUMBERS = NumberSet("NaN or infinite", finite_limits, admits_nan=False)
+"""The numbers that are neither NaN nor infinite."""
