@@ -6,7 +6,7 @@ What it proposes is for a person to judge: a sample shows what was, and a contra
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import trace
-from sonnx_ort.comparing.inputs import complete
+from sonnx_ort.comparing.inputs import Inputs, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.errors import SonnxError
@@ -122,24 +122,24 @@ def propose_contract(
     loaded = load_canonical(source, frozenset()).graph_model
     given, facts = read_contract(contract), Facts(loaded)
     require_values(loaded, given, facts)
+    names = [str(value.name) for value in loaded.graph.inputs]
     with IsolatedRuns() as runs:
-        names = [str(value.name) for value in loaded.graph.inputs]
         samples = [] if data is None else list(read_samples(Path(data), names).values())
         feeds = samples
         if not samples and checkpoints:
-            feeds = [_within(complete(source, {}, runs).arrays, given)]
+            feeds = [dict(drawn_within(complete(source, {}, runs), given).arrays)]
         seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
     entries = [
         given.of(str(value.name)) or _of_input(value, facts, seen if samples else {}, margin)
         for value in loaded.graph.inputs
     ]
-    inside = [e for e in given.values if e.value not in {v.name for v in loaded.graph.inputs}]
+    inputs = set(names)
+    inside = (entry for entry in given.values if entry.value not in inputs)
     found = Contract((*filter(None, entries), *inside))
-    if checkpoints:
-        found = _with_checkpoints(loaded, facts, found, seen, margin)
     ranges = facts.numbers_under(found)
+    if checkpoints:
+        found, ranges = _with_checkpoints(loaded, facts, found, ranges, seen, margin)
     floats = [v for v in _computed(loaded) if facts.element_type(v) in FLOATS]
-    inputs = {value.name for value in loaded.graph.inputs}
     return ProposedContract(
         found,
         len(samples),
@@ -150,12 +150,13 @@ def propose_contract(
     )
 
 
-def _within(arrays: Mapping[str, Any], contract: Contract) -> dict[str, Any]:
-    """Random inputs, moved into the ranges of a contract."""
-    return {name: into_range(array, contract.of(name)) for name, array in arrays.items()}
+def drawn_within(inputs: Inputs, contract: Contract) -> Inputs:
+    """The inputs of a run, of which the random ones keep a contract."""
+    drawn = {n: _into_range(inputs.arrays[n], contract.of(n)) for n in inputs.random}
+    return replace(inputs, arrays={**inputs.arrays, **drawn})
 
 
-def into_range(array: Any, entry: ValueContract | None) -> Any:
+def _into_range(array: Any, entry: ValueContract | None) -> Any:
     """Random numbers, spread over the range of a contract.
 
     Args:
@@ -242,27 +243,31 @@ def _first_open(model: ir.Model, facts: Facts, ranges: NumberRanges) -> Iterator
             yield value
 
 
-def _with_checkpoints(
-    model: ir.Model, facts: Facts, contract: Contract, seen: Seen, margin: float
-) -> Contract:
-    """Add checkpoints until each value is finite that can be kept so.
+def _with_checkpoints(  # noqa: PLR0913, PLR0917 - a contract, and all that is known of it
+    model: ir.Model,
+    facts: Facts,
+    contract: Contract,
+    ranges: NumberRanges,
+    seen: Seen,
+    margin: float,
+) -> tuple[Contract, NumberRanges]:
+    """Add checkpoints until each value is finite that can be kept so; and what follows then.
 
     The first value that may not be finite is as far as the checkpoints before it reach. What it
     reads gets the next one, where that has grown most beyond what was seen, or it itself.
     """
     while True:
-        ranges = facts.numbers_under(contract)
         possible = _first_open(model, facts, ranges)
         value = next((each for each in possible if _may_be_checked(each, contract, seen)), None)
         if value is None:
-            return contract
+            return contract, ranges
         grown = _grown_operand(value, contract, ranges, seen)
-        if grown is not None:
-            tried = _extended(contract, grown, seen, margin)
-            if _is_finite(value, facts.numbers_under(tried)):
-                contract = tried
-                continue
-        contract = _extended(contract, value, seen, margin)
+        for checked in filter(None, (grown, value)):
+            tried = _extended(contract, checked, seen, margin)
+            following = facts.numbers_under(tried)
+            if checked is value or _is_finite(value, following):
+                contract, ranges = tried, following
+                break
 
 
 def _may_be_checked(value: ir.Value, contract: Contract, seen: Seen) -> bool:

@@ -1,7 +1,7 @@
 """`sonnx-ort run`: runs a model on inputs from files, enforced."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -29,12 +29,12 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.envelope import into_range
+from sonnx_ort.envelope import drawn_within
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import external_locations, refuse_inputs
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT
-from sonnx_ort.profile.contract import NO_CONTRACT, Contract
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.runtime.feeds import as_declared, run_on_values
 from sonnx_ort.runtime.session import InferenceSession
@@ -91,19 +91,13 @@ def run_once(
         tensors = as_declared(session.graph_inputs, tensors)
         with IsolatedRuns() as runs:
             inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes)
-        inputs = _within_contract(inputs, session.contract)
+        inputs = drawn_within(inputs, session.contract)
         names = [output.name for output in session.get_outputs()]
         return Ran(inputs, run_on_values(session, names, inputs.arrays))
     except SonnxError:
         raise
     except Exception as error:
         raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
-
-
-def _within_contract(inputs: Inputs, contract: Contract) -> Inputs:
-    """The inputs, of which random ones keep the contract of the model."""
-    drawn = {name: into_range(inputs.arrays[name], contract.of(name)) for name in inputs.random}
-    return replace(inputs, arrays={**inputs.arrays, **drawn})
 
 
 def read_feeds(feeds: Sequence[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Enforcement, choose_demands
-from sonnx_ort.profile.contract import Contract, contract_document, contract_from_json
+from sonnx_ort.profile.contract import Contract, contract_document, contract_of
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
 ENFORCED = "sonnx_ort.enforced"
@@ -61,7 +61,7 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
     try:
         entries = json.loads(properties[ENFORCED])
         demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
-        contract = contract_from_json(json.dumps(entries.get("contract", [])))
+        contract = contract_of(entries.get("contract", []))
         return Enforcement(
             replace(demands, contract=contract),
             int(entries["opset"]),

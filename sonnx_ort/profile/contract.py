@@ -52,7 +52,7 @@ class ValueContract:
         return lower, upper
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contract:
     """What the values of a model may be.
 
@@ -68,12 +68,11 @@ class Contract:
 
     def of(self, value: str) -> ValueContract | None:
         """The entry for a value; None if there is none."""
-        return _by_name(self).get(value)
+        return self._by_name.get(value)
 
-
-@functools.lru_cache(maxsize=64)
-def _by_name(contract: Contract) -> Mapping[str, ValueContract]:
-    return {entry.value: entry for entry in contract.values}
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, ValueContract]:
+        return {entry.value: entry for entry in self.values}
 
 
 NO_CONTRACT = Contract()
@@ -112,6 +111,15 @@ def contract_from_json(text: str) -> Contract:
     Raises:
         Exception: It is none; the type depends on what is wrong with it.
     """
+    return contract_of(json.loads(text))
+
+
+def contract_of(document: Sequence[Mapping[str, Any]]) -> Contract:
+    """Read the result of `contract_document`.
+
+    Raises:
+        Exception: It is none; the type depends on what is wrong with it.
+    """
     return Contract(
         tuple(
             ValueContract(
@@ -119,7 +127,7 @@ def contract_from_json(text: str) -> Contract:
                 _ends(entry["range"]) if "range" in entry else None,
                 str(entry.get("message", "")),
             )
-            for entry in json.loads(text)
+            for entry in document
         )
     )
 
