@@ -8,7 +8,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.kernel import bounds
+from sonnx_ort.kernel import catalog
 from sonnx_ort.kernel.catalog import SHAPE_RULES
 from sonnx_ort.knowledge import declarations as iteration
 from sonnx_ort.obligations import targets
@@ -22,7 +22,7 @@ NEWEST = onnx.defs.onnx_opset_version()
 
 PROFILE = {name: OPERATORS[name].versions[-1] for name in STANDARD_OPERATORS}
 SHAPES = {name: rule.since[1] for name, rule in SHAPE_RULES.items()}
-BOUNDS = {name: last for name, (_, last) in bounds._OF_OPEN_SHAPE.items()}
+BOUNDS = {name: last for name, (_, last) in catalog._OF_OPEN_RANK.items()}
 ITERATIONS = dict.fromkeys(("Loop", "Scan"), iteration._LAST)
 LISTS = {
     "the profile": PROFILE,
