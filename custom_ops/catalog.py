@@ -9,6 +9,7 @@ from sonnx_ort.custom_ops.inspection import (
     ALIGNED_SHAPE,
     BROADCAST_SHAPE,
     CHECKED_ELEMENTS,
+    CHECKED_SIZES,
     Inspection,
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator
@@ -50,5 +51,6 @@ KERNEL_DEFINITIONS: tuple[KernelDefinition, ...] = (
     BROADCAST_SHAPE,
     ALIGNED_SHAPE,
     *CHECKED_ELEMENTS,
+    CHECKED_SIZES,
 )
 """All kernels, one for each combination of types."""

@@ -22,6 +22,8 @@ returns the value's shape, to which the graph reshapes the value itself:
 
     X -> sonnx::CheckedElements -> X's shape, its shape -> Reshape -> shape
     X, shape -> Reshape -> X
+
+`sonnx::CheckedSizes` does the same for the shape of an input with a contract.
 """
 
 import json
@@ -51,8 +53,14 @@ from sonnx_ort.custom_ops.kernel import ATTRIBUTES, make_decision, shapes_in
 from sonnx_ort.errors import escaped
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.contract import contract_from_json
-from sonnx_ort.profile.contract_rules import contract_elements, contract_rule
+from sonnx_ort.profile.contract import ShapeDemand, contract_from_json
+from sonnx_ort.profile.contract_rules import (
+    WITHIN_SIZES,
+    OnSizes,
+    contract_requirement,
+    contract_rule,
+    sizes_requirement,
+)
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.graph import FINITE, computing_operator, finite_elements
 from sonnx_ort.profile.operator import Operator
@@ -298,12 +306,52 @@ def checked_shape(  # noqa: PLR0913, PLR0917 - the input, then the attributes
         return kernel_failed(_INT64, _NAME, node, error)
 
 
-def _demanded(value: str, contract: str) -> tuple[Rule, OnElements]:
+def checked_sizes(
+    sizes: npt.NDArray[Any], ranks: npt.NDArray[Any], demand: str
+) -> tuple[KernelOutput, KernelOutput]:
+    """Give the shape of an input if it is as its contract demands.
+
+    Args:
+        sizes: The shapes of the input, and of those with an axis of the same size, in one vector.
+        ranks: Their ranks.
+        demand: The demand in JSON.
+
+    Returns:
+        The shape, and its own shape: `[rank]`, or `[-ticket]` on a violation. Never raises.
+    """
+    try:
+        demanded = ShapeDemand.from_json(demand)
+        shapes = tuple(shapes_in(sizes, ranks))
+        violation = sizes_requirement(demanded).violation_in(
+            dict(zip(demanded.operands, shapes, strict=True))
+        )
+        if violation is not None:
+            operands, node = demanded.operands, demanded.input
+            operator = computing_operator("Input")
+            error = contract_violation(operator, WITHIN_SIZES, node, operands, shapes, violation)
+            return failed(_INT64, WITHIN_SIZES.code, error)
+        return shape_output(shapes[0]), shape_output((len(shapes[0]),))
+    except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
+        return kernel_failed(_INT64, "CheckedSizes", demand, error)
+
+
+CHECKED_SIZES = KernelDefinition(
+    name="CheckedSizes",
+    operator=None,
+    inputs=(ElementType.INT64.value, ElementType.INT64.value),
+    output=ElementType.INT64.value,
+    attributes=("demand",),
+    kernel=checked_sizes,
+)
+"""Checks the shape of an input with a contract."""
+
+
+def _demanded(value: str, contract: str) -> tuple[Rule, OnElements | OnSizes]:
     """The rule that binds a value, and what it demands."""
     if not contract:
         return FINITE, finite_elements(value)
     (entry,) = contract_from_json(contract).values
-    return contract_rule(entry), contract_elements(entry)
+    return contract_rule(entry), contract_requirement(entry)
 
 
 @np.errstate(all="ignore")
@@ -311,7 +359,9 @@ def _rounded(elements: npt.NDArray[Any], element_type: ElementType) -> npt.NDArr
     return elements.astype(element_type.dtype, copy=False)
 
 
-def value_guard_name(operator: str, node: str, rule: Rule, requirement: OnElements) -> str:
+def value_guard_name(
+    operator: str, node: str, rule: Rule, requirement: OnElements | OnSizes
+) -> str:
     """Make the name of the guard behind a value.
 
     Args:
@@ -322,8 +372,11 @@ def value_guard_name(operator: str, node: str, rule: Rule, requirement: OnElemen
     """
     # Errors are read by an operator's name of letters, digits and underscores.
     name = re.sub(r"\W", "_", operator)
-    finding = requirement.finding.removeprefix(f"{requirement.checked} is ")
-    remark = f"'{requirement.checked}' must not be {finding}"
+    if isinstance(requirement, OnSizes):
+        remark = f"'{requirement.of.input}' must be {requirement.stated}"
+    else:
+        finding = requirement.finding.removeprefix(f"{requirement.checked} is ")
+        remark = f"'{requirement.checked}' must not be {finding}"
     return guard_name(name, node, [rule], escaped(remark))
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sonnx_ort.obligations.obligation import Obligation
     from sonnx_ort.obligations.report import ModelRejected, Report
     from sonnx_ort.obligations.waivers import Waiver
-    from sonnx_ort.profile.contract import Contract, ValueContract
+    from sonnx_ort.profile.contract import Contract, ShapeContract, SizeContract, ValueContract
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.profile.rule import Status
     from sonnx_ort.runtime.registration import register
@@ -52,6 +52,8 @@ __all__ = [
     "Reduced",
     "Report",
     "SelfCheck",
+    "ShapeContract",
+    "SizeContract",
     "SonnxError",
     "Status",
     "ValueContract",
@@ -105,6 +107,8 @@ _MODULES = {
     "SelfCheck": "installation",
     "Status": "profile.rule",
     "Verification": "evidence.verification",
+    "ShapeContract": "profile.contract",
+    "SizeContract": "profile.contract",
     "ValueContract": "profile.contract",
     "Waiver": "obligations.waivers",
     "audit": "auditing.audit",

@@ -33,6 +33,7 @@ class EnforcingBackend(ABC):
         """Prepare a model, and write into its metadata how it is enforced."""
         self._model = model
         self._edition = enforcement.demands.edition
+        self._contract = enforcement.demands.contract
         self._names = ValueNames(model)
         self._opset = model.opset_imports[STANDARD_DOMAIN]
         self._recorder = GroupRecorder()
@@ -134,9 +135,13 @@ class EnforcingBackend(ABC):
     ) -> None:
         """Replace a node as `replace`, with an output that is declared anew."""
         node = examined.target.node
-        declare_output(examined)
+        self.declare_output(examined)
         values = replacements(examined, results)
         self.replace(original.without_shapes_of(node), node, nodes, values)
+
+    def declare_output(self, examined: ExaminedNode) -> None:
+        """Declare what is known of a node's output without the guards of a contract."""
+        declare_output(examined, guarded=self._contract.limits_sizes)
 
     def record(self, passed: Passed, *, renamed: bool = False) -> None:
         """Record an insertion, so that it can be undone.
@@ -172,10 +177,12 @@ def check_values(model: ir.Model, backend: EnforcingBackend, places: Places) -> 
         (node.graph, str(output.name)): output for node in nodes for output in node.outputs
     }
     inputs = {str(value.name): value for value in model.graph.inputs}
-    for checked, graph, name in places:
+    # Each is put in front of all nodes, and the first input's shall be the first.
+    for checked, graph, name in reversed(places):
         if graph is None:
             _check_input(backend, checked, inputs[name], model.graph)
-        else:
+    for checked, graph, name in places:
+        if graph is not None:
             _check(backend, checked, values[graph, name])
 
 

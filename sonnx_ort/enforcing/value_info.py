@@ -64,11 +64,16 @@ def converted_back(nodes: StandardNodes, result: ir.Value, element_type: Element
     return nodes.cast(wide, element_type, f"rounded_as_{element_type}")
 
 
-def declare_output(examined: ExaminedNode) -> None:
+def declare_output(examined: ExaminedNode, *, guarded: bool) -> None:
     """Declare the type and shape of a node's output if they are known and not declared.
 
     Shape inference stops at a custom operator, and a Scan does not run without its body's shapes.
     Only sizes are declared: a symbol would constrain other values too.
+
+    Args:
+        examined: The node.
+        guarded: Whether guards of inputs are what sizes follow from. They are not declared then:
+            ONNX Runtime could take a Shape from them, and leave out the guards.
     """
     output, path = examined.target.output, examined.target.path
     data_type = _result_type(examined)
@@ -76,12 +81,15 @@ def declare_output(examined: ExaminedNode) -> None:
         output.type = ir.TensorType(data_type)
     # What is known of these decides results if there is no iteration.
     of_loop = output.is_graph_output() and bool(path) and path[-1].startswith("Loop '")
+    in_scan = bool(path) and path[-1].startswith("Scan '")
     open_shape = output.shape is None and output.type is not None and not of_loop
+    open_shape = open_shape and (in_scan or not guarded)
     if examined.target.operator.elementwise and open_shape:
         shape = _common_shape(examined)
         # A run may give an input declared as a scalar any rank.
         certain = not any(operand.scalar_inputs for operand in examined.operands)
         if shape or (shape is not None and certain):
+            certain = certain and not guarded
             output.shape = ir.Shape([d if certain and isinstance(d, int) else None for d in shape])
 
 
@@ -130,7 +138,7 @@ def drop_unproved_sizes(
         if value in kept or value in unread or value.shape is None or value.is_initializer():
             continue
         # What follows from an input declared as a scalar is not certain.
-        known = None if facts.depends_on_scalar_inputs(value) else facts.shape(value)
+        known = None if facts.depends_on_scalar_inputs(value) else facts.unguarded_shape(value)
         if collected and known is not None and _contradicts(value.shape, known):
             # What ONNX Runtime knows of what a Loop collects follows from false declarations, too.
             remember_declaration(value)

@@ -20,6 +20,7 @@ from sonnx_ort.guards.shape_guards import (
     slice_guard,
 )
 from sonnx_ort.guards.term_guards import term_guard
+from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.requirements.arithmetic import (
     DifferenceWithinInt32,
     ExactPower,
@@ -51,6 +52,7 @@ _MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = MappingProx
         OnElements: elements_guard,
         InfinityForZeroDivisor: elements_guard,
         OnShapes: term_guard,
+        OnSizes: term_guard,
         Slicing: slice_guard,
         LinesAboveNegativeInfinity: lines_guard,
         EqualButOnAxis: equal_but_on_axis_guard,

@@ -31,6 +31,7 @@ from sonnx_ort.terms.language import (
     Either,
     HasAxis,
     IfGiven,
+    IsMultiple,
     Number,
     Rank,
     Relation,
@@ -128,8 +129,14 @@ class _Guard:
                 return any_true(self.nodes, longer, "any_longer")
             case Either(terms):
                 return self._joined_by("And", [self._broken(each) for each in terms])
-            case All(terms) if all(isinstance(each, Compare) for each in terms):
-                return self._any_broken([each for each in terms if isinstance(each, Compare)])
+            case IsMultiple(number, factor):
+                given, divisor = self._vector([number]), self.nodes.constant([factor], "factor")
+                count = self.nodes.add("Div", [given, divisor], "count")
+                return self._differs(given, self.nodes.add("Mul", [count, divisor], "multiple"))
+            case All(terms) if all(isinstance(each, Compare | IsMultiple) for each in terms):
+                compared = [each for each in terms if isinstance(each, Compare)]
+                others = (self._broken(each) for each in terms if not isinstance(each, Compare))
+                return self._joined_by("Or", [self._any_broken(compared), *others])
         raise _no_guard(term)
 
     def _joined_by(self, operator: str, flags: Sequence[Value]) -> Value:
@@ -145,10 +152,7 @@ class _Guard:
             right = self._vector([each.right for each in of_relation], fillers[1])
             match relation:
                 case Relation.EQUAL:
-                    same = self.nodes.add("Equal", [left, right], "is_same")
-                    # ONNX Runtime's optimizer removes a Not.
-                    false = self.nodes.constant(False, "false", ElementType.BOOL)
-                    broken = self.nodes.add("Equal", [same, false], "differs")
+                    broken = self._differs(left, right)
                 case Relation.AT_LEAST:
                     broken = self.nodes.add("Less", [left, right], "is_too_small")
                 case Relation.AT_MOST:
@@ -156,6 +160,12 @@ class _Guard:
             alone = len(of_relation) == 1
             flags.append(broken if alone else any_true(self.nodes, broken, "any_broken"))
         return self._joined_by("Or", flags)
+
+    def _differs(self, left: Value, right: Value) -> Value:
+        same = self.nodes.add("Equal", [left, right], "is_same")
+        # ONNX Runtime's optimizer removes a Not.
+        false = self.nodes.constant(False, "false", ElementType.BOOL)
+        return self.nodes.add("Equal", [same, false], "differs")
 
     def _vector(self, numbers: Sequence[int | Number], missing: int = _MISSING) -> Value:
         """Numbers as a vector; `missing` for the size of an axis that is not there."""

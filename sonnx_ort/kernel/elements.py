@@ -21,13 +21,15 @@ from .sizes import (
     Size,
     Sizes,
     Symbolic,
+    bounds_of_size,
     from_the_front,
     is_within,
+    quotient,
     require,
     selected,
 )
 
-_HOLDING_SIZES = ("int32", "int64")
+HOLDING_SIZES = ("int32", "int64")
 """The types of tensors that can hold sizes."""
 
 
@@ -42,12 +44,13 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     Raises:
         Rejected: Nothing is known of them.
     """
-    require(element_type in _HOLDING_SIZES and len(shape) <= 1, "it holds no sizes")
+    require(element_type in HOLDING_SIZES and len(shape) <= 1, "it holds no sizes")
     rule_of(node)
     require(node.op_type in ELEMENT_RULES, f"the elements of a {node.op_type} have no rule")
     found = ELEMENT_RULES[node.op_type](node)
     if element_type != "int64" and node.op_type in _CALCULATED:
-        require(not any(isinstance(each, Symbolic) for each in found), "a size may be beyond int32")
+        within = all(_is_within(each, LIMITS[element_type]) for each in found)
+        require(within, "a size may be beyond int32")
     require(math.prod(shape) == len(found), "their number is not known")
     return tuple(_kept(each, LIMITS[element_type]) for each in found)
 
@@ -57,6 +60,14 @@ def _kept(element: Size | None, admitted: Bounds) -> Size | None:
     if isinstance(element, Symbolic):
         return element if element.is_short else None
     return element if element is not None and element in admitted else None
+
+
+def _is_within(element: Size | None, admitted: Bounds) -> bool:
+    """Whether an open size is known to be within a type."""
+    if not isinstance(element, Symbolic):
+        return True
+    known = element.bounds
+    return known is not None and known.lower in admitted and known.upper in admitted
 
 
 def _sizes(node: Node) -> PartialSizes:
@@ -77,7 +88,7 @@ def _cast(node: Node) -> PartialSizes:
     if node.attribute("to") == TensorProto.INT64:
         return elements
     return tuple(
-        Symbolic.named(f"int32({element})") if isinstance(element, Symbolic) else element
+        element if _is_within(element, LIMITS["int32"]) else Symbolic.named(f"int32({element})")
         for element in elements
     )
 
@@ -106,12 +117,14 @@ _EXACT_IN_DOUBLE = 1 << 53
 
 def _product(node: Node) -> PartialSizes:
     require((axes_of(node) or [0]) == [0], "its axes are not known")
-    product = 1
+    product: Size = 1
     for each in node.elements(0):
-        if not isinstance(each, int):
+        if each is None:
             raise Rejected("a factor is open")
-        product *= each
-        require(abs(product) <= _EXACT_IN_DOUBLE, "the product may be rounded to double")
+        product = product * each
+        known = bounds_of_size(product)
+        exact = known is not None and max(-known.lower, known.upper) <= _EXACT_IN_DOUBLE
+        require(exact, "the product may be rounded to double")
     return (product,)
 
 
@@ -136,26 +149,39 @@ def _difference(one: Size, other: Size) -> Size | None:
 def _quotient(one: Size, other: Size) -> Size | None:
     if other == 1:
         return one
-    if not isinstance(one, int) or not isinstance(other, int) or not other:
+    if not isinstance(other, int) or not other:
         return None
-    return trunc(Fraction(one, other))
+    if isinstance(one, int):
+        return trunc(Fraction(one, other))
+    return quotient(one, other) if other > 0 and one.bounds is not None else None
 
 
-def _chosen(choose: Callable[[int, int], int]) -> Callable[[Size, Size], Size | None]:
-    def chosen(one: Size, other: Size) -> Size | None:
-        # Kernels until 1.31.1 compare numbers of int64 wrongly that are beyond int32.
-        if not isinstance(one, int) or not isinstance(other, int) or not is_within([one, other]):
-            return None
-        return choose(one, other)
+def _larger(one: Size, other: Size) -> Size | None:
+    a, b = bounds_of_size(one), bounds_of_size(other)
+    if a is None or b is None or not _are_comparable(a, b):
+        return None
+    if a.lower >= b.upper:
+        return one
+    return other if b.lower >= a.upper else None
 
-    return chosen
+
+def _smaller(one: Size, other: Size) -> Size | None:
+    larger = _larger(one, other)
+    if larger is None:
+        return None
+    return other if larger is one else one
+
+
+def _are_comparable(*bounds: Bounds) -> bool:
+    """Whether kernels until 1.31.1 compare numbers of int64 rightly: they are within int32."""
+    return is_within(end for each in bounds for end in (each.lower, each.upper))
 
 
 _CALCULATED: Mapping[str, Callable[..., Size | None]] = {
     "Add": operator.add,
     "Div": _quotient,
-    "Max": _chosen(max),
-    "Min": _chosen(min),
+    "Max": _larger,
+    "Min": _smaller,
     "Mul": operator.mul,
     "Sub": _difference,
 }

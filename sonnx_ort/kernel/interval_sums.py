@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .interval_functions import IntervalRule, added
-from .intervals import float_attribute, hull, known_size, operand, rounded, summed
+from .intervals import element_count, float_attribute, hull, operand, rounded, summed
 from .node import Node
-from .sizes import Ends, Interval, Rejected, from_the_front, require
+from .sizes import Bounds, Ends, Interval, Rejected, bounds_of_size, from_the_front, require
 
 Array = npt.NDArray[Any]
 
@@ -72,7 +72,7 @@ def _matrix_product(node: Node) -> Sequence[Interval]:
             return [_by_weights(node, factors, _finite(weights).T)]
         found = _by_weights(node, x.uniform, _finite(weights))
         return [found.uniform]
-    return [_any_product(node, a, b, known_size(node, 0, [rank - 1]))]
+    return [_any_product(node, a, b, element_count(node, 0, [rank - 1]))]
 
 
 _MATRIX = 2
@@ -89,14 +89,22 @@ def _by_weights(node: Node, x: Interval, weights: Array) -> Interval:
     return summed(node, least, most, total, weights.shape[1], nan=x.nan)
 
 
-def _any_product(node: Node, a: Interval, b: Interval, terms: int) -> Interval:
+def _any_product(node: Node, a: Interval, b: Interval, terms: Bounds) -> Interval:
     """Sums of products of two intervals."""
     one, other = a.whole, b.whole
     corners = [x * y for x in (one.lower, one.upper) for y in (other.lower, other.upper)]
     require(all(map(math.isfinite, corners)), "an operand may be infinite")
-    least, most = np.asarray(min(corners) * terms), np.asarray(max(corners) * terms)
-    total = np.asarray(max(map(abs, corners)) * terms)
-    return summed(node, least, most, total, terms, nan=a.nan or b.nan, positive=min(corners) >= 0)
+    ends = _times(np.asarray(min(corners)), np.asarray(max(corners)), terms)
+    total, positive = np.asarray(max(map(abs, corners)) * terms.upper), min(corners) >= 0
+    return summed(node, *ends, total, terms.upper, nan=a.nan or b.nan, positive=positive)
+
+
+def _times(lower: Ends, upper: Ends, terms: Bounds) -> tuple[Ends, Ends]:
+    """The ends of a sum of so many numbers between two."""
+    return (
+        np.minimum(lower * terms.lower, lower * terms.upper),
+        np.maximum(upper * terms.lower, upper * terms.upper),
+    )
 
 
 def _general_product(node: Node) -> Sequence[Interval]:
@@ -112,7 +120,7 @@ def _general_product(node: Node) -> Sequence[Interval]:
         turned = weights if node.attribute("transB", 0) else weights.T
         product = _by_weights(node, kept, _finite(turned))
     else:
-        product = _any_product(node, a, b, known_size(node, 0, [axis]))
+        product = _any_product(node, a, b, element_count(node, 0, [axis]))
     scaled = _scaled(node, product, alpha)
     if not node.given(2):
         return [scaled]
@@ -242,7 +250,10 @@ _OF_NORMALIZATION = 8
 def _averaged(node: Node) -> Sequence[Interval]:
     x = operand(node, 0).uniform
     kernel = node.attribute("kernel_shape")
-    count = math.prod(kernel) if kernel else known_size(node, 0, range(2, len(node.shape(0))))
+    if kernel:
+        count = math.prod(kernel)
+    else:
+        count = element_count(node, 0, range(2, len(node.shape(0)))).upper
     pads = node.attribute("pads") or []
     require(all(pad < size for pad, size in zip(pads, [*(kernel or [])] * 2, strict=False)), "pads")
     if node.attribute("count_include_pad", 0):
@@ -250,16 +261,16 @@ def _averaged(node: Node) -> Sequence[Interval]:
     return [_mean(node, x, count)]
 
 
-def _sum_of(node: Node, x: Interval, count: int) -> Interval:
+def _sum_of(node: Node, x: Interval, count: Bounds) -> Interval:
     """The sum of so many elements of one interval."""
-    ends = x.lower * count, x.upper * count
-    positive = bool((x.lower >= 0).all())
-    return summed(node, *ends, x.magnitude * count, count, nan=x.nan, positive=positive)
+    positive, most = bool((x.lower >= 0).all()), count.upper
+    ends = _times(x.lower, x.upper, count)
+    return summed(node, *ends, x.magnitude * most, most, nan=x.nan, positive=positive)
 
 
 def _mean(node: Node, x: Interval, count: int) -> Interval:
     """A sum of up to so many elements, divided by their number."""
-    positive, total = bool((x.lower >= 0).all()), _sum_of(node, x, count)
+    positive, total = bool((x.lower >= 0).all()), _sum_of(node, x, Bounds(count, count))
     if total.infinite:
         return total
     found = rounded(node, total.lower / count, total.upper / count, nan=total.nan)
@@ -298,13 +309,13 @@ def _total(node: Node) -> Sequence[Interval]:
     x = x.along(axes, rank)
     positive = bool((x.lower >= 0).all())
     try:
-        count = known_size(node, 0, axes)
+        count = element_count(node, 0, axes)
     except Rejected:
         require(positive, "how much is summed is not known")
         empty = node.op_type == "ReduceMean"
         return [Interval.of(0, math.inf, nan=x.nan or empty)]
     if node.op_type == "ReduceMean":
-        return [_without(node, _mean(node, x, count), axes)]
+        return [_without(node, _mean(node, x, count.upper), axes)]
     found = _sum_of(node, x, count)
     if node.op_type == "ReduceL2":
         found = rounded(node, np.sqrt(found.lower), np.sqrt(found.upper), nan=found.nan)
@@ -323,7 +334,7 @@ def _without(node: Node, x: Interval, axes: Sequence[int]) -> Interval:
 def _extreme(node: Node) -> Sequence[Interval]:
     """ReduceMax and ReduceMin; a kernel may drop NaN."""
     x, (axes, rank) = operand(node, 0), _reduced_axes(node)
-    known_size(node, 0, axes)
+    element_count(node, 0, axes)
     x = x.along(axes, rank)
     if x.nan:
         return [Interval.of(-math.inf, math.inf, nan=True)]
@@ -343,7 +354,7 @@ def _logarithms_of_shares(node: Node) -> Sequence[Interval]:
         return [Interval.of(-math.inf, math.inf, nan=True)]
     first = from_the_front(node.attribute("axis", -1 if node.version >= 13 else 1), rank)
     axes = [first] if node.version >= 13 else range(first, rank)
-    spread = (x.whole.upper - x.whole.lower) + math.log(known_size(node, 0, axes))
+    spread = (x.whole.upper - x.whole.lower) + math.log(element_count(node, 0, axes).upper)
     return [rounded(node, np.asarray(-spread), np.asarray(0.0), nan=x.nan, error=1e-3)]
 
 
@@ -365,8 +376,8 @@ def _recurrent(node: Node) -> Sequence[Interval | None]:
     require(hidden and reached * (1 + _OF_GATES) < _LARGEST_GATE, "a gate may be infinite")
     cell = operand(node, 6).uniform if node.given(6) else Interval.of(0, 0)
     require(not cell.infinite, "the cell may be infinite")
-    steps = node.shape(0)[0]
-    count = steps if isinstance(steps, int) else _MOST_STEPS + 1
+    steps = bounds_of_size(node.shape(0)[0])
+    count = _MOST_STEPS + 1 if steps is None else steps.upper
     if node.op_type == "GRU":
         require(count <= _MOST_STEPS, "it has too many steps")
         return [state] * node.results

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .bounds import LIMITS
 from .node import FLOATS, Node
-from .sizes import ANYTHING, Bounds, Ends, Interval, Rejected, require
+from .sizes import ANYTHING, Bounds, Ends, Interval, Rejected, bounds_of_size, require
 
 MOST_CONSTANTS = 1 << 16
 """Of a constant with more elements only the smallest and the largest are kept."""
@@ -246,14 +246,14 @@ def float_attribute(node: Node, name: str, default: float) -> float:
     return float(np.float32(node.attribute(name, default)))
 
 
-def known_size(node: Node, index: int, axes: Iterable[int]) -> int:
+def element_count(node: Node, index: int, axes: Iterable[int]) -> Bounds:
     """The number of elements along some axes of an operand, at least 1.
 
     Raises:
-        Rejected: A size is open, or 0.
+        Rejected: A size is not bounded, or may be 0.
     """
     shape = node.shape(index)
-    sizes = [shape[axis] for axis in axes]
-    numbers = [size for size in sizes if isinstance(size, int) and size > 0]
-    require(len(numbers) == len(sizes), "a size is open")
-    return math.prod(numbers)
+    known = [bounds_of_size(shape[axis]) for axis in axes]
+    sizes = [each for each in known if each is not None and each.lower > 0]
+    require(len(sizes) == len(known), "a size is open")
+    return Bounds(math.prod(s.lower for s in sizes), math.prod(s.upper for s in sizes))

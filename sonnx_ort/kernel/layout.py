@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from .node import ANY, EVERY, FLAG, POSITIVE, Node, ShapeRule, Shapes
 from .sizes import (
     END_OF_ALL,
+    Bounds,
     Rejected,
     Size,
     Symbolic,
+    bounds_of_size,
     equal_parts,
     from_the_front,
+    quotient,
     require,
     selected,
 )
@@ -122,9 +125,48 @@ def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
         return None
     if isinstance(size, int):
         return len(selected(size, start, end, step))
+    known = size.bounds
+    count = None if known is None or step < 0 else _distance(size, known, start, end)
+    if count is not None:
+        return quotient(count + (step - 1), step)
     if (start, step) == (0, 1) and end >= 0:
-        return size if end in END_OF_ALL else Symbolic.named(f"min({size}, {end})")
-    return Symbolic.named(f"sliced({size}, {start}, {end}, {step})")
+        ends = None if known is None else Bounds(min(known.lower, end), min(known.upper, end))
+        return size if end in END_OF_ALL else Symbolic.named(f"min({size}, {end})", ends)
+    ends = None if known is None else Bounds(0, known.upper)
+    return Symbolic.named(f"sliced({size}, {start}, {end}, {step})", ends)
+
+
+def _distance(size: Symbolic, known: Bounds, start: int, end: int) -> Size | None:
+    """How many elements lie between two places of an axis; None if that depends on its size.
+
+    Args:
+        size: The size of the axis.
+        known: What it is within.
+        start: The place of the first, negative from the end.
+        end: The place behind the last, negative from the end.
+    """
+    first, last = _place(known, start), _place(known, end)
+    match first, last:
+        case None, _:
+            return None
+        case _, None:
+            return None
+        case (int() as a, False), (int() as b, False):
+            return max(b - a, 0)
+        case (int() as a, True), (int() as b, True):
+            return max(b - a, 0)
+        case (int() as a, False), (int() as b, True) if known.lower + b >= a:
+            return size + (b - a)
+    return None
+
+
+def _place(known: Bounds, given: int) -> tuple[int, bool] | None:
+    """A place of a Slice within its axis, and whether it counts from the end; None if open."""
+    if given < 0:
+        return (given, True) if known.lower + given >= 0 else None
+    if given >= known.upper:
+        return 0, True
+    return (given, False) if given <= known.lower else None
 
 
 def _split(node: Node) -> Shapes:
@@ -143,8 +185,9 @@ def _parts(node: Node, size: Size) -> Sequence[Size | None]:
             return [None] * count
         require(len(parts) == count, "it has another number of parts")
         return list(parts)
-    if not isinstance(size, int):
-        return [None] * count
+    if isinstance(size, Symbolic):
+        equal = size.bounds is not None and size.is_multiple_of(count)
+        return [quotient(size, count) if equal else None] * count
     require(node.attribute("num_outputs", count) == count, "it has another number of parts")
     parts = equal_parts(size, count)
     unequal = node.version < _UNEQUAL_PARTS and size % count
@@ -185,9 +228,10 @@ def _depth_to_space(node: Node) -> Shapes:
 
 def _space_to_depth(node: Node) -> Shapes:
     match node.shape(0):
-        case (batch, depth, int() as height, int() as width):
+        case (batch, depth, height, width) if None not in map(bounds_of_size, (height, width)):
             block = node.attribute("blocksize")
-            return ((batch, depth * block * block, height // block, width // block),)
+            parts = quotient(height, block), quotient(width, block)
+            return ((batch, depth * block * block, *parts),)
     raise Rejected("a size that it reads is open")
 
 

@@ -158,7 +158,7 @@ class Node(ABC):
         raise Rejected(f"the elements of operand {index} are not known")
 
     def integers(self, index: int) -> list[int]:
-        """The elements of an operand of constant integers, in the range in which rules hold.
+        """The known elements of an operand of integers, in the range in which rules hold.
 
         Raises:
             Rejected: They are not known, or one is beyond this range.
@@ -168,15 +168,19 @@ class Node(ABC):
         return elements
 
     def every_integer(self, index: int) -> list[int]:
-        """The elements of an operand of constant integers, for rules that hold for all of these.
+        """The known elements of an operand of integers, for rules that hold for all of these.
 
         Raises:
             Rejected: They are not known.
         """
         elements = self.constant(index)
-        if elements is None or elements.dtype.kind not in "iu":
-            raise Rejected(f"operand {index} is not constant")
-        return [int(element) for element in elements.ravel()]
+        if elements is not None and elements.dtype.kind in "iu":
+            return [int(element) for element in elements.ravel()]
+        known = (None,) if elements is not None else self.known_elements(index) or (None,)
+        numbers = [element for element in known if isinstance(element, int)]
+        if len(numbers) < len(known):
+            raise Rejected(f"an element of operand {index} is not known")
+        return numbers
 
     def axis(self, default: int, rank: int) -> int:
         """The attribute axis, or a default, as an index from the front.

@@ -14,8 +14,10 @@ from .sizes import (
     Size,
     Sizes,
     Symbolic,
+    bounds_of_size,
     from_the_front,
     is_within,
+    quotient,
     require,
 )
 
@@ -91,13 +93,19 @@ def _reshaped(node: Node) -> Shapes:
         for axis, wanted in enumerate(target)
     ]
     # With allowzero and a size of 0, ONNX Runtime takes another size for -1 than what remains.
-    if target.count(-1) == 1 and shape is not None and zero_copies:
+    remains = zero_copies or all(wanted == -1 or _is_positive(wanted) for wanted in target)
+    if target.count(-1) == 1 and shape is not None and remains:
         copied = {axis for axis, wanted in enumerate(target) if wanted == 0 and zero_copies}
         left = [size for axis, size in enumerate(shape) if axis not in copied]
         index = target.index(-1)
         others = [s for axis, s in enumerate(sizes) if axis not in copied and axis != index]
         sizes[index] = _remaining(left, others, node.shared)
     return (tuple(sizes),)
+
+
+def _is_positive(size: Size | None) -> bool:
+    known = None if size is None else bounds_of_size(size)
+    return known is not None and known.lower > 0
 
 
 def _at(shape: Sizes | None, axis: int) -> Size | None:
@@ -129,9 +137,11 @@ def _remaining(
     product = math.prod(left.elements())
     if divisor == 1:
         return product
-    if isinstance(product, int) and divisor and product % divisor == 0:
-        return product // divisor
-    return None
+    if bounds_of_size(product) is None or divisor <= 0:
+        return None
+    divides = product % divisor == 0 if isinstance(product, int) else True
+    # Another number of elements ends the run.
+    return quotient(product, divisor) if divides else None
 
 
 def _range(node: Node) -> Shapes:
@@ -173,9 +183,16 @@ def _resized(node: Node) -> Shapes:
 
 
 def _scaled(size: Size, scale: np.float32) -> Size | None:
-    if not isinstance(size, int) or not 0 < scale < _LARGEST_SCALE:
+    if not 0 < scale < _LARGEST_SCALE:
         return None
-    return int(np.float32(size) * scale)
+    if isinstance(size, int):
+        return int(np.float32(size) * scale)
+    factor = float(scale)
+    exact = size.bounds is not None and size.bounds.upper * max(factor, 1) <= _EXACT_IN_FLOAT
+    if exact and factor.is_integer():
+        return size * int(factor)
+    halves = math.frexp(factor)[0] == _HALF and factor < 1
+    return quotient(size, int(1 / factor)) if exact and halves else None
 
 
 _SIZES_OF_RESIZE, _SCALES_OF_RESIZE = 3, 2
@@ -183,6 +200,8 @@ _SIZES_OF_RESIZE, _SCALES_OF_RESIZE = 3, 2
 
 _RESIZE_WITH_SIZES = 11
 _LARGEST_SCALE = 2**20
+_EXACT_IN_FLOAT = 1 << 24
+_HALF = 0.5
 
 
 def _one_hot(node: Node) -> Shapes:

@@ -75,7 +75,61 @@ _LARGEST_COEFFICIENT = (1 << 63) - 1
 NAME = re.compile(r"[^\W\d]\w*")
 """A name of a size; others, such as "?", mean unknown."""
 
-Term = tuple[tuple[str, ...], int]
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A closed interval of integers."""
+
+    lower: int
+    upper: int
+
+    def __contains__(self, number: int) -> bool:
+        """Whether the interval contains a number."""
+        return self.lower <= number <= self.upper
+
+    def __str__(self) -> str:
+        """Format the interval as `0 to 7`, or `7` if it has one number."""
+        return str(self.lower) if self.lower == self.upper else f"{self.lower} to {self.upper}"
+
+
+_INT64 = Bounds(-(1 << 63), (1 << 63) - 1)
+
+
+class Symbol(str):
+    """What stands for an open size: its name, or a function of sizes as text.
+
+    The size is `least + step * k`. Polynomials are written in k, which is no negative number, so
+    that it is seen of them whether they are negative, and what divides them.
+
+    Attributes:
+        least: The smallest number that the size can be.
+        step: What its distance from that is a multiple of.
+        most: The largest k; None if nothing is known, and k may be negative.
+    """
+
+    __slots__ = ("least", "most", "step")
+
+    least: int
+    step: int
+    most: int | None
+
+    def __new__(cls, text: str, bounds: Bounds | None = None, step: int = 1) -> "Symbol":
+        """Make a symbol for a size within bounds."""
+        made = super().__new__(cls, text)
+        made.step = step
+        made.least = 0 if bounds is None else bounds.lower
+        made.most = None if bounds is None else (bounds.upper - bounds.lower) // step
+        return made
+
+    def __getnewargs__(self) -> tuple[str, Bounds | None, int]:  # type: ignore[override]
+        """What makes an equal symbol."""
+        bounds = None
+        if self.most is not None:
+            bounds = Bounds(self.least, self.least + self.most * self.step)
+        return str(self), bounds, self.step
+
+
+Term = tuple[tuple[Symbol, ...], int]
 """A product of symbols and its coefficient."""
 
 
@@ -83,25 +137,35 @@ Term = tuple[tuple[str, ...], int]
 class Symbolic:
     """A polynomial of symbols in canonical form; the empty product is the constant term.
 
-    A symbol is the name of an open size, or a function of sizes as text. Equal polynomials are
-    equal in every run, even if int64 wraps. Two of them cannot be subtracted: symbols of two inputs
-    may have the same name but different values, and the difference would be a number.
+    Equal polynomials are equal in every run, even if int64 wraps. Two of them cannot be subtracted:
+    symbols of two inputs may have the same name but different values, and the difference would be a
+    number.
     """
 
     terms: tuple[Term, ...]
 
     @classmethod
-    def named(cls, symbol: str) -> "Symbolic":
-        """An open size with a name, or a function of sizes as text."""
-        return cls((((symbol,), 1),))
+    def named(cls, text: str, bounds: Bounds | None = None, step: int = 1) -> "Size":
+        """An open size, by its name or as a function of sizes.
+
+        Args:
+            text: The name or function.
+            bounds: What it is known to be within.
+            step: What its distance from the lower bound is a multiple of.
+        """
+        symbol = Symbol(text, bounds, step)
+        if symbol.most == 0:
+            return symbol.least
+        return _size(Counter({(symbol,): step, (): symbol.least}))
 
     @property
     def is_short(self) -> bool:
         """Whether it is within the limits of what is kept, as each of a chain can double."""
         characters = sum(len(symbol) for symbols, _ in self.terms for symbol in symbols)
         largest = max(abs(times) for _, times in self.terms)
+        written = sum(1 << sum(s.least != 0 for s in symbols) for symbols, _ in self.terms)
         return (
-            len(self.terms) <= _MOST_TERMS
+            written <= _MOST_TERMS
             and characters <= _MOST_CHARACTERS
             and largest <= _LARGEST_COEFFICIENT
         )
@@ -125,13 +189,31 @@ class Symbolic:
             Rejected: The product can have too many terms.
         """
         require(len(self.terms) * len(_terms(other)) <= _MOST_TERMS, "a product is too long")
-        product: Counter[tuple[str, ...]] = Counter()
+        product: Counter[tuple[Symbol, ...]] = Counter()
         for symbols, times in self.terms:
             for others, count in _terms(other):
                 product[tuple(sorted((*symbols, *others)))] += times * count
         return _size(product)
 
     __rmul__ = __mul__
+
+    def is_multiple_of(self, divisor: int) -> bool:
+        """Whether it is a multiple of a number in every run."""
+        return all(times % divisor == 0 for _, times in self.terms)
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The numbers that it can be; None if it may wrap in int64, or nothing is known."""
+        lower = upper = 0
+        for symbols, times in self.terms:
+            counts = [symbol.most for symbol in symbols if symbol.most is not None]
+            if len(counts) < len(symbols):
+                return None
+            largest = times * math.prod(counts)
+            lower += largest if not symbols else min(largest, 0)
+            upper += largest if not symbols else max(largest, 0)
+        found = Bounds(lower, upper)
+        return found if lower in _INT64 and upper in _INT64 else None
 
     @property
     def names(self) -> frozenset[str]:
@@ -140,14 +222,34 @@ class Symbolic:
         return frozenset(name for symbol in symbols for name in NAME.findall(symbol))
 
     def __str__(self) -> str:
-        """Format the sum, such as `2*m*n + n + 1`."""
-        parts = [
-            "*".join([*([str(times)] if times != 1 or not symbols else []), *symbols])
-            for symbols, times in sorted(self.terms, key=lambda term: (not term[0], term))
-        ]
-        return " + ".join(parts).replace("+ -", "- ")
+        """Format the sum, such as `2*m*n + n/2 + 1`."""
+        terms = sorted(_written(self.terms), key=lambda term: (not term[0], term))
+        return " + ".join(_product(symbols, times) for symbols, times in terms).replace("+ -", "- ")
 
     __repr__ = __str__
+
+
+def _written(terms: Sequence[Term]) -> Iterable[tuple[tuple[Symbol, ...], int | Fraction]]:
+    """The terms of the same polynomial, of the sizes themselves."""
+    if all(s.least == 0 and s.step == 1 for symbols, _ in terms for s in symbols):
+        return terms
+    total: Counter[tuple[Symbol, ...]] = Counter()
+    for symbols, times in terms:
+        product: dict[tuple[Symbol, ...], Fraction] = {(): Fraction(times)}
+        for symbol in symbols:
+            longer = {(*own, symbol): each / symbol.step for own, each in product.items()}
+            for own, each in product.items():
+                longer[own] = longer.get(own, Fraction()) - each * symbol.least / symbol.step
+            product = longer
+        for own, each in product.items():
+            total[own] += each  # type: ignore[assignment]
+    return [(symbols, times) for symbols, times in total.items() if times]
+
+
+def _product(symbols: Sequence[Symbol], times: int | Fraction) -> str:
+    factor = [str(times.numerator)] if times.numerator != 1 or not symbols else []
+    divisor = f"/{times.denominator}" if times.denominator != 1 else ""
+    return "*".join([*factor, *symbols]) + divisor
 
 
 Size = int | Symbolic
@@ -160,41 +262,36 @@ PartialSizes = tuple[Size | None, ...]
 """A shape or elements of which some are unknown."""
 
 
+def bounds_of_size(size: Size) -> Bounds | None:
+    """The numbers that a size can be; None if nothing is known."""
+    return Bounds(size, size) if isinstance(size, int) else size.bounds
+
+
 def quotient(size: Size, divisor: int) -> Size:
     """Divide a size by a positive number, rounding towards zero as kernels do."""
     if divisor == 1:
         return size
     if isinstance(size, int):
         return trunc(Fraction(size, divisor))
-    dividend = str(size) if len(size.terms) == 1 else f"({size})"
-    return Symbolic.named(f"trunc({dividend}/{divisor})")
+    known, ends = size.bounds, None
+    if known is not None:
+        ends = Bounds(*(trunc(Fraction(end, divisor)) for end in (known.lower, known.upper)))
+        parts = {symbols: times for symbols, times in size.terms if symbols}
+        if known.lower >= 0 and all(times % divisor == 0 for times in parts.values()):
+            return _size(Counter({symbols: times // divisor for symbols, times in size.terms}))
+    dividend = f"({size})" if " " in str(size) else str(size)
+    return Symbolic.named(f"trunc({dividend}/{divisor})", ends)
 
 
 def _terms(size: Size) -> tuple[Term, ...]:
     return size.terms if isinstance(size, Symbolic) else (((), size),)
 
 
-def _size(terms: Counter[tuple[str, ...]]) -> Size:
+def _size(terms: Counter[tuple[Symbol, ...]]) -> Size:
     kept = tuple(sorted((symbols, times) for symbols, times in terms.items() if times))
     if not any(symbols for symbols, _ in kept):
         return kept[0][1] if kept else 0
     return Symbolic(kept)
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """A closed interval of integers."""
-
-    lower: int
-    upper: int
-
-    def __contains__(self, number: int) -> bool:
-        """Whether the interval contains a number."""
-        return self.lower <= number <= self.upper
-
-    def __str__(self) -> str:
-        """Format the interval as `0 to 7`."""
-        return f"{self.lower} to {self.upper}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,9 +12,9 @@ from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.kernel.catalog import rule_of
-from sonnx_ort.kernel.elements import elements_of
+from sonnx_ort.kernel.elements import HOLDING_SIZES, elements_of
 from sonnx_ort.kernel.sizes import (
-    NAME,
+    Bounds,
     PartialSizes,
     Rejected,
     Size,
@@ -25,9 +25,12 @@ from sonnx_ort.kernel.sizes import (
     is_negative,
     kept_sizes,
 )
+from sonnx_ort.knowledge.constant_folding import ComputedConstants
 from sonnx_ort.knowledge.declarations import (
     Iteration,
     State,
+    constant_tensor,
+    declared_axes,
     iteration_of,
     type_name,
 )
@@ -38,8 +41,9 @@ from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.terms.operand import Shape
+from sonnx_ort.terms.operand import OpenSize, Shape
 
 _logger = logging.getLogger("sonnx_ort")
 
@@ -53,36 +57,42 @@ class CertainShapes:
         sizes: The same, as the kernel computes with them.
         elements: The elements of vectors and scalars that hold sizes.
         misinference: What ONNX Runtime may infer beside them.
+        constants: The elements of values that depend on no input.
     """
 
     shapes: Mapping[ir.Value, Shape]
     sizes: Mapping[ir.Value, Sizes]
     elements: Mapping[ir.Value, Shape]
     misinference: Misinference
+    constants: ComputedConstants
 
 
-def certain_shapes(model: ir.Model, types: ValueTypes) -> CertainShapes:
+def certain_shapes(
+    model: ir.Model, types: ValueTypes, contract: Contract = NO_CONTRACT
+) -> CertainShapes:
     """Compute the certain shapes of a canonical model's values, if their rank is known.
 
     They follow from the declarations of graph inputs, from initializers and from operators with
     verified shapes, never from other declarations or from inference. An open size is a symbol: the
     name of the input's dimension, or a generated one such as `?7`. `types` gives the types of
-    values.
+    values. What a contract demands of inputs holds behind the guards that enforce it.
 
     Raises:
         InvalidModel: A session of such a model ends the process, or takes all memory.
     """
-    propagation = Propagation(model, types)
+    propagation = Propagation(model, types, contract)
     propagation.derive(model.graph)
     refuse_fatal_shapes(model, propagation.shapes, propagation.contents)
     shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
     elements = {value: dimensions(sizes) for value, sizes in propagation.contents.items()}
-    return CertainShapes(shapes, propagation.shapes, elements, propagation.misinference)
+    return CertainShapes(
+        shapes, propagation.shapes, elements, propagation.misinference, propagation.constants
+    )
 
 
 def dimensions(sizes: PartialSizes) -> Shape:
     """A shape with its open sizes as text."""
-    return tuple(s if s is None or isinstance(s, int) else str(s) for s in sizes)
+    return tuple(OpenSize(s) if isinstance(s, Symbolic) else s for s in sizes)
 
 
 def _gives_shape(node: ir.Node, custom: CustomOperator | Inspection | None) -> bool:
@@ -111,19 +121,27 @@ _MOST_VISITS = 64
 class Propagation:
     """The shapes and contents known so far."""
 
-    def __init__(self, model: ir.Model, types: ValueTypes) -> None:
+    def __init__(
+        self, model: ir.Model, types: ValueTypes, contract: Contract = NO_CONTRACT
+    ) -> None:
         self.shapes: dict[ir.Value, Sizes] = {}
         self.contents: dict[ir.Value, PartialSizes] = {}
         self._version = model.opset_imports[STANDARD_DOMAIN]
         self._types = types
         self._axes = AxisCount()
+        self.constants = ComputedConstants(self._version, self.shapes.get)
+        self._foldable: set[ir.Value] = set()
         self.misinference = Misinference(model, self.shapes, self.contents)
         self._open_sizes = 0
         self._visits = _MOST_VISITS * sum(1 for _ in every_node(model.graph))
-        self._shared = _shared_names(model.graph)
-        for value in model.graph.inputs:
-            if value.shape is not None:
-                self._record(value, [_declared(size) for size in value.shape])
+        declared = declared_axes(model.graph)
+        self._shared = _shared_names(declared) - contract.size_names
+        for value, (name, axes) in zip(model.graph.inputs, declared, strict=True):
+            demanded = contract.axes_of(name, axes) if contract.limits_sizes else None
+            if demanded is not None:
+                self._record(value, [_demanded(axis) for axis in demanded])
+            elif axes is not None:
+                self._record(value, [_declared(axis) for axis in axes])
 
     def derive(self, graph: ir.Graph) -> None:
         """Traverse a graph, or a subgraph whose outer values are known, and its subgraphs."""
@@ -153,6 +171,8 @@ class Propagation:
         if value.is_graph_input() or value.const_value is None:
             return
         self._record(value, [int(size) for size in value.const_value.shape.numpy()])
+        if value.const_value.dtype != ir.DataType.BOOL:
+            self._foldable.add(value)
         contents = constant_sizes(value)
         if contents is not None:
             self.contents[value] = contents
@@ -284,6 +304,7 @@ class Propagation:
     def _propagate_contents(self, node: ir.Node) -> None:
         if not node.outputs:
             return
+        self._note_foldable(node)
         if node.domain == DOMAIN:
             self._propagate_kernel_contents(node)
             return
@@ -294,6 +315,13 @@ class Propagation:
         contents = self._contents_of(node, output, shape)
         if contents is not None and len(contents) <= _MOST_ELEMENTS:
             self.contents[output] = contents
+
+    def _note_foldable(self, node: ir.Node) -> None:
+        """Note a result that is computed from constants; a bool of a file may be any byte."""
+        computed = self.constants.is_supported(node) and self._foldable.issuperset(node.inputs)
+        tensor = constant_tensor(node.outputs[0])
+        if computed and (tensor is None or tensor.dtype != ir.DataType.BOOL):
+            self._foldable.update(node.outputs)
 
     def _propagate_kernel_contents(self, node: ir.Node) -> None:
         """A kernel also outputs the shape of its result; the result may be a shape itself."""
@@ -319,7 +347,9 @@ class Propagation:
         try:
             return elements_of(self._known_of(node), type_name(dtype), shape)
         except Rejected:
-            return None
+            folded = output in self._foldable and type_name(dtype) in HOLDING_SIZES
+            elements = self.constants.elements(output) if folded else None
+            return None if elements is None else tuple(map(int, elements.ravel()))
         except Exception:
             # A malformed node must not stop the analysis.
             _logger.debug("the elements of %s are unknown", node.op_type, exc_info=True)
@@ -351,16 +381,20 @@ class Propagation:
         return Symbolic.named(f"?{self._open_sizes}")
 
 
-def _declared(size: int | ir.SymbolicDim) -> Size | None:
-    """The size of an input's axis; None for names that are not symbols and for negative sizes."""
-    match size:
-        case int() if size >= 0:
-            return size
-        case ir.SymbolicDim(value=str() as name) if NAME.fullmatch(name):
-            return Symbolic.named(name)
-    return None
+def _declared(axis: int | str | None) -> Size | None:
+    return Symbolic.named(axis) if isinstance(axis, str) else axis
 
 
-def _shared_names(graph: ir.Graph) -> frozenset[str]:
-    names = Counter(str(size) for value in graph.inputs for size in value.shape or ())
+def _demanded(axis: Axis) -> Size | None:
+    """The size of an axis within a contract."""
+    if not isinstance(axis, SizeContract):
+        return _declared(axis)
+    ends = Bounds(axis.sizes[0], axis.sizes[-1])
+    return Symbolic.named(axis.name, ends, axis.multiple_of)
+
+
+def _shared_names(
+    inputs: Iterable[tuple[str, Sequence[int | str | None] | None]],
+) -> frozenset[str]:
+    names = Counter(axis for _, axes in inputs for axis in axes or () if isinstance(axis, str))
     return frozenset(name for name, count in names.items() if count > 1)

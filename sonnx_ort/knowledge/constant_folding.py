@@ -13,13 +13,13 @@ import numpy.typing as npt
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.kernel.sizes import Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.graph_node import rule_for
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject
-from sonnx_ort.terms.operand import Shape, has_known_sizes
 
 Array = npt.NDArray[Any]
 
@@ -47,7 +47,7 @@ _OPERATORS = frozenset(
 class ComputedConstants:
     """Computes constants on demand, each once."""
 
-    def __init__(self, version: int, shape: Callable[[ir.Value], Shape | None]) -> None:
+    def __init__(self, version: int, shape: Callable[[ir.Value], Sizes | None]) -> None:
         """Compute nothing yet; `shape` gives the certain shape of a value."""
         self._version = version
         self._shape = shape
@@ -86,21 +86,23 @@ class ComputedConstants:
             return tensor.numpy() if exact and tensor.size <= _MAX_ELEMENTS else None
         node = value.producer()
         shape = self._shape(value)
-        if node is None or not has_known_sizes(shape) or not self._is_supported(node):
+        if node is None or shape is None or not self.is_supported(node):
             return None
-        sizes = [size for size in shape or () if isinstance(size, int)]
+        sizes = [size for size in shape if isinstance(size, int)]
         operands = [self._known.get(read) for read in _inputs_of(value)]
         known = [operand for operand in operands if operand is not None]
         if (
-            math.prod(sizes) > _MAX_ELEMENTS
+            len(sizes) < len(shape)
+            or math.prod(sizes) > _MAX_ELEMENTS
             or len(known) < len(operands)
             or _breaks_a_rule(node, known)
         ):
             return None
         return _run(node, known, self._version)
 
-    def _is_supported(self, node: ir.Node) -> bool:
-        return (
+    def is_supported(self, node: ir.Node) -> bool:
+        """Whether the result of a node is computed if its operands are known."""
+        return node.op_type == "Constant" or (
             node.op_type in _OPERATORS
             and rule_for(node, self._version) is not None
             and len(node.outputs) == 1

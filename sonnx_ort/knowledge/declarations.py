@@ -15,6 +15,7 @@ from typing import Any
 import onnx_ir as ir
 
 from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.kernel.sizes import NAME
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Shape
@@ -195,3 +196,23 @@ def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
         iteration = loop_of(node)
         if iteration is not None:
             yield from (value for _, value in iteration.collected if not value.is_initializer())
+
+
+def declared_axes(graph: ir.Graph) -> list[tuple[str, tuple[int | str | None, ...] | None]]:
+    """The names of a graph's inputs, each with its declared axes; None if of any rank.
+
+    An axis is a size, a name, or None for what names no size.
+    """
+    return [
+        (str(value.name), None if value.shape is None else tuple(map(_axis, value.shape)))
+        for value in graph.inputs
+    ]
+
+
+def _axis(size: int | ir.SymbolicDim) -> int | str | None:
+    match size:
+        case int() if size >= 0:
+            return size
+        case ir.SymbolicDim(value=str() as name) if NAME.fullmatch(name):
+            return name
+    return None

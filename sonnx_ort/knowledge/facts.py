@@ -10,9 +10,9 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.kernel.bounds import hull
 from sonnx_ort.kernel.sizes import Bounds, Range
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
-from sonnx_ort.knowledge.constant_folding import ComputedConstants
 from sonnx_ort.knowledge.declarations import (
     Declarations,
     constant_tensor,
@@ -26,7 +26,7 @@ from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
-from sonnx_ort.terms.operand import Operand, Shape
+from sonnx_ort.terms.operand import Operand, Shape, bounds_of_element
 
 
 class Provenance:
@@ -132,16 +132,19 @@ class Facts:
             reads_weights: Whether constants of any size are read, for the numbers of values.
         """
         self._types = ValueTypes(model)
-        certain = certain_shapes(model, self._types)
+        certain = certain_shapes(model, self._types, contract)
+        without = certain_shapes(model, self._types) if contract.limits_sizes else certain
+        self._unguarded_shapes = without.shapes
         self._shapes, self._sizes = certain.shapes, certain.elements
         self._misinference = certain.misinference
         self._inference = Inference(model, self._types)
         self._provenance = Provenance(model)
         # Many nodes depend on the same inputs.
-        self._shared_symbols = functools.cache(shared_symbols)
+        names = contract.size_names
+        self._shared_symbols = functools.cache(lambda inputs: shared_symbols(inputs) - names)
         self._has_scalars = functools.cache(has_scalars)
         version = model.opset_imports[STANDARD_DOMAIN]
-        self._computed = ComputedConstants(version, self.shape)
+        self._computed = certain.constants
         self._numbers_under = partial(number_ranges, model, self.element_type, certain.sizes)
         self._numbers = self.numbers_under(contract, reads_weights=reads_weights)
         self._gaps = NegativeZeros(version, self.element_type)
@@ -162,6 +165,10 @@ class Facts:
     def shape(self, value: ir.Value) -> Shape | None:
         """The certain shape, with symbols for open sizes; None if the rank is unknown."""
         return self._shapes.get(value)
+
+    def unguarded_shape(self, value: ir.Value) -> Shape | None:
+        """The certain shape without the guards of a contract."""
+        return self._unguarded_shapes.get(value)
 
     def shape_to_declare(self, value: ir.Value) -> Shape | None:
         """The certain shape; no more than ONNX Runtime infers if it decides results of Loops."""
@@ -186,10 +193,11 @@ class Facts:
         return self._numbers_under(contract, reads_weights=reads_weights)
 
     def unguarded(self, operand: Operand, value: ir.Value) -> Operand:
-        """What is known of a value without the guard of its contract."""
+        """What is known of a value without the guards of a contract."""
         known = self._numbers.unguarded.get(value)
         return replace(
             operand,
+            shape=self.unguarded_shape(value),
             bounds=known if isinstance(known, Bounds) else None,
             range=known if isinstance(known, Range) else None,
         )
@@ -250,11 +258,18 @@ class Facts:
             sparse=is_sparse(value),
             constant=self.constant(value) if integer else _few_elements(value),
             sizes=self._sizes.get(value) if integer else None,
-            bounds=self._numbers.bounds.get(value),
+            bounds=self._numbers.bounds.get(value) or _bounds_of(self._sizes.get(value)),
             range=self._numbers.range(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
         )
+
+
+def _bounds_of(elements: Shape | None) -> Bounds | None:
+    """The numbers that the elements of a vector of sizes can be."""
+    known = [bounds_of_element(each) for each in elements or (None,)]
+    ends = [each for each in known if each is not None]
+    return hull(ends) if len(ends) == len(known) else None
 
 
 def _few_elements(value: ir.Value) -> npt.NDArray[Any] | None:

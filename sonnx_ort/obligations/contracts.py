@@ -9,30 +9,40 @@
 
     [inputs.ids]
     range = [0, 30521]
+    shape = ["batch", "length"]
+
+    [sizes]
+    batch = 1
+    length = [1, 512]
+    height = { range = [32, 640], multiple_of = 32 }
 
 `docs/how-to/contracts.md` documents the file.
 """
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx_ir as ir
 
 from sonnx_ort.errors import SonnxError, did_you_mean
-from sonnx_ort.knowledge.declarations import declared_type
+from sonnx_ort.kernel.sizes import LARGEST, NAME
+from sonnx_ort.knowledge.declarations import declared_axes, declared_type
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.profile.contract import Contract, ValueContract
+from sonnx_ort.profile.contract import Contract, ShapeContract, SizeContract, ValueContract
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.reading import toml_of
+from sonnx_ort.terms.operand import contradict, format_shape
 
 ContractSource = str | os.PathLike[str] | Contract
 """A contract as a caller gives it: a TOML file, or a `Contract`."""
 
-_SECTIONS = ("inputs", "values")
+_SECTIONS = ("inputs", "values", "sizes")
 _KEYS = ("range", "finite", "message")
+_KEYS_OF_INPUTS = (*_KEYS, "shape")
+_KEYS_OF_SIZES = ("range", "multiple_of", "message")
 
 
 def read_contract(source: ContractSource) -> Contract:
@@ -49,18 +59,34 @@ def read_contract(source: ContractSource) -> Contract:
         if name not in _SECTIONS:
             raise SonnxError(
                 f"'{path}': '{name}' is unknown{did_you_mean(name, _SECTIONS)}; write "
-                "[inputs.NAME] or [values.NAME]"
+                "[inputs.NAME], [values.NAME] or [sizes]"
             )
+    inputs, values = (
+        {
+            name: (table, f"'{path}', {section}.{name}")
+            for name, table in _tables(document.get(section, {}), f"'{path}', {section}")
+        }
+        for section in ("inputs", "values")
+    )
+    for name in inputs.keys() & values.keys():
+        raise SonnxError(f"'{path}': '{name}' stands in [inputs] and in [values]; remove one")
     entries = [
-        _entry(name, table, f"'{path}', {section}.{name}")
-        for section in _SECTIONS
-        for name, table in _tables(document.get(section, {}), f"'{path}', {section}")
+        *(_entry(name, *each, _KEYS_OF_INPUTS) for name, each in inputs.items()),
+        *(_entry(name, *each, _KEYS) for name, each in values.items()),
     ]
-    names = [entry.value for entry in entries]
-    for name in names:
-        if names.count(name) > 1:
-            raise SonnxError(f"'{path}': '{name}' stands in [inputs] and in [values]; remove one")
-    return Contract(tuple(entries))
+    shapes = [
+        ShapeContract(name, _axes(table["shape"], origin))
+        for name, (table, origin) in inputs.items()
+        if "shape" in table
+    ]
+    sizes = document.get("sizes", {})
+    if not isinstance(sizes, Mapping):
+        raise SonnxError(f"'{path}', sizes: it is not a table of sizes; write [sizes]")
+    return Contract(
+        tuple(filter(None, entries)),
+        tuple(shapes),
+        tuple(_size(name, given, f"'{path}', sizes.{name}") for name, given in sizes.items()),
+    )
 
 
 def _tables(section: object, origin: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -72,27 +98,77 @@ def _tables(section: object, origin: str) -> Iterator[tuple[str, Mapping[str, An
         yield name, table
 
 
-def _entry(value: str, table: Mapping[str, Any], origin: str) -> ValueContract:
-    for key in table:
-        if key not in _KEYS:
-            raise SonnxError(
-                f"{origin}: '{key}' is unknown{did_you_mean(key, _KEYS)}; an entry has "
-                f"{', '.join(_KEYS)}"
-            )
-    message = table.get("message", "")
-    if not isinstance(message, str):
-        raise SonnxError(f"{origin}: 'message' is not a string")
+def _entry(
+    value: str, table: Mapping[str, Any], origin: str, keys: Sequence[str]
+) -> ValueContract | None:
+    """What is said of the elements of a value; None if nothing is."""
+    message = _message(table, origin, keys)
     finite = table.get("finite", False)
     if not isinstance(finite, bool):
         raise SonnxError(f"{origin}: 'finite' is {finite!r}; write true or false")
     if "range" not in table:
         if not finite:
+            if "shape" in table:
+                return None
             raise SonnxError(f"{origin}: it demands nothing; write range = [0, 1] or finite = true")
         return ValueContract(value, None, message)
     lower, upper = _range(table["range"], origin)
     if finite and not (math.isfinite(lower) and math.isfinite(upper)):
         raise SonnxError(f"{origin}: 'finite' contradicts a range that reaches infinity")
     return ValueContract(value, (lower, upper), message)
+
+
+def _message(table: Mapping[str, Any], origin: str, keys: Sequence[str]) -> str:
+    """The message of an entry that has no other keys than these."""
+    for key in table:
+        if key not in keys:
+            raise SonnxError(
+                f"{origin}: '{key}' is unknown{did_you_mean(key, keys)}; an entry has "
+                f"{', '.join(keys)}"
+            )
+    message = table.get("message", "")
+    if not isinstance(message, str):
+        raise SonnxError(f"{origin}: 'message' is not a string")
+    return message
+
+
+def _axes(given: object, origin: str) -> tuple[int | str | None, ...]:
+    """The axes of an input: sizes, names, and `?` for any size."""
+    if not isinstance(given, list):
+        raise SonnxError(f"{origin}: 'shape' is {given!r}; write one entry for each axis")
+    for axis in given:
+        named = isinstance(axis, str) and (axis == _ANY or NAME.fullmatch(axis))
+        if not named and not _is_size(axis):
+            raise SonnxError(
+                f"{origin}: 'shape' has {axis!r}; an axis is a size, a name of letters, digits and "
+                "underscores, or '?' for any size"
+            )
+    return tuple(None if axis == _ANY else axis for axis in given)
+
+
+_ANY = "?"
+
+
+def _is_size(given: object) -> bool:
+    return type(given) is int and 0 <= given <= LARGEST
+
+
+def _size(name: str, given: object, origin: str) -> SizeContract:
+    """What is said of the axes of a name: a size, the least and the largest, or a table."""
+    table = given if isinstance(given, Mapping) else {"range": given}
+    message, ends = _message(table, origin, _KEYS_OF_SIZES), table.get("range", [0, LARGEST])
+    ends = [ends, ends] if _is_size(ends) else ends
+    if not isinstance(ends, list) or len(ends) != 2 or not all(map(_is_size, ends)):
+        raise SonnxError(
+            f"{origin}: 'range' is {ends!r}; write a size, or the least and the largest: [1, 8]"
+        )
+    factor = table.get("multiple_of", 1)
+    if type(factor) is not int or not 0 < factor <= LARGEST:
+        raise SonnxError(f"{origin}: 'multiple_of' is {factor!r}; write a number such as 32")
+    found = SizeContract(name, ends[0], ends[1], factor, message)
+    if not found.sizes:
+        raise SonnxError(f"{origin}: there is no such size; write the least first")
+    return found
 
 
 def _range(given: object, origin: str) -> tuple[float, float]:
@@ -122,6 +198,7 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
     """
     if not contract:
         return
+    _require_axes(model.graph, contract)
     computed = (value for node in model.graph for value in node.outputs)
     values = {str(v.name): v for v in (*model.graph.inputs, *computed) if v.name}
     for entry in contract.values:
@@ -144,3 +221,32 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
         lower, upper = entry.limits(found.dtype)
         if not lower <= upper:
             raise SonnxError(f"contract: the range of '{name}' has no number of type {kind}")
+
+
+def _require_axes(graph: ir.Graph, contract: Contract) -> None:
+    """Reject a contract for axes that the inputs of a graph do not have."""
+    declared = dict(declared_axes(graph))
+    for entry in contract.shapes:
+        name, axes = entry.input, entry.axes
+        if name not in declared:
+            raise SonnxError(f"contract: there is no input '{name}'{did_you_mean(name, declared)}")
+        stated = declared[name]
+        if stated is None:
+            continue
+        if len(stated) != len(axes) or contradict(stated, axes):
+            raise SonnxError(
+                f"contract: the shape of '{name}' is declared as {format_shape(stated)}, and the "
+                f"contract says {format_shape(axes)}"
+            )
+    stated_axes = (
+        axis for name, axes in declared.items() for axis in contract.axes_of(name, axes) or ()
+    )
+    used = {axis.name for axis in stated_axes if isinstance(axis, SizeContract)}
+    for size in contract.sizes:
+        if size.name not in used:
+            names = {a for axes in declared.values() for a in axes or () if isinstance(a, str)}
+            raise SonnxError(
+                f"contract: no axis of an input is named '{size.name}'"
+                f"{did_you_mean(size.name, used | names)}; name the axes of an input: "
+                '[inputs.NAME] shape = ["batch", 3]'
+            )

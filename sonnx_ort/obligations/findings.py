@@ -7,7 +7,12 @@ from itertools import chain
 import onnx_ir as ir
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
+from sonnx_ort.knowledge.declarations import (
+    constant_tensor,
+    declared_axes,
+    declared_shape,
+    declared_type,
+)
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import (
     Assumption,
@@ -20,8 +25,8 @@ from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
-from sonnx_ort.profile.contract import ValueContract
-from sonnx_ort.profile.contract_rules import contract_elements, contract_rule
+from sonnx_ort.profile.contract import Contract, ShapeDemand, ValueContract, shape_demands
+from sonnx_ort.profile.contract_rules import OnSizes, contract_requirement, contract_rule
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
@@ -311,19 +316,22 @@ def dead_nodes(nodes: Sequence[ir.Node], kept: Container[object] = ()) -> list[i
 
 @dataclass(frozen=True, slots=True)
 class CheckedValue:
-    """A value whose elements have to be in a set of numbers: finite, or within a contract.
+    """A value that has to be finite, or within a contract.
 
     Attributes:
         operand: What is known of it.
-        contract: What its contract says; None if it has to be finite.
+        contract: What its contract says of its elements or of its shape; None if it has to be
+            finite.
         may_be_misinferred: Whether ONNX Runtime may infer a wrong rank or wrong sizes.
+        others: The inputs that its shape is compared with.
     """
 
     value: ir.Value
     operand: Operand
-    contract: ValueContract | None
+    contract: ValueContract | ShapeDemand | None
     obligation: Obligation
     may_be_misinferred: bool
+    others: tuple[ir.Value, ...] = ()
 
     @property
     def left_to_the_run(self) -> bool:
@@ -336,11 +344,11 @@ class CheckedValue:
         return self.obligation.rule
 
     @property
-    def requirement(self) -> OnElements:
-        """What its elements have to be."""
+    def requirement(self) -> OnElements | OnSizes:
+        """What its elements, or its sizes, have to be."""
         if self.contract is None:
             return finite_elements(self.operand.value)
-        return contract_elements(self.contract)
+        return contract_requirement(self.contract)
 
     @property
     def node(self) -> ir.Node | None:
@@ -387,6 +395,7 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
     if FINITE_OUTPUTS in demands.operators:
         asked_for += [(value, ()) for value in model.graph.outputs]
     return (
+        *_within_sizes(model, demands.contract, facts),
         *(_within_contract(value, entry, facts) for value, entry in _contracted(model, demands)),
         *(
             _finite_value(value, path, facts)
@@ -407,22 +416,40 @@ def _contracted(model: ir.Model, demands: Demands) -> Iterator[tuple[ir.Value, V
             yield value, entry
 
 
-def _within_contract(value: ir.Value, entry: ValueContract, facts: Facts) -> CheckedValue:
-    (operand,) = facts.operands((entry.value,), (value,))
+def _within_sizes(model: ir.Model, contract: Contract, facts: Facts) -> Iterator[CheckedValue]:
+    """The inputs whose shapes have a contract."""
+    if not contract.limits_sizes:
+        return
+    inputs = {str(value.name): value for value in model.graph.inputs}
+    for name, demand in shape_demands(contract, declared_axes(model.graph)).items():
+        others = tuple(inputs[other] for other in demand.operands[1:])
+        yield _within_contract(inputs[name], demand, facts, others)
+
+
+def _within_contract(
+    value: ir.Value,
+    entry: ValueContract | ShapeDemand,
+    facts: Facts,
+    others: tuple[ir.Value, ...] = (),
+) -> CheckedValue:
+    values = (value, *others)
+    requirement, node, name = contract_requirement(entry), value.producer(), str(value.name)
+    operand, *compared = facts.operands([str(each.name) for each in values], values)
     if operand.element_type is None:
         operand = replace(operand, element_type=declared_type(value))
-    requirement, node = contract_elements(entry), value.producer()
-    judgement = requirement.judge([facts.unguarded(operand, value)])
+    known = zip((operand, *compared), values, strict=True)
+    judgement = requirement.judge([facts.unguarded(each, own) for each, own in known])
     obligation = Obligation(
         contract_rule(entry),
         "Input" if node is None else node.op_type,
-        entry.value if node is None else label_of(node),
-        (operand,),
+        name if node is None else label_of(node),
+        (operand, *compared),
         judgement.status,
         judgement.evidence,
         requirement.hint([operand]) if judgement.status is Status.VIOLATED else "",
     )
-    return CheckedValue(value, operand, entry, obligation, facts.may_be_misinferred(value))
+    misinferred = facts.may_be_misinferred(value)
+    return CheckedValue(value, operand, entry, obligation, misinferred, others)
 
 
 def _computed(model: ir.Model) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:

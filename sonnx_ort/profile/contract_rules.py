@@ -4,24 +4,36 @@ They are our own, and bind the values that a contract names.
 """
 
 import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from sonnx_ort.profile.contract import ValueContract
+import numpy.typing as npt
+
+from sonnx_ort.profile.contract import Axis, ShapeDemand, SizeContract, ValueContract
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
-from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.requirements.shapes import OnShapes
+from sonnx_ort.profile.rule import Illustration, Rule, Violation
 from sonnx_ort.profile.source import Source, Standing, Words
+from sonnx_ort.terms.language import All, IsMultiple, Tensor, Term
+from sonnx_ort.terms.reading import Shapes, Sizes, holds
 
 CONTRACT = "Contract"
 """What the ids of these rules begin with, in place of an operator."""
 
 
-def contract_rule(entry: ValueContract) -> Rule:
+def contract_rule(entry: ValueContract | ShapeDemand) -> Rule:
     """The rule that binds a value with a contract."""
+    if isinstance(entry, ShapeDemand):
+        return WITHIN_SIZES
     return WITHIN_FINITE if entry.range is None else WITHIN_RANGE
 
 
 @functools.cache
-def contract_elements(entry: ValueContract) -> OnElements:
+def contract_requirement(entry: ValueContract | ShapeDemand) -> "OnElements | OnSizes":
     """The requirement on a value with a contract."""
+    if isinstance(entry, ShapeDemand):
+        return sizes_requirement(entry)
     return on_elements(entry.value, entry.numbers, contract_rule(entry).requirement.example)
 
 
@@ -71,5 +83,95 @@ WITHIN_FINITE = Rule(
     "from the contract does not hold then.",
 )
 
-CONTRACT_RULES = (WITHIN_RANGE, WITHIN_FINITE)
+
+def _parts(demand: ShapeDemand) -> Iterator[tuple[Term, Axis]]:
+    """What is demanded of the rank and of each axis, and the axis that it is about."""
+    tensor = Tensor(demand.input)
+    yield tensor.rank == len(demand.axes), None
+    for index, axis in enumerate(demand.axes):
+        size = tensor.size(index)
+        match axis:
+            case int():
+                yield size == axis, axis
+            case SizeContract(least=least, most=most, multiple_of=factor):
+                yield size >= least, axis
+                yield size <= most, axis
+                if factor > 1:
+                    yield IsMultiple(size, factor), axis
+        for own, other, place in demand.equal:
+            if own == index:
+                yield size == Tensor(other).size(place), axis
+
+
+_NOTHING = ShapeDemand("input", ())
+
+
+@dataclass(frozen=True, slots=True)
+class OnSizes(OnShapes):
+    """The shape of an input is as its contract demands.
+
+    Attributes:
+        of: What that is.
+    """
+
+    of: ShapeDemand = _NOTHING
+
+    def violation_of(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> Violation | None:
+        """Read the shapes of arrays that have these names."""
+        return self.violation_in({n: a.shape for n, a in zip(names, arrays, strict=True)})
+
+    def violation_in(self, shapes: Sizes) -> Violation | None:
+        """Read the shapes of inputs, and say what the contract allows."""
+        for term, axis in _parts(self.of):
+            if not holds(term, shapes):
+                known = Shapes(tuple(shapes), tuple(shapes.values()), lambda _, __: True)
+                stated = f"; {_stated(axis)}" if isinstance(axis, SizeContract) else ""
+                return Violation(f"{known.answer(term).words}{stated}")
+        return None
+
+    @property
+    def stated(self) -> str:
+        """The shape that is allowed, such as `(batch is 1 to 8, 3)`."""
+        axes = ("?" if axis is None else _stated(axis) for axis in self.of.axes)
+        return f"({', '.join(axes)})"
+
+
+def _stated(axis: int | str | SizeContract) -> str:
+    """What a contract allows of an axis, as a clause."""
+    if not isinstance(axis, SizeContract):
+        return str(axis)
+    steps = f" in multiples of {axis.multiple_of}" if axis.multiple_of > 1 else ""
+    message = f" ({axis.message})" if axis.message else ""
+    sizes = f"{axis.least} to {axis.most}" if axis.least < axis.most else str(axis.least)
+    return f"{axis.name} is {sizes}{steps}{message}"
+
+
+def sizes_requirement(demand: ShapeDemand) -> OnSizes:
+    """The requirement on the shape of an input."""
+    whole = All(tuple(term for term, _ in _parts(demand)))
+    return OnSizes(demand.operands, lambda _: whole, _EXAMPLE_OF_SIZES, of=demand)
+
+
+_EXAMPLE_OF_SIZES = Illustration(
+    "image (4, 3), whose first axis is batch, with batch = [1, 8]",
+    "image (9, 3), whose first axis is batch, with batch = [1, 8]",
+    "give inputs of the sizes that the contract allows, or correct the contract",
+)
+
+WITHIN_SIZES = Rule(
+    "Contract.sizes",
+    1319,
+    "The axes of an input have the sizes of its contract, and axes of one name have one size.",
+    _source(
+        "No document demands it: the contract of a model's user does. The profile demands that "
+        "axes with one symbol have one size, and has no words for sizes that are left open."
+    ),
+    sizes_requirement(ShapeDemand("input", (SizeContract("batch", 1, 8), 3))),
+    unenforced="ONNX Runtime 1.32.0 takes any size for an axis without a number, and does not "
+    "compare axes of one name. What is proved from the contract does not hold then.",
+)
+
+CONTRACT_RULES = (WITHIN_RANGE, WITHIN_FINITE, WITHIN_SIZES)
 """The rules that a contract selects."""

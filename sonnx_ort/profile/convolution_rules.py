@@ -20,6 +20,7 @@ from sonnx_ort.profile.windows import (
     SPATIAL,
     DraftRules,
     Window,
+    bounds_of_size,
     kernel_of,
     known_size,
 )
@@ -61,11 +62,11 @@ def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgeme
     window = Window.of(attributes)
     unknown = False
     for place, axis in enumerate(SPATIAL):
-        size, kernel = known_size(x, axis), known_size(w, axis)
-        if size is None or kernel is None:
+        size, kernel = bounds_of_size(x, axis), known_size(w, axis)
+        smallest = None if kernel is None else window.smallest(place, kernel)
+        if size is None or smallest is None or size.lower < smallest <= size.upper:
             unknown = True
-        elif size < window.smallest(place, kernel):
-            smallest = window.smallest(place, kernel)
+        elif size.upper < smallest:
             return violated(f"axis {axis} of X is {size}, and the kernel needs {smallest}")
     return at_run_time(_UNKNOWN) if unknown else proved("the kernel fits into the padded X")
 

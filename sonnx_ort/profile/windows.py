@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sonnx_ort.kernel.sizes import reach
+from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RESTRICTED, own, working_group
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
 from sonnx_ort.profile.rule import Attributes, AttributeValue, Illustration, Requirement, Rule
 from sonnx_ort.profile.source import Standing
-from sonnx_ort.terms.operand import Operand
+from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
 SPATIAL = (2, 3)
 """The spatial axes; the others are batch and channels."""
@@ -201,9 +201,14 @@ def _are_integers(value: AttributeValue, count: int) -> bool:
     return len(numbers) == count and all(isinstance(number, int) for number in numbers)
 
 
-def known_size(operand: Operand, axis: int) -> int | None:
-    """The size of an axis, if it is certain."""
+def bounds_of_size(operand: Operand, axis: int) -> Bounds | None:
+    """What the size of an axis is within; None if it is not certain that there is one."""
     if operand.shape is None or operand.scalar_inputs or axis >= len(operand.shape):
         return None
-    size = operand.shape[axis]
-    return size if isinstance(size, int) else None
+    return bounds_of_axis(operand.shape[axis])
+
+
+def known_size(operand: Operand, axis: int) -> int | None:
+    """The size of an axis, if it is certain."""
+    known = bounds_of_size(operand, axis)
+    return known.lower if known is not None and known.lower == known.upper else None

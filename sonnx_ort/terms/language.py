@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from sonnx_ort.kernel.sizes import Bounds
+
 
 class Relation(enum.StrEnum):
     """How two numbers are compared, in words."""
@@ -29,6 +31,25 @@ class Relation(enum.StrEnum):
                 return one >= other
             case Relation.AT_MOST:
                 return one <= other
+
+    def decided(self, one: Bounds, other: Bounds) -> bool | None:
+        """Whether it holds of any two numbers within bounds, or of none; else None."""
+        match self:
+            case Relation.EQUAL:
+                if one == other and one.lower == one.upper:
+                    return True
+                apart = one.upper < other.lower or other.upper < one.lower
+                return False if apart else None
+            case Relation.AT_LEAST:
+                return _is_at_least(one, other)
+            case Relation.AT_MOST:
+                return _is_at_least(other, one)
+
+
+def _is_at_least(one: Bounds, other: Bounds) -> bool | None:
+    if one.lower >= other.upper:
+        return True
+    return False if one.upper < other.lower else None
 
 
 class _Comparable:

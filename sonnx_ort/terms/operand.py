@@ -8,12 +8,51 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.errors import printable
-from sonnx_ort.kernel.sizes import NAME, Bounds, Range
+from sonnx_ort.kernel.sizes import NAME, Bounds, Range, Symbolic
 
 Dimension = int | str | None
 """A size, a symbol such as "batch", or None if unknown."""
 
 Shape = tuple[Dimension, ...]
+
+
+class OpenSize(str):
+    """The symbol of a size, with the polynomial that it stands for.
+
+    Attributes:
+        size: The polynomial.
+    """
+
+    __slots__ = ("size",)
+
+    size: Symbolic
+
+    def __new__(cls, size: Symbolic) -> "OpenSize":
+        """Write a polynomial."""
+        made = super().__new__(cls, size)
+        made.size = size
+        return made
+
+    def __getnewargs__(self) -> tuple[Symbolic]:  # type: ignore[override]
+        """What makes an equal symbol."""
+        return (self.size,)
+
+
+SIZES = Bounds(0, (1 << 63) - 1)
+"""The sizes that an axis can have."""
+
+
+def bounds_of_axis(dimension: Dimension) -> Bounds:
+    """The sizes that an axis can have, if this is known of it."""
+    known = bounds_of_element(dimension) or SIZES
+    return Bounds(max(known.lower, 0), known.upper)
+
+
+def bounds_of_element(dimension: Dimension) -> Bounds | None:
+    """The numbers that an element of a vector of sizes can be; None if nothing is known."""
+    if isinstance(dimension, int):
+        return Bounds(dimension, dimension)
+    return dimension.size.bounds if isinstance(dimension, OpenSize) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.terms.language import (
     All,
     Compare,
@@ -21,7 +22,7 @@ from sonnx_ort.terms.language import (
     Term,
     Times,
 )
-from sonnx_ort.terms.operand import Dimension, Shape, format_shape
+from sonnx_ort.terms.operand import Dimension, OpenSize, Shape, bounds_of_axis, format_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +118,18 @@ class Shapes:
         same = left is not None and left == right
         if same and self._is_certain(term.left) and self._is_certain(term.right):
             return Answer(True, claim)
+        holds = term.relation.decided(self._bounds(term.left), self._bounds(term.right))
+        if holds is not None:
+            known = (each for each in (term.left, term.right) if not isinstance(each, int))
+            sizes = " and ".join(f"{self._phrase(each)} is {self._bounds(each)}" for each in known)
+            return Answer(holds, sizes)
         return Answer(None, f"whether {claim} is unknown")
 
     def _multiple(self, number: Number, factor: int) -> Answer:
         value, claim = self._value(number), f"{self._phrase(number)} is a multiple of {factor}"
         if factor == 1:
+            return Answer(True, claim)
+        if isinstance(value, OpenSize) and value.size.is_multiple_of(factor):
             return Answer(True, claim)
         if not isinstance(value, int):
             return Answer(None, f"whether {claim} is unknown")
@@ -135,10 +143,10 @@ class Shapes:
             return Answer(False, f"{named} has no axis {axis}")
         behind = list(enumerate(shape))[axis % len(shape) + 1 :]
         for place, size in behind:
-            if isinstance(size, int) and size > longest:
+            if bounds_of_axis(size).lower > longest:
                 return Answer(False, f"axis {place} of {named} is longer than {longest}")
         for place, size in behind:
-            if not isinstance(size, int):
+            if bounds_of_axis(size).upper > longest:
                 return Answer(
                     None, f"whether axis {place} of {named} is longer than {longest} is unknown"
                 )
@@ -166,6 +174,13 @@ class Shapes:
             case Times(factor, inner):
                 value = self._value(inner)
                 return factor * value if isinstance(value, int) else None
+
+    def _bounds(self, number: int | Number) -> Bounds:
+        """What a number is within, which is in no run negative."""
+        if isinstance(number, Times):
+            inner = self._bounds(number.number)
+            return Bounds(number.factor * inner.lower, number.factor * inner.upper)
+        return bounds_of_axis(self._value(number))
 
     def _is_certain(self, number: int | Number) -> bool:
         match number:

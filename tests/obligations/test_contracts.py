@@ -6,7 +6,7 @@ import math
 import pytest
 
 import sonnx_ort
-from sonnx_ort import Contract, SonnxError, ValueContract, Waiver
+from sonnx_ort import Contract, ShapeContract, SizeContract, SonnxError, ValueContract, Waiver
 from sonnx_ort.obligations.contracts import read_contract
 from sonnx_ort.profile.contract import contract_from_json, contract_to_json
 from support.graphs import parse
@@ -18,6 +18,16 @@ message = "scale the bytes by 1/255"
 
 [inputs.ids]
 range = [0, 30521]
+shape = ["batch", 3, "?"]
+
+[inputs.lengths]
+shape = ["batch"]
+
+[sizes]
+batch = [1, 8]
+width = 224
+height = { range = [32, 640], multiple_of = 32, message = "crop it" }
+depth = { multiple_of = 4 }
 
 [values."backbone.out"]
 range = [-200.5, inf]
@@ -32,7 +42,14 @@ READ = Contract(
         ValueContract("ids", (0, 30521)),
         ValueContract("mask"),
         ValueContract("backbone.out", (-200.5, math.inf)),
-    )
+    ),
+    (ShapeContract("ids", ("batch", 3, None)), ShapeContract("lengths", ("batch",))),
+    (
+        SizeContract("batch", 1, 8),
+        SizeContract("width", 224, 224),
+        SizeContract("height", 32, 640, 32, "crop it"),
+        SizeContract("depth", 0, 2**31 - 1, 4),
+    ),
 )
 
 
@@ -71,6 +88,24 @@ def test_contract_survives_json():
             "[inputs.x]\nrange = [0, 1]\n[values.x]\nrange = [0, 1]",
             "'x' stands in [inputs] and in [values]; remove one",
         ),
+        ("sizes = 3", "sizes: it is not a table of sizes; write [sizes]"),
+        ("[values.x]\nshape = [1]", "values.x: 'shape' is unknown; an entry has range, finite"),
+        ("[inputs.x]\nshape = 3", "inputs.x: 'shape' is 3; write one entry for each axis"),
+        ("[inputs.x]\nshape = [-1]", "inputs.x: 'shape' has -1; an axis is a size, a name of"),
+        ("[inputs.x]\nshape = ['a b']", "inputs.x: 'shape' has 'a b'; an axis is a size, a name"),
+        ("[sizes]\nn = -1", "sizes.n: 'range' is -1; write a size, or the least and the largest"),
+        ("[sizes]\nn = [1]", "sizes.n: 'range' is [1]; write a size, or the least and the"),
+        ("[sizes]\nn = [1, 4294967296]", "sizes.n: 'range' is [1, 4294967296]; write a size, or"),
+        ("[sizes]\nn = [8, 1]", "sizes.n: there is no such size; write the least first"),
+        (
+            "[sizes]\nn = {range = [1, 3], multiple_of = 4}",
+            "sizes.n: there is no such size; write the least first",
+        ),
+        ("[sizes]\nn = {multiple_of = 0}", "sizes.n: 'multiple_of' is 0; write a number such as"),
+        (
+            "[sizes]\nn = {least = 0}",
+            "sizes.n: 'least' is unknown; an entry has range, multiple_of",
+        ),
     ],
 )
 def test_file_that_says_something_else_is_refused(tmp_path, text, message):
@@ -105,6 +140,33 @@ def test_contract_that_does_not_fit_the_model_is_refused(entry, message):
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.check(parse(GRAPH), contract=Contract((entry,)))
     assert str(caught.value).startswith(f"contract: {message}")
+
+
+@pytest.mark.parametrize(
+    ("contract", "message"),
+    [
+        (Contract(shapes=(ShapeContract("z", (1,)),)), "there is no input 'z'"),
+        (
+            Contract(shapes=(ShapeContract("x", ("n",)),)),
+            "the shape of 'x' is declared as (n, 3), and the contract says (n,)",
+        ),
+        (
+            Contract(shapes=(ShapeContract("x", ("n", 4)),)),
+            "the shape of 'x' is declared as (n, 3), and the contract says (n, 4)",
+        ),
+        (
+            Contract(sizes=(SizeContract("m", 1, 8),)),
+            (
+                "no axis of an input is named 'm'; name the axes of an input: [inputs.NAME] "
+                'shape = ["batch", 3]'
+            ),
+        ),
+    ],
+)
+def test_sizes_that_do_not_fit_the_model_are_refused(contract, message):
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.check(parse(GRAPH), contract=contract)
+    assert str(caught.value) == f"contract: {message}"
 
 
 def found(*entries, graph=GRAPH, rule="Contract", operators="default,Graph.finite_values"):
@@ -197,3 +259,79 @@ def test_violated_contract_cannot_be_waived():
     waiver = Waiver("Contract.range", "c", "it is known", "board", dt.date(9999, 12, 31))
     with pytest.raises(SonnxError, match=r"Contract\.range at Constant .* has no effect"):
         sonnx_ort.rewrite(made, contract=contract, waivers=[waiver], backend="native")
+
+
+SIZES = """(float[n, c, h, w] x, float[n, c, h, w] z, int64[1] s)
+    => (float[n, c, k, l] y, float[a, b] f, float[n, d, h, w] p, float[n, c, e, w] r)
+{
+    [sum] a = Add(x, z)
+    [half] y = MaxPool<auto_pad = "NOTSET", ceil_mode = 0, dilations = [1, 1],
+        kernel_shape = [2, 2], pads = [0, 0, 0, 0], storage_order = 0, strides = [2, 2]>(a)
+    [lines] flat = Constant<value = int64[2] {-1, 16}>()
+    f = Reshape<allowzero = 0>(a, flat)
+    [from] zero = Constant<value = int64[4] {0, 0, 0, 0}>()
+    [upto] ends = Constant<value = int64[4] {1, 2, 32, 8}>()
+    [axes] all = Constant<value = int64[4] {0, 1, 2, 3}>()
+    [by] one = Constant<value = int64[4] {1, 1, 1, 1}>()
+    [cut] q = Slice(a, zero, ends, all, one)
+    p = Identity(a)
+    r = Identity(q)
+}"""
+
+OF_SIZES = Contract(
+    sizes=(
+        SizeContract("n", 1, 4),
+        SizeContract("c", 2, 2),
+        SizeContract("h", 32, 64, 16),
+        SizeContract("w", 8, 99),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence"),
+    [
+        ("Add.float.R1", "both shapes are (n, 2, h, w)"),
+        ("MaxPool.fits", "axis 2 of X (n, 2, h, w) is 32 to 64 and axis 3 of X is 8 to 99"),
+        ("Reshape.X.C1", "X (n, 2, h, w) has the elements of [-1, 16]"),
+        ("Reshape.allowzero.C3", "X (n, 2, h, w) is not empty"),
+        ("Slice.R8", "the places are within the sizes"),
+        ("Slice.C2", "the places are within the sizes"),
+    ],
+)
+def test_rules_of_shapes_follow_from_sizes(rule, evidence):
+    without, within = (
+        [o for o in sonnx_ort.check(parse(SIZES), contract=c).obligations if o.rule.id == rule]
+        for c in (Contract(), OF_SIZES)
+    )
+    assert [str(o.status) for o in without] == ["runtime"]
+    assert [(str(o.status), o.evidence) for o in within] == [("proved", evidence)]
+
+
+def test_contract_of_sizes_is_no_premise_of_itself():
+    report = sonnx_ort.check(parse(SIZES), contract=OF_SIZES)
+    own = [o for o in report.obligations if o.rule.id == "Contract.sizes"]
+    assert [(o.node, str(o.status)) for o in own] == [("x", "runtime"), ("z", "runtime")]
+    assert own[0].evidence == "whether axis 0 of x (n, c, h, w) is at least 1 is unknown"
+
+
+def test_sizes_that_the_model_declares_are_proved():
+    declared = parse("(float[4, 3] x) => (float[4, 3] y) { y = Relu(x) }")
+    contract = Contract(shapes=(ShapeContract("x", (4, "m")),), sizes=(SizeContract("m", 1, 8),))
+    report = sonnx_ort.check(declared, contract=contract)
+    (own,) = [o for o in report.obligations if o.rule.id == "Contract.sizes"]
+    assert str(own.status) == "proved"
+
+
+def test_mean_over_an_axis_of_a_bounded_size_is_finite():
+    graph = """(float[n, 3] x) => (float[3] y) {
+        [mean] y = ReduceMean<axes = [0], keepdims = 0>(x)
+    }"""
+    values, sizes = (ValueContract("x", (-1, 1)),), (SizeContract("n", 1, 1000),)
+    for contract, status in (
+        (Contract(values), "runtime"),
+        (Contract(values, (), sizes), "proved"),
+    ):
+        report = sonnx_ort.check(parse(graph), contract=contract, operators="Graph.finite_values")
+        finite = [o for o in report.obligations if o.node == "mean" and o.rule.id == "Graph.finite"]
+        assert [str(o.status) for o in finite] == [status]

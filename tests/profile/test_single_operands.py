@@ -82,8 +82,8 @@ Slice.R2
   X ?, axes (2,) -> runtime: the rank of X is unknown
   X (2, 3) -> runtime: axes is left out
 Slice.R8
-  X (4,), starts [3], ends [4], axes [0], steps [1] -> proved: the constants are within the sizes
-  X (4,), starts [-4], ends [4], axes [-1], steps [1] -> proved: the constants are within the sizes
+  X (4,), starts [3], ends [4], axes [0], steps [1] -> proved: the places are within the sizes
+  X (4,), starts [-4], ends [4], axes [-1], steps [1] -> proved: the places are within the sizes
   X (4,), starts [4], ends [4], axes [0], steps [1] -> violated: start 4 is no place on an axis of
       size 4 (entry 0)
   X (4,), starts [-5], ends [4], axes [0], steps [1] -> violated: start -5 is no place on an axis of
@@ -95,43 +95,44 @@ Slice.R8
       run
   X (4,), starts [0], ends [4], axes [0], steps (1,) -> runtime: the elements of steps are known
       only in a run
-  X (4,), starts [0], ends [4] -> runtime: not all inputs that decide it are given
+  X (4,) -> runtime: not all inputs that decide it are given
+  X (4,), starts [0], ends [4] -> proved: the places are within the sizes
   X (4,), starts [0], ends [4], axes [0], steps [1], scalars -> runtime: the rank of X is unknown
   X (0,), starts [0], ends [0], axes [0], steps [1] -> violated: start 0 is no place on an axis of
       size 0 (entry 0)
   A (2, 3), starts [1, 3], ends [1, 1], axes [0, 1], steps [1, 1] -> violated: start 3 is no place
       on an axis of size 3 (entry 1)
-  A (2, 3), starts [2, 1], ends [1, 1], axes [-1, -2], steps [1, 1] -> proved: the constants are
+  A (2, 3), starts [2, 1], ends [1, 1], axes [-1, -2], steps [1, 1] -> proved: the places are
       within the sizes
   A (2, 3), starts [0, 0], ends [1, 1], axes [0], steps [1, 1] -> runtime: the sizes of A are known
       only in a run
-  X (n, 3), starts [0], ends [3], axes [1], steps [1] -> proved: the constants are within the sizes
+  X (n, 3), starts [0], ends [3], axes [1], steps [1] -> proved: the places are within the sizes
   X (4,), starts (1,), ends [4], axes [0], steps (1,) -> runtime: the elements of starts and steps
       are known only in a run
 Slice.C2
   X (4,), starts [0], ends [5], axes [0], steps [1] -> violated: end 5 is beyond an axis of size 4
       (entry 0)
-  X (4,), starts [3], ends [-5], axes [0], steps [-1] -> proved: the constants are within the sizes
+  X (4,), starts [3], ends [-5], axes [0], steps [-1] -> proved: the places are within the sizes
   X (4,), starts [3], ends [4], axes [0], steps [-1] -> violated: end 4 is beyond an axis of size 4
       (entry 0)
   X (4,), starts [3], ends [-6], axes [0], steps [-1] -> violated: end -6 is beyond an axis of size
       4 (entry 0)
-  X (4,), starts [3], ends [3], axes [0], steps [-1] -> proved: the constants are within the sizes
-  X (4,), starts [3], ends [-4], axes [0], steps [1] -> proved: the constants are within the sizes
+  X (4,), starts [3], ends [3], axes [0], steps [-1] -> proved: the places are within the sizes
+  X (4,), starts [3], ends [-4], axes [0], steps [1] -> proved: the places are within the sizes
   X (4,), starts [3], ends [-5], axes [0], steps [1] -> violated: end -5 is beyond an axis of size 4
       (entry 0)
   X (4,), starts [0], ends [4], axes [-5], steps [1] -> runtime: the sizes of X are known only in a
       run
-  X (4,), starts [0], ends [4], axes [0], steps [1] -> proved: the constants are within the sizes
-  X (4,), starts [0], ends [4], axes [0], steps [0] -> proved: the constants are within the sizes
+  X (4,), starts [0], ends [4], axes [0], steps [1] -> proved: the places are within the sizes
+  X (4,), starts [0], ends [4], axes [0], steps [0] -> proved: the places are within the sizes
 Slice.R6
-  X (4,), starts [0], ends [2], axes [0], steps [0] -> proved: the constants are within the sizes
-  X (4,), starts [2], ends [0], axes [0], steps [-1] -> proved: the constants are within the sizes
-  X (4,), starts [2], ends [2], axes [0], steps [-1] -> proved: the constants are within the sizes
-  X (4,), starts [1], ends [-3], axes [0], steps [-1] -> proved: the constants are within the sizes
+  X (4,), starts [0], ends [2], axes [0], steps [0] -> proved: the places are within the sizes
+  X (4,), starts [2], ends [0], axes [0], steps [-1] -> proved: the places are within the sizes
+  X (4,), starts [2], ends [2], axes [0], steps [-1] -> proved: the places are within the sizes
+  X (4,), starts [1], ends [-3], axes [0], steps [-1] -> proved: the places are within the sizes
   X (4,), starts [1], ends [-2], axes [0], steps [-1] -> violated: start 1 lies behind end -2 in
       steps of -1 on an axis of size 4 (entry 0)
-  X (4,), starts [2], ends [2], axes [0], steps [1] -> proved: the constants are within the sizes
+  X (4,), starts [2], ends [2], axes [0], steps [1] -> proved: the places are within the sizes
   X (4,), starts [-1], ends [2], axes [0], steps [1] -> violated: start -1 lies behind end 2 in
       steps of 1 on an axis of size 4 (entry 0)
   X (4,), starts [0], ends [2], axes [0], steps [-1] -> violated: start 0 lies behind end 2 in steps

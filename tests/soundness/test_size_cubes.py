@@ -22,10 +22,11 @@ from onnx import helper, numpy_helper
 
 import sonnx_ort
 from sonnx_ort.checker import Model, Rejected
-from sonnx_ort.kernel.sizes import is_within
+from sonnx_ort.kernel.sizes import LARGEST, is_within
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.models.example import differing_elements
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract, SizeContract
 from support.changes import changed
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
@@ -77,17 +78,20 @@ def attempt(number: int) -> dict[str, Any]:
 
     Returns:
         How many nodes ran (`ran`) and how many not (`refused`), of how many the shape of the first
-        result was certain by the analysis and the checker (`analysis`, `checker`), and what
-        contradicts a kernel (`misfits`).
+        result was certain by the analysis and the checker (`analysis`, `checker`), and within a
+        contract (`contract`) of so many (`near`), and what contradicts a kernel (`misfits`).
     """
     ran, refused = _outcomes_of(number)
-    counts = Counter(ran=len(ran), refused=refused)
+    counts = Counter(ran=len(ran), refused=refused, contract=0)
     misfits: list[str] = []
     # No open size is beyond this: rules say nothing of such runs.
     near = [(case, made) for case, made in ran if is_within(all_sizes(case))]
+    counts["near"] = len(near)
     for is_open, tried in ((False, ran), (True, near)):
         for chunk in _chunks(tried):
             compared(chunk, is_open, counts, misfits)
+    for chunk in _chunks(near):
+        compared(chunk, True, counts, misfits, within=True)
     return {**counts, "misfits": misfits[:_PRINTED]}
 
 
@@ -244,14 +248,20 @@ def compared(
     is_open: bool,
     counts: Counter[str],
     misfits: list[str],
+    *,
+    within: bool = False,
 ) -> None:
-    """Compare what is said of a chunk, whose data are declared open or not, with its results."""
+    """Compare what is said of a chunk, whose data are declared open or not, with its results.
+
+    Open sizes are within a contract, if that is asked for.
+    """
     model = model_of(chunk, is_open)
-    analysis = _by_the_analysis(model)
-    checker = _by_the_checker(model)
+    said_by = {"analysis": _by_the_analysis(model), "checker": _by_the_checker(model)}
+    if within:
+        said_by = {"contract": _by_the_analysis(model, _contract_of(chunk))}
     for index, (case, results) in enumerate(chunk):
         sizes = _sizes(index, case) if is_open else {}
-        for who, said in (("analysis", analysis), ("checker", checker)):
+        for who, said in said_by.items():
             shapes, elements = said(index, case.outputs)
             counts[who] += shapes[0] is not None
             counts[f"{who}, elements"] += elements is not None
@@ -353,9 +363,24 @@ Answers = Callable[[int, int], tuple[Said, Shape | None]]
 """Gives what is said of the shapes of a node's results, and of the elements of the first."""
 
 
-def _by_the_analysis(proto: onnx.ModelProto) -> Answers:
+def _contract_of(chunk: Sequence[Outcome]) -> Contract:
+    """A contract that the sizes of a chunk keep, with other ends and multiples for each."""
+    sizes = [each for index, (case, _) in enumerate(chunk) for each in _sizes(index, case).items()]
+    return Contract(
+        sizes=tuple(_around(k, name, int(size)) for k, (name, size) in enumerate(sizes))
+    )
+
+
+def _around(number: int, name: str, size: int) -> SizeContract:
+    factor = (1, 2, 3, 4)[number % 4]
+    factor = factor if size % factor == 0 else 1
+    below, above = number % 3 * factor, number // 3 % 3 * factor
+    return SizeContract(name, max(size - below, 0), min(size + above, LARGEST), factor)
+
+
+def _by_the_analysis(proto: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> Answers:
     model = ir.serde.deserialize_model(proto)
-    certain = certain_shapes(model, _OfIntegers())
+    certain = certain_shapes(model, _OfIntegers(), contract)
     values = {value.name: value for value in model.graph.outputs}
 
     def answer(index: int, outputs: int) -> tuple[Said, Shape | None]:
@@ -428,6 +453,7 @@ def test_kernels_give_the_sizes_that_rules_state(attempt: int, tried: Callable) 
     assert found["misfits"] == []
     assert found["ran"] > 0
     assert found["analysis"] > 0
+    assert (found["contract"] > 0) == (found["near"] > 0)
 
 
 @pytest.mark.parametrize("attempt_conformed", CONFORMED, ids=[IDS[n] for n in CONFORMED])

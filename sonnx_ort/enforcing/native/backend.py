@@ -36,7 +36,6 @@ from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import (
     converted_back,
     converted_operands,
-    declare_output,
     element_type_of,
 )
 from sonnx_ort.errors import SonnxError
@@ -159,7 +158,7 @@ class NativeBackend(EnforcingBackend):
             drop_legacy_attributes(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.
-                declare_output(examined)
+                self.declare_output(examined)
             return
         self.replace_declared(examined, original, added.nodes, results)
 

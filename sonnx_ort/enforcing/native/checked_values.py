@@ -2,7 +2,7 @@
 
 y -> Greater, Less -> any outside -> y's shape or [-code] -> Reshape(y) -> y
 
-Of a contract the extremes decide, in place of all elements, where its limits allow it.
+Of a contract's range the extremes decide, in place of all elements, where its limits allow it.
 """
 
 import onnx_ir as ir
@@ -13,9 +13,12 @@ from sonnx_ort.enforcing.hidden_shapes import hide_shape
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.element_guards import not_within, outside
-from sonnx_ort.guards.guard import any_true
+from sonnx_ort.guards.guard import GuardedNode, any_true
+from sonnx_ort.guards.term_guards import term_guard
 from sonnx_ort.obligations.findings import CheckedValue
+from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.terms.elements import Limits, NumberSet
 
 _COMPARED = (ElementType.FLOAT, ElementType.DOUBLE, ElementType.INT32, ElementType.INT64)
@@ -29,13 +32,17 @@ def value_guard(nodes: StandardNodes, checked: CheckedValue, value: ir.Value) ->
         SonnxError: No operator compares numbers of its type with the limits.
     """
     read = hide_shape(nodes, value) if checked.may_be_misinferred else value
-    found = _any_outside(nodes, checked, read)
+    requirement = checked.requirement
+    if isinstance(requirement, OnSizes):
+        found = _wrong_sizes(nodes, checked, requirement, read)
+    else:
+        found = _any_outside(nodes, checked, requirement, read)
     shape, code = nodes.shape(read), nodes.constant([-checked.rule.code], "code")
     may_be_scalar = checked.operand.scalar_inputs or not checked.operand.shape
     # ONNX Runtime renames what it inlines of a branch: guards are found by names in between.
     obligation = checked.obligation
     returned = bool(obligation.path) and value.is_graph_output()
-    name = value_guard_name(obligation.operator, obligation.node, checked.rule, checked.requirement)
+    name = value_guard_name(obligation.operator, obligation.node, checked.rule, requirement)
     if may_be_scalar or returned:
         # A scalar's shape has no element to hold a code, so its rank is used.
         decided = nodes.add("Where", [found, code, nodes.shape(shape)], "rank_or_code")
@@ -45,9 +52,23 @@ def value_guard(nodes: StandardNodes, checked: CheckedValue, value: ir.Value) ->
     return nodes.add("Reshape", [read, decided], "checked", name=name)
 
 
-def _any_outside(nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
+def _wrong_sizes(
+    nodes: StandardNodes, checked: CheckedValue, requirement: OnSizes, value: ir.Value
+) -> ir.Value:
+    """Whether the shape is not as demanded."""
+    kind, known = ElementType.INT64, checked.obligation.operands
+    flag = term_guard(requirement).look(
+        nodes, [value, *checked.others], GuardedNode(known, kind, kind)
+    )
+    wrong: ir.Value = any_true(nodes, flag.value, "any_wrong")
+    return wrong
+
+
+def _any_outside(
+    nodes: StandardNodes, checked: CheckedValue, requirement: OnElements, value: ir.Value
+) -> ir.Value:
     """Whether an element is not as demanded."""
-    own, numbers = checked.element_type, checked.requirement.decides
+    own, numbers = checked.element_type, requirement.decides
     if not isinstance(numbers, NumberSet):
         raise TypeError("a value is held to a set of numbers")
     compared = CARRIERS.get(own, own)

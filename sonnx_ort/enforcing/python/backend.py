@@ -11,7 +11,12 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, Inspection, value_guard_name
+from sonnx_ort.custom_ops.inspection import (
+    CHECKED_ELEMENTS,
+    CHECKED_SIZES,
+    Inspection,
+    value_guard_name,
+)
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
@@ -36,6 +41,8 @@ from sonnx_ort.enforcing.python.kernels import (
     has_kernel,
     in_one_vector,
     inspected_operands,
+    joined,
+    ranks_in_run,
     require_kernel,
     require_nothing_waived,
 )
@@ -53,7 +60,7 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import text_of
+from sonnx_ort.profile.contract import ShapeDemand, text_of
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.options import Edition
@@ -170,6 +177,15 @@ class PythonBackend(EnforcingBackend):
             SonnxError: Its element type is unknown.
         """
         element_type, obligation = checked.element_type, checked.obligation
+        guard = value_guard_name(
+            obligation.operator, obligation.node, checked.rule, checked.requirement
+        )
+        if isinstance(checked.contract, ShapeDemand):
+            shapes = [nodes.shape(each) for each in (value, *checked.others)]
+            inputs = [joined(nodes, shapes), ranks_in_run(nodes, shapes)]
+            demand = {"demand": checked.contract.to_json()}
+            shape = nodes.enforced(CHECKED_SIZES.name, inputs, demand, guard=guard)
+            return nodes.add("Reshape", [value, shape], "checked")
         elements = value
         if element_type in CARRIERS:
             elements = nodes.cast(value, CARRIERS[element_type], "elements")
@@ -183,9 +199,7 @@ class PythonBackend(EnforcingBackend):
                 "element_type": element_type.value,
                 "contract": text_of(checked.contract),
             },
-            guard=value_guard_name(
-                obligation.operator, obligation.node, checked.rule, checked.requirement
-            ),
+            guard=guard,
         )
         passed = nodes.add("Reshape", [value, shape], "checked")
         # Shape inference stops at a custom operator.

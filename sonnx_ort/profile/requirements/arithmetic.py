@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.kernel.bounds import LIMITS
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
@@ -281,6 +282,13 @@ Array = npt.NDArray[Any]
 _INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
 
 
+def _interval(operand: Operand) -> Bounds | None:
+    """What the elements are within; the range of a type that int32 can hold says enough."""
+    own = LIMITS.get(operand.element_type or "")
+    small = own is not None and own.lower in _INT32 and own.upper in _INT32 and own != _INT32
+    return operand.interval or (own if small else None)
+
+
 class DifferenceWithinInt32(HintByExample):
     """Every difference of the first and the second operand, of int32, is a number of int32.
 
@@ -301,12 +309,12 @@ class DifferenceWithinInt32(HintByExample):
         if not others:
             return proved("nothing is subtracted")
         (other,) = others
-        subtrahend = other.interval
+        subtrahend = _interval(other)
         if subtrahend == Bounds(0, 0):
             return proved(f"{other.name} '{other.value}' is 0")
-        minuend = x.interval
+        minuend = _interval(x)
         if minuend is None or subtrahend is None:
-            unknown = [o.name for o in operands if o.interval is None]
+            unknown = [o.name for o in operands if _interval(o) is None]
             return at_run_time(f"the elements of {' and '.join(unknown)} are known only in a run")
         lowest, highest = minuend.lower - subtrahend.upper, minuend.upper - subtrahend.lower
         if lowest in _INT32 and highest in _INT32:

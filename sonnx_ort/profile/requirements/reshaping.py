@@ -9,7 +9,7 @@ of the working group, restrictions R2, R6, R7 and R8 and the value domain of the
 
 import enum
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar
@@ -17,6 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.kernel.bounds import LIMITS
+from sonnx_ort.kernel.sizes import Bounds, Rejected, Size, Symbolic
 from sonnx_ort.profile.requirements.axes import certain, rank_unknown
 from sonnx_ort.profile.rule import (
     Attributes,
@@ -32,7 +34,15 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import Dimension, Operand, Shape, format_shape
+from sonnx_ort.terms.operand import (
+    Dimension,
+    OpenSize,
+    Operand,
+    Shape,
+    bounds_of_axis,
+    bounds_of_element,
+    format_shape,
+)
 
 _INFERRED = -1
 """The size that follows from the others."""
@@ -44,11 +54,20 @@ def _copies_zeros(attributes: Attributes) -> bool:
 
 
 def _numbers(sizes: Operand) -> tuple[int, ...] | None:
-    """The sizes that a constant names; None if they are known only in a run, or no integers."""
+    """The sizes that are named; None if one is known only in a run, or they are no integers."""
     constant = sizes.constant
     if constant is None or constant.dtype.kind not in "iu":
-        return None
+        known = [size for size in sizes.sizes or (None,) if isinstance(size, int)]
+        return tuple(known) if sizes.sizes and len(known) == len(sizes.sizes) else None
     return tuple(int(size) for size in constant.ravel())
+
+
+def _named(sizes: Operand) -> Shape | None:
+    """The sizes that are named, with symbols; None if one is not known."""
+    numbers = _numbers(sizes)
+    if numbers is not None:
+        return numbers
+    return None if sizes.sizes is None or None in sizes.sizes else sizes.sizes
 
 
 def _unknown(sizes: Operand) -> Judgement:
@@ -57,7 +76,16 @@ def _unknown(sizes: Operand) -> Judgement:
 
 def _at_least(sizes: Operand, least: int) -> bool:
     """Whether no size is below a number, in any run."""
-    return sizes.bounds is not None and sizes.bounds.lower >= least
+    if sizes.bounds is not None and sizes.bounds.lower >= least:
+        return True
+    known = [bounds_of_element(size) for size in sizes.sizes or (None,)]
+    return all(each is not None and each.lower >= least for each in known)
+
+
+def _may_be(size: Dimension, number: int) -> bool:
+    """Whether a size that is named may be a number."""
+    known = bounds_of_element(size)
+    return known is None or number in known
 
 
 def no_size_is_below_minus_one(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
@@ -85,6 +113,8 @@ def one_size_is_inferred(operands: Sequence[Operand], attributes: Attributes) ->
     match sizes.shape:
         case (0 | 1,):
             return certain(sizes, "there is one size at most")
+    if sizes.sizes is not None and sum(_may_be(size, _INFERRED) for size in sizes.sizes) <= 1:
+        return proved("one size at most is -1")
     return _unknown(sizes)
 
 
@@ -94,46 +124,84 @@ def copied_sizes_exist(operands: Sequence[Operand], attributes: Attributes) -> J
     if not _copies_zeros(attributes):
         return proved("a 0 copies nothing")
     numbers = _numbers(sizes)
-    if numbers is None:
-        return proved("no size is 0") if _at_least(sizes, 1) else _unknown(sizes)
-    if 0 not in numbers:
+    entries = numbers if numbers is not None else sizes.sizes
+    possible = [index for index, number in enumerate(entries or ()) if _may_be(number, 0)]
+    if _at_least(sizes, 1) or (entries is not None and not possible):
         return proved("no size is 0")
+    if entries is None:
+        return _unknown(sizes)
     if data.shape is None:
         return rank_unknown(data)
-    copied = max(index for index, number in enumerate(numbers) if number == 0)
-    if copied < len(data.shape):
+    last, rank = possible[-1], len(data.shape)
+    if last < rank:
         return certain(data, "each 0 copies a size")
-    return violated(f"entry {copied} is 0, and {data.name} has {len(data.shape)} axes")
+    broken = violated(f"entry {last} is 0, and {data.name} has {rank} axes")
+    return _unknown(sizes) if numbers is None else broken
 
 
 def elements_are_as_many(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
     """The result has as many elements as the first operand."""
     data, sizes = operands
-    numbers = _numbers(sizes)
+    numbers = _named(sizes)
     if numbers is None:
         return _unknown(sizes)
     if data.shape is None:
         return rank_unknown(data)
     wanted = _wanted(data.shape, numbers, copied=_copies_zeros(attributes))
     own, named = _without_common(data.shape, [size for size in wanted if size != _INFERRED])
-    if any(not isinstance(size, int) for size in (*own, *named)):
+    fits = _are_as_many(own, named, inferred=_INFERRED in numbers)
+    if fits is None or not all(map(data.certain, numbers)):
         return at_run_time(f"the sizes of {data.name} are known only in a run")
-    count, divisor = (prod(int(size or 0) for size in part) for part in (own, named))
-    fits = count == divisor
-    if _INFERRED in numbers:
-        fits = count % divisor == 0 if divisor else count == 0
-    shape = format_shape(data.shape)
+    shape, asked = format_shape(data.shape), f"[{', '.join(map(str, numbers))}]"
     if not fits:
-        return violated(f"{data.name} {shape} does not have the elements of {list(numbers)}")
-    return certain(data, f"{data.name} {shape} has the elements of {list(numbers)}")
+        return violated(f"{data.name} {shape} does not have the elements of {asked}")
+    return certain(data, f"{data.name} {shape} has the elements of {asked}")
 
 
-def _wanted(shape: Shape, numbers: Sequence[int], *, copied: bool) -> list[Dimension]:
-    """The sizes of the result, -1 for the one that is inferred."""
-    inherits = [
-        copied and number == 0 and index < len(shape) for index, number in enumerate(numbers)
+def _are_as_many(
+    own: Sequence[Dimension], named: Sequence[Dimension], *, inferred: bool
+) -> bool | None:
+    """Whether the sizes of two shapes, of which one may have one more, fit; None if unknown."""
+    try:
+        count, divisor = (prod(map(_polynomial, part)) for part in (own, named))
+    except Rejected:
+        return None
+    if isinstance(count, int) and isinstance(divisor, int):
+        return (count % divisor == 0 if divisor else count == 0) if inferred else count == divisor
+    if not inferred:
+        return True if count == divisor else None
+    if isinstance(count, int) or not isinstance(divisor, int) or divisor <= 0:
+        return None
+    return True if count.bounds is not None and count.is_multiple_of(divisor) else None
+
+
+def _polynomial(size: Dimension) -> Size:
+    """A size with symbols.
+
+    Raises:
+        Rejected: It is not known.
+    """
+    if isinstance(size, int):
+        return size
+    if size is None:
+        raise Rejected("a size is not known")
+    return size.size if isinstance(size, OpenSize) else Symbolic.named(size)
+
+
+def _wanted(shape: Shape, numbers: Shape, *, copied: bool) -> list[Dimension]:
+    """The sizes of the result, -1 for the one that is inferred; None for one that may be."""
+    return [
+        _wanted_size(shape[index] if index < len(shape) else None, number, copied=copied)
+        for index, number in enumerate(numbers)
     ]
-    return [shape[i] if inherits[i] else number for i, number in enumerate(numbers)]
+
+
+def _wanted_size(own: Dimension, number: Dimension, *, copied: bool) -> Dimension:
+    if isinstance(number, int):
+        return own if number == 0 and copied and own is not None else number
+    known = bounds_of_element(number)
+    least = -1 if known is None else known.lower
+    return number if number == own or least >= (1 if copied else 0) else None
 
 
 def _without_common(
@@ -203,6 +271,8 @@ class InferableSize(DependsOnAttributes, HintByExample):
             return proved("no size is -1")
         if self.copies_zeros and data.shape is not None and _holds_something(data.shape):
             return certain(data, f"{data.name} {format_shape(data.shape)} is not empty")
+        if not self.copies_zeros and not any(_may_be(size, 0) for size in _named(sizes) or (0,)):
+            return proved("no size is 0")
         if numbers is None:
             return _unknown(sizes)
         return self._judge_inferred(data) if self.copies_zeros else _judge_beside(numbers)
@@ -225,7 +295,7 @@ class InferableSize(DependsOnAttributes, HintByExample):
 
 
 def _holds_something(shape: Shape) -> bool:
-    return all(isinstance(size, int) and size > 0 for size in shape)
+    return all(bounds_of_axis(size).lower > 0 for size in shape)
 
 
 def _judge_beside(numbers: Sequence[int]) -> Judgement:
@@ -250,28 +320,61 @@ class SliceDemand(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
-    """The known facts about each sliced axis: int64 vectors of equal length."""
+class _Axis:
+    """What is known of one axis and of how it is cut.
 
-    sizes: Array
-    starts: Array
-    ends: Array
-    steps: Array
+    Attributes:
+        size: Its size.
+        start: The first place.
+        end: The place behind the last.
+        step: The step.
+        to_the_end: Whether the end is known to be the size.
+    """
 
-    def breaking(self, demand: SliceDemand) -> Array:
-        """Which axes violate a requirement."""
-        downwards = np.where(self.steps < 0, 1, 0)
+    size: Bounds
+    start: Bounds
+    end: Bounds
+    step: int
+    to_the_end: bool = False
+
+    def keeps(self, demand: SliceDemand) -> bool | None:
+        """Whether it meets a requirement; None if that is decided in a run."""
+        down = self.step < 0
         match demand:
             case SliceDemand.START_WITHIN:
-                broken = (self.starts < -self.sizes) | (self.starts >= self.sizes)
+                return self._within(self.start, -1)
             case SliceDemand.END_WITHIN:
-                lowest, highest = -self.sizes - downwards, self.sizes - downwards
-                broken = (self.ends < lowest) | (self.ends > highest)
+                return (self.to_the_end and not down) or self._within(self.end, -down, down)
+            case SliceDemand.IN_ORDER if self.to_the_end and not down:
+                return self._within(self.start, 0, LIMITS["int64"].upper)
             case SliceDemand.IN_ORDER:
-                start = np.where(self.starts < 0, self.starts + self.sizes, self.starts)
-                end = np.where(self.ends < 0, self.ends + self.sizes, self.ends)
-                broken = np.where(self.steps < 0, start < end, start > end)
-        return broken
+                return self._in_order()
+
+    def _within(self, place: Bounds, above: int, below: int = 0) -> bool | None:
+        """Whether a place is at most the size and `above`, and not before the first and `below`."""
+        least, most = self.size.lower, self.size.upper
+        if -least - below <= place.lower and place.upper <= least + above:
+            return True
+        return False if place.upper < -most - below or place.lower > most + above else None
+
+    def _in_order(self) -> bool | None:
+        start: Bounds | None = self.start
+        end: Bounds | None = self.end
+        if self.start.upper >= 0 or self.end.upper >= 0:
+            start, end = self._from_the_front(self.start), self._from_the_front(self.end)
+        if start is None or end is None:
+            return None
+        first, last = (end, start) if self.step < 0 else (start, end)
+        if first.upper <= last.lower:
+            return True
+        return False if first.lower > last.upper else None
+
+    def _from_the_front(self, place: Bounds) -> Bounds | None:
+        if place.lower >= 0:
+            return place
+        if place.upper >= 0:
+            return None
+        return Bounds(place.lower + self.size.lower, place.upper + self.size.upper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,83 +392,93 @@ class Slicing(HintByExample):
     seen_by_shape: ClassVar = (0,)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Compare constants with sizes if all are known."""
+        """Compare what is known of places and sizes."""
         data, *others = operands
-        if len(others) < 4:
+        if [operand.name for operand in others][:2] != ["starts", "ends"]:
             return at_run_time("not all inputs that decide it are given")
-        if self._is_kept_by_sizes(data, *others):
-            return proved("each end is the size of its axis, or as the constants are")
-        constants = [o.constant for o in others if o.constant is not None]
-        unknown = " and ".join(o.name for o in others if o.constant is None)
-        if unknown:
-            return at_run_time(f"the elements of {unknown} are known only in a run")
         if data.shape is None or data.scalar_inputs:
             return at_run_time(f"the rank of {data.name} is unknown")
-        sizes = [size if isinstance(size, int) else -1 for size in data.shape]
-        cut = _cut(sizes, constants)
-        if cut is None or (cut.sizes < 0).any():
-            return at_run_time(f"the sizes of {data.name} are known only in a run")
-        reason = self._reason(cut)
-        return proved("the constants are within the sizes") if reason is None else violated(reason)
-
-    def _is_kept_by_sizes(
-        self, data: Operand, starts: Operand, ends: Operand, axes: Operand, steps: Operand
-    ) -> bool:
-        """Whether each axis keeps it in every run, some of whose sizes only that run knows.
-
-        A Slice forwards from 0 to the size of the axis is in order, and ends next to the last
-        element, even if the axis has none.
-        """
-        constants = starts.constant, axes.constant, steps.constant
-        if self.demand is SliceDemand.START_WITHIN or any(c is None for c in constants):
-            return False
-        if data.shape is None or data.scalar_inputs or ends.sizes is None:
-            return False
-        first, named, by = (np.asarray(c, np.int64) for c in constants)
-        numbers = {first.shape, named.shape, by.shape, (len(ends.sizes),)}
-        if len(numbers) > 1 or (np.abs(named + 0.5) > len(data.shape)).any():
-            return False
-        return all(
-            self._is_kept_on_axis(data.shape[axis], data, start, end, step)
-            for axis, start, end, step in zip(
-                named.tolist(), first.tolist(), ends.sizes, by.tolist(), strict=True
-            )
+        given = {operand.name: _entries(operand) for operand in others}
+        count = len(given["starts"] or ())
+        entries = [given["starts"], given["ends"]]
+        entries += [given.get("axes", range(count)), given.get("steps", [1] * count)]
+        unknown = " and ".join(
+            operand.name
+            for operand, known in zip(others, given.values(), strict=True)
+            if known is None or (operand.name in _NUMBERS and not all(map(_is_number, known)))
         )
-
-    def _is_kept_on_axis(
-        self, size: Dimension, data: Operand, start: int, end: Dimension, step: int
-    ) -> bool:
-        if isinstance(size, int) and isinstance(end, int):
-            cut = _Cut(*(np.asarray([number]) for number in (size, start, end, step)))
-            return not cut.breaking(self.demand).any()
-        to_the_end = end == size and data.certain(size) and step > 0
-        return to_the_end and (self.demand is SliceDemand.END_WITHIN or start == 0)
+        known = [entry for entry in entries if entry is not None]
+        cut = None if unknown else _cut(data.shape, known, data.certain)
+        kept: list[bool | None] = [None]
+        if cut is not None:
+            kept = [axis.keeps(self.demand) for axis in cut]
+        if cut is not None and False in kept:
+            return violated(self._reason(cut, kept.index(False)))
+        if None not in kept:
+            return proved("the places are within the sizes")
+        unknown = unknown or " and ".join(o.name for o in others if o.constant is None)
+        what = f"the elements of {unknown}" if unknown else f"the sizes of {data.name}"
+        return at_run_time(f"{what} are known only in a run")
 
     def violation(self, arrays: Sequence[Array]) -> Violation | None:
         """Compare elements with sizes."""
         data, *others = arrays
-        cut = _cut(data.shape, others)
-        reason = None if cut is None else self._reason(cut)
-        return None if reason is None else Violation(reason)
-
-    def _reason(self, cut: _Cut) -> str | None:
-        broken = cut.breaking(self.demand)
-        if not broken.any():
+        if any(each.ndim != 1 for each in others):
             return None
-        at = int(np.argmax(broken))
+        cut = _cut(data.shape, [each.tolist() for each in others], lambda _: True)
+        for index, axis in enumerate(cut or ()):
+            if axis.keeps(self.demand) is False:
+                return Violation(self._reason(cut or (), index))
+        return None
+
+    def _reason(self, cut: Sequence[_Axis], index: int) -> str:
+        axis = cut[index]
         text = self.demand.value.format(
-            start=cut.starts[at], end=cut.ends[at], step=cut.steps[at], size=cut.sizes[at]
+            start=axis.start, end=axis.end, step=axis.step, size=axis.size
         )
-        return f"{text} (entry {at})"
+        return f"{text} (entry {index})"
 
 
-def _cut(sizes: Sequence[int], others: Sequence[Array]) -> _Cut | None:
-    """The facts about each sliced axis; None for what ONNX Runtime rejects itself."""
-    starts, ends, axes, steps = (np.asarray(other, np.int64) for other in others)
-    rank = len(sizes)
-    if len({a.shape for a in (starts, ends, axes, steps)}) > 1 or axes.ndim != 1:
+_NUMBERS = ("axes", "steps")
+"""The operands of which each element has to be known."""
+
+
+def _is_number(element: Dimension) -> bool:
+    return isinstance(element, int)
+
+
+def _entries(operand: Operand) -> Sequence[Dimension] | None:
+    """The known elements of a vector; None if their number is not known, or it is none."""
+    if operand.constant is None:
+        return operand.sizes
+    constant = np.asarray(operand.constant, np.int64)
+    return constant.tolist() if constant.ndim == 1 else None
+
+
+def _cut(
+    sizes: Shape, places: Sequence[Sequence[Dimension]], certain: Callable[[Dimension], bool]
+) -> list[_Axis] | None:
+    """The facts about each sliced axis; None for what ONNX Runtime rejects itself.
+
+    Args:
+        sizes: The shape of the first operand.
+        places: The starts, ends, axes and steps.
+        certain: Whether an open size is the same number wherever its symbol stands.
+    """
+    if len({len(each) for each in places}) > 1:
         return None
-    if ((axes < -rank) | (axes >= rank)).any():
-        return None
-    own = np.asarray([sizes[int(axis)] for axis in axes], np.int64)
-    return _Cut(own, starts, ends, steps)
+    found = []
+    for start, end, axis, step in zip(*places, strict=True):
+        if not isinstance(axis, int) or not isinstance(step, int):
+            return None
+        if not -len(sizes) <= axis < len(sizes):
+            return None
+        size = sizes[axis]
+        to_the_end = size is not None and end == size and certain(size)
+        found.append(_Axis(bounds_of_axis(size), _place(start), _place(end), step, to_the_end))
+    return found
+
+
+def _place(element: Dimension) -> Bounds:
+    """What a start or an end can be."""
+    return bounds_of_element(element) or LIMITS["int64"]
