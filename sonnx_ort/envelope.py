@@ -5,9 +5,10 @@ What it proposes is for a person to judge: a sample shows what was, and a contra
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,31 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import trace
-from sonnx_ort.comparing.inputs import Inputs, complete
+from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.kernel.node import FLOATS
+from sonnx_ort.knowledge.declarations import declared_axes
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.number_ranges import NumberRanges
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ModelSource, read
-from sonnx_ort.obligations.contracts import ContractSource, read_contract, require_values
-from sonnx_ort.profile.contract import NO_CONTRACT, Contract, ValueContract
+from sonnx_ort.obligations.contracts import (
+    ContractSource,
+    read_contract,
+    require_axes,
+    require_values,
+)
+from sonnx_ort.profile.contract import (
+    NO_CONTRACT,
+    Axis,
+    Contract,
+    ShapeContract,
+    SizeContract,
+    ValueContract,
+    shape_demands,
+)
 
 _DIGITS = 3
 """The significant digits of proposed ends, which are rounded outward."""
@@ -65,7 +80,9 @@ class ProposedContract:
 
 def _lines(proposed: ProposedContract) -> Iterator[str]:
     yield "# What the values of the model may be. Judge each range before you use it."
-    for entry in proposed.contract.values:
+    contract = proposed.contract
+    shapes = {entry.input: entry for entry in contract.shapes}
+    for entry in contract.values:
         section = "values" if entry.value in proposed.checkpoints else "inputs"
         yield ""
         yield f"[{section}.{_quoted(entry.value)}]"
@@ -75,7 +92,30 @@ def _lines(proposed: ProposedContract) -> Iterator[str]:
             yield f"range = [{_number(entry.range[0])}, {_number(entry.range[1])}]"
         if entry.message:
             yield f"message = {_quoted(entry.message)}"
+        if entry.value in shapes:
+            yield _shape_line(shapes.pop(entry.value))
+    for shape in shapes.values():
+        yield from ("", f"[inputs.{_quoted(shape.input)}]", _shape_line(shape))
+    if contract.sizes:
+        yield from ("", "[sizes]", *map(_size_line, contract.sizes))
     yield ""
+
+
+def _shape_line(entry: ShapeContract) -> str:
+    axes = (str(axis) if isinstance(axis, int) else _quoted(axis or "?") for axis in entry.axes)
+    return f"shape = [{', '.join(axes)}]"
+
+
+def _size_line(entry: SizeContract) -> str:
+    parts = [f"range = [{entry.least}, {entry.most}]"]
+    if entry.multiple_of > 1:
+        parts.append(f"multiple_of = {entry.multiple_of}")
+    if entry.message:
+        parts.append(f"message = {_quoted(entry.message)}")
+    if len(parts) > 1:
+        return f"{entry.name} = {{ {', '.join(parts)} }}"
+    sizes = str(entry.least) if entry.least == entry.most else parts[0].removeprefix("range = ")
+    return f"{entry.name} = {sizes}"
 
 
 def _quoted(text: str) -> str:
@@ -107,7 +147,8 @@ def propose_contract(
         data: A folder of samples: `NAME.npy` or `input_0.pb` for each input, in it or in a folder
             for each sample.
         contract: What is known already: its entries are taken over.
-        margin: The share of a seen range that is added at each end.
+        margin: The share of a seen range that is added at each end. Sizes of axes with a name get
+            none.
         checkpoints: Whether to look for the few values inside of the model whose range, if it is
             checked, keeps all other values finite. Without samples one run with random inputs
             within the contract is seen.
@@ -120,14 +161,18 @@ def propose_contract(
         raise SonnxError(f"margin={margin} is no share; give a number of 0 or more, such as 0.25")
     source = read(model)
     loaded = load_canonical(source, frozenset()).graph_model
-    given, facts = read_contract(contract), Facts(loaded)
+    given = read_contract(contract)
+    require_axes(loaded.graph, given)
+    facts = Facts(loaded, replace(given, values=()))
     require_values(loaded, given, facts)
     names = [str(value.name) for value in loaded.graph.inputs]
     with IsolatedRuns() as runs:
         samples = [] if data is None else list(read_samples(Path(data), names).values())
         feeds = samples
         if not samples and checkpoints:
-            feeds = [dict(drawn_within(complete(source, {}, runs), given).arrays)]
+            of_inputs = sizes_within(given, declared_axes(loaded.graph))
+            drawn = complete(source, {}, runs, sizes=of_inputs)
+            feeds = [dict(drawn_within(drawn, given).arrays)]
         seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
     entries = [
         given.of(str(value.name)) or _of_input(value, facts, seen if samples else {}, margin)
@@ -135,7 +180,10 @@ def propose_contract(
     ]
     inputs = set(names)
     inside = (entry for entry in given.values if entry.value not in inputs)
-    found = Contract((*filter(None, entries), *inside))
+    found = Contract(
+        (*filter(None, entries), *inside), given.shapes, _sizes(loaded.graph, given, samples)
+    )
+    facts = Facts(loaded, replace(found, values=()))
     ranges = facts.numbers_under(found)
     if checkpoints:
         found, ranges = _with_checkpoints(loaded, facts, found, ranges, seen, margin)
@@ -148,6 +196,45 @@ def propose_contract(
         len(floats),
         tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),
     )
+
+
+def sizes_within(
+    contract: Contract,
+    inputs: Iterable[tuple[str, Sequence[int | str | None] | None]],
+    feeds: Mapping[str, Any] = MappingProxyType({}),
+    said: Sizes = UNSAID,
+) -> Sizes:
+    """The sizes of random inputs, of which those that nobody says keep a contract.
+
+    Args:
+        contract: The contract; of the sizes that it allows the smallest is taken, but 0.
+        inputs: The names of all inputs, each with its declared axes; None if of any rank.
+        feeds: The inputs that are given.
+        said: What the user says.
+    """
+    demands = shape_demands(contract, inputs) if contract.limits_sizes else {}
+    named = {entry.name: _smallest(entry) for entry in contract.sizes}
+    for name, demand in demands.items():
+        own = np.shape(feeds[name]) if name in feeds else ()
+        for axis, size in zip(demand.axes, own, strict=False):
+            if isinstance(axis, SizeContract):
+                named[axis.name] = size
+    named |= said.named
+    shapes = {}
+    for name, demand in demands.items():
+        sizes = [axis if isinstance(axis, int) else _named(axis, named) for axis in demand.axes]
+        known = [size for size in sizes if size is not None]
+        if len(known) == len(sizes) and name not in feeds:
+            shapes[name] = known
+    return Sizes(said.named, {**shapes, **said.shapes})
+
+
+def _named(axis: Axis, sizes: Mapping[str, int]) -> int | None:
+    return sizes.get(axis.name) if isinstance(axis, SizeContract) else None
+
+
+def _smallest(entry: SizeContract) -> int:
+    return next((size for size in entry.sizes[:2] if size > 0), 0)
 
 
 def drawn_within(inputs: Inputs, contract: Contract) -> Inputs:
@@ -186,6 +273,36 @@ def _seen(runs: Sequence[Mapping[str, Any]]) -> tuple[Seen, dict[str, int]]:
             before = ranges.get(name, (lower, upper))
             ranges[name] = min(before[0], lower), max(before[1], upper)
     return {name: ends for name, ends in ranges.items() if all(map(math.isfinite, ends))}, sizes
+
+
+def _sizes(
+    graph: ir.Graph, given: Contract, samples: Sequence[Mapping[str, Any]]
+) -> tuple[SizeContract, ...]:
+    """The given sizes, and those of other names that all axes agree in, as samples had them."""
+    sizes = [_sizes_of_names(graph, given, sample) for sample in samples]
+    known = {entry.name for entry in given.sizes}
+    found = []
+    for name in {name: None for each in sizes for name in each if name not in known}:
+        seen = [size for each in sizes for size in each.get(name, ())]
+        if all(len(each.get(name, ())) <= 1 for each in sizes):
+            found.append(SizeContract(name, min(seen), max(seen)))
+    return (*given.sizes, *found)
+
+
+def _sizes_of_names(
+    graph: ir.Graph, given: Contract, sample: Mapping[str, Any]
+) -> Mapping[str, set[int]]:
+    """The sizes that the axes of each name have in one sample."""
+    found: dict[str, set[int]] = {}
+    for name, declared in declared_axes(graph):
+        if name not in sample:
+            continue
+        axes = given.axes_of(name, declared) or declared or ()
+        for axis, size in zip(axes, np.shape(sample[name]), strict=False):
+            named = axis.name if isinstance(axis, SizeContract) else axis
+            if isinstance(named, str):
+                found.setdefault(named, set()).add(size)
+    return found
 
 
 def _of_input(value: ir.Value, facts: Facts, seen: Seen, margin: float) -> ValueContract | None:
@@ -276,7 +393,8 @@ def _may_be_checked(value: ir.Value, contract: Contract, seen: Seen) -> bool:
 
 def _extended(contract: Contract, value: ir.Value, seen: Seen, margin: float) -> Contract:
     name = str(value.name)
-    return Contract((*contract.values, ValueContract(name, _widened(seen[name], margin))))
+    checked = ValueContract(name, _widened(seen[name], margin))
+    return replace(contract, values=(*contract.values, checked))
 
 
 def _grown_operand(

@@ -1,13 +1,14 @@
 """`propose_contract` and `sonnx-ort contract`: from samples to a contract that a model keeps."""
 
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import Contract, SonnxError, ValueContract
+from sonnx_ort import Contract, ShapeContract, SizeContract, SonnxError, ValueContract
 from sonnx_ort.obligations.contracts import read_contract
 from support.command import command
 from support.graphs import parse
@@ -41,7 +42,9 @@ def test_ranges_are_those_that_were_seen_and_a_margin(samples):
     proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples, margin=0.5)
     assert proposed.samples == 2
     assert proposed.contract == Contract(
-        (ValueContract("x", (0.0, 3.0)), ValueContract("i", (3, 11)))
+        (ValueContract("x", (0.0, 3.0)), ValueContract("i", (3, 11))),
+        (),
+        (SizeContract("n", 1, 1),),
     )
 
 
@@ -54,7 +57,42 @@ def test_without_samples_floats_are_to_be_finite():
 def test_given_entries_are_kept(samples):
     given = Contract((ValueContract("x", (-1, 1), "mine"),))
     proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples, contract=given, margin=0)
-    assert proposed.contract == Contract((*given.values, ValueContract("i", (7, 7))))
+    assert proposed.contract.values == (*given.values, ValueContract("i", (7, 7)))
+
+
+def test_sizes_are_those_that_were_seen(samples):
+    for rows in (2, 5):
+        (samples / f"of {rows}").mkdir()
+        for name, array in sample(0.5, 2.0).items():
+            np.save(samples / f"of {rows}" / f"{name}.npy", np.repeat(array, rows, axis=0))
+    proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples)
+    assert proposed.contract.sizes == (SizeContract("n", 1, 5),)
+    given = Contract(
+        shapes=(ShapeContract("x", ("rows", 2)),), sizes=(SizeContract("n", 0, 9, 1, "beds"),)
+    )
+    proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples, contract=given)
+    assert proposed.contract.sizes == (*given.sizes, SizeContract("rows", 1, 5))
+    assert proposed.toml.endswith(
+        'shape = ["rows", 2]\n\n[inputs."i"]\nrange = [5, 9]\n\n[sizes]\n'
+        'n = { range = [0, 9], message = "beds" }\nrows = [1, 5]\n'
+    )
+
+
+def test_name_whose_axes_differ_in_a_sample_is_left_out(samples):
+    for place in ("first", "second"):
+        np.save(samples / place / "i.npy", np.array([7, 7]))
+    assert sonnx_ort.propose_contract(parse(GRAPH), data=samples).contract.sizes == ()
+
+
+def test_run_draws_inputs_of_sizes_that_the_contract_allows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    onnx.save(parse(GRAPH), "model.onnx")
+    Path("envelope.toml").write_text("[sizes]\nn = [5, 9]\n")
+    ran = command("run", "model.onnx", "--contract", "envelope.toml")
+    assert "input x: float32 (5, 2)" in ran.stdout
+    np.save("x.npy", np.zeros((7, 2), np.float32))
+    ran = command("run", "model.onnx", "--contract", "envelope.toml", "--input", "x=x.npy")
+    assert "input i: int64 (7,)" in ran.stdout
 
 
 def test_checkpoint_keeps_what_follows_finite(samples):
@@ -79,7 +117,7 @@ def test_file_that_is_written_is_read_again(samples, tmp_path):
     path = tmp_path / "envelope.toml"
     path.write_text(proposed.toml)
     assert read_contract(path) == proposed.contract
-    assert set(tomllib.loads(proposed.toml)) == {"inputs", "values"}
+    assert set(tomllib.loads(proposed.toml)) == {"inputs", "sizes", "values"}
 
 
 def test_folder_without_samples_is_refused(tmp_path):
@@ -106,8 +144,8 @@ def test_command_writes_a_contract_that_the_others_take(samples, tmp_path):
     assert "Contract.range" in checked.stdout
     assert command("rewrite", model, "--contract", envelope, "-o", enforced).returncode == 0
     # Random inputs are drawn from the contract of the model.
-    assert command("run", enforced, "--size", "n=3").returncode == 0
-    np.save(far, np.full((3, 2), 9, np.float32))
+    assert command("run", enforced).returncode == 0
+    np.save(far, np.full((1, 2), 9, np.float32))
     refused = command("run", model, "--contract", envelope, "--input", f"x={far}")
     assert refused.returncode == 1
     assert "Input 'x' breaks Contract.range: x is outside of 0 to 2.5: x[0, 0]" in refused.stderr

@@ -29,7 +29,7 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.envelope import drawn_within
+from sonnx_ort.envelope import drawn_within, sizes_within
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import external_locations, refuse_inputs
 from sonnx_ort.loading.source import read
@@ -89,6 +89,8 @@ def run_once(
     try:
         session = InferenceSession(model, options, verify_proofs=verify_proofs, **choices)
         tensors = as_declared(session.graph_inputs, tensors)
+        declared = [(each.name, each.shape) for each in session.graph_inputs]
+        sizes = sizes_within(session.contract, declared, tensors, sizes)
         with IsolatedRuns() as runs:
             inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes)
         inputs = drawn_within(inputs, session.contract)

@@ -136,17 +136,22 @@ def _axes(given: object, origin: str) -> tuple[int | str | None, ...]:
     """The axes of an input: sizes, names, and `?` for any size."""
     if not isinstance(given, list):
         raise SonnxError(f"{origin}: 'shape' is {given!r}; write one entry for each axis")
-    for axis in given:
-        named = isinstance(axis, str) and (axis == _ANY or NAME.fullmatch(axis))
-        if not named and not _is_size(axis):
-            raise SonnxError(
-                f"{origin}: 'shape' has {axis!r}; an axis is a size, a name of letters, digits and "
-                "underscores, or '?' for any size"
-            )
-    return tuple(None if axis == _ANY else axis for axis in given)
+    axes = tuple(None if axis == _ANY else axis for axis in given)
+    _require_shape(axes, f"{origin}: 'shape'")
+    return axes
 
 
 _ANY = "?"
+
+
+def _require_shape(axes: Sequence[object], what: str) -> None:
+    for axis in axes:
+        named = isinstance(axis, str) and NAME.fullmatch(axis)
+        if axis is not None and not named and not _is_size(axis):
+            raise SonnxError(
+                f"{what} has {axis!r}; an axis is a size, a name of letters, digits and "
+                "underscores, or '?' for any size"
+            )
 
 
 def _is_size(given: object) -> bool:
@@ -162,13 +167,18 @@ def _size(name: str, given: object, origin: str) -> SizeContract:
         raise SonnxError(
             f"{origin}: 'range' is {ends!r}; write a size, or the least and the largest: [1, 8]"
         )
-    factor = table.get("multiple_of", 1)
-    if type(factor) is not int or not 0 < factor <= LARGEST:
-        raise SonnxError(f"{origin}: 'multiple_of' is {factor!r}; write a number such as 32")
+    factor: Any = table.get("multiple_of", 1)
     found = SizeContract(name, ends[0], ends[1], factor, message)
-    if not found.sizes:
-        raise SonnxError(f"{origin}: there is no such size; write the least first")
+    _require_size(found, origin)
     return found
+
+
+def _require_size(size: SizeContract, what: str) -> None:
+    factor: object = size.multiple_of
+    if not _is_size(factor) or factor == 0:
+        raise SonnxError(f"{what}: 'multiple_of' is {factor!r}; write a number such as 32")
+    if not _is_size(size.least) or not _is_size(size.most) or not size.sizes:
+        raise SonnxError(f"{what}: there is no such size; write the least first")
 
 
 def _range(given: object, origin: str) -> tuple[float, float]:
@@ -198,7 +208,6 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
     """
     if not contract:
         return
-    _require_axes(model.graph, contract)
     computed = (value for node in model.graph for value in node.outputs)
     values = {str(v.name): v for v in (*model.graph.inputs, *computed) if v.name}
     for entry in contract.values:
@@ -223,13 +232,24 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
             raise SonnxError(f"contract: the range of '{name}' has no number of type {kind}")
 
 
-def _require_axes(graph: ir.Graph, contract: Contract) -> None:
-    """Reject a contract for axes that the inputs of a graph do not have."""
+def require_axes(graph: ir.Graph, contract: Contract) -> None:
+    """Reject a contract for axes that the inputs of a graph do not have, or of no sizes.
+
+    Args:
+        graph: The main graph.
+        contract: The contract.
+
+    Raises:
+        SonnxError: There is such an axis.
+    """
     declared = dict(declared_axes(graph))
+    for size in contract.sizes:
+        _require_size(size, f"contract: the size '{size.name}'")
     for entry in contract.shapes:
         name, axes = entry.input, entry.axes
         if name not in declared:
             raise SonnxError(f"contract: there is no input '{name}'{did_you_mean(name, declared)}")
+        _require_shape(axes, f"contract: the shape of '{name}'")
         stated = declared[name]
         if stated is None:
             continue

@@ -147,6 +147,17 @@ def test_contract_that_does_not_fit_the_model_is_refused(entry, message):
     [
         (Contract(shapes=(ShapeContract("z", (1,)),)), "there is no input 'z'"),
         (
+            Contract(shapes=(ShapeContract("x", (-1, 3)),)),
+            (
+                "the shape of 'x' has -1; an axis is a size, a name of letters, digits and "
+                "underscores, or '?' for any size"
+            ),
+        ),
+        (
+            Contract(sizes=(SizeContract("n", 8, 1),)),
+            "the size 'n': there is no such size; write the least first",
+        ),
+        (
             Contract(shapes=(ShapeContract("x", ("n",)),)),
             "the shape of 'x' is declared as (n, 3), and the contract says (n,)",
         ),
