@@ -154,7 +154,8 @@ def _plausible(model: onnx.ModelProto) -> Contract:
             if axis.dim_value > 0:
                 axes.append(axis.dim_value)
                 continue
-            name = re.sub(r"\W", "_", f"size_{axis.dim_param or f'{number}_{place}'}")
+            own = re.sub(r"\W", "_", axis.dim_param).strip("_")
+            name = f"size_{own or f'{number}_{place}'}"
             is_image = len(declared.shape.dim) == _OF_IMAGES and place > 0
             sizes.setdefault(name, _usual(name, is_first=place == 0, is_image=is_image))
             axes.append(name)

@@ -143,7 +143,8 @@ _PAIR = 2
 
 
 def _difference(one: Size, other: Size) -> Size | None:
-    return one - other if isinstance(other, int) else None
+    """Only a name of a contract is one size wherever it stands, and is bounded."""
+    return one + other * -1 if bounds_of_size(other) is not None else None
 
 
 def _quotient(one: Size, other: Size) -> Size | None:

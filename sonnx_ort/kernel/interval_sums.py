@@ -52,7 +52,7 @@ def _finite(weights: Array | None) -> Array:
     """
     if weights is None:
         raise Rejected("the weights are not constant")
-    small = weights.size == 0 or max(weights.max(), -weights.min()) <= _LARGEST_WEIGHT
+    small = weights.size == 0 or float(np.abs(weights).max()) <= _LARGEST_WEIGHT
     require(small, "a weight is NaN or too large")
     return weights
 
@@ -86,7 +86,8 @@ def _by_weights(node: Node, x: Interval, weights: Array) -> Interval:
         positive = np.maximum(weights, 0).astype(np.float64)
         negative = np.minimum(weights, 0).astype(np.float64)
     least, most, total = _weighted(x, positive, negative)
-    return summed(node, least, most, total, weights.shape[1], nan=x.nan)
+    natural = bool((weights >= 0).all() and (x.lower >= 0).all())
+    return summed(node, least, most, total, weights.shape[1], nan=x.nan, positive=natural)
 
 
 def _any_product(node: Node, a: Interval, b: Interval, terms: Bounds) -> Interval:
@@ -101,10 +102,11 @@ def _any_product(node: Node, a: Interval, b: Interval, terms: Bounds) -> Interva
 
 def _times(lower: Ends, upper: Ends, terms: Bounds) -> tuple[Ends, Ends]:
     """The ends of a sum of so many numbers between two."""
-    return (
-        np.minimum(lower * terms.lower, lower * terms.upper),
-        np.maximum(upper * terms.lower, upper * terms.upper),
-    )
+    with np.errstate(over="ignore"):
+        return (
+            np.minimum(lower * terms.lower, lower * terms.upper),
+            np.maximum(upper * terms.lower, upper * terms.upper),
+        )
 
 
 def _general_product(node: Node) -> Sequence[Interval]:
@@ -277,6 +279,25 @@ def _mean(node: Node, x: Interval, count: int) -> Interval:
     return found.at_least(0) if positive else found
 
 
+def _spectrum(node: Node) -> Sequence[Interval]:
+    """STFT: sums of products of a frame with a window and with numbers from -1 to 1."""
+    x = operand(node, 0).uniform
+    require(not x.infinite, "an operand may be infinite")
+    if node.given(2):
+        window = _finite(node.weights(2))
+        length, largest = window.size, float(np.abs(window).sum(dtype=np.float64))
+    else:
+        (length,) = node.integers(3)
+        largest = float(length)
+    # A number of the signal may have two parts.
+    total = 2 * largest * x.magnitude
+    return [summed(node, -total, total, total, _OF_TRANSFORMS * length, nan=x.nan)]
+
+
+_OF_TRANSFORMS = 8
+"""How many times as much as sums are transforms of any length allowed to be away."""
+
+
 def _pooled(node: Node) -> Sequence[Interval | None]:
     """The largest elements of windows; a kernel may skip NaN, and take a number for none."""
     x = operand(node, 0)
@@ -415,6 +436,7 @@ SUMS: Mapping[str, IntervalRule] = {
     "ReduceMin": _extreme,
     "ReduceSum": _total,
     "ReduceSumSquare": _total,
+    "STFT": _spectrum,
     "Softmax": _shares,
 }
 """The operators that sum or compare many elements by name."""

@@ -7,6 +7,7 @@ from .node import ANY, EVERY, FLAG, POSITIVE, Node, ShapeRule, Shapes
 from .sizes import (
     END_OF_ALL,
     Bounds,
+    PartialSizes,
     Rejected,
     Size,
     Symbolic,
@@ -245,16 +246,17 @@ def _padded(node: Node) -> Shapes:
     before, behind = pads[: len(axes)], pads[len(axes) :]
     for axis, first, last in zip(axes, before, behind, strict=True):
         index = from_the_front(axis, len(shape))
-        sizes[index] = shape[index] + first + last
+        padded = None if first is None or last is None else first + last
+        sizes[index] = None if padded is None else shape[index] + padded
     return (tuple(sizes),)
 
 
-def _pads(node: Node, rank: int) -> tuple[Sequence[int], Sequence[int]]:
+def _pads(node: Node, rank: int) -> tuple[Sequence[int], PartialSizes]:
     axes: Sequence[int] = range(rank)
     if node.version < 11:
         pads = node.attribute("pads")
     else:
-        pads = node.integers(1)
+        pads = node.constant_or_known(1)
         axes = node.integers(3) if node.given(3) else axes
     distinct = {from_the_front(axis, rank) for axis in axes}
     fits = len(pads) == 2 * len(axes) and len(distinct) == len(axes)

@@ -210,8 +210,27 @@ def _one_hot(node: Node) -> Shapes:
     return ((*shape[:axis], None, *shape[axis:]),)
 
 
-def _spectrum(_: Node) -> Shapes:
-    return ((None, None, None, 2),)
+def _spectrum(node: Node) -> Shapes:
+    """STFT: batch, frames, frequencies and the two parts of a number."""
+    open_shape: PartialSizes = (None, None, None, 2)
+    try:
+        batch, samples, *_ = node.shape(0)
+        (step,) = node.integers(1)
+        (length,) = node.shape(2) if node.given(2) else node.integers(3)
+    except (Rejected, ValueError):
+        return (open_shape,)
+    if not isinstance(length, int) or step < 1 or (node.given(2) and node.given(3)):
+        return (open_shape,)
+    frequencies = length // 2 + 1 if node.attribute("onesided", 1) else length
+    known = bounds_of_size(samples)
+    # The kernel divides in float.
+    exact = known is not None and length <= known.lower and known.upper < _EXACT_QUOTIENTS
+    frames = quotient(samples + -length, step) + 1 if exact else None
+    return ((batch, frames, frequencies, 2),)
+
+
+_EXACT_QUOTIENTS = 1 << 22
+"""Integers below this one have quotients in float that are rounded to no larger integer."""
 
 
 _RESIZING = {

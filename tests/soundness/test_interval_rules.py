@@ -52,6 +52,7 @@ _CONSTANTS: Mapping[str, Sequence[int]] = {
     "GRU": (1, 2, 3),
     "LSTM": (1, 2, 3),
     "Resize": (1, 2, 3),
+    "STFT": (2,),
 }
 """The inputs that have to be constants for a rule to say anything."""
 

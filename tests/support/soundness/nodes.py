@@ -428,9 +428,12 @@ def recurrent(make: Maker) -> Made:
 def spectrum(make: Maker) -> Made:
     steps = make.rng.randint(4, 8)
     if make.operator == "STFT":
-        inputs = [make.array([2, steps, 1], "float32"), np.array(2, np.int64)]
-        rest = [None, np.array(4, np.int64)]
-        return [*inputs, *rest], {"onesided": make.rng.choice([0, 1])}, 1
+        length, step = make.rng.randint(1, 5), make.rng.randint(1, 3)
+        given = make.rng.choice(["window", "length", "both"])
+        window = None if given == "length" else make.array([length], "float32")
+        last = [np.array(length, np.int64)] if given != "window" else []
+        inputs = [make.array([2, steps, 1], "float32"), np.array(step, np.int64), window, *last]
+        return inputs, {"onesided": make.rng.choice([0, 1])} if make.rng.random() < 0.7 else {}, 1
     attributes = {"axis": 1, "onesided": make.rng.choice([0, 1])}
     return [make.array([2, steps, make.rng.choice([1, 2])], "float32")], attributes, 1
 
