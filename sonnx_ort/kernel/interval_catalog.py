@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from .catalog import require_verified
 from .interval_functions import FUNCTIONS, IntervalRule
+from .interval_layers import LAYERS
 from .interval_layout import LAYOUT
 from .interval_sums import SUMS
 from .node import FLOATS, Node
 from .sizes import Interval, require
 
-INTERVAL_RULES: Mapping[str, IntervalRule] = {**FUNCTIONS, **LAYOUT, **SUMS}
+INTERVAL_RULES: Mapping[str, IntervalRule] = {**FUNCTIONS, **LAYERS, **LAYOUT, **SUMS}
 """The rules by standard operator."""
 
 

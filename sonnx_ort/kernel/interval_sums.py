@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .interval_functions import IntervalRule, added
 from .intervals import element_count, float_attribute, hull, operand, rounded, summed
 from .node import Node
-from .sizes import Bounds, Ends, Interval, Rejected, bounds_of_size, from_the_front, require
+from .sizes import Bounds, Ends, Interval, Rejected, from_the_front, require
 
 Array = npt.NDArray[Any]
 
@@ -44,7 +44,7 @@ def _signed_sums(weights: Array, axes: tuple[int, ...]) -> tuple[Ends, Ends]:
     return positive, negative
 
 
-def _finite(weights: Array | None) -> Array:
+def finite_weights(weights: Array | None) -> Array:
     """Constants of which no product of two overflows, as ONNX Runtime may fold them.
 
     Raises:
@@ -69,8 +69,8 @@ def _matrix_product(node: Node) -> Sequence[Interval]:
             continue
         if index == 1:
             factors = x.along(range(rank - 1), rank) if x.lower.ndim == rank else x.uniform
-            return [_by_weights(node, factors, _finite(weights).T)]
-        found = _by_weights(node, x.uniform, _finite(weights))
+            return [_by_weights(node, factors, finite_weights(weights).T)]
+        found = _by_weights(node, x.uniform, finite_weights(weights))
         return [found.uniform]
     return [_any_product(node, a, b, element_count(node, 0, [rank - 1]))]
 
@@ -120,7 +120,7 @@ def _general_product(node: Node) -> Sequence[Interval]:
         if axis == 0 and kept.lower.ndim == _MATRIX:
             kept = Interval(kept.lower.T, kept.upper.T, kept.nan)
         turned = weights if node.attribute("transB", 0) else weights.T
-        product = _by_weights(node, kept, _finite(turned))
+        product = _by_weights(node, kept, finite_weights(turned))
     else:
         product = _any_product(node, a, b, element_count(node, 0, [axis]))
     scaled = _scaled(node, product, alpha)
@@ -139,11 +139,15 @@ def _scaled(node: Node, x: Interval, factor: float) -> Interval:
 
 def _convolved(node: Node) -> Sequence[Interval]:
     """Per output channel; padding may add zeros to any window."""
-    x, weights = _per_channel(node, 0), _finite(node.weights(1))
+    x, weights = _per_channel(node, 0), node.weights(1)
     pads = any(node.attribute("pads") or ()) or node.attribute("auto_pad", "NOTSET") != "NOTSET"
     if pads:
         x = hull([x, Interval.of(0, 0)], rank=max(x.lower.ndim, 0))
-    groups = node.attribute("group", 1)
+    rank = len(node.shape(0))
+    if weights is None:
+        count = element_count(node, 1, range(1, rank))
+        return [_with_bias(node, _any_product(node, x, operand(node, 1), count), rank)]
+    groups, weights = node.attribute("group", 1), finite_weights(weights)
     outputs, inputs = weights.shape[0] // groups, weights.shape[1]
     sums = _signed_sums(weights, tuple(range(2, weights.ndim)))
     terms = math.prod(weights.shape[1:])
@@ -154,13 +158,13 @@ def _convolved(node: Node) -> Sequence[Interval]:
         )
         for group in range(groups)
     ]
-    return [_per_output(node, parts, terms, x.nan, weights.ndim)]
+    return [_per_output(node, parts, terms, x.nan, rank)]
 
 
 def _convolved_back(node: Node) -> Sequence[Interval]:
     """Each output is a sum of some products, and of all of them at most."""
     x = hull([_per_channel(node, 0), Interval.of(0, 0)], rank=1)
-    weights = _finite(node.weights(1))
+    weights = finite_weights(node.weights(1))
     groups = node.attribute("group", 1)
     inputs = weights.shape[0] // groups
     sums = _signed_sums(weights, tuple(range(2, weights.ndim)))
@@ -208,45 +212,16 @@ def _per_output(
     products = summed(
         node, least.reshape(shape), most.reshape(shape), total.reshape(shape), terms, nan=nan
     )
+    return _with_bias(node, products, rank)
+
+
+def _with_bias(node: Node, products: Interval, rank: int) -> Interval:
     if not node.given(2):
         return products
-    bias = operand(node, 2)
+    bias, shape = operand(node, 2), (1, -1, *[1] * (rank - 2))
     if bias.lower.ndim == 1:
         bias = Interval(bias.lower.reshape(shape), bias.upper.reshape(shape), bias.nan)
     return added(node, products, bias, fused=True)
-
-
-def _normalized_by_constants(node: Node) -> Sequence[Interval]:
-    """BatchNormalization of inference: (x - mean) / sqrt(variance + epsilon) * scale + bias."""
-    x, rank = operand(node, 0), len(node.shape(0))
-    require(not x.infinite, "an operand may be infinite")
-    scale, bias, mean, variance = (
-        _finite(node.weights(index)).astype(np.float64) for index in range(1, 5)
-    )
-    spread = variance + float_attribute(node, "epsilon", 1e-5)
-    require((spread > 0).all(), "a variance is not positive")
-    shape = (1, -1, *[1] * (rank - 2)) if rank > 1 else (-1,)
-    factor = _finite((scale / np.sqrt(spread)).reshape(shape))
-    shift = bias.reshape(shape) - mean.reshape(shape) * factor
-    if x.lower.ndim != rank:
-        x = x.uniform
-    ends = x.lower * factor, x.upper * factor
-    total = x.magnitude * np.abs(factor) + np.abs(mean.reshape(shape) * factor)
-    total = total + np.abs(bias.reshape(shape))
-    return [
-        summed(
-            node,
-            np.minimum(*ends) + shift,
-            np.maximum(*ends) + shift,
-            total,
-            _OF_NORMALIZATION,
-            nan=x.nan,
-        )
-    ]
-
-
-_OF_NORMALIZATION = 8
-"""How often a normalization rounds, at most."""
 
 
 def _averaged(node: Node) -> Sequence[Interval]:
@@ -284,7 +259,7 @@ def _spectrum(node: Node) -> Sequence[Interval]:
     x = operand(node, 0).uniform
     require(not x.infinite, "an operand may be infinite")
     if node.given(2):
-        window = _finite(node.weights(2))
+        window = finite_weights(node.weights(2))
         length, largest = window.size, float(np.abs(window).sum(dtype=np.float64))
     else:
         (length,) = node.integers(3)
@@ -362,71 +337,13 @@ def _extreme(node: Node) -> Sequence[Interval]:
     return [_without(node, x, axes)]
 
 
-def _shares(node: Node) -> Sequence[Interval]:
-    """Softmax: from 0 to 1; with infinite operands NaN."""
-    x = operand(node, 0)
-    found = rounded(node, np.asarray(0.0), np.asarray(1.0), nan=x.nan or x.infinite)
-    return [Interval(0 * found.upper, found.upper, found.nan)]
-
-
-def _logarithms_of_shares(node: Node) -> Sequence[Interval]:
-    x, rank = operand(node, 0), len(node.shape(0))
-    if x.infinite:
-        return [Interval.of(-math.inf, math.inf, nan=True)]
-    first = from_the_front(node.attribute("axis", -1 if node.version >= 13 else 1), rank)
-    axes = [first] if node.version >= 13 else range(first, rank)
-    spread = (x.whole.upper - x.whole.lower) + math.log(element_count(node, 0, axes).upper)
-    return [rounded(node, np.asarray(-spread), np.asarray(0.0), nan=x.nan, error=1e-3)]
-
-
-def _recurrent(node: Node) -> Sequence[Interval | None]:
-    """LSTM and GRU with their own functions: states are products of shares and of tangents."""
-    plain = node.attribute("activations") is None and not node.given(7)
-    require(plain, "its functions are not verified")
-    x, hidden = operand(node, 0).uniform, node.attribute("hidden_size")
-    require(not x.infinite, "an operand may be infinite")
-    start = operand(node, 5).uniform if node.given(5) else Interval.of(0, 0)
-    state = hull([start, Interval.of(-1, 1)]).uniform
-    largest = float(state.magnitude) * (1 + _OF_GATES)
-    state = Interval.of(-largest, largest, nan=x.nan or state.nan)
-    weights, recurrent = _finite(node.weights(1)), _finite(node.weights(2))
-    bias = _finite(node.weights(3)) if node.given(3) else np.zeros(1)
-    reached = float(x.magnitude) * np.abs(weights).sum(axis=2, dtype=np.float64).max()
-    reached += largest * np.abs(recurrent).sum(axis=2, dtype=np.float64).max()
-    reached += 2 * float(np.abs(bias).max())
-    require(hidden and reached * (1 + _OF_GATES) < _LARGEST_GATE, "a gate may be infinite")
-    cell = operand(node, 6).uniform if node.given(6) else Interval.of(0, 0)
-    require(not cell.infinite, "the cell may be infinite")
-    steps = bounds_of_size(node.shape(0)[0])
-    count = _MOST_STEPS + 1 if steps is None else steps.upper
-    if node.op_type == "GRU":
-        require(count <= _MOST_STEPS, "it has too many steps")
-        return [state] * node.results
-    if count > _MOST_STEPS:
-        return [state, state, None][: node.results]
-    content = (float(cell.magnitude) + count) * (1 + _OF_GATES)
-    cells = Interval.of(-content, content, nan=state.nan or cell.nan)
-    return [state, state, cells][: node.results]
-
-
-_OF_GATES = 2.0**-7
-"""How far states may be away from exact ones, as a share."""
-
-_LARGEST_GATE = 1e30
-_MOST_STEPS = 1 << 14
-
-
 SUMS: Mapping[str, IntervalRule] = {
     "AveragePool": _averaged,
-    "BatchNormalization": _normalized_by_constants,
     "Conv": _convolved,
     "ConvTranspose": _convolved_back,
-    "GRU": _recurrent,
     "Gemm": _general_product,
     "GlobalAveragePool": _averaged,
     "GlobalMaxPool": _pooled,
-    "LSTM": _recurrent,
-    "LogSoftmax": _logarithms_of_shares,
     "MatMul": _matrix_product,
     "MaxPool": _pooled,
     "ReduceL1": _total,
@@ -437,6 +354,5 @@ SUMS: Mapping[str, IntervalRule] = {
     "ReduceSum": _total,
     "ReduceSumSquare": _total,
     "STFT": _spectrum,
-    "Softmax": _shares,
 }
 """The operators that sum or compare many elements by name."""

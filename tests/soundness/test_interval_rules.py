@@ -47,10 +47,7 @@ _KEPT: Mapping[str, Sequence[int]] = {
 
 _CONSTANTS: Mapping[str, Sequence[int]] = {
     "BatchNormalization": (1, 2, 3, 4),
-    "Conv": (1,),
     "ConvTranspose": (1,),
-    "GRU": (1, 2, 3),
-    "LSTM": (1, 2, 3),
     "Resize": (1, 2, 3),
     "STFT": (2,),
 }
