@@ -186,10 +186,10 @@ def _parts(node: Node, size: Size) -> Sequence[Size | None]:
             return [None] * count
         require(len(parts) == count, "it has another number of parts")
         return list(parts)
+    require(node.attribute("num_outputs", count) == count, "it has another number of parts")
     if isinstance(size, Symbolic):
         equal = size.bounds is not None and size.is_multiple_of(count)
         return [quotient(size, count) if equal else None] * count
-    require(node.attribute("num_outputs", count) == count, "it has another number of parts")
     parts = equal_parts(size, count)
     unequal = node.version < _UNEQUAL_PARTS and size % count
     require(not unequal and parts[-1] >= 0, "the parts are not equal")

@@ -10,6 +10,7 @@ from .sizes import (
     Sizes,
     common_shape,
     from_the_front,
+    is_positive,
     quotient,
     reach,
     require,
@@ -38,7 +39,7 @@ def _product(a: Sizes, b: Sizes) -> PartialSizes:
     if not all(batches):
         return (*(batches[0] or batches[1]), *rows, *columns)
     batch = common_shape(batches)
-    if not (isinstance(a[-1], int) and a[-1] > 0):
+    if not is_positive(a[-1]):
         # For an empty sum, versions up to 1.31.1 give the first operand's batch.
         own = (1,) * (len(batch) - len(batches[0])) + batches[0]
         batch = tuple(c if c == o else None for c, o in zip(batch, own, strict=True))
@@ -243,7 +244,7 @@ def _reduced(node: Node) -> Shapes:
     reduced = {from_the_front(axis, len(shape)) for axis in axes}
     # Up to 1.31.1 ONNX Runtime ignores negative axes of an empty tensor.
     counted = all(axis >= 0 for axis in axes)
-    certain = counted or all(isinstance(size, int) and size > 0 for size in shape)
+    certain = counted or all(map(is_positive, shape))
     if keeps:
         one = 1 if certain else None
         sizes = ((1 if s == 1 else one) if a in reduced else s for a, s in enumerate(shape))

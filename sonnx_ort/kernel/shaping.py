@@ -16,6 +16,7 @@ from .sizes import (
     Symbolic,
     bounds_of_size,
     from_the_front,
+    is_positive,
     is_within,
     quotient,
     require,
@@ -93,7 +94,7 @@ def _reshaped(node: Node) -> Shapes:
         for axis, wanted in enumerate(target)
     ]
     # With allowzero and a size of 0, ONNX Runtime takes another size for -1 than what remains.
-    remains = zero_copies or all(wanted == -1 or _is_positive(wanted) for wanted in target)
+    remains = zero_copies or all(wanted == -1 or is_positive(wanted) for wanted in target)
     if target.count(-1) == 1 and shape is not None and remains:
         copied = {axis for axis, wanted in enumerate(target) if wanted == 0 and zero_copies}
         left = [size for axis, size in enumerate(shape) if axis not in copied]
@@ -101,11 +102,6 @@ def _reshaped(node: Node) -> Shapes:
         others = [s for axis, s in enumerate(sizes) if axis not in copied and axis != index]
         sizes[index] = _remaining(left, others, node.shared)
     return (tuple(sizes),)
-
-
-def _is_positive(size: Size | None) -> bool:
-    known = None if size is None else bounds_of_size(size)
-    return known is not None and known.lower > 0
 
 
 def _at(shape: Sizes | None, axis: int) -> Size | None:
@@ -118,7 +114,7 @@ def _reshaped_size(wanted: Size | None, own: Size | None, *, zero_copies: bool) 
         if wanted == 0 and zero_copies:
             return own
         return wanted if wanted >= 0 else None
-    return wanted if wanted == own or not zero_copies else None
+    return wanted if wanted == own or not zero_copies or is_positive(wanted) else None
 
 
 def _remaining(
@@ -146,12 +142,24 @@ def _remaining(
 
 def _range(node: Node) -> Shapes:
     try:
-        ((start,), (limit,), (step,)) = [node.integers(index) for index in range(3)]
-        # Kernels subtract in int32.
-        count: Size | None = len(range(start, limit, step)) if is_within([limit - start]) else None
+        places = [node.constant_or_known(index) for index in range(3)]
+        ((start,), (limit,), (step,)) = places
     except (Rejected, ValueError):
-        count = None
-    return ((count,),)
+        return ((None,),)
+    return ((_counted(start, limit, step),),)
+
+
+def _counted(start: Size | None, limit: Size | None, step: Size | None) -> Size | None:
+    """How many numbers there are from a start to a limit, in steps."""
+    if not isinstance(start, int) or not isinstance(step, int) or limit is None or step == 0:
+        return None
+    if isinstance(limit, int):
+        # Kernels subtract in int32.
+        return len(range(start, limit, step)) if is_within([limit - start]) else None
+    known = limit.bounds
+    if known is None or step < 0 or known.lower < start or not is_within([known.upper - start]):
+        return None
+    return quotient(limit + (step - 1 - start), step)
 
 
 def _positions(node: Node) -> Shapes:

@@ -107,11 +107,10 @@ class Symbol(str):
         most: The largest k; None if nothing is known, and k may be negative.
     """
 
-    __slots__ = ("least", "most", "step")
-
     least: int
     step: int
     most: int | None
+    __slots__ = ("least", "most", "step")
 
     def __new__(cls, text: str, bounds: Bounds | None = None, step: int = 1) -> "Symbol":
         """Make a symbol for a size within bounds."""
@@ -137,9 +136,8 @@ Term = tuple[tuple[Symbol, ...], int]
 class Symbolic:
     """A polynomial of symbols in canonical form; the empty product is the constant term.
 
-    Equal polynomials are equal in every run, even if int64 wraps. Two of them cannot be subtracted:
-    symbols of two inputs may have the same name but different values, and the difference would be a
-    number.
+    Equal polynomials are equal in every run, even if int64 wraps. One cannot be subtracted: symbols
+    of two inputs may have one name but different values, and the difference would be a number.
     """
 
     terms: tuple[Term, ...]
@@ -154,9 +152,8 @@ class Symbolic:
             step: What its distance from the lower bound is a multiple of.
         """
         symbol = Symbol(text, bounds, step)
-        if symbol.most == 0:
-            return symbol.least
-        return _size(Counter({(symbol,): step, (): symbol.least}))
+        constant = symbol.most == 0
+        return symbol.least if constant else _size(Counter({(symbol,): step, (): symbol.least}))
 
     @property
     def is_short(self) -> bool:
@@ -247,9 +244,9 @@ def _written(terms: Sequence[Term]) -> Iterable[tuple[tuple[Symbol, ...], int | 
 
 
 def _product(symbols: Sequence[Symbol], times: int | Fraction) -> str:
-    factor = [str(times.numerator)] if times.numerator != 1 or not symbols else []
-    divisor = f"/{times.denominator}" if times.denominator != 1 else ""
-    return "*".join([*factor, *symbols]) + divisor
+    product = "*".join([str(times.numerator), *symbols])
+    short = product.replace("1*", "", 1) if abs(times.numerator) == 1 else product
+    return short if times.denominator == 1 else f"{short}/{times.denominator}"
 
 
 Size = int | Symbolic
@@ -265,6 +262,12 @@ PartialSizes = tuple[Size | None, ...]
 def bounds_of_size(size: Size) -> Bounds | None:
     """The numbers that a size can be; None if nothing is known."""
     return Bounds(size, size) if isinstance(size, int) else size.bounds
+
+
+def is_positive(size: Size | None) -> bool:
+    """Whether a size is known to be larger than 0."""
+    known = None if size is None else bounds_of_size(size)
+    return known is not None and known.lower > 0
 
 
 def quotient(size: Size, divisor: int) -> Size:

@@ -7,7 +7,7 @@ import pytest
 
 from sonnx_ort.kernel.layout import sliced_size
 from sonnx_ort.kernel.sizes import Symbolic
-from support.shape_rules import Dimensions, Operand, integers, shapes_of
+from support.shape_rules import Dimensions, Holding, Operand, integers, shapes_of
 
 Case = tuple[str, Sequence[Operand], dict[str, Any], Dimensions]
 
@@ -99,6 +99,8 @@ SPACE: list[Case] = [
     ("Pad", [("n", 4), integers(1, 2, 3, 4)], {}, ("n + 4", 10)),
     ("Pad", [("n", 4), integers(1, -2, 3, -1)], {}, ("n + 4", 1)),
     ("Pad", [("n", 4), integers(1, 2), None, integers(1)], {}, ("n", 7)),
+    ("Pad", [("n", 4), Holding((0, "m", 1, None))], {}, ("n + 1", None)),
+    ("Pad", [("n", 4), Holding((0, "m", 1, 2))], {}, ("n + 1", "m + 6")),
     ("Pad", [("n", 4), integers(1, 2), None, integers(-2)], {}, ("n + 3", 4)),
     ("Pad", [("n", 4), integers(1, 2, 3, 4), None, integers(1, 0)], {}, ("n + 6", 8)),
     ("Pad", [("n", 4), ("k",)], {}, (None, None)),

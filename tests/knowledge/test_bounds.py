@@ -80,7 +80,7 @@ def constant(dtype: str, *values: int) -> str:
 
 def bounds_of(nodes: str, dtype: str) -> Bounds | None:
     """The interval of the value d."""
-    made = parse(f"({dtype}[2] y) => ({dtype}[] z) {{ {nodes} z = Sub(d, y) }}")
+    made = parse(f"({dtype}[2] y, float[m] w) => ({dtype}[] z) {{ {nodes} z = Sub(d, y) }}")
     operands = [
         o.operands
         for o in sonnx_ort.check(made, operators="default").obligations
@@ -174,8 +174,8 @@ def test_interval_of_operators(dtype: str, node: str, expected: Bounds) -> None:
         ("uint8", f"a = {constant('uint8', 1)} b = {constant('uint8', 2)} d = Sub(a, b)"),
         ("int8", f"a = {constant('int32', 200)} d = Cast<to = 3>(a)"),
         ("uint8", f"a = {constant('int32', -1)} d = Cast<to = 2>(a)"),
-        ("int64", f"s = Shape(y) a = {constant('int64', 1)} d = Add(s, a)"),
-        ("int64", "s = Shape(y) d = Mul(s, s)"),
+        ("int64", f"s = Shape(w) a = {constant('int64', 1)} d = Add(s, a)"),
+        ("int64", "s = Shape(w) d = Mul(s, s)"),
         ("int32", f"a = {constant('int32', 1)} d = Add(y, a)"),
         ("int32", f"a = {constant('int32', 1)} d = Concat<axis = 0>(a, y)"),
         ("int32", "d = Identity(y)"),
