@@ -36,8 +36,8 @@ from onnx import helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 import sonnx_ort
-from sonnx_ort.auditing.verdicts import Verdict
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.verdicts import Verdict
 from sonnx_ort.profile.source import draft_of
 
 Array = npt.NDArray[Any]

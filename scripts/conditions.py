@@ -38,7 +38,7 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sonnx_ort/obligations/passed_guards.py": ("tests/obligations",),
         "sonnx_ort/enforcing/recognition.py": ("tests/enforcing",),
         "sonnx_ort/enforcing/record.py": ("tests/enforcing",),
-        "sonnx_ort/certificates": ("tests/certificates",),
+        "sonnx_ort/certificates.py": ("tests/certificates",),
         "sonnx_ort/checker": ("tests/certificates",),
         "sonnx_ort/kernel": ("tests/certificates", "tests/kernel"),
     }

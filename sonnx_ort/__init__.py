@@ -19,8 +19,8 @@ from sonnx_ort.versions import VERSION
 if TYPE_CHECKING:
     from sonnx_ort import models
     from sonnx_ort.api import check, rewrite
-    from sonnx_ort.auditing.audit import Audit, audit
     from sonnx_ort.backends import Backend
+    from sonnx_ort.comparing.audit import Audit, audit
     from sonnx_ort.comparing.reduction import Reduced, reduce
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.custom_ops.compiled.library import kernels_library
@@ -93,7 +93,7 @@ if not _has_outer_files(_HERE) and _has_outer_files(_HERE.parent):
     __path__.append(str(_HERE.parent))
 
 _MODULES = {
-    "Audit": "auditing.audit",
+    "Audit": "comparing.audit",
     "Backend": "backends",
     "Broadcasting": "profile.options",
     "Conformed": "conformity",
@@ -111,7 +111,7 @@ _MODULES = {
     "SizeContract": "profile.contract",
     "ValueContract": "profile.contract",
     "Waiver": "obligations.waivers",
-    "audit": "auditing.audit",
+    "audit": "comparing.audit",
     "certify": "file_api",
     "check": "api",
     "conform": "conformity",

@@ -70,7 +70,7 @@ class Conformed(Generic[Model]):
 
     def _repr_html_(self) -> str:
         """Render the changes by rule, and the report of the changed model, for a notebook."""
-        from sonnx_ort.reporting.notebook import (  # noqa: PLC0415 - an annex
+        from sonnx_ort.reporting.remedies import (  # noqa: PLC0415 - an annex
             report_as_html,
             table,
         )

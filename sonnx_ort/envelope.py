@@ -18,7 +18,6 @@ from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import trace
 from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.knowledge.declarations import declared_axes
@@ -41,6 +40,7 @@ from sonnx_ort.profile.contract import (
     ValueContract,
     shape_demands,
 )
+from sonnx_ort.value_files import read_samples
 
 _DIGITS = 3
 """The significant digits of proposed ends, which are rounded outward."""

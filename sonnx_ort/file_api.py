@@ -7,7 +7,7 @@ from typing import Unpack
 from sonnx_ort.api import warn_unless_runnable
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend
-from sonnx_ort.certificates.making import Certificate
+from sonnx_ort.certificates import Certificate
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.making import check_place_of_record, record_of_rewriting

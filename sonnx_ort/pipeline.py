@@ -57,7 +57,7 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.options import Demands
 
 if TYPE_CHECKING:
-    from sonnx_ort.certificates.making import Proofs
+    from sonnx_ort.certificates import Proofs
     from sonnx_ort.conforming.fixpoint import ConformedGraph
     from sonnx_ort.conforming.rounds import Made, Selection
 
@@ -276,7 +276,7 @@ def proofs_of(examined: Examined) -> "Proofs":
     Args:
         examined: The model.
     """
-    from sonnx_ort.certificates.making import Proofs
+    from sonnx_ort.certificates import Proofs
 
     model = examined.loaded.model
     return Proofs(model.proto, model.graph_model.graph, examined.examination)
@@ -294,7 +294,7 @@ def certified_if_asked_for(examined: Examined) -> Examined:
     loaded = examined.loaded
     if not loaded.choices.certified or loaded.rewritten:
         return examined
-    from sonnx_ort.certificates.making import only_certified
+    from sonnx_ort.certificates import only_certified
 
     proofs = proofs_of(examined)
     certified = only_certified(examined.examination, proofs)

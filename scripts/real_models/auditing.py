@@ -14,8 +14,8 @@ from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
 from real_models.measurement import RunsInNoTrial
 from real_models.table import Measurement
 from sonnx_ort import Audit, SonnxError, audit
-from sonnx_ort.auditing.verdicts import NodeAudit, Verdict
 from sonnx_ort.comparing.isolated_run import Level
+from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
 
 _LEVELS = ("none", "all")
 _EXPLANATION = """\

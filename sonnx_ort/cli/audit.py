@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from sonnx_ort.api import check
-from sonnx_ort.auditing.audit import CPU, Audit
-from sonnx_ort.auditing.audit import audit as audit_model
 from sonnx_ort.cli.options import (
     BroadcastOption,
     EditionOption,
@@ -25,6 +23,8 @@ from sonnx_ort.cli.options import (
 )
 from sonnx_ort.cli.run import feed_files, read_errors, read_feeds, read_sizes
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
+from sonnx_ort.comparing.audit import CPU, Audit
+from sonnx_ort.comparing.audit import audit as audit_model
 from sonnx_ort.comparing.isolated_run import Level
 from sonnx_ort.evidence.making import check_place_of_record, record_check
 from sonnx_ort.files import check_place, refuse_inputs, write_text

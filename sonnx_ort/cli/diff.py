@@ -21,9 +21,9 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.run import read_feeds, read_sizes
 from sonnx_ort.comparing.difference import compare_samples, survey
 from sonnx_ort.comparing.measures import Measure, Tolerance
-from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import read
+from sonnx_ort.value_files import read_samples
 
 app = subcommand()
 

@@ -27,13 +27,13 @@ from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.comparing.isolated_run import Level
 from sonnx_ort.comparing.reduction import Reduced
 from sonnx_ort.comparing.reduction import reduce as reduce_model
-from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.comparing.shrinking import MOST_TRIES
 from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.files import check_place, refuse_inputs, refuse_source, writing
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.value_files import read_samples
 
 app = subcommand()
 

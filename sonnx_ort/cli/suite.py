@@ -62,7 +62,7 @@ def suite(
 
     Exit status 0: all are as they should be; 1: a case is not; 2: unusable input.
     """
-    from sonnx_ort.reporting.suite_report import suite_report
+    from sonnx_ort.reporting.difference_report import suite_report
     from sonnx_ort.suite.running import Outcome, run
 
     with errors_as_sentences():

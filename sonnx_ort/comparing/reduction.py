@@ -2,7 +2,7 @@
 
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -14,7 +14,6 @@ import onnxruntime
 from sonnx_ort.api import check as check_model
 from sonnx_ort.api import rewrite
 from sonnx_ort.arguments import checked_arguments, choose
-from sonnx_ort.comparing.anonymity import anonymous as made_anonymous
 from sonnx_ort.comparing.inputs import Sizes, complete
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
@@ -28,8 +27,7 @@ from sonnx_ort.comparing.isolated_run import (
     types_of_outputs,
 )
 from sonnx_ort.comparing.measures import differing
-from sonnx_ort.comparing.shrinking import MOST_TRIES, known_values, shrink
-from sonnx_ort.comparing.smaller_models import Feeds, Trial
+from sonnx_ort.comparing.shrinking import MOST_TRIES, Feeds, Trial, known_values, shrink
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.external_data import (
     check_external_data,
@@ -206,7 +204,7 @@ def _reduced(
 
 
 def _nameless(trial: Trial) -> Trial:
-    made = made_anonymous(trial.model)
+    made = without_names(trial.model)
     names = zip(trial.model.graph.input, made.graph.input, strict=True)
     new = {before.name: after.name for before, after in names}
     runs = tuple({new[name]: a for name, a in feeds.items()} for feeds in trial.runs)
@@ -294,3 +292,71 @@ def _passed(trial: Trial, command: str) -> Signs:
         except (OSError, ValueError) as error:
             raise SonnxError(f"the command of check= cannot be run: {error}") from error
     return frozenset({"exit status 0"} if ended.returncode == 0 else ())
+
+
+_TEXTS = ("doc_string", "metadata_props", "value_info", "quantization_annotation")
+"""The fields of messages that say what no run needs."""
+
+
+def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with numbers in the place of names, and without texts and metadata.
+
+    Attributes, and operators that the model does not define, keep their names.
+    """
+    made = onnx.ModelProto(ir_version=model.ir_version, graph=model.graph)
+    made.opset_import.extend(model.opset_import)
+    made.functions.extend(model.functions)
+    names = _Names(made)
+    for message in _messages(made):
+        for field in _TEXTS:
+            if field in message.DESCRIPTOR.fields_by_name:
+                message.ClearField(field)
+        names.replace(message)
+    return made
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """A message, and then all that it contains."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            # A single message has a descriptor; a list of them has none.
+            for each in [value] if hasattr(value, "DESCRIPTOR") else value:
+                yield from _messages(each)
+
+
+class _Names:
+    """New names, one for each old one of a kind, whatever has it."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._new: dict[tuple[str, str], str] = {}
+        self._functions = {(each.domain, each.name) for each in model.functions}
+        others = {
+            n.domain for n in all_nodes(model) if (n.domain, n.op_type) not in self._functions
+        }
+        self._domains = {domain for domain, _ in self._functions} - others - {"", "ai.onnx"}
+        """Those in which there are functions of the model alone."""
+
+    def replace(self, message: Any) -> None:
+        """Replace the names in a message, but for those in messages inside it."""
+        match message:
+            case onnx.GraphProto():
+                message.name = "graph"
+            case onnx.NodeProto():
+                message.name = self._of(f"{len(self._new)}", "node")
+                if (message.domain, message.op_type) in self._functions:
+                    message.op_type = self._of(message.op_type, "function")
+            case onnx.FunctionProto():
+                message.name = self._of(message.name, "function")
+            case onnx.ValueInfoProto() | onnx.TensorProto():
+                message.name = self._of(message.name, "value")
+            case onnx.TensorShapeProto.Dimension() if message.dim_param:
+                message.dim_param = self._of(message.dim_param, "size")
+        if isinstance(message, onnx.NodeProto | onnx.FunctionProto):
+            for values in (message.input, message.output):
+                values[:] = [self._of(name, "value") for name in values]
+        if getattr(message, "domain", "") in self._domains:
+            message.domain = self._of(message.domain, "domain")
+
+    def _of(self, name: str, kind: str) -> str:
+        return self._new.setdefault((name, kind), f"{kind}{len(self._new)}") if name else ""

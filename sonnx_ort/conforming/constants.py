@@ -14,6 +14,11 @@ vector of one element. Removing the axis leaves them the same element.
 
 Tensors that follow from stored ones by moving elements. The operators here compute no element, so
 that what they give from stored tensors is the same on every machine, to the bit.
+
+DequantizeLinear for each channel or of other types: a difference of integers, times a scale. ONNX
+Runtime computes (x - zero_point) * scale: the difference in int32, converted to float, and the
+product in float. A Sub of int32, a Cast and a Mul compute the same. Its optimizers compute in
+integers what stands between quantizations, which rounds otherwise, and find none then.
 """
 
 import math
@@ -30,13 +35,23 @@ from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.conforming.change import MOST_ELEMENTS, Change, NoChangeError, NodeEdit, filled
+from sonnx_ort.conforming.change import (
+    MOST_ELEMENTS,
+    Change,
+    NoChangeError,
+    NodeEdit,
+    Safety,
+    filled,
+)
+from sonnx_ort.conforming.template import Operators
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import SPARSE
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.terms.operand import has_known_sizes
+
+Array = npt.NDArray[Any]
 
 _TYPES = MappingProxyType({"float": np.float32, "int": np.int64, "string": object})
 """The types of what attributes hold that mean a tensor, and are none."""
@@ -63,10 +78,6 @@ def _tensor(elements: npt.NDArray[Any]) -> ir.TensorProtocol:
         return ir.tensor(elements)
     texts = [str(text).encode() for text in elements.flat]
     return ir.StringTensor(texts, shape=ir.Shape(elements.shape))
-
-
-CHANGES = (Change("store the tensor as value", frozenset({"Constant.R1"}), store_as_tensor),)
-"""The changes of Constant."""
 
 
 def store_densely(model: ir.Model) -> bool:
@@ -164,34 +175,6 @@ def give_zero_point(edit: NodeEdit) -> bool:
     edit.set_input(_ZERO_POINT, edit.constant(filled(shape, 0, np.uint8), "zero_point"))
     return True
 
-
-SCALARS = (
-    Change(
-        "convert the bounds to scalars",
-        frozenset({"Clip.C1"}),
-        partial(remove_axis, positions=(1, 2)),
-    ),
-    Change(
-        "convert start, limit and step to scalars",
-        frozenset({"Range.scalars"}),
-        partial(remove_axis, positions=(0, 1, 2)),
-    ),
-    Change(
-        "convert scale and zero point to scalars",
-        frozenset({"QuantizeLinear.signature", "DequantizeLinear.signature"}),
-        remove_quantization_axis,
-    ),
-    Change(
-        "set the axis to its default, because it is not used",
-        frozenset({"QuantizeLinear.R1", "DequantizeLinear.R1"}),
-        name_default_axis,
-    ),
-    Change("add a zero point of 0", frozenset({"QuantizeLinear.given"}), give_zero_point),
-)
-"""The changes of scalars."""
-
-
-Array = npt.NDArray[Any]
 
 _SIZED_BY: Mapping[str, int] = MappingProxyType(
     {"ConstantOfShape": 0, **dict.fromkeys(("Expand", "Pad", "Reshape", "Slice"), 1)}
@@ -317,3 +300,72 @@ def _producers(value: ir.Value) -> list[ir.Node]:
             found.append(node)
             pending += [read for read in node.inputs if read is not None]
     return found
+
+
+_SIGNATURE = frozenset(
+    {"DequantizeLinear.R1", "DequantizeLinear.signature", "DequantizeLinear.types"}
+)
+_NARROW = frozenset({"int8", "uint8", "int16", "uint16", "int32"})
+_INT32 = ir.DataType.INT32
+
+
+def dequantize_by_products(edit: NodeEdit) -> bool:
+    """Write the difference and the product.
+
+    Raises:
+        NoChangeError: It is of other types, or for blocks of elements.
+    """
+    x, scale, zero = edit.operand(0), edit.operand(1), edit.input(2)
+    kinds = edit.facts.element_type(x), edit.facts.element_type(scale)
+    if kinds[0] not in _NARROW or kinds[1] != "float" or edit.integer("block_size"):
+        raise NoChangeError("it is of other types, or for blocks of elements")
+    op = Operators(edit, ir.DataType.FLOAT)
+    whole = x if kinds[0] == "int32" else op.cast(x, _INT32)
+    behind = _axes_behind(op, x, scale)
+    if zero is not None:
+        less = zero if kinds[0] == "int32" else op.cast(zero, _INT32)
+        whole = op.Sub(whole, op.Unsqueeze(less, axes=behind) if behind else less)
+    factor = op.Unsqueeze(scale, axes=behind) if behind else scale
+    edit.replace_by(op.Mul(op.cast(whole, ir.DataType.FLOAT), factor))
+    return True
+
+
+def _axes_behind(op: Operators, x: ir.Value, scale: ir.Value) -> list[int]:
+    """The axes to add behind that of a scale for each channel, so that it is that of X."""
+    if op.rank(scale) == 0 or op.edit.shape(scale) == (1,):
+        return []
+    axis = op.edit.node.attributes.get_int("axis", 1) % op.rank(x)
+    return list(range(1, op.rank(x) - axis))
+
+
+CHANGES = (
+    Change("store the tensor as value", frozenset({"Constant.R1"}), store_as_tensor),
+    Change(
+        "convert the bounds to scalars",
+        frozenset({"Clip.C1"}),
+        partial(remove_axis, positions=(1, 2)),
+    ),
+    Change(
+        "convert start, limit and step to scalars",
+        frozenset({"Range.scalars"}),
+        partial(remove_axis, positions=(0, 1, 2)),
+    ),
+    Change(
+        "convert scale and zero point to scalars",
+        frozenset({"QuantizeLinear.signature", "DequantizeLinear.signature"}),
+        remove_quantization_axis,
+    ),
+    Change(
+        "set the axis to its default, because it is not used",
+        frozenset({"QuantizeLinear.R1", "DequantizeLinear.R1"}),
+        name_default_axis,
+    ),
+    Change("add a zero point of 0", frozenset({"QuantizeLinear.given"}), give_zero_point),
+    Change(
+        "write a difference times the scale",
+        _SIGNATURE,
+        dequantize_by_products,
+        Safety.ROUNDING,
+    ),
+)
+"""The changes of tensors in the file, and of DequantizeLinear where no scalar fixes it."""

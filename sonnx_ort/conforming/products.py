@@ -6,7 +6,8 @@ one behind the other. So folding the stack into rows makes the call of the same 
 same numbers, of any type. The same holds for a vector in the place of A, which is one row, and for
 stacks of one matrix. Other products are computed matrix by matrix, or with operands changed over,
 and the routine for one row sums up in another order than that for several; only for integers, whose
-sums are modulo 2^n, this makes no difference.
+sums are modulo 2^n, this makes no difference. Of two stacks, MatMul calls for each pair of matrices
+the routine that a MatMul of these two calls, so that each product has the same bits.
 
 Gemm: products of two matrices, plus a third one of the same shape. Gemm writes C into the result,
 broadcast and multiplied by beta, and adds the product to that. So C may be broadcast and multiplied
@@ -18,14 +19,16 @@ transposed. Without C, Gemm calls what MatMul calls.
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.template import Operators
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.terms.operand import Dimension
+from sonnx_ort.terms.operand import Dimension, broadcast_shape
 
 _A, _B, _C = 0, 1, 2
 MATRIX = 2
@@ -228,17 +231,6 @@ def _multiply_transposed(edit: NodeEdit) -> None:
 
 _STACKS = frozenset({"MatMul.C1"})
 
-CHANGES = (
-    Change("multiply two matrices", _STACKS, partial(multiply_matrices, exact=True)),
-    Change(
-        "multiply two matrices, possibly by another routine of the kernel",
-        _STACKS,
-        partial(multiply_matrices, exact=False),
-        Safety.ROUNDING,
-    ),
-)
-"""The changes of MatMul."""
-
 _WITH_EXPAND = 8
 
 
@@ -382,7 +374,74 @@ def multiply_alone(edit: NodeEdit) -> bool:
     return True
 
 
-GEMM = (
+MOST_MATRICES = 64
+"""Stacks of more matrices are not multiplied one by one."""
+
+
+def multiply_one_by_one(edit: NodeEdit) -> bool:
+    """Take the matrices out of both stacks, multiply them, and stack the products.
+
+    Raises:
+        NoChangeError: The number of matrices is known only in a run, or is large.
+    """
+    a, b = edit.operand(0), edit.operand(1)
+    stacks = [edit.shape(value)[:-MATRIX] for value in (a, b)]
+    if min(len(edit.shape(value)) for value in (a, b)) < MATRIX or not any(stacks):
+        return False
+    common = broadcast_shape(*stacks)
+    sizes = [size for stack in (*stacks, common or ()) for size in stack]
+    if common is None or not all(isinstance(size, int) for size in sizes):
+        raise NoChangeError("how many matrices the stacks have is known only in a run")
+    number = prod(size for size in common if isinstance(size, int))
+    if not 0 < number <= MOST_MATRICES:
+        raise NoChangeError(f"the stacks have {number:,} matrices, and not 1 to {MOST_MATRICES}")
+    if edit.opset < WITH_SHAPES_IN_RUN:
+        raise NoChangeError(
+            f"before version {WITH_SHAPES_IN_RUN} of the standard operators no Slice is made"
+        )
+    op = Operators(edit, ir.DataType.INT64)
+    edit.replace_by(_stacked(op, (a, b), [int(str(size)) for size in common], ()))
+    return True
+
+
+def _stacked(
+    op: Operators, operands: tuple[ir.Value, ir.Value], sizes: list[int], at: tuple[int, ...]
+) -> ir.Value:
+    """The products at the first indices, which follow those that are given."""
+    if len(at) == len(sizes):
+        return op.MatMul(*(_matrix(op, operand, at) for operand in operands))
+    parts = [_stacked(op, operands, sizes, (*at, index)) for index in range(sizes[len(at)])]
+    rows = [op.Unsqueeze(part, axes=[0]) for part in parts]
+    return rows[0] if len(rows) == 1 else op.Concat(*rows, axis=0)
+
+
+def _matrix(op: Operators, stack: ir.Value, at: tuple[int, ...]) -> ir.Value:
+    """The matrix of a stack at these indices of the common stack; an axis of size 1 is repeated."""
+    sizes = op.edit.shape(stack)[:-MATRIX]
+    axes = list(range(len(sizes)))
+    if not axes:
+        return stack
+    starts = [
+        0 if size == 1 else index for size, index in zip(sizes, at[-len(sizes) :], strict=True)
+    ]
+    ends = [start + 1 for start in starts]
+    part = op.Slice(stack, starts, ends, axes, [1] * len(axes))
+    return op.Squeeze(part, axes=axes)
+
+
+CHANGES = (
+    Change("multiply two matrices", _STACKS, partial(multiply_matrices, exact=True)),
+    Change(
+        "multiply two matrices, possibly by another routine of the kernel",
+        _STACKS,
+        partial(multiply_matrices, exact=False),
+        Safety.ROUNDING,
+    ),
+    Change(
+        "multiply the matrices of the stacks one by one",
+        _STACKS,
+        multiply_one_by_one,
+    ),
     Change("remove C, or beta, which is not used", frozenset({"Gemm.R2.beta"}), leave_c_out),
     *(
         Change(
@@ -407,4 +466,4 @@ GEMM = (
     Change("expand C to the shape of the product", frozenset({"Gemm.R1", "Gemm.R3"}), expand_c),
     Change("multiply without a sum", frozenset({"Gemm.R4"}), multiply_alone),
 )
-"""The changes of Gemm."""
+"""The changes of MatMul and Gemm."""

@@ -63,20 +63,6 @@ def name_squeezed_axes(edit: NodeEdit) -> bool:
     return True
 
 
-AXES = (
-    Change(
-        "count the axis from the front",
-        frozenset({"Softmax.R4", "ArgMax.R4", "Concat.R1"}),
-        count_axis_from_the_front,
-    ),
-    Change(
-        "name the removed axes",
-        frozenset({"Squeeze.A", "Squeeze.axes"}),
-        name_squeezed_axes,
-    ),
-)
-
-
 Array = npt.NDArray[Any]
 
 _X, _STARTS, _ENDS, _AXES, _STEPS = range(5)
@@ -271,5 +257,15 @@ CHANGES = (
         frozenset({"Slice.R1", "Slice.R2", "Slice.R3"}),
         name_every_axis,
     ),
+    Change(
+        "count the axis from the front",
+        frozenset({"Softmax.R4", "ArgMax.R4", "Concat.R1"}),
+        count_axis_from_the_front,
+    ),
+    Change(
+        "name the removed axes",
+        frozenset({"Squeeze.A", "Squeeze.axes"}),
+        name_squeezed_axes,
+    ),
 )
-"""The changes of Slice: ends are moved while they are constants that can be read."""
+"""The changes of axes; of Slice, ends are moved while they are constants that can be read."""

@@ -43,7 +43,7 @@ from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 if TYPE_CHECKING:
-    from sonnx_ort.certificates.making import Proofs
+    from sonnx_ort.certificates import Proofs
 
 
 def _class_of(backend: Backend) -> type[EnforcingBackend]:

@@ -135,7 +135,7 @@ def recognize(loaded: LoadedModel, enforcement: Enforcement) -> EnforcedBefore |
         )
         proofs = None
         if enforcement.certified:
-            from sonnx_ort.certificates.making import Proofs, only_certified
+            from sonnx_ort.certificates import Proofs, only_certified
 
             proofs = Proofs(serialize(model), model.graph, examination)
             examination = only_certified(examination, proofs)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from sonnx_ort.auditing.audit import Audit
-from sonnx_ort.auditing.verdicts import NodeAudit, Verdict, by_operator, worst_first
+from sonnx_ort.comparing.audit import Audit
+from sonnx_ort.comparing.verdicts import NodeAudit, Verdict, by_operator, worst_first
 from sonnx_ort.errors import to_html
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import read

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from xml.etree import ElementTree as ET
 
-from sonnx_ort.auditing.audit import Audit
-from sonnx_ort.auditing.error_bounds import BoundedValue
-from sonnx_ort.auditing.verdicts import (
+from sonnx_ort.comparing.audit import Audit
+from sonnx_ort.comparing.error_bounds import BoundedValue
+from sonnx_ort.comparing.verdicts import (
     Element,
     NodeAudit,
     OperatorSummary,

@@ -1,6 +1,7 @@
-"""Tensors, values and differences as text."""
+"""Tensors, values, differences, and what engines make of conformance vectors, as text."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.measures import Measure
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
+from sonnx_ort.suite.running import Judged, Outcome
 
 _SHOWN = 8
 
@@ -178,3 +180,43 @@ def _compared(comparison: Comparison) -> Iterator[str]:
             for letter, count in zip(_LETTERS, comparison.inner_nodes, strict=True)
         )
         yield f"not compared: values in subgraphs and functions (nodes: {inner})"
+
+
+_COLUMNS = {
+    Outcome.CONFORMS: "conforms",
+    Outcome.DEVIATES: "deviates",
+    Outcome.COMPUTES: "computes what it should refuse",
+    Outcome.REFUSES: "refuses what it should compute",
+    Outcome.DIES: "dies",
+}
+
+_MANY = 1_000_000
+"""From how many units on they are shown with two digits."""
+
+
+def suite_report(judged: Sequence[Judged], *, every: bool = False) -> str:
+    """A table in Markdown, a row for each operator; with `every`, all cases that are not right."""
+    lines = list(_suite_table(judged))
+    if every:
+        wrong = (each for each in judged if each.outcome is not Outcome.CONFORMS)
+        lines += ["", *(f"{each.id}: {each.outcome}: {each.reason}" for each in wrong)]
+    return "\n".join(lines)
+
+
+def _suite_table(judged: Sequence[Judged]) -> Iterator[str]:
+    yield f"| operator | cases | {' | '.join(_COLUMNS.values())} | by units at most |"
+    yield f"| --- |{' ---: |' * (len(_COLUMNS) + 2)}"
+    for operator in dict.fromkeys(each.operator for each in judged):
+        yield _suite_row(operator, [each for each in judged if each.operator == operator])
+    yield _suite_row("all", judged)
+
+
+def _suite_row(name: str, judged: Sequence[Judged]) -> str:
+    found = Counter(each.outcome for each in judged)
+    deviating = [each.units for each in judged if each.outcome is Outcome.DEVIATES]
+    known = [units for units in deviating if units is not None]
+    worst = f"{max(known):{'d' if max(known) < _MANY else '.1e'}}" if known else ""
+    if len(known) < len(deviating):
+        worst = f"{worst}, no number" if worst else "no number"
+    cells = [name, str(len(judged)), *(str(found[o]) if found[o] else "" for o in _COLUMNS), worst]
+    return f"| {' | '.join(cells)} |"

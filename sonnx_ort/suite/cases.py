@@ -19,8 +19,7 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
-from sonnx_ort.suite.applied import OPSET, Applied, Array
-from sonnx_ort.suite.elements import Class, ordinary, special_classes
+from sonnx_ort.suite.applied import OPSET, Applied, Array, Class, ordinary, special_classes
 from sonnx_ort.suite.examples import examples, fitting
 
 

@@ -2,7 +2,7 @@
 
 import onnx
 
-from sonnx_ort.comparing.anonymity import anonymous
+from sonnx_ort.comparing.reduction import without_names
 from support.graphs import parse
 
 TEXT = """(float[secret] secret_x, bool secret_c) => (float[secret_k] secret_z)
@@ -31,11 +31,11 @@ def secret() -> onnx.ModelProto:
 
 def test_no_name_or_text_of_the_author_is_left() -> None:
     assert b"secret" in secret().SerializeToString()
-    assert b"secret" not in anonymous(secret()).SerializeToString()
+    assert b"secret" not in without_names(secret()).SerializeToString()
 
 
 def test_model_is_valid_and_has_the_same_operators() -> None:
-    made = anonymous(secret())
+    made = without_names(secret())
     onnx.checker.check_model(made)
     (function,) = made.functions
     assert [node.op_type for node in made.graph.node] == [function.name, "If", "Identity"]
@@ -46,11 +46,11 @@ def test_model_is_valid_and_has_the_same_operators() -> None:
 def test_operator_that_the_model_does_not_define_keeps_its_name_and_domain() -> None:
     model = secret()
     model.graph.node.add(op_type="Own", domain="secret", input=["secret_x"], output=["o"])
-    node = anonymous(model).graph.node[-1]
+    node = without_names(model).graph.node[-1]
     assert (node.domain, node.op_type) == ("secret", "Own")
 
 
 def test_model_is_not_modified() -> None:
     model = secret()
-    anonymous(model)
+    without_names(model)
     assert model == secret()

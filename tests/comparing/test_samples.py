@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
-from sonnx_ort.comparing.samples import read_samples
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.value_files import read_samples
 
 INPUTS = ("x", "y:0")
 

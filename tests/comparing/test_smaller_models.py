@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from sonnx_ort.comparing.smaller_models import Known, Trial, smaller, with_nodes
+from sonnx_ort.comparing.shrinking import Known, Trial, smaller, with_nodes
 from support.graphs import parse
 
 CHAIN = """(float[2] x, bool c) => (float[2] z, float[2] w) <float[2] two = {2, 2}> {

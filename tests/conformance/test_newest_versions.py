@@ -11,7 +11,7 @@ import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support import ort_values
 from support.backends import BACKENDS
 from support.changes import unneeded

@@ -8,7 +8,7 @@ from restrictions import Violation, outcome
 
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.conformity import assert_conforms, each_operator, keeping_the_rules
 from support.elementwise import Single
 from support.execution import EXECUTIONS

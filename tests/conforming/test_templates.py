@@ -13,7 +13,7 @@ import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 import sonnx_ort
-from sonnx_ort.conforming.templates import TEMPLATES
+from sonnx_ort.conforming.decomposing import TEMPLATES
 from support.changes import INSTALLED, changed
 from support.conformed import conformed, reasons, violated
 from support.decomposed import Case, bits, deviation

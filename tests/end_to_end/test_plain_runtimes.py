@@ -40,7 +40,7 @@ from sonnx_ort.models import (
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS, names_of
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.child import TESTS, run_program, run_python
 from support.graphs import binary_model
 from support.plain_runs.run import Array, CannotHold, Failure, Outcome, Run, failure_in

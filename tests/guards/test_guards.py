@@ -15,8 +15,8 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Rule, Status, Subject
-from sonnx_ort.suite.elements import special_values
-from sonnx_ort.suite.notation import read
+from sonnx_ort.suite.applied import special_values
+from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand, Shape
 from support.expressions import evaluated
 from support.operator_cases import OPERATOR_CASES

@@ -6,7 +6,7 @@ import pytest
 from sonnx_ort.oracle import Result, Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.values import all_pairs, assert_same_bits
 
 F, U8, I8, I32, I64 = np.float32, np.uint8, np.int8, np.int32, np.int64

@@ -9,7 +9,7 @@ from restrictions import Violation, outcome
 from sonnx_ort.oracle.numbers import TYPES
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.values import assert_same_bits, from_bits, random_pairs
 
 INF, NAN = np.inf, np.nan

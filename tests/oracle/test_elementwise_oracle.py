@@ -10,7 +10,7 @@ from sonnx_ort.oracle import COMPUTED
 from sonnx_ort.profile import catalog
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.values import (
     FLOATS,
     INTEGERS,

@@ -11,7 +11,7 @@ from sonnx_ort.oracle import UNITS, meaning
 from sonnx_ort.oracle.numbers import quotient
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 
 INF, NAN = np.inf, np.nan
 UNIT_ROUNDOFF = Fraction(1, 2**24)

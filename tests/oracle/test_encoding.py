@@ -7,7 +7,7 @@ import pytest
 
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, NAN, decode, encode, finite, infinity
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.values import FLOATS, bits_dtype, from_bits, random_pairs
 
 SIXTEEN_BIT = (ElementType.FLOAT16, ElementType.BFLOAT16)

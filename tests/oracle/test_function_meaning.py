@@ -8,7 +8,7 @@ import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.meanings import Verdict, meaning_over_the_reals, verdicts
 from support.values import FLOATS
 

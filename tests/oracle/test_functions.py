@@ -12,7 +12,7 @@ from sonnx_ort.oracle.balls import Interval, between_neighbours
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.oracle_cases import rounded
 from support.values import FLOATS, assert_same_bits, from_bits
 

@@ -5,7 +5,7 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.attributes import SameNumericType
 from sonnx_ort.profile.rule import Attributes, Rule, Status
-from sonnx_ort.suite.notation import read
+from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
 
 Example = tuple[list[Operand], Attributes]

@@ -6,8 +6,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from sonnx_ort.auditing.audit import Audit
-from sonnx_ort.auditing.verdicts import Element, NodeAudit, Sampling, Verdict
+from sonnx_ort.comparing.audit import Audit
+from sonnx_ort.comparing.verdicts import Element, NodeAudit, Sampling, Verdict
 from sonnx_ort.options import choose_demands
 from sonnx_ort.reporting.audit_page import audit_page
 from sonnx_ort.reporting.audit_report import audit_text

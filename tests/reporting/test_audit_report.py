@@ -2,7 +2,7 @@
 
 import pytest
 
-from sonnx_ort.auditing.verdicts import Element, NodeAudit, Verdict, by_operator
+from sonnx_ort.comparing.verdicts import Element, NodeAudit, Verdict, by_operator
 from sonnx_ort.reporting.audit_report import error_in_words, worst_error
 
 

@@ -61,7 +61,7 @@ def part_of(path: str) -> str:
         "custom_ops/": "kernels",
         "sonnx_ort/enforcing/": "guards",
         "sonnx_ort/obligations/": "guards that have passed",
-        "sonnx_ort/certificates/": "checker",
+        "sonnx_ort/certificates": "checker",
     }
     return next(part for folder, part in parts.items() if path.startswith(folder))
 

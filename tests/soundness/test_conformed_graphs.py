@@ -14,7 +14,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.smaller_models import Feeds, Trial
+from sonnx_ort.comparing.shrinking import Feeds, Trial
 from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.models.example import differing_elements

@@ -9,7 +9,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.smaller_models import Feeds
+from sonnx_ort.comparing.shrinking import Feeds
 from support.backends import INSTALLED
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array

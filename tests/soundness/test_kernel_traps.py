@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.smaller_models import Trial
+from sonnx_ort.comparing.shrinking import Trial
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 from support.sessions import LEVELS

@@ -8,8 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from sonnx_ort.comparing.shrinking import shrink
-from sonnx_ort.comparing.smaller_models import Known, Trial
+from sonnx_ort.comparing.shrinking import Known, Trial, shrink
 from sonnx_ort.loading.traversal import all_nodes
 from support.graphs import parse
 from support.soundness import isolated

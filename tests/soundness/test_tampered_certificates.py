@@ -26,7 +26,7 @@ import onnxruntime as ort
 import pytest
 
 from sonnx_ort import SonnxError
-from sonnx_ort.certificates.making import Traced
+from sonnx_ort.certificates import Traced
 from sonnx_ort.checker import FORMAT, Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded

@@ -10,8 +10,8 @@ from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.suite.applied import Class, special_classes, special_values
 from sonnx_ort.suite.cases import Case, Level, cases
-from sonnx_ort.suite.elements import Class, special_classes, special_values
 from sonnx_ort.suite.examples import examples, fitting
 
 T = ElementType

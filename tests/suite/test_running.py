@@ -10,7 +10,7 @@ import pytest
 from sonnx_ort.comparing.isolated_run import Failed
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Enclosure, Result
-from sonnx_ort.reporting.suite_report import suite_report
+from sonnx_ort.reporting.difference_report import suite_report
 from sonnx_ort.suite import running
 from sonnx_ort.suite.running import Judged, Outcome, judge, run
 from sonnx_ort.suite.vectors import Vector

@@ -31,7 +31,7 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.graphs import model, tensor
 from support.ort_values import run
 from support.sessions import quiet

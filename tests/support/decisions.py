@@ -18,7 +18,7 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import Judgement, Requirement, Status, Violation
-from sonnx_ort.suite.notation import read
+from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.operand import Operand
 
 _HELD = "; ONNX Runtime rejects a violation"

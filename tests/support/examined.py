@@ -6,7 +6,7 @@ from typing import Any
 import onnx
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.certificates.making import Certificate, Traced, names_of_values
+from sonnx_ort.certificates import Certificate, Traced, names_of_values
 from sonnx_ort.checker import Rejected
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.obligations.examination import Examination

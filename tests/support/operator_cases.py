@@ -17,7 +17,7 @@ import onnxruntime as ort
 from sonnx_ort.oracle.numbers import TYPES
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.rule import AttributeValue
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.values import SIGNED_INTEGERS
 
 Array = npt.NDArray[Any]

@@ -9,7 +9,7 @@ import pytest
 
 from sonnx_ort.profile.requirements.shapes import OnShapes, axis_of
 from sonnx_ort.profile.rule import VERSION, Illustration, Judgement, Status, Subject, Violation
-from sonnx_ort.suite.notation import read
+from sonnx_ort.suite.examples import read
 from sonnx_ort.terms.language import (
     All,
     Decided,

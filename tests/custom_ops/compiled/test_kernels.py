@@ -19,7 +19,7 @@ from sonnx_ort.custom_ops.compiled.catalog import (
 )
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.suite.elements import special_values
+from sonnx_ort.suite.applied import special_values
 from support.child import run_python
 from support.compiled import (
     OPSET,

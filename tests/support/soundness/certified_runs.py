@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 
-from sonnx_ort.certificates.making import candidates
+from sonnx_ort.certificates import candidates
 from sonnx_ort.checker import Model, Rejected
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version

@@ -9,7 +9,7 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.comparing.smaller_models import Feeds, Trial
+from sonnx_ort.comparing.shrinking import Feeds, Trial
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, RULES

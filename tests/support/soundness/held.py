@@ -8,7 +8,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.certificates.making import Traced
+from sonnx_ort.certificates import Traced
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.model import as_claim
 from sonnx_ort.profile.catalog import OPERATORS

@@ -15,7 +15,7 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.comparing.smaller_models import Feeds, Trial
+from sonnx_ort.comparing.shrinking import Feeds, Trial
 from sonnx_ort.profile.rule import Status
 from support.backends import INSTALLED, RUNS_PYTHON
 from support.sessions import LEVELS, on_one_thread, set_for

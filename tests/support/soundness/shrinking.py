@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.comparing.shrinking import known_values, shrink
-from sonnx_ort.comparing.smaller_models import AnyTrial
+from sonnx_ort.comparing.shrinking import AnyTrial, known_values, shrink
 from support.soundness.isolated import how_it_ends
 
 

@@ -16,7 +16,7 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.comparing.smaller_models import Trial
+from sonnx_ort.comparing.shrinking import Trial
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_nodes
 from support.sessions import on_one_thread

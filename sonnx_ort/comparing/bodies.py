@@ -11,13 +11,13 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.auditing.observing import (
+from sonnx_ort.comparing.isolated_run import Array, Failed, Results
+from sonnx_ort.comparing.measures import same
+from sonnx_ort.comparing.observing import (
     Observation,
     ObservedGraph,
     Step,
 )
-from sonnx_ort.comparing.isolated_run import Array, Failed, Results
-from sonnx_ort.comparing.measures import same
 from sonnx_ort.comparing.part import declared
 from sonnx_ort.loading.traversal import bodies_of, names_captured
 from sonnx_ort.pipeline import require_serializable

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort import audit
-from sonnx_ort.auditing.verdicts import Verdict, broken_rules
+from sonnx_ort.comparing.verdicts import Verdict, broken_rules
 from sonnx_ort.options import choose_demands
 from sonnx_ort.profile.source import Standing
 from support.graphs import parse

@@ -7,8 +7,9 @@ from zlib import crc32
 
 import numpy as np
 
-from sonnx_ort.auditing.audited_node import Audited, attributes_of, meanings
-from sonnx_ort.auditing.verdicts import (
+from sonnx_ort.comparing.audited_node import Audited, attributes_of, meanings
+from sonnx_ort.comparing.isolated_run import Array
+from sonnx_ort.comparing.verdicts import (
     BrokenRule,
     Element,
     NodeAudit,
@@ -17,7 +18,6 @@ from sonnx_ort.auditing.verdicts import (
     broken_rules,
     share,
 )
-from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError

@@ -9,7 +9,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import SonnxError
-from sonnx_ort.auditing.verdicts import Verdict
+from sonnx_ort.comparing.verdicts import Verdict
 from support.graphs import parse
 
 F = np.float32

@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.auditing.audit import Audit
-from sonnx_ort.auditing.verdicts import Verdict
+from sonnx_ort.comparing.audit import Audit
+from sonnx_ort.comparing.verdicts import Verdict
 from support.graphs import parse
 
 Array = np.ndarray[Any, Any]

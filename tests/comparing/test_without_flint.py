@@ -65,7 +65,7 @@ import json, sys
 if {hidden}:
     sys.modules["flint"] = None
 import onnx
-from sonnx_ort.auditing.audit import audit
+from sonnx_ort.comparing.audit import audit
 from support.graphs import parse
 
 model = parse('''{model}''')

@@ -13,8 +13,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from sonnx_ort.auditing.verdicts import NodeAudit, Verdict
 from sonnx_ort.comparing.isolated_run import Array
+from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import ball_type
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts

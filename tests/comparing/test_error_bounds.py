@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.auditing.audit import Audit
-from sonnx_ort.auditing.enclosing import enclose
-from sonnx_ort.auditing.error_bounds import BoundedValue
+from sonnx_ort.comparing.audit import Audit
+from sonnx_ort.comparing.enclosing import enclose
+from sonnx_ort.comparing.error_bounds import BoundedValue
 from support.graphs import parse
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.auditing.audit import Audit
+from sonnx_ort.comparing.audit import Audit
 from support.graphs import parse
 from support.sessions import quiet
 

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from sonnx_ort.auditing.audited_node import OF_SHAPES, Audited, attributes_of
-from sonnx_ort.auditing.bodies import has_bodies
-from sonnx_ort.auditing.enclosing import Enclosing
-from sonnx_ort.auditing.observing import Step
+from sonnx_ort.comparing.audited_node import OF_SHAPES, Audited, attributes_of
+from sonnx_ort.comparing.bodies import has_bodies
+from sonnx_ort.comparing.enclosing import Enclosing
 from sonnx_ort.comparing.isolated_run import Array
+from sonnx_ort.comparing.observing import Step
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.oracle import Undefined

@@ -15,16 +15,13 @@ import onnxruntime
 from onnx import inliner
 
 from sonnx_ort.arguments import checked_arguments, choose
-from sonnx_ort.auditing.audited_node import Audited
-from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
-from sonnx_ort.auditing.enclosing import EnclosedOutput, enclose
-from sonnx_ort.auditing.error_bounds import BoundedValue, ErrorBounds, errors_of_inputs
-from sonnx_ort.auditing.given_values import GivenValues, SavedValues
-from sonnx_ort.auditing.judging import judge
-from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
-from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.audited_node import Audited
+from sonnx_ort.comparing.bodies import NotRepeatedError, has_bodies, repeated
 from sonnx_ort.comparing.difference import in_words
+from sonnx_ort.comparing.enclosing import EnclosedOutput, enclose
+from sonnx_ort.comparing.error_bounds import BoundedValue, ErrorBounds, errors_of_inputs
+from sonnx_ort.comparing.given_values import GivenValues, SavedValues
 from sonnx_ort.comparing.inputs import Inputs, Sizes, complete
 from sonnx_ort.comparing.isolated_run import (
     Array,
@@ -35,6 +32,9 @@ from sonnx_ort.comparing.isolated_run import (
     seed_random_operators,
     unseeded,
 )
+from sonnx_ort.comparing.judging import judge
+from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
+from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical

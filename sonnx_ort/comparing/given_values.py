@@ -7,13 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 
-from sonnx_ort.auditing.audited_node import Audited, versions
-from sonnx_ort.auditing.observing import (
-    Step,
-    array_of,
-    recomputed_values,
-    step_of,
-)
+from sonnx_ort.comparing.audited_node import Audited, versions
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
     Array,
@@ -22,6 +16,12 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.comparing.measures import same
+from sonnx_ort.comparing.observing import (
+    Step,
+    array_of,
+    recomputed_values,
+    step_of,
+)
 from sonnx_ort.comparing.part import constants_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed

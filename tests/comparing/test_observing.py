@@ -8,8 +8,8 @@ from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort import models
-from sonnx_ort.auditing import observing
-from sonnx_ort.auditing.verdicts import Verdict
+from sonnx_ort.comparing import observing
+from sonnx_ort.comparing.verdicts import Verdict
 from support.graphs import parse
 from support.processor import FLAGS
 

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from sonnx_ort.auditing.audited_node import Audited, versions
+from sonnx_ort.comparing.audited_node import Audited, versions
 from sonnx_ort.comparing.isolated_run import (
     Array,
     Failed,

@@ -7,7 +7,7 @@ import onnxruntime as ort
 import pytest
 
 from sonnx_ort import models
-from sonnx_ort.auditing.enclosing import enclose
+from sonnx_ort.comparing.enclosing import enclose
 from sonnx_ort.errors import SonnxError
 
 F = np.float32

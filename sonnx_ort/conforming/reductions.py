@@ -11,8 +11,8 @@ from functools import partial
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError, filled
+from sonnx_ort.conforming.indexing import gather_along
 from sonnx_ort.conforming.template import FLOATS, Operators, Template
-from sonnx_ort.conforming.templates.indexing import gather_along
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})
 """The types of integers of which ONNX Runtime has ArgMax, and compares all elements rightly."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.auditing import bodies
-from sonnx_ort.auditing.verdicts import Verdict
+from sonnx_ort.comparing import bodies
+from sonnx_ort.comparing.verdicts import Verdict
 from support.graphs import parse
 
 F = np.float32

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
-from sonnx_ort.auditing.audited_node import STANDARD_DOMAINS, attributes_of, versions
+from sonnx_ort.comparing.audited_node import STANDARD_DOMAINS, attributes_of, versions
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely

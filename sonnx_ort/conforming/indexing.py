@@ -10,8 +10,8 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError, filled
+from sonnx_ort.conforming.elementwise import either
 from sonnx_ort.conforming.template import FLOATS, INTEGERS, Operators, Template
-from sonnx_ort.conforming.templates.elementwise import either
 
 _ANY = FLOATS | INTEGERS | {"bool"}
 _INT64 = ir.DataType.INT64

@@ -1,1 +1,0 @@
-"""Holds the values of a run to the exact meaning of every operator."""

@@ -1,1 +1,0 @@
-"""Certificates of proved obligations, and the program that checks them."""
