@@ -51,12 +51,7 @@ def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
 
 
 def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
-    """Steps for all values of a graph, those of bodies before those of their nodes.
-
-    Args:
-        graph: The graph.
-        model: The model in which they are taken, one by one.
-    """
+    """Steps for all values of a graph, those of bodies before those of their nodes."""
     names = [tensor.name for tensor in graph.initializer]
     yield from _steps_of([*(value.name for value in graph.input), *names], model)
     for node in graph.node:
@@ -189,10 +184,6 @@ class Certificate:
     def require_accepted(self, content: bytes, enforced: bytes | None = None) -> None:
         """Have the checker accept the certificate, so that none is written that it rejects.
 
-        Args:
-            content: The file of the model.
-            enforced: The file of the enforced model, if the certificate has one.
-
         Raises:
             SonnxError: It is rejected.
         """
@@ -203,20 +194,10 @@ class Certificate:
 
 
 class Proofs:
-    """What is proved of the nodes of a model, and what of it the checker follows.
-
-    Attributes:
-        uncertified: The obligations that are proved, and that the checker does not follow.
-    """
+    """What is proved of the nodes of a model, and what of it the checker follows."""
 
     def __init__(self, proto: onnx.ModelProto, graph: ir.Graph, examination: Examination) -> None:
-        """Try every proof.
-
-        Args:
-            proto: The model.
-            graph: Its canonical graph.
-            examination: The examination of that graph.
-        """
+        """Try every proof."""
         self._proto = proto
         self._needed: set[Step] = set()
         self._concluded: list[Entry] = []
@@ -258,12 +239,7 @@ class Proofs:
         self.uncertified += [Uncertified(obligation, reason)] if proved else []
 
     def certified(self, value: ir.Value, operand: Operand) -> Operand:
-        """An operand, of whose shape only that is known which is certified.
-
-        Args:
-            value: The value of the canonical graph.
-            operand: What the analysis knows of it.
-        """
+        """An operand, of whose shape only that is known which is certified."""
         sizes = self._sizes(self._names.get(value, ""))
         same = operand.shape is not None and sizes is not None and len(sizes) == len(operand.shape)
         return replace(operand, shape=sizes if same else None)
@@ -282,11 +258,7 @@ class Proofs:
         return tuple(size if isinstance(size, int) else None for size in shape)
 
     def certificate(self, sha256: str) -> Certificate:
-        """The certificate of the model alone.
-
-        Args:
-            sha256: The digest of its file.
-        """
+        """The certificate of the model alone."""
         made = {**self._head(sha256, self._needed), "obligations": self._concluded}
         return Certificate(made, tuple(self._certified), tuple(self.uncertified))
 
@@ -294,12 +266,6 @@ class Proofs:
         self, sha256: str, enforced: onnx.ModelProto, content: bytes, demands: Demands
     ) -> Certificate:
         """The certificate of a model and of what enforces it.
-
-        Args:
-            sha256: The digest of the model's file.
-            enforced: The enforced model.
-            content: Its file.
-            demands: What it enforces.
 
         Raises:
             SonnxError: The checker does not know the enforced model as its original and guards.
@@ -351,10 +317,6 @@ class Proofs:
 
 def only_certified(examination: Examination, proofs: Proofs) -> Examination:
     """Leave to the run what is proved and not certified.
-
-    Args:
-        examination: The examination of a model.
-        proofs: What is proved of it.
 
     Raises:
         SonnxError: A rule is not certified that no run can check.

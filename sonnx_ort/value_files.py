@@ -20,7 +20,7 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import writing
+from sonnx_ort.files import refuse_inputs, writing
 
 Array = npt.NDArray[Any]
 
@@ -83,6 +83,32 @@ def write_value(value: Value, path: Path) -> None:
                 np.savez(file, allow_pickle=False, **contents)
     except OSError as error:
         raise SonnxError(f"'{path}' cannot be written: {error.strerror or error}") from error
+
+
+def write_values(
+    values: Mapping[str, Value], folder: Path, used: Iterable[Path] = ()
+) -> list[Path]:
+    """Write each value to a file of its own in a folder, which is created if needed.
+
+    Returns:
+        The files, in the order of the values, without those of absent ones.
+
+    Raises:
+        SonnxError: A file cannot be written or is one of those in use, or two values would have the
+            same file.
+    """
+    names = file_names(values)
+    present = {name: value for name, value in values.items() if value is not None}
+    paths = {name: place_of(value, folder, names[name]) for name, value in present.items()}
+    for path in paths.values():
+        refuse_inputs(path, used)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+    for name, path in paths.items():
+        write_value(present[name], path)
+    return list(paths.values())
 
 
 def _contents(value: Value) -> Array | dict[str, Array]:

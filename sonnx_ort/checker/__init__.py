@@ -12,16 +12,13 @@ It trusts that ONNX Runtime holds the declared types and fixed sizes of inputs, 
 the documents of ONNX say in the versions and for the attributes below, and the type constraints in
 the schemas of onnx. What it does not know it rejects.
 
-    certificate, form  the certificate: its head, its steps, its obligations
-    reading            a model, strictly: what can be read in two ways is rejected
-    fields, tensors    the fields of a model of which is known what they say, and its tensors
-    model              what is established of a model, step by step, by the rules of the kernel
-    types              the types of results, as the kernel derives them
-    obligations        what the rules of the profile say of a node, from what is established
-    enforced, facts    that another model is this one and guards, and what holds behind them
-    guards             what the guards of each kind of rule say
-    names              a name of its own for each value
-    node               what these are about
+    certificate      its form, its steps, its obligations
+    reading          a model, strictly: what can be read in two ways is rejected
+    model            what is established of a model, step by step, by the rules of the kernel
+    obligations      what the rules of the profile say of a node, from what is established
+    enforced, facts  that another model is this one and guards, and what holds after them
+    guards           what the guards of each kind of rule say
+    node             what these are about
 """
 
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate

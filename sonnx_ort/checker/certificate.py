@@ -195,21 +195,21 @@ def _read(content: bytes, digest: object, name: str) -> onnx.ModelProto:
 
 def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
     """Reject a certificate that does not say of each rule that binds a node once what holds it."""
-    said: dict[str, set[str]] = {}
+    named: dict[str, set[str]] = {}
     for name in LISTS:
         for output, rule in certificate[name]:
-            once = rule not in said.setdefault(output, set())
+            once = rule not in named.setdefault(output, set())
             require(once, f"{rule} of the node of '{output}' is named twice")
-            said[output].add(rule)
+            named[output].add(rule)
     for graph in graphs_of(model.proto.graph):
         for proto in graph.node:
             if proto.op_type in certificate["operators"] and proto.domain in ("", OWN_DOMAIN):
                 output = next(name for name in proto.output if name)
                 rules = rules_of(model.node(output), Edition(certificate["edition"]))
                 bound = {rule.id for rule in rules}
-                found = said.pop(output, set())
+                found = named.pop(output, set())
                 place = f"of the node of '{output}'"
                 missing, further = sorted(bound - found), sorted(found - bound)
                 require(not missing, f"nothing is said of {' '.join(missing)} {place}")
                 require(not further, f"{' '.join(further)} {place} does not bind it")
-    require(not said, f"no node of the operators has the outputs {sorted(said)}")
+    require(not named, f"no node of the operators has the outputs {sorted(named)}")

@@ -97,8 +97,8 @@ class Enforced:
             outputs = tuple(node.output)
             require(outputs in twins, f"the {node.op_type} of {[*outputs]} is gone")
             self._compare_nodes(node, twins.pop(outputs))
-        left = [node for node in twins.values() if not set(node.output) <= self._added.keys()]
-        require(not left, f"nodes with outputs {[list(node.output) for node in left]} were added")
+        added = [node for node in twins.values() if not set(node.output) <= self._added.keys()]
+        require(not added, f"nodes with outputs {[list(node.output) for node in added]} were added")
 
     def _compare_outputs(self, one: GraphProto, other: GraphProto) -> None:
         """A body may return copies: its outputs are read by their places."""
@@ -189,7 +189,7 @@ class Enforced:
             self._trust(node.input[0])
         operands = [self._evaluate(name) for name in node.input]
         tree = (node.op_type, _attributes(node), *(tree for tree, _ in operands))
-        return tree, conjunction(worlds for _, worlds in operands)
+        return tree, conjunction(alternatives for _, alternatives in operands)
 
     def _copied(self, node: NodeProto, output: str) -> tuple[Tree, Cases] | None:
         """The operand that a node copies: it hides its shape, or gives it that of a decision."""
@@ -199,7 +199,7 @@ class Enforced:
             return self._evaluate(node.input[2 + list(node.output).index(output)])
         if node.op_type != "Reshape":
             return None
-        tree, worlds = self._evaluate(node.input[0])
+        tree, alternatives = self._evaluate(node.input[0])
         try:
             cases = self._decided(node.input[1])
         except Rejected as reason:
@@ -212,7 +212,7 @@ class Enforced:
             if base != own and not compared and not self._is_known_equal(base, own):
                 self._reasons[output] = "its shape may differ from that of the decision"
                 return None
-        return tree, conjunction([worlds, [facts for _, facts in cases]])
+        return tree, conjunction([alternatives, [facts for _, facts in cases]])
 
     def _is_known_equal(self, one: Tree, other: Tree) -> bool:
         match (one, other):
@@ -226,8 +226,8 @@ class Enforced:
         node = self._added.get(name, NodeProto())
         match node.op_type:
             case "Shape":
-                tree, worlds = self._evaluate(name)
-                return [(tree, facts) for facts in worlds]
+                tree, alternatives = self._evaluate(name)
+                return [(tree, facts) for facts in alternatives]
             case "Identity":
                 return self._decided(node.input[0])
             case "Where":
@@ -239,36 +239,36 @@ class Enforced:
         raise Rejected("it is no decision")
 
     def _chosen(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
-        flag, worlds = self._evaluate(node.input[0])
+        flag, alternatives = self._evaluate(node.input[0])
         kept = self._is_code(node.input[2])
         require(kept or self._is_code(node.input[1]), "it is no decision")
         flags = frozenset({flag})
         passed = Facts(kept=flags) if kept else Facts(broken=flags)
         found = []
         for base, facts in self._decided(node.input[1 if kept else 2]):
-            for world in worlds:
-                length = self._length(flag, facts | world)
+            for alternative in alternatives:
+                length = self._length(flag, facts | alternative)
                 # With a flag of no elements, nothing is left of a shape.
-                fits = length in (_SCALAR, 1, self._length(base, facts | world))
+                fits = length in (_SCALAR, 1, self._length(base, facts | alternative))
                 require(length is not None and fits, "the flag may have another length")
                 held = passed
                 if not self._has_elements(base):
                     # It has no place for a code. Then another shape of equal rank has none, too.
                     equal = (flag for flag in passed.kept if flag[:3] == ("Equal", (), base))
-                    both = facts | world
+                    both = facts | alternative
                     held = Facts(frozenset(f for f in equal if self.equal_ranks(base, f[3], both)))
-                found.append((base, facts | held | world))
+                found.append((base, facts | held | alternative))
         return found
 
     def _branched(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
-        flag, worlds = self._evaluate(node.input[0])
+        flag, alternatives = self._evaluate(node.input[0])
         cases = []
         for attribute in node.attribute:
             outputs = attribute.g.output
             require(len(outputs) == 1, "it is no decision")
             passed = Facts(frozenset({flag})) if attribute.name == "then_branch" else NOTHING
             for base, facts in self._decided(outputs[0].name):
-                cases += [(base, facts | passed | world) for world in worlds]
+                cases += [(base, facts | passed | alternative) for alternative in alternatives]
         return cases
 
     def _held_by_rank(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
@@ -281,14 +281,12 @@ class Enforced:
         return found
 
     def _is_code(self, name: str) -> bool:
-        tree, _ = self._evaluate(name) if self._is_constant(name) else ((), [])
+        node = self._added.get(name, NodeProto())
+        tree, _ = self._evaluate(name) if node.op_type == "Constant" else ((), [])
         match tree:
             case ("constant", "int64", (1,), (int(code),)):
                 return code < -1
         return False
-
-    def _is_constant(self, name: str) -> bool:
-        return name in self._added and self._added[name].op_type == "Constant"
 
     def _has_elements(self, shape: Tree) -> bool:
         """Whether the shape of a value is a vector with elements, so that it can hold a code."""

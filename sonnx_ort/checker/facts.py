@@ -72,21 +72,17 @@ NOTHING = Facts()
 def conjunction(several: Iterable[Cases]) -> Cases:
     """What holds if all these are evaluated."""
     found = []
-    for worlds in product(*several):
+    for alternatives in product(*several):
         facts = NOTHING
-        for world in worlds:
-            facts |= world
+        for alternative in alternatives:
+            facts |= alternative
         found.append(facts)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Expressions:
-    """Makes the expressions that guards compute, in the place of nodes.
-
-    Attributes:
-        opset: The version of the standard operators.
-    """
+    """Makes the expressions that guards compute, in the place of nodes."""
 
     opset: int
 

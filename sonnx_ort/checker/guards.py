@@ -29,15 +29,7 @@ _ENOUGH_AXES = 256
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A rule of the original, and what holds in front of its node in one case.
-
-    Attributes:
-        rule: The rule.
-        node: The node.
-        operands: The operands of the node.
-        enforced: The enforced model.
-        facts: What holds behind the guards.
-    """
+    """A rule of the original, and what holds in front of its node in one case."""
 
     rule: Rule
     node: Node
@@ -93,7 +85,10 @@ class _Guarded:
 
     def _known(self) -> Iterator[Sequence[Established]]:
         """What may have been known of the shapes of operands where the guard was made."""
-        known = [_without_symbols(operand.shape) for operand in self.operands]
+        known = [
+            each.shape and tuple(size if isinstance(size, int) else None for size in each.shape)
+            for each in self.operands
+        ]
         yield self._of_shapes(known)
         yield self._of_shapes([None for _ in known])
         if isinstance(self.rule.requirement, OnShapes):
@@ -118,18 +113,8 @@ class _Guarded:
         return False
 
 
-def _without_symbols(shape: Shape | None) -> Shape | None:
-    return shape and tuple(size if isinstance(size, int) else None for size in shape)
-
-
 def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> bool | None:
     """Whether facts hold a rule of a node; None if no guard holds it.
-
-    Args:
-        node: The node of the original.
-        enforced: The enforced model.
-        facts: What holds behind the guards in front of the node.
-        rule: The id of the rule.
 
     Raises:
         Rejected: The rule does not bind the node, or it is not known what holds it.
@@ -144,12 +129,6 @@ def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> boo
 
 def require_guarded(node: Node, enforced: Enforced, output: str, rule: str) -> None:
     """Reject a rule that the guards in front of a node do not hold.
-
-    Args:
-        node: The node of the original.
-        enforced: The enforced model.
-        output: An output of the node.
-        rule: The id of the rule.
 
     Raises:
         Rejected: No known guard of the rule is in front of the node.

@@ -73,9 +73,6 @@ Names = Mapping[str, list[str]]
 def with_unique_names(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Names]:
     """Rename the values that share a name, but for the first of them.
 
-    Args:
-        model: The model; it is not changed.
-
     Returns:
         The model, or a copy if values had to be renamed; and the names of all values.
     """
@@ -212,8 +209,8 @@ class Model:
         if node.op_type == "Loop" and place < 2:
             return ("int64", "bool")[place]
         # The operands of a Scan of version 8 begin with the lengths of sequences.
-        alike = node.op_type == "Loop" or (node.op_type == "Scan" and self.version > 8)
-        known = alike and not node.domain and place < len(node.input)
+        same_types = node.op_type == "Loop" or (node.op_type == "Scan" and self.version > 8)
+        known = same_types and not node.domain and place < len(node.input)
         require(known, f"the inputs of the body of a {node.op_type} are open")
         return str(self.known("type", node.input[place]))
 
@@ -380,13 +377,7 @@ def claimed_shapes(model: onnx.ModelProto) -> dict[str, list[list[int | None]]]:
 
 
 def require_claim(value: str, claim: Sequence[int | None], shape: Sizes) -> None:
-    """Reject a claim that is not established.
-
-    Args:
-        value: The name of the value.
-        claim: The sizes that a file claims of it.
-        shape: What is known of its shape.
-    """
+    """Reject a claim that is not established."""
     pairs = zip(claim, shape, strict=False)
     true = len(claim) == len(shape) and all(size in (None, own) for size, own in pairs)
     require(true, f"the file says that '{value}' has the shape {[*claim]}")

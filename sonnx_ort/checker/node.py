@@ -201,10 +201,7 @@ def on_the_way(
 ) -> list[str]:
     """A value and all on which it depends, but for those that are known and what is behind them.
 
-    Args:
-        value: The value.
-        producers: The node that computes each value; inputs and constants have none.
-        known: The values that are left out.
+    Inputs and constants have no producer.
     """
     waiting, seen = [value], dict[str, None]()
     while waiting:
@@ -223,9 +220,7 @@ def needed(graph: GraphProto, hidden: Set[str]) -> set[str]:
 
     ONNX Runtime may know the shape of another result, and then does not run its node.
 
-    Args:
-        graph: The main graph.
-        hidden: The values whose shapes are known only in a run.
+    `hidden` has the values whose shapes are known only in a run.
     """
     graphs = list(graphs_of(graph))
     nodes = {name: node for each in graphs for node in each.node for name in node.output}

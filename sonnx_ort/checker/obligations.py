@@ -111,11 +111,7 @@ _LOOKED_UP: Mapping[str, Callable[[Established], Any]] = {
 
 
 def _operands(node: Node) -> list[Established]:
-    """The operands of a node without those that are left out.
-
-    Raises:
-        Rejected: The profile does not know the operator, its version or one of its operands.
-    """
+    """The operands of a node without those that are left out."""
     operator = OPERATORS.get(node.op_type)
     if operator is None or operator.domain != node.proto.domain:
         raise Rejected(f"the profile has no {node.op_type}")
@@ -129,10 +125,6 @@ def _operands(node: Node) -> list[Established]:
 
 def rules_of(node: Node, edition: Edition) -> tuple[Rule, ...]:
     """The rules that bind a node: those of its operator, for the type of its operands.
-
-    Args:
-        node: The node.
-        edition: The edition.
 
     Raises:
         Rejected: The profile does not know the node, or the rules differ by a type that is not
@@ -179,10 +171,6 @@ def _plain(value: Any) -> AttributeValue:
 def bound_rule(node: Node, identifier: str) -> tuple[Rule, Sequence[Established]]:
     """A rule that binds a node in any edition, and all operands of the node.
 
-    Args:
-        node: The node.
-        identifier: The id of the rule.
-
     Raises:
         Rejected: There is no such rule.
     """
@@ -198,10 +186,6 @@ def bound_rule(node: Node, identifier: str) -> tuple[Rule, Sequence[Established]
 
 def conclude(node: Node, identifier: str) -> None:
     """Conclude an obligation of a node.
-
-    Args:
-        node: The node.
-        identifier: The id of the rule.
 
     Raises:
         Rejected: It does not follow.

@@ -191,9 +191,6 @@ _SINGLE = frozenset(_VALUE_FIELDS.values()) - {"floats", "ints", "strings"}
 def strict(model: onnx.ModelProto) -> onnx.ModelProto:
     """Read a model.
 
-    Args:
-        model: The model; it is not changed.
-
     Returns:
         The model, or a copy in which the standard operators are in the domain "" alone.
 
@@ -232,9 +229,7 @@ def _with_one_name_of_domains(model: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-def _in_domains(
-    model: onnx.ModelProto,
-) -> Iterator[OperatorSetIdProto | FunctionProto | NodeProto]:
+def _in_domains(model: onnx.ModelProto) -> Iterator[OperatorSetIdProto | FunctionProto | NodeProto]:
     yield from model.opset_import
     yield from _all_nodes(model.graph.node)
     for function in model.functions:

@@ -1,4 +1,4 @@
-"""The command `sonnx-ort`: a file for each of its commands.
+"""The command `sonnx-ort`.
 
 Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.
 """

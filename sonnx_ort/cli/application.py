@@ -16,6 +16,13 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+_FILES: Mapping[str, str] = {
+    **dict.fromkeys(("explain", "operators", "self-check"), "explaining"),
+    **dict.fromkeys(("conform", "rewrite", "verify", "certify"), "enforcing"),
+    **dict.fromkeys(("diff", "reduce", "audit", "suite"), "comparing"),
+}
+"""The files of commands that share one; each other command has a file of its name."""
+
 COMMANDS: Mapping[str, str] = {
     "check": "Report whether a model keeps the profile, and where it violates it. Runs no model.",
     "explain": "Explain a rule, or what binds an operator.",
@@ -62,8 +69,8 @@ class _Deferred(TyperCommand):
 
 def load(name: str) -> Any:
     """Import a subcommand, as typer's command object."""
-    module = import_module(f"sonnx_ort.cli.{name.replace('-', '_')}")
-    command = typer.main.get_command(module.app)
+    module = import_module(f"sonnx_ort.cli.{_FILES.get(name, name)}")
+    command = typer.main.get_group(module.app).commands[name]
     command.context_settings.update(CONTEXT)
     return command
 
@@ -91,14 +98,10 @@ class _Commands(TyperGroup):
 def _end(reason: str) -> NoReturn:
     with suppress(OSError):  # standard error may be closed as well
         typer.echo(f"sonnx-ort: {reason}", err=True)
-    _discard_output()
-    raise typer.Exit(2) from None
-
-
-def _discard_output() -> None:
-    """Let Python not fail again when it flushes standard output at its end."""
+    # Python would fail again when it flushes standard output at its end.
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(2) from None
 
 
 app = typer.Typer(
@@ -115,7 +118,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from sonnx_ort import SonnxError, __version__
         from sonnx_ort.backends import Backend, installed_backend, require_installed
-        from sonnx_ort.cli.settings_file import nearest
+        from sonnx_ort.cli.settings import nearest
 
         typer.echo(f"sonnx-ort {__version__}")
         if path := nearest(Path()):

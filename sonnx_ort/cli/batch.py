@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from sonnx_ort.cli.settings_file import is_folder
+from sonnx_ort.cli.settings import is_folder
 from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.obligations.waivers import Waiver
@@ -160,9 +160,7 @@ def _rule(identifier: str) -> Rule:
 
 
 def with_waivers(
-    models: Sequence[ModelToCheck],
-    checked: Sequence[CheckedModel],
-    waivers: Iterable[Waiver] = (),
+    models: Sequence[ModelToCheck], checked: Sequence[CheckedModel], waivers: Iterable[Waiver] = ()
 ) -> tuple[CheckedModel, ...]:
     """Apply waivers to checked models, and select the reported rules of each.
 

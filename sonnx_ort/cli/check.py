@@ -1,6 +1,6 @@
 """`sonnx-ort check`: checks models one after the other."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -19,21 +19,18 @@ from sonnx_ort.cli.batch import (
     with_waivers,
 )
 from sonnx_ort.cli.options import (
-    BackendOption,
-    BroadcastOption,
-    ContractOption,
-    EditionOption,
+    PATH,
+    STANDARD,
     ExitStatus,
-    OperatorsOption,
-    OutputOption,
-    QuietOption,
-    RecordOption,
-    errors_as_sentences,
+    command,
     examples,
+    flag,
+    option,
     say,
     subcommand,
+    write_report,
 )
-from sonnx_ort.cli.settings import CommandWithSettings, Given, ShowSettingsOption
+from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.files import (
     Transfer,
@@ -42,28 +39,58 @@ from sonnx_ort.files import (
     refuse_inputs,
     same_file,
     write_model,
-    write_text,
 )
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.report import Report, RulesOf, selected_rules
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import PROFILE, Choices
 from sonnx_ort.profile.contract import NO_CONTRACT
-from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat, check_in_commands
-from sonnx_ort.reporting.terminal import colours_wanted, lines_for_standard_output
 from sonnx_ort.reporting.text_report import overviews, statistics, text_reports
 from sonnx_ort.reporting.viewers import annotated
-
-STANDARD = "-"
-"""The name of standard output instead of a file."""
 
 app = subcommand()
 
 
-@app.command(
-    cls=CommandWithSettings,
+@command(
+    app,
+    *("edition", "broadcast", "backend", "select", "ignore", "waivers", "contract", "output"),
+    *("record", "quiet"),
+    operators=PROFILE,
+    settings=True,
+    own={
+        "report_format": option(
+            ReportFormat, "The format of the report.", "--format", default=ReportFormat.TEXT
+        ),
+        "fail_on": option(
+            FailOn,
+            "When to exit with 1: 'violated' if a rule is violated in every run, 'runtime' also if "
+            "a rule can only be checked in a run.",
+            default=FailOn.VIOLATED,
+        ),
+        "rules": option(
+            RulesOf,
+            "'stated' leaves out the rules that sonnx_ort added to those of SONNX.",
+            default=RulesOf.ALL,
+        ),
+        "annotate": option(
+            PATH,
+            "Also write the model with what was found in the metadata of its nodes, which viewers "
+            "such as Netron show.",
+            metavar="FILE",
+        ),
+        "detail": flag("Show every obligation and finding, with evidence.", "--verbose", "-v"),
+        "by_rule": flag("Show a table of rules instead of the report.", "--statistics"),
+        "jobs": option(
+            int,
+            "Check N models in parallel; 0: one on each core.",
+            *("--jobs", "-j"),
+            metavar="N",
+            default=1,
+            least=0,
+        ),
+    },
     epilog=examples(
         "sonnx-ort check model.onnx",
         "sonnx-ort check models/ --format sarif -o models.sarif",
@@ -84,71 +111,18 @@ def check(
             "standard input.",
         ),
     ],
-    edition: EditionOption = Edition.TYPED,
-    broadcast: BroadcastOption = Broadcasting.REJECT,
-    operators: OperatorsOption = PROFILE,
-    backend: BackendOption = None,
-    report_format: Annotated[
-        ReportFormat, typer.Option("--format", help="The format of the report.")
-    ] = ReportFormat.TEXT,
-    output: OutputOption = STANDARD,
-    fail_on: Annotated[
-        FailOn,
-        typer.Option(
-            help="When to exit with 1: 'violated' if a rule is violated in every run, 'runtime' "
-            "also if a rule can only be checked in a run."
-        ),
-    ] = FailOn.VIOLATED,
-    select: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULES",
-            help="The rules to report, separated by commas: ids or their beginnings, such as "
-            "Div.int.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        str | None, typer.Option(metavar="RULES", help="The rules to leave out of the report.")
-    ] = None,
-    rules: Annotated[
-        RulesOf,
-        typer.Option(help="'stated' leaves out the rules that sonnx_ort added to those of SONNX."),
-    ] = RulesOf.ALL,
-    waivers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A TOML file of waivers: accepted violations, with reasons."
-        ),
-    ] = None,
-    contract: ContractOption = None,
-    record: RecordOption = None,
-    annotate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write the model with what was found in the metadata of its nodes, which "
-            "viewers such as Netron show.",
-        ),
-    ] = None,
-    detail: Annotated[
-        bool,
-        typer.Option("--verbose", "-v", help="Show every obligation and finding, with evidence."),
-    ] = False,
-    by_rule: Annotated[
-        bool, typer.Option("--statistics", help="Show a table of rules instead of the report.")
-    ] = False,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=0,
-            metavar="N",
-            help="Check N models in parallel; 0: one on each core.",
-        ),
-    ] = 1,
-    quiet: QuietOption = False,
-    _show: ShowSettingsOption = False,
+    contract: Any,
+    waivers: Any,
+    report_format: ReportFormat,
+    output: str,
+    fail_on: FailOn,
+    record: Path | None,
+    annotate: Path | None,
+    detail: bool,
+    by_rule: bool,
+    jobs: int,
+    quiet: bool,
+    **choices: Any,
 ) -> None:
     """Report whether a model keeps the profile, and where it violates it. Runs no model.
 
@@ -159,41 +133,42 @@ def check(
 
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
-    with errors_as_sentences():
-        report = None if output == STANDARD else Path(output)
-        written = {"report": report, "record": record, "annotated model": annotate}
-        for path in filter(None, (report, annotate)):
-            check_place(path)
-        names = find_models(models)
-        options = {
-            "edition": edition,
-            "broadcast": broadcast,
-            "operators": operators,
-            "backend": backend,
-            "contract": contract,
-            "select": select,
-            "ignore": ignore,
-            "rules": rules,
-        }
-        wanted = [_to_check(name, options, context.obj) for name in names]
-        waived = () if waivers is None else read_waivers(waivers)
-        _refuse_inputs(written, names, [*filter(None, (waivers, contract))])
-        with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
-            drawn = report_format is ReportFormat.HTML
-            checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
-        done = Check(checked, fail_on, alone=names == models and len(names) == 1)
-        _print_unusable(done)
-        done = replace(done, models=with_waivers(wanted, checked, waived))
-        if record is not None:
-            from sonnx_ort.evidence.making import record_check
+    report = None if output == STANDARD else Path(output)
+    written = {"report": report, "record": record, "annotated model": annotate}
+    for path in filter(None, (report, annotate)):
+        check_place(path)
+    names = find_models(models)
+    options = {**choices, "contract": contract}
+    wanted = [_to_check(name, options, context.obj) for name in names]
+    waived = read_waivers(waivers) if waivers else ()
+    _refuse_inputs(written, names, [p for p in (waivers, contract) if isinstance(p, Path)])
+    with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
+        drawn = report_format is ReportFormat.HTML
+        checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
+    done = Check(checked, fail_on, alone=names == models and len(names) == 1)
+    _print_unusable(done)
+    done = replace(done, models=with_waivers(wanted, checked, waived))
+    if record is not None:
+        from sonnx_ort.evidence.making import record_check
 
-            model, found = _only(done, "--record")
-            record_check(model, found, record)
-        if annotate is not None:
-            _annotate(*_only(done, "--annotate"), annotate)
-        if output != STANDARD or not quiet:
-            text = statistics if by_rule else text_reports if detail else overviews
-            _write(output, report_format, done, text)
+        model, found = _only(done, "--record")
+        record_check(model, found, record)
+    if annotate is not None:
+        model, found = _only(done, "--annotate")
+        made = annotated(read(model).proto, found)
+        write_model(made, made.SerializeToString(), model, annotate, Transfer.COPY)
+    done = check_in_commands(done)
+    text = statistics if by_rule else text_reports if detail else overviews
+    written_as = WRITERS[report_format]
+    write_report(
+        output,
+        lambda coloured: (
+            text(done, coloured=coloured)
+            if report_format is ReportFormat.TEXT
+            else written_as(done)
+        ),
+        quiet=quiet,
+    )
     if done.unusable:
         raise typer.Exit(ExitStatus.UNUSABLE)
     if done.failed:
@@ -255,25 +230,3 @@ def _only(check: Check, option: str) -> tuple[Path, Report]:
     if others or model.report is None or model.name == STANDARD_INPUT:
         raise SonnxError(f"{option} needs exactly one model, given as a file")
     return Path(model.name), model.report
-
-
-def _annotate(model: Path, report: Report, target: Path) -> None:
-    made = annotated(read(model).proto, report)
-    write_model(made, made.SerializeToString(), model, target, Transfer.COPY)
-
-
-def _write(
-    output: str, report_format: ReportFormat, check: Check, text: Callable[..., str]
-) -> None:
-    check = check_in_commands(check)
-    if report_format is ReportFormat.TEXT:
-        shown = output == STANDARD
-        coloured = shown and colours_wanted()
-        with lines_for_standard_output(shown=shown):
-            written = text(check, coloured=coloured)
-    else:
-        coloured, written = False, WRITERS[report_format](check)
-    if output == STANDARD:
-        typer.echo(written, color=coloured or None)
-    else:
-        write_text(Path(output), f"{written}\n")

@@ -11,9 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich import box
@@ -23,14 +21,7 @@ from rich.text import Text
 
 from sonnx_ort import models
 from sonnx_ort.backends import Backend, choose_backend, require_runnable
-from sonnx_ort.cli.options import (
-    BackendOption,
-    ExitStatus,
-    errors_as_sentences,
-    examples,
-    say,
-    subcommand,
-)
+from sonnx_ort.cli.options import ExitStatus, command, examples, flag, say, subcommand
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Outcome
 from sonnx_ort.demonstration import Row, demonstrate
 from sonnx_ort.models import (
@@ -45,65 +36,34 @@ from sonnx_ort.options import Choices, choose_demands
 from sonnx_ort.pipeline import enforce
 from sonnx_ort.reporting.terminal import in_columns, wrapped
 
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A case of a bundled model, in which ONNX Runtime does what an engineer may not expect.
-
-    Attributes:
-        title: What is tried.
-        model: The name of the model.
-        case: The name of the case.
-    """
-
-    title: str
-    model: str
-    case: str
-
-
 SCENES = (
-    Scene("Shape (3,) divided by shape (1,)", "div_open_sizes", "3 and 1 typed"),
-    Scene("The smallest int32 divided by -1", "div_int32", "smallest/-1 typed"),
-    Scene("Integers divided by zero", "div_int32", "x/0 typed"),
+    ("Shape (3,) divided by shape (1,)", "div_open_sizes", "3 and 1 typed"),
+    ("The smallest int32 divided by -1", "div_int32", "smallest/-1 typed"),
+    ("Integers divided by zero", "div_int32", "x/0 typed"),
 )
+"""Titles, models and cases in which ONNX Runtime does what an engineer may not expect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
-    """What happened in a scene.
-
-    Attributes:
-        scene: The scene.
-        code: Lines of Python that run the enforced model.
-        plain: What ONNX Runtime does with the model.
-        enforced: What it does with the enforced one.
-    """
-
-    scene: Scene
-    code: tuple[str, ...]
-    plain: str
-    enforced: str
-
-
-def play(backend: Backend) -> Iterator[Played]:
-    """Run the model of each scene, as it is and enforced."""
+def play(backend: Backend) -> Iterator[list[str]]:
+    """Run the model of each scene, as it is and enforced; give what happens in lines."""
     with IsolatedRuns() as runs:
-        for scene in SCENES:
-            example = models.example(scene.model)
-            case = next(case for case in example.cases if case.name == scene.case)
+        for number, (title, model, name) in enumerate(SCENES, start=1):
+            case = next(case for case in models.example(model).cases if case.name == name)
             demands = choose_demands(case.edition, case.broadcast, case.operators)
-            path = models.path(scene.model)
+            path = models.path(model)
             enforced = enforce(path, Choices(demands, backend)).to_complete_proto()
-            feeds = [f'"{name}": np.{x.dtype}({x.tolist()})' for name, x in case.inputs.items()]
-            yield Played(
-                scene,
-                (
-                    f'session = sonnx_ort.InferenceSession(sonnx_ort.models.path("{scene.model}"))',
-                    f"session.run(None, {{{', '.join(feeds)}}})",
-                ),
-                _in_words(runs.run(path.read_bytes(), None, case.inputs)),
-                _in_words(runs.run(enforced.SerializeToString(), None, case.inputs)),
+            plain, checked = (
+                _in_words(runs.run(content, None, case.inputs))
+                for content in (path.read_bytes(), enforced.SerializeToString())
             )
+            feeds = [f'"{name}": np.{x.dtype}({x.tolist()})' for name, x in case.inputs.items()]
+            yield [
+                f"{number}. {title}",
+                f'     session = sonnx_ort.InferenceSession(sonnx_ort.models.path("{model}"))',
+                f"     session.run(None, {{{', '.join(feeds)}}})",
+                *wrapped(f"onnxruntime: {plain}", "   "),
+                *wrapped(f"sonnx_ort: {checked}", "   "),
+            ]
 
 
 def _in_words(outcome: Outcome) -> str:
@@ -126,25 +86,22 @@ _GROUPS = {
 app = subcommand()
 
 
-@app.command(
-    epilog=examples("sonnx-ort demo", "sonnx-ort demo --backend native", "sonnx-ort demo -v")
+@command(
+    app,
+    "backend",
+    own={"every": flag("Show a table of all cases as well.", "--verbose", "-v")},
+    epilog=examples("sonnx-ort demo", "sonnx-ort demo --backend native", "sonnx-ort demo -v"),
 )
-def demo(
-    backend: BackendOption = None,
-    every: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show a table of all cases as well.")
-    ] = False,
-) -> None:
+def demo(backend: Backend | None, every: bool) -> None:
     """Show on bundled models what goes wrong without the profile.
 
     Runs bundled models with and without the profile, and compares the results with the expected
     ones.
     """
     chosen = choose_backend(backend)
-    with errors_as_sentences():
-        require_runnable(chosen)
-    for number, played in enumerate(play(chosen), start=1):
-        say("\n".join([*_scene(number, played), ""]))
+    require_runnable(chosen)
+    for scene in play(chosen):
+        say("\n".join([*scene, ""]))
     rows = list(demonstrate(chosen))
     if every:
         console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_TABLE)
@@ -177,13 +134,6 @@ def _from_here(file: Path) -> str:
     """The path of a file as it is typed here: a short one if the file lies in or below."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
-
-
-def _scene(number: int, played: Played) -> Iterator[str]:
-    yield f"{number}. {played.scene.title}"
-    yield from (f"     {line}" for line in played.code)
-    yield from wrapped(f"onnxruntime: {played.plain}", "   ")
-    yield from wrapped(f"sonnx_ort: {played.enforced}", "   ")
 
 
 def _groups(rows: Sequence[Row]) -> list[str]:

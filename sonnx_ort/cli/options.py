@@ -1,21 +1,35 @@
-"""Options and exit statuses of all commands."""
+"""What the commands share: their options, what is read of these, and exit statuses."""
 
 import enum
+import functools
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, NoReturn
+from types import MappingProxyType
+from typing import Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
 
 from sonnx_ort.backends import Backend
+from sonnx_ort.cli.settings import CommandWithSettings
 from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
-from sonnx_ort.files import is_standard_output
+from sonnx_ort.files import Transfer, is_standard_output, write_text
 from sonnx_ort.obligations.report import ModelRejected, Report
+from sonnx_ort.options import DEFAULT
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.remedies import in_commands
-from sonnx_ort.reporting.terminal import fitted
+from sonnx_ort.reporting.terminal import colours_wanted, fitted, lines_for_standard_output
+from sonnx_ort.value_files import read_value
+
+Number = TypeVar("Number")
+
+
+STANDARD = "-"
+"""The name of standard input and output instead of a file."""
 
 
 class ExitStatus(enum.IntEnum):
@@ -88,6 +102,26 @@ def say(text: str, *written: Path | None, err: bool = False) -> None:
     typer.echo(fitted(lines) if shown else lines, err=err)
 
 
+def write_report(output: str, text: Callable[[bool], str], *, quiet: bool) -> None:
+    """Write a report to a file, or to standard output unless that is to be quiet.
+
+    Args:
+        output: The name of the file, or "-".
+        text: Gives the report; its argument says whether it has colours.
+        quiet: Whether nothing goes to standard output.
+    """
+    shown = output == STANDARD
+    if shown and quiet:
+        return
+    coloured = shown and colours_wanted()
+    with lines_for_standard_output(shown=shown):
+        written = text(coloured)
+    if shown:
+        typer.echo(written, color=coloured or None)
+    else:
+        write_text(Path(output), f"{written}\n")
+
+
 def subcommand() -> typer.Typer:
     """An application for one subcommand, whose help is plain text."""
     return typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -98,39 +132,71 @@ def examples(*lines: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
+def numbers_by_name(
+    option: str, given: Sequence[str], form: str, read: Callable[[str], Number]
+) -> dict[str, Number]:
+    """What is given as `NAME=NUMBER`, by name.
+
+    Raises:
+        SonnxError: One has another form or is repeated.
+    """
+    found: dict[str, Number] = {}
+    for each in given:
+        name, _, numbers = each.rpartition("=")
+        try:
+            made = read(numbers)
+        except ValueError:
+            name = ""
+        if not name:
+            raise SonnxError(f"{option} {each}: the form is {form}")
+        if name in found:
+            raise SonnxError(f"{option} {each}: '{name}' is given twice")
+        found[name] = made
+    return found
+
+
+def _integers(numbers: str) -> tuple[int, ...]:
+    return tuple(map(int, numbers.split(",")))
+
+
+def shapes_by_name(option: str, given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    """Shapes of inputs, given as `NAME=N,N`."""
+    return numbers_by_name(option, given or (), "NAME=N,N, such as x=1,3,48,320", _integers)
+
+
+def _sizes(given: Sequence[str] | None) -> dict[str, int]:
+    """Sizes by name, given as `NAME=N`."""
+    named = numbers_by_name("--size", given or (), "NAME=N", _integers)
+    for name, numbers in named.items():
+        if len(numbers) > 1:
+            shown = ",".join(map(str, numbers))
+            raise SonnxError(f"--size {name}={shown}: the form is NAME=N")
+    return {name: size for name, (size,) in named.items()}
+
+
+def _files(given: Sequence[str] | None) -> dict[str, Path]:
+    """The files of inputs by name, given as `NAME=FILE.npy`."""
+    files: dict[str, Path] = {}
+    for each in given or ():
+        name, equals, file = each.rpartition("=")
+        if not (name and equals and file):
+            raise SonnxError(f"--input {each}: the form is NAME=FILE.npy")
+        if name in files:
+            raise SonnxError(f"--input {each}: '{name}' is given twice")
+        files[name] = Path(file)
+    return files
+
+
+def read_values(files: Mapping[str, Path]) -> dict[str, Any]:
+    """Read inputs from files.
+
+    Raises:
+        SonnxError: A file has no value.
+    """
+    return {name: read_value(path) for name, path in files.items()}
+
+
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the ONNX model.")]
-EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile to apply.")]
-BroadcastOption = Annotated[
-    Broadcasting,
-    typer.Option(
-        help="Operands of different shapes: 'reject' them, or insert an 'explicit' Broadcast."
-    ),
-]
-OperatorsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NAMES",
-        help="The operators to enforce: 'default' (Div, Sub, Broadcast), 'elementwise', 'profile' "
-        "(all operators, and the rules on graphs), or names separated by commas; -NAME leaves one "
-        "out.",
-    ),
-]
-RecordOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--record",
-        metavar="FILE",
-        help="Also write an evidence record in CycloneDX 1.6, which `verify` compares.",
-    ),
-]
-WaiversOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--waivers",
-        metavar="FILE",
-        help="A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
-    ),
-]
 ContractOption = Annotated[
     Path | None,
     typer.Option(
@@ -139,53 +205,191 @@ ContractOption = Annotated[
         help="A TOML file of what inputs and other values may be; what follows from it is proved.",
     ),
 ]
-SizesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--size",
-        metavar="NAME=N",
-        help="The size of an open dimension of random inputs, by its name; repeat for each.",
-    ),
-]
-InputShapesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input-shape",
-        metavar="NAME=N,N,...",
-        help="The shape of a random input, such as x=1,3,48,320; repeat for each.",
-    ),
-]
-DataOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        metavar="FOLDER",
-        help="Inputs: NAME.npy, or input_0.pb and so on, in it or in a folder for each sample.",
-    ),
-]
-SeedOption = Annotated[int, typer.Option(min=0, help="The seed of the random inputs.")]
-OutputOption = Annotated[
-    str,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="The file for the report; '-' is standard output.",
-    ),
-]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
 ]
-ConformOption = Annotated[
-    bool, typer.Option("--conform", help="First make the safe changes that `conform` makes.")
-]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Write the file even if it replaces the model.")
-]
-BackendOption = Annotated[
-    Backend | None,
-    typer.Option(
-        help="What enforces the rules: custom operators in Python, standard ones, or a library. "
-        "[default: python where onnxruntime-extensions is, or else compiled, or else native]"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option, or the argument, of a command.
+
+    Attributes:
+        kind: Its type, and what typer is told of it.
+        default: Its value if it is not given.
+        read: Makes of its value what functions take; raises `SonnxError` if that is not possible.
+    """
+
+    kind: Any
+    default: Any = None
+    read: Callable[[Any], Any] = lambda value: value
+
+
+def option(
+    kind: Any,
+    text: str,
+    *names: str,
+    default: Any = None,
+    metavar: str | None = None,
+    least: int | None = None,
+    read: Callable[[Any], Any] = lambda value: value,
+) -> Option:
+    """An option of a type with a help text; its name is that of the parameter if none is given."""
+    told = typer.Option(*names, help=text, metavar=metavar, min=least)
+    return Option(cast(Any, Annotated)[kind, told], default, read)
+
+
+def flag(text: str, *names: str) -> Option:
+    """An option that is given or not."""
+    return option(bool, text, *names, default=False)
+
+
+PATH, TEXT, TEXTS = Path | None, str | None, list[str] | None
+"""The types of options that may be left out, and of those that may be repeated."""
+
+OUTPUT = Option(
+    Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    inspect.Parameter.empty,
+)
+"""A file that has to be written."""
+
+OPTIONS: Mapping[str, Option] = {
+    "model": Option(ModelArgument, inspect.Parameter.empty),
+    "inputs": option(
+        TEXTS,
+        "An input; repeat for each. The others are random.",
+        "--input",
+        metavar="NAME=FILE.npy",
+        read=_files,
     ),
-]
+    "sizes": option(
+        TEXTS,
+        "The size of an open dimension of random inputs, by its name; repeat for each.",
+        "--size",
+        metavar="NAME=N",
+        read=_sizes,
+    ),
+    "input_shapes": option(
+        TEXTS,
+        "The shape of a random input, such as x=1,3,48,320; repeat for each.",
+        "--input-shape",
+        metavar="NAME=N,N,...",
+        read=functools.partial(shapes_by_name, "--input-shape"),
+    ),
+    "seed": option(int, "The seed of random numbers.", default=0, least=0),
+    "data": option(
+        PATH,
+        "Inputs: NAME.npy, or input_0.pb and so on, in it or in a folder for each sample.",
+        metavar="FOLDER",
+    ),
+    "edition": option(Edition, "The edition of the profile to apply.", default=Edition.TYPED),
+    "broadcast": option(
+        Broadcasting,
+        "Operands of different shapes: 'reject' them, or insert an 'explicit' Broadcast.",
+        default=Broadcasting.REJECT,
+    ),
+    "operators": option(
+        str,
+        "The operators to enforce: 'default' (Div, Sub, Broadcast), 'elementwise', 'profile' (all "
+        "operators, and the rules on graphs), or names separated by commas; -NAME leaves one out.",
+        metavar="NAMES",
+        default=DEFAULT,
+    ),
+    "backend": option(
+        Backend | None,
+        "What enforces the rules: custom operators in Python, standard ones, or a library. "
+        "[default: python where onnxruntime-extensions is, or else compiled, or else native]",
+    ),
+    "conform": flag("First make the safe changes that `conform` makes.", "--conform"),
+    "select": option(
+        TEXT,
+        "The rules to look at, separated by commas: ids or their beginnings, such as Div.int.",
+        metavar="RULES",
+    ),
+    "ignore": option(TEXT, "The rules to leave out.", metavar="RULES"),
+    "waivers": option(
+        PATH,
+        "A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
+        metavar="FILE",
+        read=lambda path: path or (),
+    ),
+    "contract": Option(ContractOption, read=lambda path: path or NO_CONTRACT),
+    "output": option(
+        str,
+        "The file for the report; '-' is standard output.",
+        *("--output", "-o"),
+        metavar="FILE",
+        default=STANDARD,
+    ),
+    "record": option(
+        PATH,
+        "Also write an evidence record in CycloneDX 1.6, which `verify` compares.",
+        metavar="FILE",
+    ),
+    "external_data": option(
+        Transfer,
+        "What to do with external data if the output is in another folder.",
+        default=Transfer.COPY,
+    ),
+    "force": flag("Write the file even if it replaces the model.", "--force"),
+    "quiet": Option(QuietOption, default=False),
+}
+"""The options of several commands, by the names of parameters."""
+
+
+def command(
+    app: typer.Typer,
+    *shared: str,
+    epilog: str,
+    own: Mapping[str, Option] = MappingProxyType({}),
+    settings: bool = False,
+    rewrites: bool = False,
+    **defaults: Any,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a subcommand of a function, which gets all options as keywords.
+
+    Args:
+        app: The application of the subcommand.
+        *shared: The names of its options in `OPTIONS`.
+        epilog: What its help ends with.
+        own: Its other options, by the names of parameters. Parameters with types for typer are
+            such options, too.
+        settings: Whether a file with settings gives what the command line leaves out.
+        rewrites: Whether the command to type next is printed if the model is rejected.
+        **defaults: More names in `OPTIONS`, with defaults of this command.
+    """
+    common = {name: OPTIONS[name] for name in shared}
+    common |= {name: replace(OPTIONS[name], default=value) for name, value in defaults.items()}
+    model = {"model": common.pop("model")} if "model" in common else {}
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        typed = {
+            name: Option(parameter.annotation, parameter.default)
+            for name, parameter in inspect.signature(function).parameters.items()
+            if hasattr(parameter.annotation, "__metadata__") or name == "context"
+        }
+        options = {**model, **typed, **own, **common}
+        if settings:
+            shown = "Show the value of each option and where it comes from, and exit."
+            options["show_settings"] = flag(shown, "--show-settings")
+
+        @functools.wraps(function)
+        def run(**given: Any) -> None:
+            given.pop("show_settings", None)
+            rewritten = given["model"] if rewrites else None
+            with errors_as_sentences(rewritten, conformed=rewrites and given["conform"]):
+                function(**{name: options[name].read(value) for name, value in given.items()})
+
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, annotation=o.kind, default=o.default
+                )
+                for name, o in options.items()
+            ]
+        )
+        cls = CommandWithSettings if settings else None
+        app.command(cls=cls, epilog=epilog)(run)
+        return function
+
+    return decorate

@@ -1,28 +1,62 @@
 """Settings from a file: `sonnx-ort.toml`, or the table `[tool.sonnx-ort]` of a `pyproject.toml`.
 
-The nearest file upwards from a model is read. What the command line gives wins.
+The nearest file upwards from a model is read. What the command line gives wins. `--version` names
+the file; so nothing here imports the analysis before it is needed.
 """
 
 import fnmatch
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from sonnx_ort.arguments import choose
-from sonnx_ort.cli.options import errors_as_sentences
-from sonnx_ort.cli.settings_file import (
-    PROJECT_FILE,
-    TABLE,
-    is_folder,
-    nearest,
-    read_document,
-)
 from sonnx_ort.errors import SonnxError, did_you_mean
+from sonnx_ort.reading import toml_of
+
+OWN_FILE = "sonnx-ort.toml"
+PROJECT_FILE = "pyproject.toml"
+TABLE = "sonnx-ort"
+
+
+def nearest(model: Path) -> Path | None:
+    """The nearest file with settings, upwards from a model or a folder; None if there is none."""
+    start = model.resolve()
+    current = Path.cwd()
+    for folder in (start, *start.parents) if is_folder(start) else start.parents:
+        near = folder.relative_to(current) if folder.is_relative_to(current) else folder
+        own, project = near / OWN_FILE, near / PROJECT_FILE
+        if own.is_file():
+            return own
+        if project.is_file():
+            tools = read_document(project).get("tool")
+            if isinstance(tools, dict) and TABLE in tools:
+                return project
+    return None
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a path is a folder; False if it cannot even be looked at, as a name too long."""
+    # Path.is_dir raises an error then.
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        SonnxError: It cannot be read, or is no TOML.
+    """
+    try:
+        return toml_of(path)
+    except SonnxError as error:
+        raise SonnxError(f"settings in '{path}' cannot be read: {error}") from error
+
 
 PER_FILE = "per-file"
 """The name of the tables that are for some files only."""
@@ -129,25 +163,6 @@ def _parameter(setting: str) -> str:
     return setting.replace("-", "_")
 
 
-_SHOW = "sonnx_ort.show_settings"
-
-
-def _remember(ctx: typer.Context, value: bool) -> None:
-    ctx.meta[_SHOW] = value
-
-
-ShowSettingsOption = Annotated[
-    bool,
-    typer.Option(
-        "--show-settings",
-        expose_value=False,
-        callback=_remember,
-        help="Show the value of each option and where it comes from, and exit.",
-    ),
-]
-"""The option of a `CommandWithSettings` that shows its settings; the command does not see it."""
-
-
 class CommandWithSettings(TyperCommand):
     """A command whose options, if they are not given, are those of a file with settings.
 
@@ -157,6 +172,8 @@ class CommandWithSettings(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Give the parameters their values, and run the command."""
+        from sonnx_ort.cli.options import errors_as_sentences
+
         models = [str(name) for name in ctx.params.get("models") or [ctx.params["model"]]]
         with errors_as_sentences():
             settings = find_settings(models)
@@ -166,7 +183,7 @@ class CommandWithSettings(TyperCommand):
         alone = models[0] if len(models) == 1 and not is_folder(models[0]) else None
         from_file = given.of(alone)
         ctx.params.update({name: from_file[name] for name in from_file if name in ctx.params})
-        if ctx.meta.get(_SHOW):
+        if ctx.params["show_settings"]:
             for line in _described(ctx.params, given, from_file):
                 typer.echo(line)
             return None
@@ -228,9 +245,7 @@ def _settings(path: Path, table: object) -> Settings:
         raise SonnxError(f"'{PER_FILE}' is not a list of tables; start each with [[{PER_FILE}]]")
     values = {name: value for name, value in table.items() if name != PER_FILE}
     return Settings(
-        path,
-        _values(values, path.parent),
-        tuple(_of_files(own, path.parent) for own in per_file),
+        path, _values(values, path.parent), tuple(_of_files(own, path.parent) for own in per_file)
     )
 
 
@@ -252,6 +267,8 @@ def _values(table: Mapping[str, object], folder: Path) -> dict[str, object]:
     readers = _readers()
     for name in table:
         if name not in readers:
-            meant = did_you_mean(name, readers)
-            raise SonnxError(f"'{name}' is not a setting{meant}; choose from {', '.join(readers)}")
+            similar = did_you_mean(name, readers)
+            raise SonnxError(
+                f"'{name}' is not a setting{similar}; choose from {', '.join(readers)}"
+            )
     return {name: readers[name](name, value, folder) for name, value in table.items()}

@@ -177,9 +177,12 @@ def audit(  # noqa: PLR0913 - one for each choice
         if values is None:
             made = complete(source, given, runs, seed=seed, sizes=Sizes(sizes, input_shapes))
             chosen = _available(providers)
-            settings = Settings(choose(Level, "level", level), chosen, _is_native(whole))
+            claim = read_enforcement({entry.key: entry.value for entry in whole.metadata_props})
+            native = claim is not None and claim.backend is not Backend.PYTHON
+            settings = Settings(choose(Level, "level", level), chosen, native)
             graph = ObservedGraph(whole, made.arrays, settings, runs)
-            computed_by = _source(settings)
+            runtime = f"onnxruntime {onnxruntime.__version__}"
+            computed_by = f"{runtime}, level {settings.level}, {', '.join(chosen)}"
         else:
             if sizes or input_shapes:
                 raise SonnxError("sizes and input shapes are for random inputs; values has none")
@@ -193,7 +196,8 @@ def audit(  # noqa: PLR0913 - one for each choice
         auditor = _Auditor(demands, sampling, saved, bounds)
         with _sizes_named(made):
             auditor.audit(graph)
-        enclosed = enclose(whole, graph.feeds, _arrays(graph)) if enclose_outputs else ()
+        arrays = {name: array for name, array in graph.outputs.items() if array is not None}
+        enclosed = enclose(whole, graph.feeds, arrays) if enclose_outputs else ()
     return Audit(
         tuple(auditor.nodes.values()),
         demands,
@@ -201,7 +205,10 @@ def audit(  # noqa: PLR0913 - one for each choice
         computed_by,
         {name: _digest(array) for name, array in graph.feeds.items()},
         seed if made.random else None,
-        {name: _type_and_shape(made.arrays[name]) for name in made.random},
+        {
+            name: (str(made.arrays[name].dtype), tuple(made.arrays[name].shape))
+            for name in made.random
+        },
         made.chosen,
         made.note,
         len(nodes_within(whole.graph.node)) - len(auditor.nodes),
@@ -236,28 +243,10 @@ def _available(providers: Iterable[str]) -> tuple[str, ...]:
     return chosen
 
 
-def _type_and_shape(array: Array) -> tuple[str, tuple[int, ...]]:
-    return str(array.dtype), tuple(array.shape)
-
-
 def _digest(array: Array) -> str:
     if array.dtype.kind == "O":
         return hashlib.sha256(repr(array.tolist()).encode()).hexdigest()
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-def _arrays(graph: Observation) -> dict[str, Array]:
-    return {name: array for name, array in graph.outputs.items() if array is not None}
-
-
-def _source(settings: Settings) -> str:
-    providers = ", ".join(settings.providers)
-    return f"onnxruntime {onnxruntime.__version__}, level {settings.level}, {providers}"
-
-
-def _is_native(model: onnx.ModelProto) -> bool:
-    claim = read_enforcement({entry.key: entry.value for entry in model.metadata_props})
-    return claim is not None and claim.backend is not Backend.PYTHON
 
 
 def _without_functions(source: ReadModel) -> onnx.ModelProto:

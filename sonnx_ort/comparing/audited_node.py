@@ -137,12 +137,6 @@ def meanings(
 ) -> Iterator[tuple[Excerpt, Meaning]]:
     """Excerpts of a node, and what their elements are for all admitted values of its operands.
 
-    Args:
-        audited: The node.
-        results: Its results in the run.
-        choose: Chooses the elements.
-        edition: The edition of the profile.
-
     Raises:
         ValueError: The elements that it reads are not known, or are too many.
     """

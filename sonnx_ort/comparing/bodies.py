@@ -13,11 +13,7 @@ from onnx import helper
 
 from sonnx_ort.comparing.isolated_run import Array, Failed, Results
 from sonnx_ort.comparing.measures import same
-from sonnx_ort.comparing.observing import (
-    Observation,
-    ObservedGraph,
-    Step,
-)
+from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.comparing.part import declared
 from sonnx_ort.loading.traversal import bodies_of, names_captured
 from sonnx_ort.pipeline import require_serializable
@@ -37,10 +33,7 @@ class NotRepeatedError(Exception):
 class Body:
     """A body with the values of one of its runs.
 
-    Attributes:
-        graph: The body.
-        label: The node and the attribute: "If 'choose' then_branch".
-        feeds: The values of its inputs and those that it reads from outside.
+    `feeds` has the values of its inputs and those that it reads from outside.
     """
 
     graph: onnx.GraphProto
@@ -63,10 +56,7 @@ def has_bodies(node: onnx.NodeProto) -> bool:
 def repeated(step: Step, outer: Observation, *, every: bool) -> Iterator[Body]:
     """The runs of the bodies of a node that are to be audited.
 
-    Args:
-        step: The node and its values.
-        outer: The graph that has the node.
-        every: Whether to audit all steps of a loop, and not some.
+    With `every`, all steps of a loop are audited, and not some.
 
     Raises:
         NotRepeatedError: A body cannot be run again with the same results.
@@ -205,13 +195,7 @@ def _scan(step: Step, outer: Observation) -> list[Body]:
 def body_as_model(
     model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
 ) -> onnx.ModelProto:
-    """The body of a node as a model, whose inputs are all values that it gets or captures.
-
-    Args:
-        model: The model of the node.
-        body: The body.
-        feeds: Values for its inputs and for those that it captures.
-    """
+    """The body of a node as a model, whose inputs are all values that it gets or captures."""
     made = onnx.ModelProto()
     made.ir_version = model.ir_version
     made.opset_import.extend(model.opset_import)

@@ -17,14 +17,7 @@ from sonnx_ort.comparing.isolated_run import (
     seed_random_operators,
     unseeded,
 )
-from sonnx_ort.comparing.measures import (
-    EXACT,
-    Measure,
-    Tolerance,
-    alike,
-    distances,
-    largest,
-)
+from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance, comparable, distances, largest
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -65,13 +58,7 @@ def count_inner_nodes(model: onnx.ModelProto) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a run ended early.
-
-    Attributes:
-        node: The first node that fails, as text.
-        reason: Why it ended.
-        violated: Whether a rule of the profile was violated.
-    """
+    """Where a run ended early."""
 
     node: str
     reason: str
@@ -333,7 +320,7 @@ def _comparison(
 
 def _mismatch(name: str, traces: Sequence[Trace], tolerance: Tolerance) -> Mismatch:
     (a, b), node = (found.values[name] for found in traces), traces[0].nodes[name]
-    if a is None or b is None or not alike(a, b):
+    if a is None or b is None or not comparable(a, b):
         return Mismatch(name, node, a, b, None, 0)
     beyond = distances(a, b, tolerance.measure) > tolerance.most
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))

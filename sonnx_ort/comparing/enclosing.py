@@ -20,6 +20,7 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.comparing.audited_node import STANDARD_DOMAINS, attributes_of, versions
+from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
@@ -28,7 +29,6 @@ from sonnx_ort.oracle.node import ELEMENT_TYPES, are_balls, balls, is_float, req
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two, spacing
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 LIMIT = 10_000_000
@@ -87,11 +87,8 @@ def enclose(
 ) -> tuple[EnclosedOutput, ...]:
     """Enclose the outputs of a graph over the reals.
 
-    Args:
-        model: The model, with its external data and without model-local functions.
-        feeds: The inputs of the run.
-        outputs: The outputs of the run, those that are to be enclosed.
-        limit: The largest number of scalar operations.
+    The model has its external data inside, and no functions; `limit` is the largest number of
+    scalar operations.
 
     Raises:
         SonnxError: There are more operations, or python-flint is not installed.

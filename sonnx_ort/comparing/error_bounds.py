@@ -11,6 +11,7 @@ that has no bound has an infinite one.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -55,12 +56,8 @@ class _Read:
         return self.u * np.maximum(np.abs(result), self.smallest_normal)
 
 
-def _add(read: _Read) -> Doubles:
-    return sum(read.errors) + read.rounded(np.add(*read.operands))
-
-
-def _sub(read: _Read) -> Doubles:
-    return sum(read.errors) + read.rounded(np.subtract(*read.operands))
+def _sum(read: _Read, operation: np.ufunc) -> Doubles:
+    return sum(read.errors) + read.rounded(operation(*read.operands))
 
 
 def _mul(read: _Read) -> Doubles:
@@ -114,8 +111,8 @@ def _where(read: _Read) -> Doubles:
 
 _BOUNDS: Mapping[str, tuple[Callable[[_Read], Doubles], str]] = MappingProxyType(
     {
-        "Add": (_add, "accuracy.md"),
-        "Sub": (_sub, "accuracy.md"),
+        "Add": (partial(_sum, operation=np.add), "accuracy.md"),
+        "Sub": (partial(_sum, operation=np.subtract), "accuracy.md"),
         "Mul": (_mul, "accuracy.md, examples 1 and 4"),
         "Div": (_div, "div_acc.md, corrected: finding S27"),
         "MatMul": (_mat_mul, "matmul_acc.md, corrected: finding S25"),
@@ -179,11 +176,7 @@ class _NoBoundError(ValueError):
 
 
 class ErrorBounds:
-    """The bounds of the float values of a run, node by node.
-
-    Attributes:
-        values: The bounds so far.
-    """
+    """The bounds of the float values of a run, node by node."""
 
     def __init__(
         self, model: onnx.ModelProto, feeds: Mapping[str, Array], errors: Mapping[str, float]
@@ -235,11 +228,7 @@ class ErrorBounds:
                 self._add(audited, name, found, source, reason)
 
     def _bound(self, audited: Audited, position: int, found: Array) -> tuple[Doubles, str]:
-        """The bounds of the elements of a result, and what document states them.
-
-        Raises:
-            ValueError: There are none.
-        """
+        """The bounds of the elements of a result, and what document states them."""
         if has_bodies(audited.node):
             raise _NoBoundError(f"the bodies of {_named(audited)} are not followed")
         if _reads_no_elements(audited, position):
@@ -277,8 +266,8 @@ class ErrorBounds:
                 exceeded = tuple(places[0].tolist()) if len(places) else None
         if bound == np.inf:
             bound, reason = None, "an element is not finite, or its divisor may be zero"
-        said = _named(audited), bound, "" if reason else source, reason
-        self.values.append(BoundedValue(name, *said, enclosed, exceeded))
+        bounded = _named(audited), bound, "" if reason else source, reason
+        self.values.append(BoundedValue(name, *bounded, enclosed, exceeded))
 
 
 def _named(audited: Audited) -> str:

@@ -8,20 +8,9 @@ import numpy as np
 import onnx
 
 from sonnx_ort.comparing.audited_node import Audited, versions
-from sonnx_ort.comparing.isolated_run import (
-    UNOPTIMIZED,
-    Array,
-    IsolatedRuns,
-    Results,
-    Settings,
-)
+from sonnx_ort.comparing.isolated_run import UNOPTIMIZED, Array, IsolatedRuns
 from sonnx_ort.comparing.measures import same
-from sonnx_ort.comparing.observing import (
-    Step,
-    array_of,
-    recomputed_values,
-    step_of,
-)
+from sonnx_ort.comparing.observing import Observation, Step, array_of, recomputed_values, step_of
 from sonnx_ort.comparing.part import constants_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
@@ -32,7 +21,7 @@ _LISTED = 3
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
-class GivenValues:
+class GivenValues(Observation):
     """A graph with the values that another implementation computed.
 
     A value without a file counts as joined with the node that reads it, unless it is an input or an
@@ -40,11 +29,7 @@ class GivenValues:
     """
 
     def __init__(
-        self,
-        model: onnx.ModelProto,
-        folder: Path,
-        feeds: Mapping[str, Array],
-        runs: IsolatedRuns,
+        self, model: onnx.ModelProto, folder: Path, feeds: Mapping[str, Array], runs: IsolatedRuns
     ) -> None:
         """Look at the files.
 
@@ -52,15 +37,12 @@ class GivenValues:
             SonnxError: The folder does not exist, a file has the name of no value, or of two, or
                 an input or an output has none.
         """
-        self.model, self.runs = model, runs
-        self.path: tuple[str, ...] = ()
-        self.settings: Settings = UNOPTIMIZED
-        self.unlike: tuple[str, ...] = ()
+        super().__init__(model, feeds, UNOPTIMIZED, runs)
         self._names = file_names_of(model)
         self._files = _files(self._names, folder)
         self._constants = constants_of(model.graph)
-        self.feeds: Mapping[str, Array] = self._inputs(feeds)
-        self.outputs: Results = {value.name: self._read(value.name) for value in model.graph.output}
+        self.feeds = self._inputs(feeds)
+        self.outputs = {value.name: self._read(value.name) for value in model.graph.output}
         self._recomputed: dict[str, Array | None] = {}
 
     def _inputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:

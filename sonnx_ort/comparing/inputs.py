@@ -1,8 +1,7 @@
-"""The inputs of a run: those that are given, and random ones that a trial run takes.
+"""The inputs of a run: those that are given, and random ones of the declared types and shapes.
 
-The inputs of a run: those that are given, and random ones of the declared types and shapes. Sizes
-that a model leaves open are those of the given inputs, or what the user says. Others are chosen:
-the first of a few for which the model runs, no value is empty and all windows fit.
+Sizes that a model leaves open are those of the given inputs, or what the user says. Others are
+chosen: the first of a few for which the model runs, no value is empty and all windows fit.
 """
 
 import json
@@ -35,10 +34,7 @@ def count_defects(model: bytes, folder: Path | None, feeds: Mapping[str, Any]) -
 
     Of a window that is larger than its padded operand, ONNX Runtime pools an element all the same.
 
-    Args:
-        model: The model.
-        folder: That of its external data; None if it has none.
-        feeds: Its inputs.
+    The folder is that of external data; None if there is none.
 
     Raises:
         Exception: It does not run.
@@ -72,8 +68,8 @@ def _misfits(event: Mapping[str, Any], windows: Mapping[str, Mapping[str, Any]])
     steps = attributes.get("dilations", [1] * len(kernel))
     pads = attributes.get("pads", [0] * 2 * len(kernel))
     return any(
-        size + before + behind < (width - 1) * step + 1
-        for size, before, behind, width, step in zip(
+        size + before + after < (width - 1) * step + 1
+        for size, before, after, width, step in zip(
             shape[2:], pads, pads[len(kernel) :], kernel, steps, strict=False
         )
     )
@@ -244,45 +240,45 @@ class _Shapes:
         for each in made:
             if each.name in sizes.shapes:
                 self._bind_shape(each, tuple(sizes.shapes[each.name]))
-        said = frozenset(self._named)
+        stated = frozenset(self._named)
         for each in declared:
             if each.name in given:
-                self._bind_given(each, given[each.name], said)
+                self._bind_given(each, given[each.name], stated)
 
     def _require_inputs(self, declared: Sequence[GraphInput], given: Mapping[str, Any]) -> None:
         names = [each.name for each in declared]
         for name, shape in self._sizes.shapes.items():
-            said = _said(name, shape)
+            option = _shape_option(name, shape)
             if name not in names:
                 raise SonnxError(
-                    f"{said}: there is no input '{name}'{did_you_mean(name, names)}; the model's "
+                    f"{option}: there is no input '{name}'{did_you_mean(name, names)}; the model's "
                     f"inputs are {', '.join(names) or 'none'}"
                 )
             if name in given:
-                raise SonnxError(f"{said}: '{name}' is given, and has a shape; leave one out")
+                raise SonnxError(f"{option}: '{name}' is given, and has a shape; leave one out")
             for size in shape:
-                _require_size(size, said)
+                _require_size(size, option)
 
     def _require_names(self, declared: Sequence[GraphInput]) -> None:
         names = {name: None for each in declared for name in each.shape or () if _is_name(name)}
         known = [*map(str, names)]
         for name, size in self._sizes.named.items():
-            said = f"size {name}={size}"
+            option = f"size {name}={size}"
             if name not in known:
                 those = f"those that it names are {', '.join(known)}" if known else "it names none"
                 raise SonnxError(
-                    f"{said}: the model has no open size '{name}'{did_you_mean(name, known)}; "
+                    f"{option}: the model has no open size '{name}'{did_you_mean(name, known)}; "
                     f"{those}; input_shapes= sets all of an input"
                 )
-            _require_size(size, said)
+            _require_size(size, option)
 
-    def _bind(self, name: str, size: int, said: str) -> None:
-        known, before = self._named.setdefault(name, (size, said))
+    def _bind(self, name: str, size: int, source: str) -> None:
+        known, before = self._named.setdefault(name, (size, source))
         if known != size:
-            raise SonnxError(f"{said}: '{name}' is {size} there, and {known} by {before}")
+            raise SonnxError(f"{source}: '{name}' is {size} there, and {known} by {before}")
 
     def _bind_shape(self, each: GraphInput, shape: tuple[int, ...]) -> None:
-        said = _said(each.name, shape)
+        option = _shape_option(each.name, shape)
         if each.shape is None:
             return
         fits = len(shape) == len(each.shape) and all(
@@ -291,19 +287,19 @@ class _Shapes:
         )
         if not fits:
             raise SonnxError(
-                f"{said}: the model declares {format_shape(each.shape)} for '{each.name}'"
+                f"{option}: the model declares {format_shape(each.shape)} for '{each.name}'"
             )
         for declared, size in zip(each.shape, shape, strict=True):
             if _is_name(declared):
-                self._bind(str(declared), size, said)
+                self._bind(str(declared), size, option)
 
-    def _bind_given(self, each: GraphInput, value: Any, said: frozenset[str]) -> None:
+    def _bind_given(self, each: GraphInput, value: Any, stated: frozenset[str]) -> None:
         shape = getattr(value, "shape", None)
         if not isinstance(shape, tuple) or each.shape is None or len(shape) != len(each.shape):
             return
         for declared, size in zip(each.shape, shape, strict=True):
             # A run takes given inputs that do not agree on a name; only what is said must.
-            if _is_name(declared) and (declared in said or declared not in self._named):
+            if _is_name(declared) and (declared in stated or declared not in self._named):
                 self._bind(str(declared), size, f"the given input '{each.name}'")
 
     def of(self, each: GraphInput, choice: Choice) -> tuple[int, ...]:
@@ -339,14 +335,14 @@ class _Shapes:
         """Choices of the open sizes that are worth a try, each once."""
         names = self.open()
         alone = self._leading()
-        together = [dict.fromkeys(names, size) for size in (_FIRST_SIZE, *_SIZES_OF_ALL)]
-        apart = [
+        of_all = [dict.fromkeys(names, size) for size in (_FIRST_SIZE, *_SIZES_OF_ALL)]
+        of_others = [
             {name: 1 if name in alone else size for name in names}
             for size in _FURTHER_SIZES
             if set(names) - alone
         ]
         seen: list[Choice] = []
-        for choice in (together[0], *apart, *together[1:]):
+        for choice in (of_all[0], *of_others, *of_all[1:]):
             if choice not in seen and (not seen or self._is_small(choice)):
                 seen.append(choice)
                 yield choice
@@ -366,13 +362,13 @@ def _is_name(size: int | str | None) -> bool:
     return isinstance(size, str) and size != "None" and any(map(str.isalpha, size))
 
 
-def _said(name: str, shape: Sequence[int]) -> str:
+def _shape_option(name: str, shape: Sequence[int]) -> str:
     return f"shape {name}={','.join(map(str, shape))}"
 
 
-def _require_size(size: object, said: str) -> None:
+def _require_size(size: object, option: str) -> None:
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise SonnxError(f"{said}: {size} is no size; give an integer that is not negative")
+        raise SonnxError(f"{option}: {size} is no size; give an integer that is not negative")
 
 
 def _random(declared: GraphInput, shape: tuple[int, ...], generator: np.random.Generator) -> Array:

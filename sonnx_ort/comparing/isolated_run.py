@@ -237,7 +237,12 @@ class IsolatedRuns:
     def _done(self, job: _Job | partial[Any]) -> Any:
         process = self._started()
         late = threading.Event()
-        timer = threading.Timer(self._seconds, _kill, (process, late))
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(self._seconds, end)
         timer.start()
         try:
             _send(job, process.stdin)
@@ -266,11 +271,6 @@ class IsolatedRuns:
             return 0
         process.communicate()
         return process.returncode
-
-
-def _kill(process: subprocess.Popen[bytes], late: threading.Event) -> None:
-    late.set()
-    process.kill()
 
 
 def _send(what: object, stream: IO[bytes] | None) -> None:
@@ -334,10 +334,7 @@ class _Sessions:
 class _Session:
     """A session.
 
-    Attributes:
-        session: The session.
-        shapes: The outputs that are shapes of kernels, or tickets in their place.
-        random: Whether it has random operators.
+    `shapes` has the outputs that are shapes of kernels, or tickets in their place.
     """
 
     session: onnxruntime.InferenceSession
@@ -379,11 +376,7 @@ def _optimized(job: _Job) -> bytes:
 def profile_of(model: bytes, folder: Path | None, feeds: Mapping[str, Any], place: Path) -> Path:
     """Run a model here, as `IsolatedRuns` does elsewhere, and write ONNX Runtime's profile of it.
 
-    Args:
-        model: The model.
-        folder: That of its external data; None if it has none.
-        feeds: Its inputs, of any types.
-        place: The folder for the profile.
+    `folder` is that of external data, if there is any, and `place` that of the profile.
 
     Returns:
         The file of the profile.

@@ -33,13 +33,7 @@ _SHOWN = 6
 
 
 def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
-    """Compare the results of a node with what its operator means, on the operands of the run.
-
-    Args:
-        audited: The node and its values.
-        demands: The edition, and what becomes of broadcasting.
-        sampling: Which elements are compared.
-    """
+    """Compare the results of a node with what its operator means, on the operands of the run."""
     operator, attributes = audited.computed_operator, attributes_of(audited.node)
     if operator not in FOLLOWED:
         return audited.not_known(f"there is no exact meaning of {audited.operator} here")
@@ -50,7 +44,8 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
         return audited.not_known("the run has no value for an operand")
     # A kernel that checks operands gives a shape as well.
     results = audited.results[:1] if audited.node.domain == DOMAIN else audited.results
-    broken = broken_rules(operator, audited.version, attributes, audited.operands, demands)
+    given = audited.version, attributes, audited.operands, demands
+    broken = tuple(broken_rules(operator, *given))
     tally = _Tally(audited)
     try:
         choose = _chooser(audited, sampling)
@@ -62,14 +57,8 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
     except WrongShapeError as error:
         return tally.outside(str(error), broken)
     except (ValueError, ImportError) as error:
-        return audited.not_known(_sentence(error))
+        return audited.not_known(WITHOUT_FLINT if isinstance(error, ImportError) else str(error))
     return tally.audit(broken)
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, ImportError):
-        return WITHOUT_FLINT
-    return str(error)
 
 
 def _chooser(audited: Audited, sampling: Sampling) -> Choose:
@@ -117,15 +106,13 @@ class _Tally:
         self._undefined += size
         self._reason = self._reason or reason
 
-    def add(self, excerpt: Excerpt, computed_operator: Sequence[Result]) -> None:
+    def add(self, excerpt: Excerpt, meaning: Sequence[Result]) -> None:
         """Compare the elements of an excerpt.
 
         Raises:
             WrongShapeError: They have another type or shape.
         """
-        for position, (found, result) in enumerate(
-            zip(excerpt.found, computed_operator, strict=False)
-        ):
+        for position, (found, result) in enumerate(zip(excerpt.found, meaning, strict=False)):
             if found is None:
                 continue
             if (found.dtype, found.shape) != (result.nearest.dtype, result.nearest.shape):

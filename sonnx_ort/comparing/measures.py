@@ -53,7 +53,7 @@ EXACT = Tolerance()
 """Tolerates nothing."""
 
 
-def alike(one: Array | None, other: Array | None) -> bool:
+def comparable(one: Array | None, other: Array | None) -> bool:
     """Whether two values can be compared by elements: tensors of one type and shape."""
     if one is None or other is None:
         return False
@@ -108,7 +108,7 @@ def largest(one: Array | None, other: Array | None, measure: Measure = Measure.B
     """
     if one is None and other is None:
         return 0
-    if one is None or other is None or not alike(one, other):
+    if one is None or other is None or not comparable(one, other):
         return np.inf
     found = distances(one, other, measure)
     return float(found.sum() if measure is Measure.BITS else found.max(initial=0))

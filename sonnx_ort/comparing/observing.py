@@ -7,24 +7,17 @@ it is made an output too, it is observed so. Otherwise it is computed again, fro
 the run has, and the node that reads it is compared with what that value makes exact.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.comparing.audited_node import Audited, versions
-from sonnx_ort.comparing.isolated_run import (
-    Array,
-    Failed,
-    IsolatedRuns,
-    Outcome,
-    Results,
-    Settings,
-)
+from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Outcome, Results, Settings
 from sonnx_ort.comparing.measures import differing, same
 from sonnx_ort.comparing.part import constants_of, declared, part
 from sonnx_ort.errors import SonnxError
@@ -81,7 +74,8 @@ class Step:
     unobserved: bool = False
 
 
-class Observation(Protocol):
+@dataclass
+class Observation(ABC):
     """A graph with the values of a run.
 
     Attributes:
@@ -98,33 +92,21 @@ class Observation(Protocol):
     feeds: Mapping[str, Array]
     settings: Settings
     runs: IsolatedRuns
-    path: tuple[str, ...]
-    outputs: Results
-    unlike: tuple[str, ...]
+    path: tuple[str, ...] = ()
+    outputs: Results = field(default_factory=dict)
+    unlike: tuple[str, ...] = ()
 
+    @abstractmethod
     def steps(self) -> Iterator[Step]:
         """Each node with its values.
 
         Raises:
             SonnxError: There are no values.
         """
-        ...
 
 
-@dataclass
-class ObservedGraph:
-    """A graph without functions, and a run of it; `steps` sets the outputs.
-
-    Its attributes are those of `Observation`.
-    """
-
-    model: onnx.ModelProto
-    feeds: Mapping[str, Array]
-    settings: Settings
-    runs: IsolatedRuns
-    path: tuple[str, ...] = ()
-    outputs: Results = field(default_factory=dict)
-    unlike: tuple[str, ...] = ()
+class ObservedGraph(Observation):
+    """A graph without functions, and a run of it; `steps` sets the outputs."""
 
     def steps(self) -> Iterator[Step]:
         """Run the graph, and give each of its nodes with its values, which are then dropped.
@@ -211,12 +193,6 @@ def recomputed_values(
     runs: IsolatedRuns,
 ) -> dict[str, Array | None]:
     """Compute a node that the run has no result of, alone.
-
-    Args:
-        model: The model of the graph.
-        node: The node.
-        scope: The values that it reads, by name; None for one that is not known.
-        runs: What runs it.
 
     Returns:
         Its results; None for those that are no tensors or cannot be computed.

@@ -18,13 +18,8 @@ def part(
 ) -> onnx.ModelProto:
     """Some nodes of a graph as a model.
 
-    Args:
-        model: The model of the graph.
-        nodes: The nodes, in an order in which they can run.
-        outputs: The values that are its outputs.
-        declaration: Gives the input for a value that the nodes read and do not compute; None for
-            one that is no input.
-        constants: Initializers that they may read.
+    `declaration` gives the input for a value that the nodes read and do not compute; None for one
+    that is no input.
     """
     made = onnx.ModelProto()
     made.ir_version = model.ir_version

@@ -37,12 +37,7 @@ _MOST_SIZES = 8
 
 @dataclass(frozen=True)
 class Trial:
-    """A model, and what it is run with.
-
-    Attributes:
-        model: The model.
-        runs: The inputs of each run.
-    """
+    """A model, and what it is run with."""
 
     model: onnx.ModelProto
     runs: tuple[Feeds, ...]
@@ -96,10 +91,7 @@ def with_nodes(trial: AnyTrial, kept: Sequence[int], known: Known) -> AnyTrial |
 
     What the others read, or nothing, becomes an output, if no other node that is kept reads it.
 
-    Args:
-        trial: The model, and its runs.
-        kept: The positions of the nodes, in their order.
-        known: What is known of the values.
+    `kept` has the positions of the nodes, in their order.
 
     Returns:
         The smaller one; None if it would have no output, or the type of a value is not known.
@@ -224,7 +216,7 @@ def _replaced(
     """The model with the inputs, nodes and outputs of something in the place of a node."""
     made = _copied(model)
     nodes = _node_lists(made)[position]
-    before, node, behind = [*nodes[:index]], nodes[index], [*nodes[index + 1 :]]
+    before, node, after = [*nodes[:index]], nodes[index], [*nodes[index + 1 :]]
     inputs, outputs = inside[0], inside[2]
     wrapped = onnx.ModelProto(graph=onnx.GraphProto(node=inside[1]))
     names = {name: f"{node.name}_{name}" for each in inside[1] for name in each.output}
@@ -235,7 +227,7 @@ def _replaced(
     for each in wrapped.graph.node:
         each.output[:] = [names[name] for name in each.output]
     del nodes[:]
-    nodes.extend([*before, *wrapped.graph.node, *behind])
+    nodes.extend([*before, *wrapped.graph.node, *after])
     return made
 
 
@@ -343,33 +335,30 @@ def shrink(
 ) -> AnyTrial:
     """Take away from a model and its runs what is not needed.
 
-    Args:
-        trial: The model and its runs, which show what is asked for.
-        shows: Whether a smaller one does so too; it need not be a valid model.
-        known: What is known of the values of a model.
-        most_tries: How many smaller ones are tried at most.
+    `shows` says whether a smaller one, which need not be valid, does so too; `known` what is known
+    of the values of a model.
 
     Returns:
         The smallest that was found.
     """
-    left = most_tries
+    remaining = most_tries
 
     def found(candidate: AnyTrial | None) -> bool:
         """Whether a smaller trial shows it, and takes the place of the smallest."""
-        nonlocal trial, left
-        if candidate is None or left == 0:
+        nonlocal trial, remaining
+        if candidate is None or remaining == 0:
             return False
-        left -= 1
+        remaining -= 1
         if shown := shows(candidate):
             trial = candidate
         return shown
 
     before = None
-    while trial is not before and left:
+    while trial is not before and remaining:
         before = trial
         if len(trial.model.graph.node) > 1:
             _leave_out_parts(trial, known(trial), found)
-        while any(map(found, takewhile(lambda _: left > 0, smaller(trial)))):
+        while any(map(found, takewhile(lambda _: remaining > 0, smaller(trial)))):
             pass
     return trial
 

@@ -42,34 +42,21 @@ def broken_rules(
     attributes: Mapping[str, Any],
     operands: Sequence[Array | None],
     demands: Demands,
-) -> tuple[BrokenRule, ...]:
+) -> Iterator[BrokenRule]:
     """Find the rules that a node breaks, for the operands of a run.
 
-    Args:
-        operator: The operator.
-        version: Its version, or that of the opset.
-        attributes: The attributes of the node.
-        operands: Its operands, None for omitted ones.
-        demands: The edition, the operators whose rules count, and whether broadcasting is
-            explicit: then tensors need only have a common shape.
+    Operands that are left out are None.
     """
-    return tuple(_broken_rules(operator, version, attributes, operands, demands))
-
-
-def _broken_rules(
-    operator: str,
-    version: int,
-    attributes: Mapping[str, Any],
-    operands: Sequence[Array | None],
-    demands: Demands,
-) -> Iterator[BrokenRule]:
     profiled = OPERATORS.get(operator)
     if profiled is None or operator not in demands.operators:
         return
     names = profiled.operand_names(len(operands))
     given = {n: o for n, o in zip(names, operands, strict=False) if o is not None}
-    facts = [_fact(name, array) for name, array in given.items()]
-    plain = {name: _plain(value) for name, value in attributes.items()}
+    facts = [
+        Operand(name, name, "run", ELEMENT_TYPES.get(array.dtype), tuple(map(int, array.shape)))
+        for name, array in given.items()
+    ]
+    plain = {name: attribute_value(value) for name, value in attributes.items()}
     aligned = _aligned(tuple(given.values())) if profiled.elementwise else tuple(given.values())
     explicit = demands.broadcasting is Broadcasting.EXPLICIT
     usable = True
@@ -89,14 +76,8 @@ def _broken_rules(
                 yield BrokenRule(rule, found.reason, found.index, found.values)
 
 
-def _fact(name: str, array: Array) -> Operand:
-    """What is known of an operand in a run, without its elements."""
-    element_type = ELEMENT_TYPES.get(array.dtype)
-    kind = None if element_type is None else element_type.value
-    return Operand(name, name, "run", kind, tuple(map(int, array.shape)))
-
-
-def _plain(value: Any) -> AttributeValue:
+def attribute_value(value: Any) -> AttributeValue:
+    """An attribute as rules know it; None for a tensor or a graph."""
     if isinstance(value, list | tuple):
         return tuple(value)
     return value if isinstance(value, int | float | str) else None
@@ -215,20 +196,20 @@ class NodeAudit:
     def merged(self, other: "NodeAudit") -> "NodeAudit":
         """The audit of two runs of the same node."""
         worse = max(self, other, key=lambda each: _ORDER.index(each.verdict))
-        worst = max(
-            (each for each in (self.worst, other.worst) if each is not None),
-            key=lambda element: element.size,
-            default=None,
-        )
         rules = {broken.rule.id: broken for broken in (*other.broken, *self.broken)}
         return replace(
             worse,
             elements=self.elements + other.elements,
             audited=self.audited + other.audited,
             undefined=self.undefined + other.undefined,
-            worst=worse.worst if worse.verdict is Verdict.OUTSIDE else worst,
+            worst=worse.worst if worse.verdict is Verdict.OUTSIDE else _worst((self, other)),
             broken=tuple(rules.values()),
         )
+
+
+def _worst(nodes: Iterable[NodeAudit]) -> Element | None:
+    found = (node.worst for node in nodes if node.worst is not None)
+    return max(found, key=lambda element: element.size, default=None)
 
 
 def worst_first(nodes: Iterable[NodeAudit]) -> tuple[NodeAudit, ...]:
@@ -242,13 +223,7 @@ def worst_first(nodes: Iterable[NodeAudit]) -> tuple[NodeAudit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSummary:
-    """The nodes of an operator.
-
-    Attributes:
-        operator: The operator.
-        counts: How many nodes have each verdict.
-        worst: The element with the largest error by the admitted one; None if all are exact.
-    """
+    """The nodes of an operator."""
 
     operator: str
     counts: Mapping[Verdict, int]
@@ -261,15 +236,7 @@ def by_operator(nodes: Iterable[NodeAudit]) -> tuple[OperatorSummary, ...]:
     for node in nodes:
         groups.setdefault(node.operator, []).append(node)
     return tuple(
-        OperatorSummary(
-            name,
-            Counter(node.verdict for node in group),
-            max(
-                (node.worst for node in group if node.worst is not None),
-                key=lambda element: element.size,
-                default=None,
-            ),
-        )
+        OperatorSummary(name, Counter(node.verdict for node in group), _worst(group))
         for name, group in sorted(groups.items())
     )
 

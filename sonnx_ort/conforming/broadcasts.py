@@ -33,6 +33,7 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.obligations.examined_node import plan_broadcast
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -61,12 +62,7 @@ _MULTIPLIED = (2, 3)
 class _Group:
     """Operands that are to get their common shape.
 
-    Attributes:
-        positions: Where the node reads them.
-        operands: What is known of them.
-        values: They themselves.
-        shapes: Their certain shapes.
-        lacking: For each, whether it may lack the common shape.
+    `lacking` says of each whether it may lack the common shape.
     """
 
     positions: tuple[int, ...]
@@ -77,11 +73,7 @@ class _Group:
 
     @classmethod
     def at(cls, edit: NodeEdit, positions: Sequence[int]) -> "_Group":
-        """The operands at these positions.
-
-        Raises:
-            NoChangeError: The rank of one is not known.
-        """
+        """The operands at these positions."""
         operands = tuple(edit.operands[position] for position in positions)
         values = tuple(edit.inputs[position] for position in positions)
         return cls(
@@ -108,9 +100,7 @@ class _Group:
 def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
     """Put an Expand in front of each operand that may lack the common shape.
 
-    Args:
-        edit: The node.
-        exact: Whether only what keeps the bits is admitted.
+    `exact` admits only what keeps the bits.
     """
     _require_expand(edit)
     group = _Group.at(edit, range(len(edit.inputs)))
@@ -122,7 +112,7 @@ def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
     for position, value, lacks in zip(group.positions, group.values, group.lacking, strict=True):
         if lacks:
             if value not in expanded:
-                expanded[value] = edit.add("Expand", [value, common], "expanded")
+                expanded[value] = Operators(edit).Expand(value, common)
             edit.set_input(position, expanded[value])
     return True
 
@@ -139,8 +129,8 @@ def _require_expand(edit: NodeEdit) -> None:
 
 def _require_common_shape(edit: NodeEdit, group: _Group) -> None:
     if group.common is None:
-        told = " and ".join(map(format_shape, group.shapes))
-        raise NoChangeError(f"the shapes {told} cannot be broadcast to each other")
+        shapes = " and ".join(map(format_shape, group.shapes))
+        raise NoChangeError(f"the shapes {shapes} cannot be broadcast to each other")
     declared = edit.declared_results
     if not any(group.lacking) or any(contradict(r.shape, group.common) for r in declared):
         raise NoChangeError(
@@ -190,36 +180,26 @@ def _part(operands: Sequence[Operand], from_the_end: int) -> _Part:
 
 
 def _common_shape(edit: NodeEdit, group: _Group) -> ir.Value:
-    """The common shape, as a constant if all sizes are known.
-
-    Raises:
-        NoChangeError: It can be put together in no run.
-    """
+    """The common shape, as a constant if all sizes are known."""
     parts = _parts(group.operands)
     if all(part.size is not None for part in parts):
         return edit.constant([part.size or 0 for part in parts], "common_shape")
     if group.full is not None:
-        return edit.add("Shape", [group.values[group.full]], "common_shape")
+        return Operators(edit).Shape(group.values[group.full])
     if edit.opset < _WITH_SLICED_SHAPES:
         raise NoChangeError(
             f"the common shape is known only in a run, and before version {_WITH_SLICED_SHAPES} of "
             "the standard operators no Slice can take a size from a Shape"
         )
-    pieces = list(_Pieces(edit, group.values).of(parts))
-    return _joined(edit, pieces)
-
-
-def _joined(edit: NodeEdit, pieces: list[ir.Value]) -> ir.Value:
-    if len(pieces) == 1:
-        return pieces[0]
-    return edit.add("Concat", pieces, "common_shape", {"axis": 0})
+    pieces = list(_Pieces(Operators(edit), group.values).of(parts))
+    return pieces[0] if len(pieces) == 1 else Operators(edit).Concat(*pieces, axis=0)
 
 
 @dataclass
 class _Pieces:
     """Adds the pieces of the common shape, each with the sizes of some axes, in their order."""
 
-    edit: NodeEdit
+    op: Operators
     values: Sequence[ir.Value]
     shapes: dict[int, ir.Value] = field(default_factory=dict)
 
@@ -227,21 +207,19 @@ class _Pieces:
         """The pieces; axes that follow each other in an operand are one piece."""
         for run in _runs(parts):
             if run[0].size is not None:
-                yield self.edit.constant([part.size or 0 for part in run], "sizes")
+                yield self.op.edit.constant([part.size or 0 for part in run], "sizes")
                 continue
             size = self._sizes(run[0].axes[0], len(run))
             for axis in run[0].axes[1:]:
-                is_one = self.edit.add("Equal", [size, self.edit.constant([1], "one")], "is_one")
-                size = self.edit.add("Where", [is_one, self._sizes(axis, 1), size], "size")
+                is_one = self.op.Equal(size, [1])
+                size = self.op.Where(is_one, self._sizes(axis, 1), size)
             yield size
 
     def _sizes(self, first: tuple[int, int], count: int) -> ir.Value:
         index, axis = first
         if index not in self.shapes:
-            self.shapes[index] = self.edit.add("Shape", [self.values[index]], "shape")
-        numbers = (axis, axis + count, 0, 1)
-        places = [self.edit.constant([number], "place") for number in numbers]
-        return self.edit.add("Slice", [self.shapes[index], *places], "sizes")
+            self.shapes[index] = self.op.Shape(self.values[index])
+        return self.op.slice(self.shapes[index], 0, axis, axis + count)
 
 
 def _runs(parts: Sequence[_Part]) -> list[list[_Part]]:
@@ -262,18 +240,16 @@ _CONDITION, _X, _Y = 0, 1, 2
 
 
 def _of_same_bits(edit: NodeEdit, group: _Group) -> _Group:
-    """The operands that can be expanded so that the bits stay; see the module.
-
-    Raises:
-        NoChangeError: The bits may change.
-    """
+    """The operands that can be expanded so that the bits stay; see the module."""
     match edit.node.op_type:
-        case "Max" | "Min" if _of_floats(edit, 0) and not _zeros_are_alike(edit, group.positions):
+        case "Max" | "Min" if _of_floats(edit, 0) and not _zeros_have_one_sign(
+            edit, group.positions
+        ):
             raise NoChangeError(
                 "it may give 0 instead of -0 or the reverse, because more than one operand may "
                 "have zeros"
             )
-        case "Where" if _of_floats(edit, 1) and not _merged_alike(edit, group):
+        case "Where" if _of_floats(edit, 1) and not _merges_to_same_bits(edit, group):
             return _of_parts(edit)
         case "Pow" if group.lacking[1] and not _lacks(edit, 1, _MULTIPLIED):
             raise NoChangeError(
@@ -298,27 +274,23 @@ def _without_minus_zero(edit: NodeEdit, positions: Sequence[int]) -> bool:
     return all(edit.facts.holds_no_minus_zero(edit.operand(position)) for position in positions)
 
 
-def _zeros_are_alike(edit: NodeEdit, positions: Sequence[int]) -> bool:
+def _zeros_have_one_sign(edit: NodeEdit, positions: Sequence[int]) -> bool:
     """Whether no two zeros of different signs meet in a Max or Min."""
     with_zeros = [position for position in positions if not _lacks(edit, position, (0,))]
     return len(with_zeros) <= 1 or _without_minus_zero(edit, with_zeros)
 
 
-def _merged_alike(edit: NodeEdit, group: _Group) -> bool:
+def _merges_to_same_bits(edit: NodeEdit, group: _Group) -> bool:
     """Whether a Where of full operands merges its parts to the same bits, in every run."""
     if _without_minus_zero(edit, (_X, _Y)):
         return True
     condition, x, y = group.operands
-    together = replace(y, shape=broadcast_shape(condition.shape, y.shape))
-    return not plan_broadcast((together, x), checked=False).expanded[0]
+    common = replace(y, shape=broadcast_shape(condition.shape, y.shape))
+    return not plan_broadcast((common, x), checked=False).expanded[0]
 
 
 def _of_parts(edit: NodeEdit) -> _Group:
-    """The condition and Y of a Where, which can always be expanded to the shape of Y's part.
-
-    Raises:
-        NoChangeError: X has another shape than this in every run, or they have it already.
-    """
+    """The condition and Y of a Where, which can always be expanded to the shape of Y's part."""
     group = _Group.at(edit, (_CONDITION, _Y))
     if not any(group.lacking) or contradict(group.common, edit.shape(edit.operand(_X))):
         raise NoChangeError("a -0 may become 0, because its kernel broadcasts Y")

@@ -8,7 +8,7 @@ with the reason why it cannot mend what is violated. It makes no edit before it 
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -129,6 +129,7 @@ class NodeEdit:
         replacements: What takes the place of the node's outputs; None for one that is left out.
         stored: The initializers that were added to the graph.
         not_fixed: The ids of the rules that the change does not mend here, unlike elsewhere.
+        tried: Whether a change is only tried: then the node and its graph stay as they are.
     """
 
     node: ir.Node
@@ -142,6 +143,7 @@ class NodeEdit:
     replacements: tuple[ir.Value | None, ...] = ()
     stored: list[ir.Value] = field(default_factory=list)
     not_fixed: set[str] = field(default_factory=set)
+    tried: bool = False
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
@@ -227,18 +229,23 @@ class NodeEdit:
 
     def set_attribute(self, name: str, value: Attribute) -> None:
         """Write an attribute of the node."""
-        self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
+        if not self.tried:
+            self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
 
     def remove_attribute(self, name: str) -> None:
         """Remove an attribute of the node."""
-        del self.node.attributes[name]
+        if not self.tried:
+            del self.node.attributes[name]
 
     def set_input(self, position: int, value: ir.Value | None) -> None:
         """Let the node read another value, also behind its last input."""
-        set_input(self.node, position, value)
+        if not self.tried:
+            set_input(self.node, position, value)
 
     def constant(self, array: npt.NDArray[Any] | Sequence[int], purpose: str) -> ir.Value:
         """Store an array, by default of int64, in the graph."""
+        if self.tried:
+            return ir.Value(name=purpose)
         elements = np.asarray(array, None if isinstance(array, np.ndarray) else np.int64)
         graph = cast(ir.Graph, self.node.graph)
         value, made = stored_constant(graph, self._name(purpose), elements, self.ir_version)
@@ -252,41 +259,20 @@ class NodeEdit:
         self,
         operator: str,
         inputs: Sequence[ir.Value | None],
-        purpose: str,
-        attributes: Mapping[str, Attribute] | None = None,
-        *,
+        attributes: Mapping[str, Attribute],
         name: str | None = None,
     ) -> ir.Value:
         """Add a standard operator in front of the node; give its only output.
 
-        Args:
-            operator: The operator.
-            inputs: What it reads.
-            purpose: The end of the output's name.
-            attributes: Its attributes.
-            name: The name of the node; by default that of its output. One that takes the place of
-                the node takes its name.
+        The name of the new node is that of its output by default; one that takes the place of the
+        node takes its name.
         """
-        output = ir.Value(name=self._name(purpose))
+        output = ir.Value(name=self._name(operator.lower()))
         own = self.names.fresh_for_node(str(output.name)) if name is None else name
-        self.added.append(ir.node(operator, inputs, attributes, outputs=[output], name=own))
+        # What is only tried reads nothing, and nothing reads it.
+        read = () if self.tried else inputs
+        self.added.append(ir.node(operator, read, attributes, outputs=[output], name=own))
         return output
-
-    def size(self, value: ir.Value, axis: int) -> ir.Value:
-        """Add what gives the size of an axis in a run, as one element of int64[1]."""
-        shape = self.add("Shape", [value], "shape")
-        places = [self.constant([number], "place") for number in (axis, axis + 1, 0, 1)]
-        return self.add("Slice", [shape, *places], "size")
-
-    def with_axes(
-        self, operator: str, value: ir.Value, axes: Sequence[int], purpose: str
-    ) -> ir.Value:
-        """Add a Squeeze or Unsqueeze; without axes the value itself is given."""
-        if not axes:
-            return value
-        if self.opset >= AXES_AS_INPUT:
-            return self.add(operator, [value, self.constant(axes, "axes")], purpose)
-        return self.add(operator, [value], purpose, {"axes": list(axes)})
 
     def replace_by(self, *values: ir.Value | None) -> None:
         """Let all that reads the node's outputs read values of the added nodes instead.
@@ -299,13 +285,14 @@ class NodeEdit:
         """Say that the change does not mend a rule here."""
         self.not_fixed.add(rule)
 
-    def dry_run(self) -> "DryRun":
+    def dry_run(self) -> "NodeEdit":
         """The same node, at which a change is tried, and which stays as it is."""
-        known = self.facts, self.names, self.ir_version, self.operands, self.declared_results
-        return DryRun(self.node, self.opset, *known)
+        return replace(self, tried=True, added=[], stored=[], not_fixed=set())
 
     def finish(self) -> None:
         """Put the added nodes into the graph, and remove the node if it was replaced."""
+        if self.tried:
+            return
         graph = cast(ir.Graph, self.node.graph)
         graph.insert_before(self.node, self.added)
         pairs = zip(self.node.outputs, self.replacements, strict=False)
@@ -323,39 +310,3 @@ class NodeEdit:
 
     def _name(self, purpose: str) -> str:
         return self.names.fresh(f"{self.node.outputs[0].name}_{purpose}")
-
-
-class DryRun(NodeEdit):
-    """A node at which a change is tried, and which stays as it is."""
-
-    def set_attribute(self, name: str, value: Attribute) -> None:
-        """Write nothing."""
-
-    def remove_attribute(self, name: str) -> None:
-        """Remove nothing."""
-
-    def set_input(self, position: int, value: ir.Value | None) -> None:
-        """Set nothing."""
-
-    def constant(self, array: npt.NDArray[Any] | Sequence[int], purpose: str) -> ir.Value:
-        """Store nothing; give a value for what is not added either."""
-        del array
-        return ir.Value(name=purpose)
-
-    def add(
-        self,
-        operator: str,
-        inputs: Sequence[ir.Value | None],
-        purpose: str,
-        attributes: Mapping[str, Attribute] | None = None,
-        *,
-        name: str | None = None,
-    ) -> ir.Value:
-        """Add nothing: the operator reads nothing, and nothing reads it."""
-        del inputs, name
-        output = ir.Value(name=purpose)
-        self.added.append(ir.node(operator, [], attributes, outputs=[output]))
-        return output
-
-    def finish(self) -> None:
-        """Leave the graph as it is."""

@@ -43,7 +43,7 @@ from sonnx_ort.conforming.change import (
     Safety,
     filled,
 )
-from sonnx_ort.conforming.template import Operators
+from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
@@ -58,11 +58,7 @@ _TYPES = MappingProxyType({"float": np.float32, "int": np.int64, "string": objec
 
 
 def store_as_tensor(edit: NodeEdit) -> bool:
-    """Store the numbers or texts of a Constant as its tensor.
-
-    Raises:
-        NoChangeError: It has other attributes than one of these.
-    """
+    """Store the numbers or texts of a Constant as its tensor."""
     names = sorted(edit.node.attributes)
     kind = names[0].removeprefix("value_").removesuffix("s") if len(names) == 1 else ""
     if kind not in _TYPES:
@@ -116,9 +112,7 @@ def _dense(name: str, sparse: onnx.SparseTensorProto) -> ir.TensorProtocol:
 def remove_axis(edit: NodeEdit, positions: Sequence[int]) -> bool:
     """Give scalars in place of vectors of one element: a constant, or by Squeeze.
 
-    Args:
-        edit: The node.
-        positions: The inputs that the profile wants to be scalars.
+    The profile wants the inputs at these positions to be scalars.
     """
     given = [(p, value) for p in positions if (value := edit.input(p)) is not None]
     vectors = [(p, value) for p, value in given if edit.facts.shape(value)]
@@ -137,7 +131,7 @@ def _scalar(edit: NodeEdit, value: ir.Value) -> ir.Value:
     elements = edit.facts.constant(value)
     if elements is not None:
         return edit.constant(elements.reshape(()), "scalar")
-    return edit.with_axes("Squeeze", value, [0], "scalar")
+    return Operators(edit).squeeze(value, [0])
 
 
 _SCALE, _ZERO_POINT = 1, 2
@@ -237,11 +231,6 @@ def stored_elements(value: ir.Value, facts: Facts, version: int) -> Array | None
 
     A ConstantOfShape of certain shape counts as stored, even if a run computes that shape.
 
-    Args:
-        value: The tensor.
-        facts: What is certain of the values of the graph.
-        version: The version of the standard operators.
-
     Returns:
         The elements; None if they follow from anything else.
     """
@@ -310,27 +299,23 @@ _INT32 = ir.DataType.INT32
 
 
 def dequantize_by_products(edit: NodeEdit) -> bool:
-    """Write the difference and the product.
-
-    Raises:
-        NoChangeError: It is of other types, or for blocks of elements.
-    """
+    """Write the difference and the product."""
     x, scale, zero = edit.operand(0), edit.operand(1), edit.input(2)
     kinds = edit.facts.element_type(x), edit.facts.element_type(scale)
     if kinds[0] not in _NARROW or kinds[1] != "float" or edit.integer("block_size"):
         raise NoChangeError("it is of other types, or for blocks of elements")
     op = Operators(edit, ir.DataType.FLOAT)
     whole = x if kinds[0] == "int32" else op.cast(x, _INT32)
-    behind = _axes_behind(op, x, scale)
+    after = _axes_after(op, x, scale)
     if zero is not None:
         less = zero if kinds[0] == "int32" else op.cast(zero, _INT32)
-        whole = op.Sub(whole, op.Unsqueeze(less, axes=behind) if behind else less)
-    factor = op.Unsqueeze(scale, axes=behind) if behind else scale
+        whole = op.Sub(whole, op.Unsqueeze(less, axes=after) if after else less)
+    factor = op.Unsqueeze(scale, axes=after) if after else scale
     edit.replace_by(op.Mul(op.cast(whole, ir.DataType.FLOAT), factor))
     return True
 
 
-def _axes_behind(op: Operators, x: ir.Value, scale: ir.Value) -> list[int]:
+def _axes_after(op: Operators, x: ir.Value, scale: ir.Value) -> list[int]:
     """The axes to add behind that of a scale for each channel, so that it is that of X."""
     if op.rank(scale) == 0 or op.edit.shape(scale) == (1,):
         return []
@@ -362,10 +347,7 @@ CHANGES = (
     ),
     Change("add a zero point of 0", frozenset({"QuantizeLinear.given"}), give_zero_point),
     Change(
-        "write a difference times the scale",
-        _SIGNATURE,
-        dequantize_by_products,
-        Safety.ROUNDING,
+        "write a difference times the scale", _SIGNATURE, dequantize_by_products, Safety.ROUNDING
     ),
 )
 """The changes of tensors in the file, and of DequantizeLinear where no scalar fixes it."""

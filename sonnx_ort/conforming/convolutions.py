@@ -15,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.terms.operand import Shape
 
@@ -46,13 +47,12 @@ def convolve_along_two_axes(edit: NodeEdit) -> bool:
     if shape is not None and len(shape) != rank:
         raise NoChangeError(f"'{x.name}' and '{w.name}' have different ranks")
     attributes = _of_two_axes(edit, in_front=True, strides=1)
-    tensor = constant_tensor(w)
+    op, tensor = Operators(edit), constant_tensor(w)
     if tensor is None:
-        kernel = edit.with_axes("Unsqueeze", w, [_SPATIAL], "kernel")
+        kernel = op.unsqueeze(w, [_SPATIAL])
     else:
         kernel = edit.constant(np.expand_dims(tensor.numpy(), _SPATIAL), "kernel")
-    operand = edit.with_axes("Unsqueeze", x, [_SPATIAL], "operand")
-    _replace(edit, [operand, kernel], attributes, _SPATIAL)
+    _replace(edit, [op.unsqueeze(x, [_SPATIAL]), kernel], attributes, _SPATIAL)
     return True
 
 
@@ -61,16 +61,14 @@ def pool_along_two_axes(edit: NodeEdit) -> bool:
 
     X (N, C, L) becomes (N, C, L, 1), and the axis is removed from Y. A window of one element is all
     that the new axis has room for, whatever the stride. See the module for the stride of 3.
-
-    Raises:
-        NoChangeError: The elements are floats, and the window may be the whole axis.
     """
     shape = _of_one_axis(edit)
     if shape is None:
         return False
     kernel = edit.integers("kernel_shape")
     is_part = isinstance(shape[-1], int) and kernel is not None and kernel[-1] != shape[-1]
-    if not (is_part or any(edit.integers("pads") or ())) and not _are_integers(edit):
+    of_integers = "int" in (edit.facts.element_type(edit.operand(_X)) or "")
+    if not (is_part or any(edit.integers("pads") or ()) or of_integers):
         raise NoChangeError("a window of the whole axis meets NaN in another order")
     return _pool(edit)
 
@@ -84,11 +82,7 @@ def pool_along_two_axes_in_any_order(edit: NodeEdit) -> bool:
 
 
 def _of_one_axis(edit: NodeEdit) -> Shape | None:
-    """The shape of X if it has one spatial axis; None if it has two.
-
-    Raises:
-        NoChangeError: Its rank is not known, or another one, or Y is not the only result.
-    """
+    """The shape of X if it has one spatial axis; None if it has two."""
     x = edit.operand(_X)
     shape = edit.shape(x)
     axes = len(shape) - _SPATIAL
@@ -101,16 +95,11 @@ def _of_one_axis(edit: NodeEdit) -> Shape | None:
     return shape if axes == 1 else None
 
 
-def _are_integers(edit: NodeEdit) -> bool:
-    element_type = edit.facts.element_type(edit.operand(_X))
-    return element_type is not None and "int" in element_type
-
-
 def _pool(edit: NodeEdit) -> bool:
     attributes = _of_two_axes(edit, in_front=False, strides=_STRIDE_OF_GENERAL_KERNEL)
     attributes.setdefault("strides", [1, _STRIDE_OF_GENERAL_KERNEL])
     axis = _SPATIAL + 1
-    operand = edit.with_axes("Unsqueeze", edit.operand(_X), [axis], "operand")
+    operand = Operators(edit).unsqueeze(edit.operand(_X), [axis])
     _replace(edit, [operand], attributes, axis)
     return True
 
@@ -138,18 +127,13 @@ def _replace(
 ) -> None:
     """Put a node of two spatial axes in the place of the node, and remove the axis behind it."""
     node = edit.node
-    result = edit.add(
-        node.op_type,
-        [*operands, *node.inputs[len(operands) :]],
-        "result",
-        attributes,
-        name=node.name,
-    )
+    inputs = [*operands, *node.inputs[len(operands) :]]
+    result = edit.add(node.op_type, inputs, attributes, node.name)
     made = edit.added[-1]
     for name, attribute in node.attributes.items():
         if name not in made.attributes:
             made.attributes[name] = attribute
-    edit.replace_by(edit.with_axes("Squeeze", result, [axis], "squeezed"))
+    edit.replace_by(Operators(edit).squeeze(result, [axis]))
 
 
 def write_padding_down(edit: NodeEdit) -> bool:
@@ -173,7 +157,7 @@ def write_padding_down(edit: NodeEdit) -> bool:
         pads = _same_pads(edit, axes, upper=mode == "SAME_UPPER")
     else:
         raise NoChangeError(f"ONNX has no auto_pad={mode}")
-    edit.set_attribute("pads", [*(front for front, _ in pads), *(behind for _, behind in pads)])
+    edit.set_attribute("pads", [*(front for front, _ in pads), *(after for _, after in pads)])
     edit.set_attribute("auto_pad", "NOTSET")
     return True
 

@@ -1,13 +1,9 @@
 """Writes down what a file leaves out: types, shapes, and the values that ONNX assumes.
 
-What ONNX assumes where an attribute or an input is left out, as a value to write down. ONNX states
+Nothing that is computed changes: a type or shape is written only where it is proved. ONNX states
 most defaults of attributes as values in its schemas; what it states in words stands here. Each
-gives what ONNX Runtime computes with anyway, so that no result changes: a window without `strides`
-moves by 1, a `Pad` without `constant_value` adds zeros, a `Shape` without `end` ends at the rank.
-
-Writes down what a file leaves out: types, shapes, and the values of attributes. Nothing that is
-computed changes: a type or shape is written only where it is proved, and an attribute gets the
-value that ONNX assumes without it.
+gives what ONNX Runtime computes with anyway: a window without `strides` moves by 1, a `Pad` without
+`constant_value` adds zeros, a `Shape` without `end` ends at the rank.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -40,11 +36,7 @@ def write_attributes(
 
     Those that the operator's draft does not support stay left out.
 
-    Args:
-        node: The node.
-        versions: The versions of the domains of operators.
-        facts: What is certain of the node's operands.
-        in_words: Whether to write defaults too that ONNX states in words alone.
+    With `in_words`, those are written too that ONNX states in words alone.
     """
     schema = _schema(node, versions)
     if schema is None:
@@ -132,25 +124,17 @@ def _kernel_of_weights(node: ir.Node, facts: Facts) -> list[int] | None:
     return kernel if len(kernel) == len(shape) - 2 else None
 
 
-def _directions(node: ir.Node) -> int:
-    return 2 if node.attributes.get_string("direction", "forward") == "bidirectional" else 1
-
-
 _WITHOUT_SCALES = frozenset({"Sigmoid", "Tanh", "Relu"})
 """The activations that ONNX gives neither alpha nor beta."""
 
 
-def _of_lstm(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
-    return _of_layer(node, ["Sigmoid", "Tanh", "Tanh"])
+_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 
 
-def _of_gru(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
-    return _of_layer(node, ["Sigmoid", "Tanh"])
-
-
-def _of_layer(node: ir.Node, activations: list[str]) -> Iterator[ir.Attr]:
+def _of_layer(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
     """The activations of each direction, and an empty list of scales if they have none."""
-    default = activations * _directions(node)
+    bidirectional = node.attributes.get_string("direction", "forward") == "bidirectional"
+    default = [*_ACTIVATIONS[node.op_type] * (2 if bidirectional else 1)]
     yield ir.AttrStrings("activations", default)
     if _WITHOUT_SCALES.issuperset(node.attributes.get_strings("activations") or default):
         for name in ("activation_alpha", "activation_beta"):
@@ -199,8 +183,7 @@ _ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[ir.Attr]]] = Mappi
         **dict.fromkeys(
             ("Conv", "ConvInteger", "ConvTranspose", "MaxPool", "AveragePool"), _of_window
         ),
-        "LSTM": _of_lstm,
-        "GRU": _of_gru,
+        **dict.fromkeys(_ACTIVATIONS, _of_layer),
         "Shape": _of_shape,
         "ConstantOfShape": _of_constant_of_shape,
         "Scan": _of_scan,
@@ -340,12 +323,8 @@ def make_graph_explicit(
     the model's inputs declare it. If a Loop collects values, no shape is written of which ONNX
     Runtime knows less: it decides the shape of the Loop's output if there is no iteration.
 
-    Args:
-        model: The model.
-        facts: What is certain of its values.
-        rules: Which of the rules on what stands in the file are to be met.
-        violated: Nodes whose attributes are written down in any case.
-        in_words: Whether defaults are written too that ONNX states in words alone.
+    `rules` are to be met. The attributes of `violated` nodes are written in any case; with
+    `in_words`, those too that ONNX states in words alone.
     """
     symbols = _declared_symbols(model)
     for value in defined_values(model.graph):
@@ -389,10 +368,7 @@ def name_outputs(
 ) -> Mapping[str, tuple[str, ...]]:
     """Name the outputs that nodes of the main graph leave out, as outputs of the graph, in place.
 
-    Args:
-        model: The model.
-        names: Its names.
-        without: The labels of nodes that are left as they are.
+    `without` has the labels of nodes that are left as they are.
 
     Returns:
         The names of the outputs of each node that was given one, by its label.

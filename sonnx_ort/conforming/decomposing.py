@@ -28,8 +28,8 @@ import onnx_ir as ir
 from sonnx_ort.conforming import elementwise, indexing, learning, reductions, transforms
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.constants import known_elements
+from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.conforming.simplifying import detach_bodies
-from sonnx_ort.conforming.template import Operators, Template
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
@@ -64,11 +64,7 @@ def defined_by_function(schema: Any | None) -> bool:
 
 
 def write_function(edit: NodeEdit) -> tuple[ir.Value | None, ...]:
-    """Add the nodes of the function in front of the node; give what its outputs become.
-
-    Raises:
-        NoChangeError: It has another meaning in the model's version, or holds subgraphs.
-    """
+    """Add the nodes of the function in front of the node; give what its outputs become."""
     function = _function(edit)
     known: dict[str, ir.Value | None] = dict(
         zip_longest(function.input, edit.node.inputs[: len(function.input)])
@@ -103,7 +99,7 @@ def _written(
         ((name, value),) = attributes.items()
         return edit.constant(_elements(name, value), purpose)
     if operator != "CastLike":
-        return edit.add(operator, inputs, purpose, attributes)
+        return edit.add(operator, inputs, attributes)
     given, like = inputs
     kind = None if like is None else type_of(like)
     if given is None or kind is None:
@@ -112,7 +108,7 @@ def _written(
     stored = constant_tensor(given)
     if stored is not None:
         return edit.constant(stored.numpy().astype(dtype.numpy()), purpose)
-    return edit.add("Cast", [given], purpose, {"to": dtype.value})
+    return Operators(edit).cast(given, dtype)
 
 
 def _elements(name: str, value: Any) -> np.ndarray[Any, Any]:
@@ -214,11 +210,7 @@ _INDEFINITE: Mapping[str, str] = {
 
 
 def decomposition_of(edit: NodeEdit) -> Change | None:
-    """The change that writes a node by operators of the set; None if none is known.
-
-    Args:
-        edit: The node, of an operator outside the set.
-    """
+    """The change that writes a node by operators of the set; None if none is known."""
     node = edit.node
     operator = operator_of(node.domain, node.op_type)
     template = TEMPLATES.get(operator)
@@ -227,17 +219,12 @@ def decomposition_of(edit: NodeEdit) -> Change | None:
     if operator == "If":
         return _change(edit, take_branch, Safety.SAFE, "take the branch that every run takes")
     if operator in _INDEFINITE:
-        return _change(edit, _refuse, Safety.SAFE)
+        return _change(edit, partial(_refused, _INDEFINITE[operator]), Safety.SAFE)
     return _change(edit, write_function, Safety.ROUNDING) if has_function(edit) else None
 
 
 def way_inside(domain: str, name: str) -> str:
-    """How `conform` writes an operator outside the set, in sentences.
-
-    Args:
-        domain: The domain of the operator.
-        name: Its name.
-    """
+    """How `conform` writes an operator outside the set, in sentences."""
     operator = operator_of(domain, name)
     template = TEMPLATES.get(operator)
     if template is not None:
@@ -303,28 +290,20 @@ def _by_template(template: Template, edit: NodeEdit) -> Sequence[ir.Value | None
     return made if isinstance(made, tuple) else (made,)
 
 
-def _require_types(edit: NodeEdit) -> None:
-    """Check that the model's version of each operator has the types that it reads.
+def _refused(reason: str, _: NodeEdit) -> Sequence[ir.Value | None]:
+    raise NoChangeError(reason)
 
-    Raises:
-        NoChangeError: One has not.
-    """
+
+def _require_types(edit: NodeEdit) -> None:
+    """Check that the model's version of each operator has the types that it reads."""
     facts = edit.facts
     unsupported = unsupported_type(edit.added, edit.opset, lambda v: facts.type(v) or v.type)
     if unsupported is not None:
         raise NoChangeError(f"version {edit.opset} of the standard operators has no {unsupported}")
 
 
-def _refuse(edit: NodeEdit) -> Sequence[ir.Value | None]:
-    raise NoChangeError(_INDEFINITE[operator_of(edit.node.domain, edit.node.op_type)])
-
-
 def _replace(edit: NodeEdit, values: Sequence[ir.Value | None]) -> None:
-    """Let the values take the place of the outputs.
-
-    Raises:
-        NoChangeError: An output that is read has none.
-    """
+    """Let the values take the place of the outputs."""
     outputs = edit.node.outputs
     for output, value in zip_longest(outputs, values[: len(outputs)]):
         if value is None and (output.uses() or output.is_graph_output()):
@@ -346,11 +325,7 @@ _COMPUTED: Mapping[str, Callable[..., Any]] = {
 
 
 def take_branch(edit: NodeEdit) -> Sequence[ir.Value | None]:
-    """Move the nodes of the branch that every run takes in front of an If; give its outputs.
-
-    Raises:
-        NoChangeError: The condition may differ from run to run.
-    """
+    """Move the nodes of the branch that every run takes in front of an If; give its outputs."""
     condition = edit.operand(0)
     known = _known(edit.facts, condition)
     if known is None or known.size != 1:
@@ -366,7 +341,9 @@ def take_branch(edit: NodeEdit) -> Sequence[ir.Value | None]:
     branch.remove(nodes)
     detach_bodies(edit.node)
     edit.added += nodes
-    return [_passed_on(edit, value) for value in values]
+    # What the branch does not compute gets a name of its own.
+    op = Operators(edit)
+    return [v if v.producer() in nodes else op.Identity(v) for v in values]
 
 
 def _known(facts: Facts, value: ir.Value) -> Array | None:
@@ -394,10 +371,3 @@ def _give_new_names(edit: NodeEdit, branch: ir.Graph) -> None:
     for node in branch:
         if node.name in taken:
             node.name = edit.names.fresh_for_node(str(node.name))
-
-
-def _passed_on(edit: NodeEdit, value: ir.Value) -> ir.Value:
-    """An output of a branch; what the branch does not compute gets a name of its own."""
-    if value.producer() in edit.added:
-        return value
-    return edit.add("Identity", [value], "passed")

@@ -10,7 +10,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError
-from sonnx_ort.conforming.template import FLOATS, INTEGERS, Operators, Template
+from sonnx_ort.conforming.operators import FLOATS, INTEGERS, Operators, Template
 
 _NUMBERS = FLOATS | INTEGERS
 _WIDE = frozenset({"float", "double"})
@@ -75,9 +75,6 @@ def rounded(op: Operators, x: ir.Value) -> ir.Value:
 
     The sum of |x| and the least number from which on all are whole is rounded to a whole number, to
     an even one of two that are as near. From there on x is whole, infinite or NaN.
-
-    Raises:
-        NoChangeError: This number is not known of the type, or a chain of operators may not round.
     """
     limit = _WHOLE_FROM.get(op.dtype)
     if limit is None:

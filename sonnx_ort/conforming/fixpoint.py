@@ -1,10 +1,9 @@
 """Conforms a graph: rounds of changes, until a round makes none; or says what they would mend.
 
-Conforms a graph: rounds of changes, until a round makes none. Types, shapes and defaults are
-written down first, since a default may be one that a round has to mend. Each round visits every
-node in its order, and makes the first change of the catalog that has something to mend there; what
-it leaves is for the next round. Behind the last round all is written down again, for the new nodes,
-until nothing changes. So a graph that needs no change gets none.
+Types, shapes and defaults are written down first, since a default may be one that a round has to
+mend. Each round visits every node in its order, and makes the first change of the catalog that has
+something to mend there; what it leaves is for the next round. Behind the last round all is written
+down again, for the new nodes, until nothing changes. So a graph that needs no change gets none.
 
 A graph is examined again only where something changed, and no more of it than an edit concerns:
 what is written down changes no value, so that all that is known of values stays.
@@ -119,12 +118,6 @@ def conform_graph(
 ) -> ConformedGraph:
     """Make all changes in a canonical graph, in place, until there is none left to make.
 
-    Args:
-        model: The model.
-        examination: Its examination.
-        examine: Examines it again.
-        selection: Which changes are to be made.
-
     Raises:
         SonnxError: The changes come to no end, or a sparse tensor is not made dense.
     """
@@ -145,10 +138,7 @@ def first_changes(model: ir.Model, examination: Examination, examine: Examine) -
 
     What only another change makes possible is not among them.
 
-    Args:
-        model: The canonical graph; it is edited, and of no use afterwards.
-        examination: Its examination.
-        examine: Examines it again.
+    The graph is of no use afterwards.
     """
     conformed = ConformedGraph(examination, Selection(frozenset(RULES)))
     editing = _Editing(model, examine, conformed, judges_new_inputs=False)
@@ -170,11 +160,7 @@ class _Editing:
     ) -> None:
         """Edit nothing yet.
 
-        Args:
-            model: The canonical graph.
-            examine: Examines it again.
-            conformed: What is known of it, and filled.
-            judges_new_inputs: Whether a node is judged again that is given an input.
+        `judges_new_inputs` says whether a node is judged again that is given an input.
         """
         self.conformed = conformed
         self._model = model
@@ -266,12 +252,12 @@ class _Editing:
         conformed = self.conformed
         still = set(map(place_of, conformed.examination.report.violations))
         # Of added nodes that are equal, or undo each other, not all are left.
-        left = {(node.op_type, node.name or "") for node in every_node(self._model.graph)}
+        present = {(node.op_type, node.name or "") for node in every_node(self._model.graph)}
         conformed.made = [
             replace(
                 change,
                 mended=tuple(o for o in change.mended if place_of(o) not in still),
-                added=tuple(node for node in change.added if node in left),
+                added=tuple(node for node in change.added if node in present),
             )
             for change in conformed.made
         ]
@@ -279,9 +265,9 @@ class _Editing:
 
     def _edit(self, title: str, edit: Callable[[], None]) -> None:
         """Make an edit that leaves every value as it is, and examine what it concerns."""
-        before = _said(self._model)
+        before = _content(self._model)
         edit()
-        after = _said(self._model)
+        after = _content(self._model)
         if after == before:
             return
         known, new = self.conformed.examination, after.values - before.values
@@ -290,8 +276,8 @@ class _Editing:
             return
         same = {
             node
-            for node, said in after.nodes.items()
-            if said == before.nodes.get(node) or not new.isdisjoint(node.inputs)
+            for node, content in after.nodes.items()
+            if content == before.nodes.get(node) or not new.isdisjoint(node.inputs)
         }
         nodes = tuple(examined for examined in known.nodes if examined.target.node in same)
         self._examine_again(title, replace(known, nodes=nodes))
@@ -299,27 +285,21 @@ class _Editing:
     def _examine_again(self, title: str, known: Examination | None = None) -> None:
         before = self.conformed.examination
         after = self.conformed.examination = self._examine(known)
-        self.conformed.made += _mended(before, after, title, self._original)
+        self.conformed.made += _fixed(before, after, title, self._original)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What stands in a graph.
-
-    Attributes:
-        nodes: The number of attributes of each node, and its inputs.
-        values: The values.
-        declarations: How many types and shapes are declared.
-    """
+class _Content:
+    """What stands in a graph."""
 
     nodes: Mapping[ir.Node, tuple[int, tuple[ir.Value | None, ...]]]
     values: frozenset[ir.Value]
     declarations: int
 
 
-def _said(model: ir.Model) -> _Said:
+def _content(model: ir.Model) -> _Content:
     values = defined_values(model.graph)
-    return _Said(
+    return _Content(
         {node: (len(node.attributes), tuple(node.inputs)) for node in every_node(model.graph)},
         frozenset(values),
         sum((value.type is not None) + (value.shape is not None) for value in values),
@@ -347,18 +327,18 @@ def _give_inputs(
         give_inputs(model, examination.facts, ValueNames(model), rule.id)
 
 
-def _mended(
+def _fixed(
     before: Examination, after: Examination, title: str, original: Container[Place]
 ) -> Iterator[Made]:
     """What is violated no more of what was so in the original, node by node."""
     still = {place_of(o) for o in after.report.violations}
-    mended: dict[tuple[str, str, tuple[str, ...]], list[Obligation]] = {}
+    fixed: dict[tuple[str, str, tuple[str, ...]], list[Obligation]] = {}
     for obligation in before.report.violations:
         place = place_of(obligation)
         if place in original and place not in still:
             at = obligation.operator, obligation.node, obligation.path
-            mended.setdefault(at, []).append(obligation)
-    for (operator, node, path), obligations in mended.items():
+            fixed.setdefault(at, []).append(obligation)
+    for (operator, node, path), obligations in fixed.items():
         yield Made(title, Safety.SAFE, tuple(obligations), operator, node, path, (), ())
 
 
@@ -370,10 +350,7 @@ def with_mendable(model: ir.Model, examination: Examination, examine: Examine) -
 
     Nothing else in it changes. A preview that fails is left out, for a report needs none.
 
-    Args:
-        model: The canonical graph that was examined; it is edited, and of no use afterwards.
-        examination: Its examination.
-        examine: Examines it again.
+    The graph that was examined is edited, and of no use afterwards.
     """
     report = examination.report
     if report.ok:

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError, filled
 from sonnx_ort.conforming.elementwise import either
-from sonnx_ort.conforming.template import FLOATS, INTEGERS, Operators, Template
+from sonnx_ort.conforming.operators import FLOATS, INTEGERS, Operators, Template
 
 _ANY = FLOATS | INTEGERS | {"bool"}
 _INT64 = ir.DataType.INT64
@@ -29,11 +29,7 @@ def count_of_elements(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def tile(op: Operators, x: ir.Value, repeats: ir.Value) -> ir.Value:
-    """Tile: each axis as often as it is repeated, one behind the other.
-
-    Raises:
-        NoChangeError: How often is known only in a run, or is 0 or large.
-    """
+    """Tile: each axis as often as it is repeated, one behind the other."""
     for axis, times in enumerate(op.elements(repeats).tolist()):
         if not 0 < times <= _MOST_PARTS:
             raise NoChangeError(f"axis {axis} of '{x.name}' is repeated {times} times")
@@ -48,16 +44,12 @@ def one_hot(op: Operators, indices: ir.Value, depth: ir.Value, values: ir.Value)
     known = op.edit.facts.constant(depth)
     if known is not None and known.item() > MOST_ELEMENTS:
         raise NoChangeError(f"its depth is {known.item():,}")
-    size = op.cast(_scalar(op, depth), _INT64)
+    size = op.cast(op.squeeze(depth, [0] if op.rank(depth) else []), _INT64)
     places = op.Reshape(_count_up(op, size), _along(axis, rank + 1))
     chosen = op.Unsqueeze(op.cast(indices, _INT64), axes=[axis])
     hit = either(op, op.Equal(chosen, places), op.Equal(chosen, op.Sub(places, size)))
     off, on = (op.Squeeze(op.slice(values, 0, each, each + 1), axes=[0]) for each in (0, 1))
     return op.Where(hit, on, off)
-
-
-def _scalar(op: Operators, value: ir.Value) -> ir.Value:
-    return op.Squeeze(value, axes=[0]) if op.rank(value) else value
 
 
 def _count_up(op: Operators, end: ir.Value) -> ir.Value:
@@ -78,24 +70,12 @@ def gather_elements(op: Operators, x: ir.Value, indices: ir.Value) -> ir.Value:
 
 
 def gather_along(op: Operators, x: ir.Value, indices: ir.Value, axis: int, rank: int) -> ir.Value:
-    """The elements at indices along an axis, which are counted from its front and on it.
-
-    Args:
-        op: Adds the operators.
-        x: The tensor.
-        indices: The indices, of the rank of X.
-        axis: The axis.
-        rank: The rank of X.
-    """
+    """The elements at indices along an axis, which are counted from its front and on it."""
     return _gather(op, x, _places(op, indices, axis, indices, rank))
 
 
 def scatter_elements(op: Operators, x: ir.Value, indices: ir.Value, updates: ir.Value) -> ir.Value:
-    """ScatterElements: a ScatterND at the indices along an axis.
-
-    Raises:
-        NoChangeError: It combines elements.
-    """
+    """ScatterElements: a ScatterND at the indices along an axis."""
     if op.attribute("reduction") not in (None, "none", b"none"):
         raise NoChangeError("it combines the elements of one place")
     axis, shape = op.axis(x), op.Shape(indices)
@@ -123,11 +103,7 @@ def _from_front(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> ir.
 
 
 def _places(op: Operators, like: ir.Value, axis: int, along: ir.Value, rank: int) -> list[ir.Value]:
-    """The index along each axis: of one axis given, of others that of the element of a tensor.
-
-    Raises:
-        NoChangeError: An axis is so long that its numbers take much memory, though none is read.
-    """
+    """The index along each axis: of one axis given, of others that of the element of a tensor."""
     for size in op.edit.shape(op.edit.operand(0)):
         if isinstance(size, int) and size > MOST_ELEMENTS:
             raise NoChangeError(f"an axis has {size:,} elements")
@@ -185,11 +161,7 @@ def space_to_depth(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
-    """Trilu: 0 on one side of a diagonal.
-
-    Raises:
-        NoChangeError: A size, or the diagonal, is known only in a run.
-    """
+    """Trilu: 0 on one side of a diagonal."""
     rows, columns = op.edit.sizes(x)[-2:]
     diagonal = 0 if k is None else op.elements(k).item()
     upper = bool(op.attribute("upper"))
@@ -199,11 +171,7 @@ def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
 
 
 def cumulative_sum(op: Operators, x: ir.Value, axis: ir.Value) -> ir.Value:
-    """CumSum: from the first element on, each sum of the one before and of an element.
-
-    Raises:
-        NoChangeError: The axis, or its size, is known only in a run.
-    """
+    """CumSum: from the first element on, each sum of the one before and of an element."""
     along = op.elements(axis).item() % op.rank(x)
     size = op.edit.sizes(x)[along]
     if not 0 < size <= _MOST_PARTS:

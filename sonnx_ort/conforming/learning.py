@@ -11,7 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError
-from sonnx_ort.conforming.template import Operators, Template
+from sonnx_ort.conforming.operators import Operators, Template
 
 _FLOAT, _INT64 = ir.DataType.FLOAT, ir.DataType.INT64
 _NUMBERS = frozenset({"float", "double", "int32", "int64"})
@@ -64,11 +64,7 @@ def normalizer(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def linear_regressor(op: Operators, x: ir.Value) -> ir.Value:
-    """LinearRegressor: X times the coefficients, plus the intercepts.
-
-    Raises:
-        NoChangeError: It transforms the results.
-    """
+    """LinearRegressor: X times the coefficients, plus the intercepts."""
     if op.attribute("post_transform") not in ("NONE", b"NONE"):
         raise NoChangeError("it transforms its results")
     op, x = _floats(op, x)
@@ -83,11 +79,7 @@ def _scores(op: Operators, x: ir.Value, results: int) -> ir.Value:
 
 
 def linear_classifier(op: Operators, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """LinearClassifier: the label of the largest score, and all scores.
-
-    Raises:
-        NoChangeError: Its labels are text, it has one score, or another transform.
-    """
+    """LinearClassifier: the label of the largest score, and all scores."""
     labels = op.attribute("classlabels_ints")
     if not labels:
         raise NoChangeError("its labels are text; give it numbers, for example by a LabelEncoder")
@@ -123,11 +115,7 @@ def join_features(op: Operators, *inputs: ir.Value) -> ir.Value:
 
 
 def one_hot_encoder(op: Operators, x: ir.Value) -> ir.Value:
-    """OneHotEncoder: an axis that tells which of the categories an element is.
-
-    Raises:
-        NoChangeError: The categories are text, or an element has to be one of them.
-    """
+    """OneHotEncoder: an axis that tells which of the categories an element is."""
     categories: Sequence[int] = op.attribute("cats_int64s") or ()
     if not categories or not op.attribute("zeros"):
         raise NoChangeError("its categories are text, or an element has to be one of them")

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.terms.operand import Dimension
 
 Array = npt.NDArray[Any]
@@ -43,9 +44,7 @@ _OTHERWISE = "a power of floats may be rounded differently"
 def convert_exponent(edit: NodeEdit, *, exact: bool) -> bool:
     """Convert the exponent of a Pow to the type of the base: a constant, or by Cast.
 
-    Args:
-        edit: The node.
-        exact: Whether only what keeps the bits is admitted.
+    `exact` admits only what keeps the bits.
     """
     base, given = _types(edit)
     if base == given:
@@ -56,8 +55,8 @@ def convert_exponent(edit: NodeEdit, *, exact: bool) -> bool:
     if constant is not None:
         edit.set_input(_Y, edit.constant(constant, "exponent"))
     else:
-        to = ir.DataType[base.upper()].value
-        edit.set_input(_Y, edit.add("Cast", [edit.operand(_Y)], "exponent", {"to": to}))
+        converted = Operators(edit).cast(edit.operand(_Y), ir.DataType[base.upper()])
+        edit.set_input(_Y, converted)
     return True
 
 
@@ -71,11 +70,7 @@ def _types(edit: NodeEdit) -> tuple[str, str]:
 
 
 def _converted(edit: NodeEdit, base: str) -> Array | None:
-    """The exponents of a constant in the type of the base; None if only a run knows them.
-
-    Raises:
-        NoChangeError: An exponent is no number of that type, or might be none.
-    """
+    """The exponents of a constant in the type of the base; None if only a run knows them."""
     elements = edit.facts.constant(edit.operand(_Y))
     if elements is None:
         if base in _INTEGERS and (base, edit.facts.element_type(edit.operand(_Y))) != (
@@ -128,9 +123,10 @@ def multiply_instead(edit: NodeEdit) -> bool:
     x = edit.operand(_X)
     exponent = int(edit.elements(_Y).item())
     square = edit.node.name if exponent == _SQUARE else None
-    product = edit.add("Mul", [x, x], "square", name=square)
+    op = Operators(edit)
+    product = op.Mul(x, x, name=square)
     if exponent != _SQUARE:
-        product = edit.add("Mul", [product, x], "cube", name=edit.node.name)
+        product = op.Mul(product, x, name=edit.node.name)
     edit.replace_by(product)
     return True
 
@@ -146,14 +142,12 @@ def multiply_longer_rows(edit: NodeEdit) -> bool:
         return False
     if edit.opset < _WITH_SLICED_SHAPES or base == "float16" or edit.facts.element_type(y) != base:
         return False
-    length = edit.size(x, len(edit.shape(x)) - 1)
-    is_one = edit.add("Equal", [length, edit.constant([1], "one")], "is_one")
-    shape = edit.add("Shape", [x], "common_shape")
-    alone = edit.add("Expand", [is_one, shape], "alone")
-    exponents = edit.add("Expand", [y, shape], "exponents")
-    power = edit.add("Pow", [x, exponents], "power", name=edit.node.name)
-    square = edit.add("Mul", [x, x], "square")
-    edit.replace_by(edit.add("Where", [alone, power, square], "either"))
+    op = Operators(edit)
+    length = op.size(x, len(edit.shape(x)) - 1)
+    shape = op.Shape(x)
+    alone = op.Expand(op.Equal(length, [1]), shape)
+    power = op.Pow(x, op.Expand(y, shape), name=edit.node.name)
+    edit.replace_by(op.Where(alone, power, op.Mul(x, x)))
     return True
 
 
@@ -161,11 +155,7 @@ _EQUAL_SHAPES = frozenset({"Pow.float.R1", "Pow.int.R1"})
 _POW_TYPES = frozenset({"Pow.float.R2", "Pow.int.R2", "GR3"})
 
 CHANGES = (
-    Change(
-        "replace a power of 2 or 3 by a product",
-        _EQUAL_SHAPES,
-        multiply_instead,
-    ),
+    Change("replace a power of 2 or 3 by a product", _EQUAL_SHAPES, multiply_instead),
     Change(
         "replace a square of rows of several elements by a product",
         _EQUAL_SHAPES,

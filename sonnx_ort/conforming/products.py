@@ -25,7 +25,7 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
-from sonnx_ort.conforming.template import Operators
+from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.terms.operand import Dimension, broadcast_shape
@@ -43,15 +43,11 @@ _WITH_ZERO_SIZES = 14
 OTHERWISE = "sums of products of floats may be rounded differently"
 """Why a change that may round otherwise is not made."""
 
-_TO_BOOL, _TO_INT64 = ir.DataType.BOOL.value, ir.DataType.INT64.value
-
 
 def multiply_matrices(edit: NodeEdit, *, exact: bool) -> bool:
     """Let a MatMul multiply two matrices, or one more like these than before.
 
-    Args:
-        edit: The node.
-        exact: Whether only what keeps the bits is admitted.
+    `exact` admits only what keeps the bits.
     """
     a, b = edit.operand(_A), edit.operand(_B)
     rows, columns = edit.shape(a), edit.shape(b)
@@ -88,11 +84,7 @@ def _refuse(*, exact: bool) -> None:
 
 
 def _require_product(edit: NodeEdit) -> None:
-    """Refuse what no change makes a product of two matrices.
-
-    Raises:
-        NoChangeError: It is none.
-    """
+    """Refuse what no change makes a product of two matrices."""
     a, b = edit.operand(_A), edit.operand(_B)
     rows, columns = edit.shape(a), edit.shape(b)
     if not rows or not columns:
@@ -117,17 +109,16 @@ def _require_product(edit: NodeEdit) -> None:
 def _multiply_vectors(edit: NodeEdit) -> None:
     """Take a vector for one row or one column, and remove that axis of the product."""
     a, b = edit.operand(_A), edit.operand(_B)
-    removed: list[int] = []
+    op, removed = Operators(edit), list[int]()
     rank = len(edit.shape(a))
     if rank == 1:
-        a = edit.with_axes("Unsqueeze", a, [0], "row")
+        a = op.unsqueeze(a, [0])
         removed.append(0)
         rank = MATRIX
     if len(edit.shape(b)) == 1:
-        b = edit.with_axes("Unsqueeze", b, [1], "column")
+        b = op.unsqueeze(b, [1])
         removed.append(rank - 1)
-    product = edit.add("MatMul", [a, b], "product", name=edit.node.name)
-    edit.replace_by(edit.with_axes("Squeeze", product, removed, "without_axis"))
+    edit.replace_by(op.squeeze(op.MatMul(a, b, name=edit.node.name), removed))
 
 
 def _fold_rows(edit: NodeEdit) -> None:
@@ -136,23 +127,23 @@ def _fold_rows(edit: NodeEdit) -> None:
     Flatten gives all axes but the last one in one, also where the stack is empty.
     """
     a, b = edit.operand(_A), edit.operand(_B)
-    shape = edit.shape(a)
-    flat = edit.add("Flatten", [a], "rows", {"axis": len(shape) - 1})
-    product = edit.add("MatMul", [flat, b], "product", name=edit.node.name)
-    edit.replace_by(_unfolded(edit, product))
+    op = Operators(edit)
+    flat = op.Flatten(a, axis=len(edit.shape(a)) - 1)
+    edit.replace_by(_unfolded(op, op.MatMul(flat, b, name=edit.node.name)))
 
 
-def _unfolded(edit: NodeEdit, product: ir.Value) -> ir.Value:
+def _unfolded(op: Operators, product: ir.Value) -> ir.Value:
     """The product of rows as a stack: A's shape, with B's columns on the last axis."""
+    edit = op.edit
     a, b = edit.operand(_A), edit.operand(_B)
     rows, columns = edit.shape(a)[:-1], edit.shape(b)[-1]
     sizes = (*rows, columns)
-    zero_sizes = {"allowzero": 1} if edit.opset >= _WITH_ZERO_SIZES else None
+    zero_sizes = 1 if edit.opset >= _WITH_ZERO_SIZES else None
     if any(not isinstance(size, int) or size == 0 for size in sizes):
         if zero_sizes is None and not never_zero(sizes[1:]):
-            product = _with_an_axis_for_each_size(edit, product, len(rows))
-        return edit.add("Reshape", [product, _sizes(edit)], "stack", zero_sizes)
-    return edit.add("Reshape", [product, _sizes(edit)], "stack")
+            product = _with_an_axis_for_each_size(op, product, len(rows))
+        return op.Reshape(product, _sizes(op), allowzero=zero_sizes)
+    return op.Reshape(product, _sizes(op))
 
 
 def never_zero(sizes: Sequence[Dimension]) -> bool:
@@ -160,8 +151,9 @@ def never_zero(sizes: Sequence[Dimension]) -> bool:
     return all(isinstance(size, int) and size > 0 for size in sizes)
 
 
-def _sizes(edit: NodeEdit) -> ir.Value:
+def _sizes(op: Operators) -> ir.Value:
     """The shape of the product of a stack by a matrix: a constant if all sizes are known."""
+    edit = op.edit
     a, b = edit.operand(_A), edit.operand(_B)
     *rows, inner = edit.shape(a)
     columns = edit.shape(b)[-1]
@@ -169,64 +161,56 @@ def _sizes(edit: NodeEdit) -> ir.Value:
     if len(known) > len(rows):
         return edit.constant(known, "shape")
     if columns == inner and isinstance(columns, int):
-        return edit.add("Shape", [a], "shape")
+        return op.Shape(a)
     if all(isinstance(size, int) for size in rows):
         leading = edit.constant(known, "sizes")
     else:
-        shape = edit.add("Shape", [a], "shape")
-        places = [edit.constant([number], "place") for number in (0, len(rows), 0, 1)]
-        leading = edit.add("Slice", [shape, *places], "sizes")
-    last = edit.constant([columns], "size") if isinstance(columns, int) else edit.size(b, 1)
-    return edit.add("Concat", [leading, last], "shape", {"axis": 0})
+        leading = op.slice(op.Shape(a), 0, 0, len(rows))
+    return op.Concat(leading, [columns] if isinstance(columns, int) else op.size(b, 1), axis=0)
 
 
-def _with_an_axis_for_each_size(edit: NodeEdit, product: ir.Value, leading: int) -> ir.Value:
+def _with_an_axis_for_each_size(op: Operators, product: ir.Value, leading: int) -> ir.Value:
     """The product, with axes of size 1 between, or of size 0 if it has no rows.
 
     Before version 14 a Reshape takes 0 for the size of the same axis of its operand. If the stack
     is empty there is a 0 on each of its axes to take, and else no 0 asks for one.
     """
-    rows = edit.size(product, 0)
-    any_row = edit.add("Cast", [rows], "any_row", {"to": _TO_BOOL})
-    one_or_zero = edit.add("Cast", [any_row], "one_or_zero", {"to": _TO_INT64})
+    any_row = op.cast(op.size(product, 0), ir.DataType.BOOL)
+    one_or_zero = op.cast(any_row, ir.DataType.INT64)
     axes = list(range(1, leading))
-    spread = edit.with_axes("Unsqueeze", product, axes, "spread")
-    one = edit.constant([1], "one")
-    sizes = [one, *(one_or_zero for _ in axes), one]
-    wanted = edit.add("Concat", sizes, "wanted", {"axis": 0})
-    return edit.add("Expand", [spread, wanted], "of_the_rank")
+    spread = op.unsqueeze(product, axes)
+    return op.Expand(spread, op.Concat([1], *(one_or_zero for _ in axes), [1], axis=0))
 
 
 def _remove_ones(edit: NodeEdit) -> None:
     """Multiply the only matrix of a stack, and give the product the axes again."""
     a, b = edit.operand(_A), edit.operand(_B)
-    ranks = [len(edit.shape(value)) for value in (a, b)]
+    op, ranks = Operators(edit), [len(edit.shape(value)) for value in (a, b)]
     one, other = (
-        edit.with_axes("Squeeze", value, list(range(rank - MATRIX)), "matrix")
+        op.squeeze(value, list(range(rank - MATRIX)))
         for value, rank in zip((a, b), ranks, strict=True)
     )
-    product = edit.add("MatMul", [one, other], "product", name=edit.node.name)
-    edit.replace_by(edit.with_axes("Unsqueeze", product, list(range(max(ranks) - MATRIX)), "stack"))
+    product = op.MatMul(one, other, name=edit.node.name)
+    edit.replace_by(op.unsqueeze(product, list(range(max(ranks) - MATRIX))))
 
 
 def _remove_ones_of_b(edit: NodeEdit) -> None:
     """Multiply a stack by the only matrix of another one."""
     a, b = edit.operand(_A), edit.operand(_B)
-    rank, other = len(edit.shape(a)), len(edit.shape(b))
-    matrix = edit.with_axes("Squeeze", b, list(range(other - MATRIX)), "matrix")
-    product = edit.add("MatMul", [a, matrix], "product", name=edit.node.name)
-    edit.replace_by(edit.with_axes("Unsqueeze", product, list(range(other - rank)), "stack"))
+    op, rank, other = Operators(edit), len(edit.shape(a)), len(edit.shape(b))
+    matrix = op.squeeze(b, list(range(other - MATRIX)))
+    product = op.MatMul(a, matrix, name=edit.node.name)
+    edit.replace_by(op.unsqueeze(product, list(range(other - rank))))
 
 
 def _multiply_transposed(edit: NodeEdit) -> None:
     """Multiply a stack by a matrix, both transposed, in place of the matrix by the stack."""
     a, b = edit.operand(_A), edit.operand(_B)
-    rank = len(edit.shape(b))
+    op, rank = Operators(edit), len(edit.shape(b))
     swapped = [*range(rank - MATRIX), rank - 1, rank - MATRIX]
-    stack = edit.add("Transpose", [b], "transposed", {"perm": swapped})
-    matrix = edit.add("Transpose", [a], "transposed", {"perm": [1, 0]})
-    product = edit.add("MatMul", [stack, matrix], "product", name=edit.node.name)
-    edit.replace_by(edit.add("Transpose", [product], "stack", {"perm": swapped}))
+    stack, matrix = op.Transpose(b, perm=swapped), op.Transpose(a, perm=[1, 0])
+    product = op.MatMul(stack, matrix, name=edit.node.name)
+    edit.replace_by(op.Transpose(product, perm=swapped))
 
 
 _STACKS = frozenset({"MatMul.C1"})
@@ -243,10 +227,7 @@ def _is_packed(edit: NodeEdit) -> bool:
 def transpose_operand(edit: NodeEdit, position: int, *, exact: bool) -> bool:
     """Transpose an operand of a Gemm, and not within it: a constant, or by Transpose.
 
-    Args:
-        edit: The node.
-        position: Of the operand.
-        exact: Whether only what keeps the bits is admitted.
+    `exact` admits only what keeps the bits.
     """
     of_double = position == _B and edit.facts.element_type(edit.operand(_B)) == "double"
     if exact and not (of_double or _is_packed(edit)):
@@ -256,7 +237,7 @@ def transpose_operand(edit: NodeEdit, position: int, *, exact: bool) -> bool:
     if tensor is not None:
         transposed = edit.constant(np.ascontiguousarray(tensor.numpy().T), "transposed")
     else:
-        transposed = edit.add("Transpose", [value], "transposed", {"perm": [1, 0]})
+        transposed = Operators(edit).Transpose(value, perm=[1, 0])
     edit.set_input(position, transposed)
     edit.set_attribute("transA" if position == _A else "transB", 0)
     return True
@@ -279,9 +260,7 @@ def leave_c_out(edit: NodeEdit) -> bool:
 def multiply_c(edit: NodeEdit, *, exact: bool) -> bool:
     """Multiply C by beta in front: a constant, or by Mul.
 
-    Args:
-        edit: The node.
-        exact: Whether only what keeps the bits is admitted.
+    `exact` admits only what keeps the bits.
     """
     of_double = edit.facts.element_type(edit.operand(_C)) == "double"
     if exact and not (of_double or _is_packed(edit)):
@@ -309,7 +288,7 @@ def _multiply(edit: NodeEdit, position: int, attribute: str) -> None:
         with np.errstate(all="ignore"):
             product = edit.constant(np.asarray(tensor.numpy() * factor, dtype), "multiplied")
     else:
-        product = edit.add("Mul", [value, edit.constant(factor, attribute)], "multiplied")
+        product = Operators(edit).Mul(value, factor)
     edit.set_input(position, product)
     edit.set_attribute(attribute, 1.0)
 
@@ -321,10 +300,7 @@ def expand_c(edit: NodeEdit) -> bool:
     else Expand repeats it. A size that only a run knows is that of A or B.
     """
     a, b, c = (edit.operand(position) for position in (_A, _B, _C))
-    sizes = (
-        (a, 1 if edit.integer("transA") else 0),
-        (b, 0 if edit.integer("transB") else 1),
-    )
+    sizes = ((a, 1 if edit.integer("transA") else 0), (b, 0 if edit.integer("transB") else 1))
     for value, _ in sizes:
         if len(edit.shape(value)) != MATRIX:
             raise NoChangeError(f"'{value.name}' is no matrix")
@@ -349,15 +325,16 @@ def expand_c(edit: NodeEdit) -> bool:
         edit.set_input(_C, edit.constant(row, "row"))
         return True
     numbers = [size for size in known if isinstance(size, int)]
+    op = Operators(edit)
     if len(numbers) == len(known):
         shape = edit.constant(numbers, "shape")
     else:
-        parts = [
-            edit.constant([size], "size") if isinstance(size, int) else edit.size(*place)
+        parts = (
+            [size] if isinstance(size, int) else op.size(*place)
             for size, place in zip(known, sizes, strict=True)
-        ]
-        shape = edit.add("Concat", parts, "shape", {"axis": 0})
-    edit.set_input(_C, edit.add("Expand", [c, shape], "expanded"))
+        )
+        shape = op.Concat(*parts, axis=0)
+    edit.set_input(_C, op.Expand(c, shape))
     return True
 
 
@@ -370,7 +347,7 @@ def multiply_alone(edit: NodeEdit) -> bool:
     a, b = edit.operand(_A), edit.operand(_B)
     if any(len(edit.shape(value)) != MATRIX for value in (a, b)):
         raise NoChangeError("an operand is no matrix")
-    edit.replace_by(edit.add("MatMul", [a, b], "product", name=edit.node.name))
+    edit.replace_by(Operators(edit).MatMul(a, b, name=edit.node.name))
     return True
 
 
@@ -379,11 +356,7 @@ MOST_MATRICES = 64
 
 
 def multiply_one_by_one(edit: NodeEdit) -> bool:
-    """Take the matrices out of both stacks, multiply them, and stack the products.
-
-    Raises:
-        NoChangeError: The number of matrices is known only in a run, or is large.
-    """
+    """Take the matrices out of both stacks, multiply them, and stack the products."""
     a, b = edit.operand(0), edit.operand(1)
     stacks = [edit.shape(value)[:-MATRIX] for value in (a, b)]
     if min(len(edit.shape(value)) for value in (a, b)) < MATRIX or not any(stacks):
@@ -399,7 +372,7 @@ def multiply_one_by_one(edit: NodeEdit) -> bool:
         raise NoChangeError(
             f"before version {WITH_SHAPES_IN_RUN} of the standard operators no Slice is made"
         )
-    op = Operators(edit, ir.DataType.INT64)
+    op = Operators(edit)
     edit.replace_by(_stacked(op, (a, b), [int(str(size)) for size in common], ()))
     return True
 
@@ -437,11 +410,7 @@ CHANGES = (
         partial(multiply_matrices, exact=False),
         Safety.ROUNDING,
     ),
-    Change(
-        "multiply the matrices of the stacks one by one",
-        _STACKS,
-        multiply_one_by_one,
-    ),
+    Change("multiply the matrices of the stacks one by one", _STACKS, multiply_one_by_one),
     Change("remove C, or beta, which is not used", frozenset({"Gemm.R2.beta"}), leave_c_out),
     *(
         Change(

@@ -37,21 +37,13 @@ _STAYS_FINITE = 2.0**20
 
 
 def give_sequence_lens(edit: NodeEdit) -> bool:
-    """Give each sequence the length that X has.
-
-    Raises:
-        NoChangeError: The length, or the number of sequences, is known only in a run.
-    """
+    """Give each sequence the length that X has."""
     length, batch = _sizes(edit, "sequence_lens")
     return _give(edit, _SEQUENCE_LENS, filled([batch], length, np.int32))
 
 
 def give_state(edit: NodeEdit, position: int) -> bool:
-    """Give the hidden state or that of the cell to begin with, as zeros.
-
-    Raises:
-        NoChangeError: A size is known only in a run.
-    """
+    """Give the hidden state or that of the cell to begin with, as zeros."""
     _, batch = _sizes(edit, _NAMES[position], only_batch=True)
     sizes = (_directions(edit), batch, _hidden(edit))
     return _give(edit, position, filled(sizes, 0.0, _dtype(edit)))
@@ -70,11 +62,7 @@ def give_peepholes(edit: NodeEdit) -> bool:
 
 
 def give_peepholes_of_finite_cells(edit: NodeEdit) -> bool:
-    """Give peepholes of zeros where the state of the cell is proved to stay finite.
-
-    Raises:
-        NoChangeError: It may become infinite.
-    """
+    """Give peepholes of zeros where the state of the cell is proved to stay finite."""
     attributes = edit.node.attributes
     activations = attributes.get_strings("activations", [*_SIGMOID_AND_TANH] * _directions(edit))
     if tuple(activations or ()) != _SIGMOID_AND_TANH * _directions(edit):
@@ -97,11 +85,7 @@ def give_peepholes_of_finite_cells(edit: NodeEdit) -> bool:
 
 
 def store_inputs(edit: NodeEdit) -> bool:
-    """Store the inputs that are made of stored tensors by moving elements.
-
-    Raises:
-        NoChangeError: One of the inputs is made of something else.
-    """
+    """Store the inputs that are made of stored tensors by moving elements."""
     stored: dict[int, npt.NDArray[Any]] = {}
     others: list[str] = []
     for position, value in enumerate(edit.node.inputs):
@@ -157,11 +141,7 @@ def _directions(edit: NodeEdit) -> int:
 
 
 def _hidden(edit: NodeEdit) -> int:
-    """The number of hidden units, which R has as its last size.
-
-    Raises:
-        NoChangeError: It is known only in a run.
-    """
+    """The number of hidden units, which R has as its last size."""
     hidden = edit.integer("hidden_size")
     if hidden > 0:
         return hidden
@@ -172,11 +152,7 @@ def _hidden(edit: NodeEdit) -> int:
 
 
 def _dtype(edit: NodeEdit) -> np.dtype[Any]:
-    """The type of X, which the others share.
-
-    Raises:
-        NoChangeError: It is not known.
-    """
+    """The type of X, which the others share."""
     x = edit.operand(_X)
     element_type = edit.facts.element_type(x)
     if element_type is None:
@@ -185,10 +161,7 @@ def _dtype(edit: NodeEdit) -> np.dtype[Any]:
 
 
 def _given(
-    position: int,
-    title: str,
-    make: Callable[[NodeEdit], bool],
-    safety: Safety = Safety.SAFE,
+    position: int, title: str, make: Callable[[NodeEdit], bool], safety: Safety = Safety.SAFE
 ) -> Change:
     return Change(title, frozenset({f"LSTM.{_NAMES[position]}"}), make, safety)
 

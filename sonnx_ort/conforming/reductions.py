@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError, filled
 from sonnx_ort.conforming.indexing import gather_along
-from sonnx_ort.conforming.template import FLOATS, Operators, Template
+from sonnx_ort.conforming.operators import FLOATS, Operators, Template
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})
 """The types of integers of which ONNX Runtime has ArgMax, and compares all elements rightly."""
@@ -25,11 +25,7 @@ _MOST_FACTORS = 64
 
 
 def reduced_axes(op: Operators, x: ir.Value, axes: ir.Value | None) -> tuple[int, ...]:
-    """The axes that a reduction removes, from the front; none if it removes none.
-
-    Raises:
-        NoChangeError: They, or the rank, are known only in a run.
-    """
+    """The axes that a reduction removes, from the front; none if it removes none."""
     rank = op.rank(x)
     given = op.elements(axes).tolist() if axes is not None else op.attribute("axes")
     if given is None or not len(given):
@@ -108,11 +104,7 @@ def arg_min(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.Value, ir.Value]:
-    """TopK of one element.
-
-    Raises:
-        NoChangeError: It is of more, or of a number that a run tells.
-    """
+    """TopK of one element."""
     count = op.elements(k).item() if k is not None else op.attribute("k")
     if count != 1:
         raise NoChangeError(f"it gives the {count} largest elements, and ArgMax gives one")
@@ -127,12 +119,7 @@ def global_max_pool(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def average_pool(op: Operators, x: ir.Value) -> ir.Value:
-    """AveragePool: a Conv with ones, and its share of each element that is counted.
-
-    Raises:
-        NoChangeError: Its padding follows from sizes, or how many elements are counted does, and
-            these are known only in a run.
-    """
+    """AveragePool: a Conv with ones, and its share of each element that is counted."""
     if op.attribute("ceil_mode") or op.attribute("auto_pad") not in (None, "NOTSET", b"NOTSET"):
         raise NoChangeError("its padding follows from its sizes")
     names = ("kernel_shape", "strides", "pads", "dilations")

@@ -122,11 +122,7 @@ _Node = tuple[str, str, tuple[str, ...], str]
 class Round:
     """One visit of all nodes, with the facts from before it.
 
-    Attributes:
-        model: The model, which is edited.
-        examination: Its examination.
-        selection: Which changes are to be made.
-        reasons: Filled with why changes could not be made.
+    `reasons` is filled with why changes could not be made.
     """
 
     model: ir.Model
@@ -140,8 +136,10 @@ class Round:
         violations = self.examination.report.violations
         conversions = {place_of(o)[1:]: o for o in violations if o.rule is GR3}
         outside = {place_of(o)[1:]: o for o in violations if o.rule is OPERATORS_OF_THE_SET}
+        of_sizes = {rule for rule in _OF_SIZES if rule.id in self.selection.rules}
+        sizes_matter = any(o.rule in of_sizes for o in violations)
         made = [
-            *(self._store_sizes(names) if any(map(self._may_be_of_sizes, violations)) else ()),
+            *(self._store_sizes(names) if sizes_matter else ()),
             *(self._decompose(node, o, names) for node, o in self._placed(outside)),
         ]
         nodes = self.examination.nodes
@@ -151,9 +149,6 @@ class Round:
             nodes = tuple(node for node in nodes if node.target.node in present)
         made += [self._change(examined, names, conversions) for examined in nodes]
         return [change for change in made if change is not None]
-
-    def _may_be_of_sizes(self, obligation: Obligation) -> bool:
-        return obligation.rule in _OF_SIZES and obligation.rule.id in self.selection.rules
 
     def _store_sizes(self, names: ValueNames) -> Iterator[Made]:
         """Store what is known to tell sizes, on which ranks and conditions may depend."""
@@ -183,10 +178,7 @@ class Round:
         return self._try(decomposition, edit, [outside])
 
     def _change(
-        self,
-        examined: ExaminedNode,
-        names: ValueNames,
-        conversions: Mapping[_Node, Obligation],
+        self, examined: ExaminedNode, names: ValueNames, conversions: Mapping[_Node, Obligation]
     ) -> Made | None:
         target = examined.target
         open_rules = {o.rule.id for o in examined.obligations if o.status is not Status.PROVED}

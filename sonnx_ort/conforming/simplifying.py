@@ -1,14 +1,14 @@
 """Removes what computes nothing that is read, and merges nodes that changes have added.
 
-Removes from a graph what computes nothing that is read, and what the file claims falsely. No result
-depends on either: an output of the graph reads no dead node, a Dropout in the mode of inference
-gives back its operand, and ONNX Runtime computes the same whatever shape a file claims of a value
-that a node computes: where it finds another one it warns, and keeps its own.
+What the file claims falsely is corrected. No result depends on either: an output of the graph reads
+no dead node, a Dropout in the mode of inference gives back its operand, and ONNX Runtime computes
+the same whatever shape a file claims of a value that a node computes: where it finds another one it
+warns, and keeps its own.
 
-Lets the nodes that changes have added get out of the way of those that compute. Each change adds
-its nodes for itself. Next to each other they remove an axis that is inserted again behind, and they
-part what ONNX Runtime computes as one: a convolution from its Relu, a product from the quantization
-of its operands and its result. So, of the added nodes,
+Added layout nodes are merged so that ONNX Runtime can fuse around them. Each change adds its nodes
+for itself. Next to each other they remove an axis that is inserted again behind, and they part what
+ONNX Runtime computes as one: a convolution from its Relu, a product from the quantization of its
+operands and its result. So, of the added nodes,
 
 - one is taken for all that put the same values into the same form;
 - one that lays elements out otherwise changes places with a neighbour that computes each element
@@ -167,10 +167,7 @@ def simplify(model: ir.Model, original: Container[ir.Node], names: ValueNames) -
 
     Nodes that nothing reads any more stay.
 
-    Args:
-        model: The canonical graph.
-        original: The nodes of the model as it was, which are merged with no other.
-        names: The names of the graph.
+    The original nodes are merged with no other.
     """
     opset = model.opset_imports[STANDARD_DOMAIN]
     bodies = (body for node in every_node(model.graph) for body in subgraphs_of(node))

@@ -20,8 +20,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import AXES_AS_INPUT, Change, NoChangeError, NodeEdit
+from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
-from sonnx_ort.terms.operand import Dimension
 
 
 def count_axis_from_the_front(edit: NodeEdit) -> bool:
@@ -71,11 +71,7 @@ _WITH_INPUTS = 10
 
 
 def _indices(edit: NodeEdit) -> tuple[Array, Array]:
-    """The axes, counted from the front, and the steps.
-
-    Raises:
-        NoChangeError: They, or the rank, are known only in a run.
-    """
+    """The axes, counted from the front, and the steps."""
     if edit.opset < _WITH_INPUTS:
         raise NoChangeError(
             f"before version {_WITH_INPUTS} of the standard operators Slice has no such inputs"
@@ -116,7 +112,8 @@ def name_every_axis(edit: NodeEdit) -> bool:
         all_steps = _sorted([*steps.tolist(), *(1 for _ in others)], order)
         edit.set_input(_STEPS, _constant(edit, all_steps, element_type, "steps"))
     if others:
-        sizes = [_size(edit, x, axis, shape[axis]) for axis in others]
+        op = Operators(edit)
+        sizes = [size if isinstance(size := shape[k], int) else op.size(x, k) for k in others]
         zeros = [0] * len(others)
         given = (_STARTS, starts, zeros, "starts"), (_ENDS, ends, sizes, "ends")
         for position, value, more, what in given:
@@ -141,10 +138,6 @@ def _constant(
     return edit.constant(np.asarray(numbers, np.dtype(element_type or "int64")), what)
 
 
-def _size(edit: NodeEdit, x: ir.Value, axis: int, size: Dimension) -> ir.Value | int:
-    return size if isinstance(size, int) else edit.size(x, axis)
-
-
 def _elements(edit: NodeEdit, value: ir.Value) -> list[ir.Value | int]:
     """The elements of a constant one by one; else the vector, which stands for all of them."""
     known = edit.facts.constant(value)
@@ -159,7 +152,7 @@ def _joined(edit: NodeEdit, elements: Sequence[ir.Value | int], what: str) -> ir
         numbers = [element for element in found if isinstance(element, int)]
         parts += [v for v in found if isinstance(v, ir.Value)]
         parts += [edit.constant(numbers, what)] if numbers else []
-    return parts[0] if len(parts) == 1 else edit.add("Concat", parts, what, {"axis": 0})
+    return parts[0] if len(parts) == 1 else Operators(edit).Concat(*parts, axis=0)
 
 
 def keep_within_axes(edit: NodeEdit) -> bool:
@@ -199,28 +192,25 @@ def keep_within_axes(edit: NodeEdit) -> bool:
         return True
     kept: list[ir.Value | int] = list(new_ends)
     for place in open_ends:
-        kept[place] = _smaller(edit, edit.size(x, int(axes[place])), new_ends[place])
+        op = Operators(edit)
+        kept[place] = _smaller(op, op.size(x, int(axes[place])), new_ends[place])
     edit.set_input(_ENDS, _joined(edit, kept, "ends"))
     return True
 
 
-def _smaller(edit: NodeEdit, size: ir.Value, end: int) -> ir.Value:
+def _smaller(op: Operators, size: ir.Value, end: int) -> ir.Value:
     """Add what gives the smaller one of a size and an end.
 
     Not Min, which before version 1.32 of ONNX Runtime takes int64 for int32.
     """
     if end == END_OF_ALL[-1]:
         return size
-    stated = edit.constant([end], "end")
-    return edit.add("Where", [edit.add("Less", [size, stated], "is_less"), size, stated], "end")
+    stated = op.edit.constant([end], "end")
+    return op.Where(op.Less(size, stated), size, stated)
 
 
 def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
-    """The start and the end with which the same elements are selected, both within the axis.
-
-    Raises:
-        NoChangeError: The axis has no elements.
-    """
+    """The start and the end with which the same elements are selected, both within the axis."""
     if size == 0:
         raise NoChangeError("an axis has no elements, so no start can lie on it")
     if step < 0 and end in END_OF_ALL:
@@ -230,7 +220,8 @@ def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
         )
     chosen = selected(size, start, end, step)
     first, last = chosen.start, chosen.stop
-    fits = -size <= start < size and _end_fits(end, step, size)
+    downwards = 1 if step < 0 else 0
+    fits = -size <= start < size and -size - downwards <= end <= size - downwards
     ordered = first >= last if step < 0 else first <= last
     if fits and ordered:
         return start, end
@@ -238,11 +229,6 @@ def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
         return 0, 0
     # An end before the first element, counted downwards, has no index from the front.
     return first, last if last >= 0 else -size - 1
-
-
-def _end_fits(end: int, step: int, size: int) -> bool:
-    downwards = 1 if step < 0 else 0
-    return -size - downwards <= end <= size - downwards
 
 
 CHANGES = (
@@ -262,10 +248,6 @@ CHANGES = (
         frozenset({"Softmax.R4", "ArgMax.R4", "Concat.R1"}),
         count_axis_from_the_front,
     ),
-    Change(
-        "name the removed axes",
-        frozenset({"Squeeze.A", "Squeeze.axes"}),
-        name_squeezed_axes,
-    ),
+    Change("name the removed axes", frozenset({"Squeeze.A", "Squeeze.axes"}), name_squeezed_axes),
 )
 """The changes of axes; of Slice, ends are moved while they are constants that can be read."""

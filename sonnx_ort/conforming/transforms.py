@@ -4,7 +4,7 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError
-from sonnx_ort.conforming.template import FLOATS, Operators, Template
+from sonnx_ort.conforming.operators import FLOATS, Operators, Template
 
 _MOST_BASES = 1 << 22
 """The most elements of a matrix that is made for a transform."""
@@ -26,12 +26,7 @@ def short_time_transform(
     window: ir.Value | None = None,
     length: ir.Value | None = None,
 ) -> ir.Value:
-    """STFT: a Conv of the signal with the windowed bases.
-
-    Raises:
-        NoChangeError: The step, the window or its length is known only in a run, or the signal is
-            complex.
-    """
+    """STFT: a Conv of the signal with the windowed bases."""
     shape = op.edit.shape(signal)
     if len(shape) != 2 and shape[-1] != 1:
         raise NoChangeError("its signal may be complex")
@@ -57,11 +52,7 @@ def short_time_transform(
 def transform(
     op: Operators, x: ir.Value, length: ir.Value | None = None, axis: ir.Value | None = None
 ) -> ir.Value:
-    """DFT: a MatMul of the axis with the bases.
-
-    Raises:
-        NoChangeError: The axis or its length is known only in a run, or is changed.
-    """
+    """DFT: a MatMul of the axis with the bases."""
     rank, shape = op.rank(x), op.edit.shape(x)
     given = op.elements(axis).item() if axis is not None else op.attribute("axis")
     along = int(-2 if given is None else given) % rank
@@ -99,11 +90,7 @@ def _of_length(op: Operators, x: ir.Value, axis: int, size: int, wanted: int) ->
 
 
 def einsum(op: Operators, *operands: ir.Value) -> ir.Value:
-    """Einsum of one or two operands without ellipses or repeated letters: a MatMul of stacks.
-
-    Raises:
-        NoChangeError: It is of another form.
-    """
+    """Einsum of one or two operands without ellipses or repeated letters: a MatMul of stacks."""
     read, wanted = _letters(op.attribute("equation"), len(operands))
     if len(operands) == 1:
         return _ordered(op, *_summed(op, operands[0], read[0], wanted), wanted)
@@ -135,8 +122,8 @@ def _wide(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
 
 def _letters(equation: str | bytes, count: int) -> tuple[list[str], str]:
     text = (equation.decode() if isinstance(equation, bytes) else equation).replace(" ", "")
-    left, arrow, wanted = text.partition("->")
-    read = left.split(",")
+    read_part, arrow, wanted = text.partition("->")
+    read = read_part.split(",")
     if not arrow:
         every = "".join(read)
         wanted = "".join(sorted(each for each in set(every) if every.count(each) == 1))
@@ -148,8 +135,8 @@ def _letters(equation: str | bytes, count: int) -> tuple[list[str], str]:
 def _summed(op: Operators, x: ir.Value, letters: str, kept: str) -> tuple[ir.Value, str]:
     """The sum over the axes of letters that stand nowhere else."""
     axes = [axis for axis, letter in enumerate(letters) if letter not in kept]
-    left = "".join(letter for letter in letters if letter in kept)
-    return (op.ReduceSum(x, axes=axes, keepdims=0) if axes else x), left
+    remaining = "".join(letter for letter in letters if letter in kept)
+    return (op.ReduceSum(x, axes=axes, keepdims=0) if axes else x), remaining
 
 
 def _ordered(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:
@@ -177,8 +164,8 @@ def _normalized(op: Operators, x: ir.Value, axes: list[int]) -> ir.Value:
 def instance_normalization(op: Operators, x: ir.Value, scale: ir.Value, bias: ir.Value) -> ir.Value:
     """InstanceNormalization: each channel of X normalized, scaled and shifted."""
     rank = op.rank(x)
-    behind = list(range(1, rank - 1))
-    wide = (op.Unsqueeze(each, axes=behind) for each in (scale, bias))
+    after = list(range(1, rank - 1))
+    wide = (op.Unsqueeze(each, axes=after) for each in (scale, bias))
     factor, shift = wide
     return op.Add(op.Mul(_normalized(op, x, list(range(2, rank))), factor), shift)
 

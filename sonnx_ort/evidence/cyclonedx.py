@@ -17,10 +17,8 @@ from urllib.parse import quote
 from sonnx_ort.errors import to_json
 from sonnx_ort.evidence.record import (
     FORMAT,
-    Analysis,
     Change,
     Document,
-    Mending,
     ModelFiles,
     Record,
     path_of,
@@ -180,21 +178,17 @@ def _declarations(record: Record) -> Json:
         for o in obligations
     ]
     changed = _changes_by_place(record.changes)
-    evidence = [_report(REPORT_OF_ORIGINAL, record.original)]
-    if record.rewritten is not None:
-        evidence.append(_report(REPORT_OF_REWRITTEN, record.rewritten))
-    evidence.extend(_change(n, change) for n, change in enumerate(record.changes, start=1))
-    evidence.extend(_mending(n, mending) for n, mending in enumerate(record.mendings, start=1))
-    if record.certificate is not None:
-        evidence.append(_certificate(record.certificate))
-    evidence.extend(_audit(n, audit) for n, audit in enumerate(record.audits, start=1))
+    evidence = list(_documents(record))
     claims = []
     waivers: dict[str, str] = {}
     for number, (obligation, way) in enumerate(zip(obligations, ways, strict=True), start=1):
         evidence.append(_evidence(number, obligation))
         claim = _claim(number, obligation, way, record)
         if way is Fulfilment.IN_RUN:
-            supporting = [*changed.get(_place(obligation), ()), REPORT_OF_REWRITTEN]
+            supporting = [
+                *changed.get((path_of(obligation), f"'{obligation['node']}'"), ()),
+                REPORT_OF_REWRITTEN,
+            ]
             claim["evidence"] = [f"obligation:{number}", *supporting]
         if way is Fulfilment.MENDED:
             supporting = [f"{MENDING}{mended[rule_and_place(obligation)]}", REPORT_OF_REWRITTEN]
@@ -255,61 +249,40 @@ def _waiver(reference: str, waiver: Document) -> Json:
     }
 
 
-def _report(reference: str, analysis: Analysis) -> Json:
-    return {
-        "bom-ref": reference,
-        "propertyName": NAMESPACE + "report",
-        "description": f"The complete report of sonnx_ort on '{analysis.files.name}', made before "
-        "any run.",
-        "data": [_attached("report.json", analysis.report)],
-    }
+def _documents(record: Record) -> Iterator[Json]:
+    """The evidence that is a document of its own."""
+    for reference, analysis in (
+        (REPORT_OF_ORIGINAL, record.original),
+        (REPORT_OF_REWRITTEN, record.rewritten),
+    ):
+        if analysis is not None:
+            whole = f"The complete report of sonnx_ort on '{analysis.files.name}'"
+            yield _document_of(reference, f"{whole}, made before any run.", analysis.report)
+    for number, change in enumerate(record.changes, start=1):
+        content = {"node": change.node, "path": change.path, "became": change.became}
+        yield _document_of(f"{CHANGE}{number}", str(change), content)
+    for number, mending in enumerate(record.mendings, start=1):
+        yield _document_of(f"{MENDING}{number}", str(mending), dataclasses.asdict(mending))
+    if record.certificate is not None:
+        proofs = "The proofs of the obligations that hold in every run, which sonnx_ort/checker"
+        yield _document_of("certificate:1", f"{proofs} follows.", record.certificate)
+    for number, audit in enumerate(record.audits, start=1):
+        counts = cast(Mapping[str, int], audit["counts"])
+        found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        nodes = f"Nodes of one run by what their results are: {found}. Run: {audit['source']}."
+        yield _document_of(f"audit:{number}", nodes, audit)
 
 
-def _mending(number: int, mending: Mending) -> Json:
-    return {
-        "bom-ref": f"{MENDING}{number}",
-        "propertyName": NAMESPACE + "mending",
-        "description": str(mending),
-        "data": [_attached("mending.json", dataclasses.asdict(mending))],
-    }
-
-
-def _audit(number: int, audit: Document) -> Json:
-    counts = cast(Mapping[str, int], audit["counts"])
-    found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return {
-        "bom-ref": f"audit:{number}",
-        "propertyName": NAMESPACE + "audit",
-        "description": f"Nodes of one run by what their results are: {found}. Run: "
-        f"{audit['source']}.",
-        "data": [_attached("audit.json", audit)],
-    }
-
-
-def _certificate(certificate: Document) -> Json:
-    return {
-        "bom-ref": "certificate:1",
-        "propertyName": NAMESPACE + "certificate",
-        "description": "The proofs of the obligations that hold in every run, which "
-        "sonnx_ort/checker follows.",
-        "data": [_attached("certificate.json", certificate)],
-    }
-
-
-def _change(number: int, change: Change) -> Json:
-    content = {"node": change.node, "path": change.path, "became": change.became}
-    return {
-        "bom-ref": f"{CHANGE}{number}",
-        "propertyName": NAMESPACE + "change",
-        "description": str(change),
-        "data": [_attached("change.json", content)],
-    }
-
-
-def _attached(name: str, content: object) -> Json:
+def _document_of(reference: str, description: str, content: object) -> Json:
+    kind = reference.partition(":")[0]
     text = json.dumps(content, ensure_ascii=False)
     attachment = {"contentType": "application/json", "content": text}
-    return {"name": name, "contents": {"attachment": attachment}}
+    return {
+        "bom-ref": reference,
+        "propertyName": NAMESPACE + kind,
+        "description": description,
+        "data": [{"name": f"{kind}.json", "contents": {"attachment": attachment}}],
+    }
 
 
 def _map(obligations: Iterable[Document], ways: Iterable[Fulfilment]) -> Iterator[Json]:
@@ -363,10 +336,6 @@ def _requirement(identifier: str, rule: Document) -> Json:
 
 _Place = tuple[tuple[str, ...], str]
 """The path of a node, and its name between quotation marks."""
-
-
-def _place(obligation: Document) -> _Place:
-    return path_of(obligation), f"'{obligation['node']}'"
 
 
 def _changes_by_place(changes: Iterable[Change]) -> dict[_Place, list[str]]:

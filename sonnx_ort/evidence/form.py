@@ -4,19 +4,13 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-Form = Callable[[object], bool] | list[Any] | Mapping[str, Any]
-"""What a part has to be: what a function accepts, a list of parts of one form, or an object with
-these names. A name that may be missing ends in "?"; "*" stands for any other name."""
+Form = type | Callable[[object], bool] | list[Any] | Mapping[str, Any]
+"""What a part has to be: of a type, what a function accepts, a list of parts of one form, or an
+object with these names. A name that may be missing ends in "?"; "*" stands for any other name."""
 
 
 def misfits(part: object, form: Form, place: str) -> Iterator[str]:
-    """Say which parts are missing, or have another form.
-
-    Args:
-        part: A part of a document of JSON.
-        form: What it has to be.
-        place: Where it stands, for the sentence.
-    """
+    """Say which parts are missing, or have another form."""
     if isinstance(form, list):
         if not isinstance(part, list):
             yield f"{place} is no list"
@@ -28,7 +22,7 @@ def misfits(part: object, form: Form, place: str) -> Iterator[str]:
             yield f"{place} is no object"
             return
         yield from _misfits_inside(part, form, place)
-    elif not form(part):
+    elif not (type(part) is form if isinstance(form, type) else form(part)):
         yield f"{place} is {part!r:.60}"
 
 
@@ -43,22 +37,6 @@ def _misfits_inside(
             yield f"{place}.{key} is missing"
     for key in part.keys() - form.keys() if "*" in form else ():
         yield from misfits(part[key], form["*"], f"{place}.{key}")
-
-
-def _is_text(part: object) -> bool:
-    return isinstance(part, str)
-
-
-def _is_truth(part: object) -> bool:
-    return isinstance(part, bool)
-
-
-def _is_count(part: object) -> bool:
-    return type(part) is int
-
-
-def _is_text_or_null(part: object) -> bool:
-    return part is None or isinstance(part, str)
 
 
 def _is_node(part: object) -> bool:
@@ -79,28 +57,28 @@ def _is_waiver(part: object) -> bool:
 
 
 _WAIVER = {
-    "who": _is_text,
-    "reason": _is_text,
+    "who": str,
+    "reason": str,
     "until": _is_date,
-    "expired": _is_truth,
-    "count?": lambda part: part is None or _is_count(part),
+    "expired": bool,
+    "count?": lambda part: part is None or type(part) is int,
 }
-_HASHES = [{"content": _is_text}]
+_HASHES = [{"content": str}]
 _MODEL = {
-    "name": _is_text,
+    "name": str,
     "hashes": _HASHES,
-    "components?": [{"name": _is_text, "hashes": _HASHES}],
+    "components?": [{"name": str, "hashes": _HASHES}],
 }
 _REPORT = {
     "obligations": [
         {
-            "rule": _is_text,
-            "operator": _is_text,
-            "node": _is_text,
-            "path": [_is_text],
-            "status": _is_text,
-            "enforced": _is_truth,
-            "evidence": _is_text,
+            "rule": str,
+            "operator": str,
+            "node": str,
+            "path": [str],
+            "status": str,
+            "enforced": bool,
+            "evidence": str,
             "waiver": _is_waiver,
         }
     ],
@@ -108,33 +86,33 @@ _REPORT = {
     "coverage": [{}],
     "rules": {
         "*": {
-            "document": _is_text,
-            "sentence": _is_text,
-            "tag": _is_text_or_null,
-            "remark": _is_text,
+            "document": str,
+            "sentence": str,
+            "tag": lambda part: part is None or isinstance(part, str),
+            "remark": str,
         }
     },
 }
 
 RECORD: Form = {
-    "serialNumber": _is_text,
+    "serialNumber": str,
     "metadata": {
-        "tools": {"components": [{"name": _is_text, "version": _is_text}]},
+        "tools": {"components": [{"name": str, "version": str}]},
         "component": {**_MODEL, "pedigree?": {"ancestors": [_MODEL]}},
-        "properties": [{"name": _is_text, "value": _is_text}],
+        "properties": [{"name": str, "value": str}],
     },
-    "declarations": {"evidence": [{"bom-ref": _is_text, "propertyName": _is_text}]},
+    "declarations": {"evidence": [{"bom-ref": str, "propertyName": str}]},
 }
 """The form of a record without its attachments."""
 
 ATTACHMENTS: Mapping[str, Form] = {
     "report": _REPORT,
-    "change": {"node": _is_node, "path": [_is_text], "became": [_is_node]},
+    "change": {"node": _is_node, "path": [str], "became": [_is_node]},
     "mending": {
-        **dict.fromkeys(("title", "operator", "node"), _is_text),
-        **{name: [_is_text] for name in ("rules", "path", "added")},
+        **dict.fromkeys(("title", "operator", "node"), str),
+        **{name: [str] for name in ("rules", "path", "added")},
     },
-    "audit": {"source": _is_text, "counts": {"*": _is_count}},
+    "audit": {"source": str, "counts": {"*": int}},
     "certificate": {},
 }
 """The forms of its attachments, by their kind."""

@@ -120,10 +120,7 @@ def mendings(conforming: Sequence[Made]) -> tuple[Mending, ...]:
 
 
 def analyse(
-    path: Path,
-    model: ReadModel,
-    choices: Choices,
-    known: Mapping[str, str] = MappingProxyType({}),
+    path: Path, model: ReadModel, choices: Choices, known: Mapping[str, str] = MappingProxyType({})
 ) -> Analysis:
     """Examine a model for a record.
 
@@ -179,10 +176,7 @@ def _document(report: Report) -> dict[str, object]:
 
 
 def record_check(
-    model: Path,
-    report: Report,
-    record: Path,
-    audits: Sequence[Document] = (),
+    model: Path, report: Report, record: Path, audits: Sequence[Document] = ()
 ) -> None:
     """Write the record of a check, and of audits of the same model.
 

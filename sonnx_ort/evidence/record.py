@@ -82,10 +82,7 @@ def _inside(before: onnx.NodeProto, after: onnx.NodeProto, path: NodePath) -> It
 
 
 def _made_for(
-    chosen: Iterable[int],
-    nodes: list[onnx.NodeProto],
-    made_by: Mapping[str, int],
-    known: set[str],
+    chosen: Iterable[int], nodes: list[onnx.NodeProto], made_by: Mapping[str, int], known: set[str]
 ) -> set[int]:
     """The chosen nodes with all new nodes on which they depend."""
     found: set[int] = set()
@@ -179,12 +176,7 @@ class ModelFiles:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A model and its report.
-
-    Attributes:
-        files: The files of the model.
-        report: The result of `Report.to_document`: all obligations, findings and operators.
-    """
+    """A model and its report."""
 
     files: ModelFiles
     report: Document

@@ -3,13 +3,14 @@
 import datetime as dt
 import enum
 import hashlib
+import inspect
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.checker import Rejected
@@ -57,6 +58,8 @@ from sonnx_ort.reading import json_of
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any
+
+Made = TypeVar("Made", Change, Mending)
 
 
 def read_record(path: Path) -> Record:
@@ -128,24 +131,21 @@ def _record(document: _Part) -> Record:
         original=Analysis(_files(original), reports[REPORT_OF_ORIGINAL]),
         rewritten=rewritten,
         changes=tuple(
-            Change(content["node"], tuple(content["path"]), tuple(content["became"]))
+            _made(Change, content)
             for reference, content in _attachments(document, "change")
             if reference.startswith(CHANGE)
         ),
-        mendings=tuple(
-            Mending(
-                content["title"],
-                tuple(content["rules"]),
-                content["operator"],
-                content["node"],
-                tuple(content["path"]),
-                tuple(content["added"]),
-            )
-            for _, content in _attachments(document, "mending")
-        ),
+        mendings=tuple(_made(Mending, each) for _, each in _attachments(document, "mending")),
         audits=tuple(content for _, content in _attachments(document, "audit")),
         certificate=next((c for _, c in _attachments(document, "certificate")), None),
     )
+
+
+def _made(kind: Callable[..., Made], content: _Part) -> Made:
+    """What an attachment says, as it was before it was written: lists were tuples."""
+    names = inspect.signature(kind).parameters
+    parts = {name: content[name] for name in names}
+    return kind(**{n: tuple(p) if isinstance(p, list) else p for n, p in parts.items()})
 
 
 def _options(document: _Part) -> dict[str, str]:
@@ -305,7 +305,8 @@ def _differing_rewriting(
             "rewriting it today gives another model: SHA-256 recorded as "
             f"{recorded.files.sha256}, today {sha256}"
         )
-        yield from differing_changes(stored.changes, changes(model.proto, proto))
+        found = changes(model.proto, proto)
+        yield from _only_in_one("change", map(str, stored.changes), map(str, found))
         today = mendings(conformed.changes)
         yield from _only_in_one("mending", map(str, stored.mendings), map(str, today))
     if stored.certificate is not None:
@@ -381,11 +382,6 @@ def differing_surroundings(recorded: Analysis, today: Analysis) -> Iterator[str]
         ("operator", recorded.coverage, today.coverage),
     ):
         yield from _only_in_one(name, map(_in_words, before), map(_in_words, after))
-
-
-def differing_changes(recorded: Sequence[Change], today: Sequence[Change]) -> Iterator[str]:
-    """Describe the nodes that a rewrite changes in another way than recorded."""
-    yield from _only_in_one("change", map(str, recorded), map(str, today))
 
 
 def differing_files(recorded: ModelFiles, found: ModelFiles) -> Iterator[str]:

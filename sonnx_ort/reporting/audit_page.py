@@ -5,19 +5,20 @@ from itertools import islice
 from pathlib import Path
 
 from sonnx_ort.comparing.audit import Audit
-from sonnx_ort.comparing.verdicts import NodeAudit, Verdict, by_operator, worst_first
+from sonnx_ort.comparing.verdicts import NodeAudit, Verdict, worst_first
 from sonnx_ort.errors import to_html
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import read
 from sonnx_ort.reporting.audit_report import (
+    OPERATOR_HEADS,
     UNITS,
     audit_document,
     bound_in_words,
     details_of,
     facts_of,
     heading_of_errors,
+    operator_rows,
     verdict_of,
-    worst_error,
 )
 from sonnx_ort.reporting.checked_models import outline
 from sonnx_ort.reporting.graph_drawing import Words, node_key
@@ -32,19 +33,11 @@ _STATES: Mapping[Verdict, NodeState] = {
 }
 """The states whose colours and signs the verdicts have, worst first."""
 
-_WORDS: Words = {
-    **{state: str(verdict) for verdict, state in _STATES.items()},
-    None: "did not run",
-}
+_WORDS: Words = {**{state: str(verdict) for verdict, state in _STATES.items()}, None: "did not run"}
 
 
 def audit_page(audit: Audit, model: Path) -> str:
-    """An audit as a page in one file.
-
-    Args:
-        audit: The audit.
-        model: The file of its model.
-    """
+    """An audit as a page in one file."""
     verdict, sentence = verdict_of(audit)
     nodes = worst_first(audit.nodes)
     sections = {"Operators": _operators(audit)}
@@ -124,13 +117,6 @@ def _outputs(audit: Audit) -> str:
 
 
 def _operators(audit: Audit) -> str:
-    heads = ("Operator", *map(str, Verdict), "largest error")
-    rows = (
-        (
-            f"<bdi>{to_html(each.operator)}</bdi>",
-            *(f"{each.counts.get(verdict, 0):,}" for verdict in Verdict),
-            worst_error(each),
-        )
-        for each in by_operator(audit.nodes)
-    )
+    rows = ((f"<bdi>{to_html(name)}</bdi>", *cells) for name, *cells in operator_rows(audit))
+    heads = ("Operator", *OPERATOR_HEADS[1:])
     return f"{table(heads, rows, numbers=range(1, len(heads)))}<p>{UNITS}</p>"

@@ -66,10 +66,7 @@ def verdict_of(audit: Audit) -> tuple[Verdict, str]:
 def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> str:
     """An audit as text.
 
-    Args:
-        audit: The audit.
-        coloured: Whether verdicts have colours.
-        every: Whether every node is shown.
+    With `every`, each node is shown.
     """
     paint = paint_of(coloured=coloured)
     verdict, sentence = verdict_of(audit)
@@ -160,20 +157,26 @@ UNITS = (
 """What units are, where tables have them."""
 
 
-def _table(audit: Audit) -> Iterator[str]:
-    summaries = by_operator(audit.nodes)
-    rows = [
+OPERATOR_HEADS = ("operator", *map(str, Verdict), "largest error")
+"""The heads of the table of operators."""
+
+
+def operator_rows(audit: Audit) -> list[tuple[str, ...]]:
+    """The table of operators: how many nodes have each verdict, and the largest error."""
+    return [
         (
             each.operator,
             *(f"{each.counts.get(verdict, 0):,}" for verdict in Verdict),
             worst_error(each),
         )
-        for each in summaries
+        for each in by_operator(audit.nodes)
     ]
-    if rows:
-        head = ("operator", *map(str, Verdict), "largest error")
-        yield from table_of_numbers(head, rows)
-    if any(each.worst is not None for each in summaries):
+
+
+def _table(audit: Audit) -> Iterator[str]:
+    if rows := operator_rows(audit):
+        yield from table_of_numbers(OPERATOR_HEADS, rows)
+    if any(node.worst is not None for node in audit.nodes):
         yield from wrapped(UNITS, "")
 
 
@@ -252,10 +255,7 @@ def facts_of(audit: Audit) -> dict[str, str]:
         if sampling.samples is None
         else f"at most {sampling.samples} a result, seed {sampling.seed}; --exhaustive takes all"
     )
-    facts = {
-        "audited": f"{audited:,} of {elements:,} elements ({choice})",
-        "run": audit.source,
-    }
+    facts = {"audited": f"{audited:,} of {elements:,} elements ({choice})", "run": audit.source}
     for name, (dtype, shape) in audit.random.items():
         facts[f"input {name}"] = f"{dtype} {shape} (random, seed {audit.seed})"
     if audit.note:

@@ -9,6 +9,7 @@ from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted
+from sonnx_ort.reporting.verdict import counted
 
 _SHOWN = 5
 """How many nodes are named for one reason."""
@@ -17,33 +18,35 @@ _SHOWN = 5
 def conformity_report(conformed: Conformed[Any], *, every: bool = False) -> str:
     """The text of what was changed, rule by rule, and of what is still violated.
 
-    Args:
-        conformed: What `conform` gives.
-        every: Whether each change and each remaining violation is listed.
+    With `every`, each change and each remaining violation is listed.
     """
-    lines = [*_assumed(conformed), *_mended(conformed.changes)]
+    lines = [*_assumed(conformed), *_fixed(conformed.changes)]
     if every and conformed.changes:
         lines += ["", "changes", *(f"  {change}" for change in conformed.changes)]
-    lines += [*_left_out(conformed), *_remaining(conformed, every=every), "", _summary(conformed)]
+    if conformed.left_out:
+        lines += ["", "left out, because a run gave other bits"]
+        lines += [f"  {change}" for change in conformed.left_out]
+    lines += [*_remaining(conformed, every=every), "", _summary(conformed)]
     return fitted("\n".join(map(printable, lines)).strip("\n"))
 
 
 def _assumed(conformed: Conformed[Any]) -> Iterator[str]:
-    for name, told in conformed.assumed.items():
-        yield f"assumed: {name} is {told} in every run"
+    for name, value in conformed.assumed.items():
+        yield f"assumed: {name} is {value} in every run"
     if conformed.assumed:
         yield ""
 
 
-def _mended(changes: tuple[Made, ...]) -> Iterator[str]:
-    counts = Counter((o.rule.id, _title(change)) for change in changes for o in change.mended)
+def _fixed(changes: tuple[Made, ...]) -> Iterator[str]:
+    rounds = {Safety.ROUNDING: " (rounds)"}
+    counts = Counter(
+        (o.rule.id, f"{change.title}{rounds.get(change.safety, '')}")
+        for change in changes
+        for o in change.mended
+    )
     if counts:
         yield "fixed"
         yield from _table(counts)
-
-
-def _title(change: Made) -> str:
-    return f"{change.title} (rounds)" if change.safety is Safety.ROUNDING else change.title
 
 
 def _table(counts: Counter[tuple[str, str]]) -> Iterator[str]:
@@ -51,12 +54,6 @@ def _table(counts: Counter[tuple[str, str]]) -> Iterator[str]:
     digits = max(len(f"{count:,}") for count in counts.values())
     for (rule, text), count in counts.most_common():
         yield f"  {rule:<{names}}  {count:>{digits},}  {text}"
-
-
-def _left_out(conformed: Conformed[Any]) -> Iterator[str]:
-    if conformed.left_out:
-        yield from ("", "left out, because a run gave other bits")
-        yield from (f"  {change}" for change in conformed.left_out)
 
 
 def _remaining(conformed: Conformed[Any], *, every: bool) -> Iterator[str]:
@@ -81,8 +78,7 @@ def _summary(conformed: Conformed[Any]) -> str:
     before, after = len(conformed.before.violations), len(conformed.remaining)
     if not conformed.changes:
         return f"nothing to change; {_violations(after)}"
-    nodes = sum(len(change.added) for change in conformed.changes)
-    added = f"{nodes:,} new node{'' if nodes == 1 else 's'}"
+    added = counted(sum(len(change.added) for change in conformed.changes), "new node")
     return (
         f"{_violations(before)} before, {after:,} now; {_changes(conformed.changes)}, with {added}"
     )
@@ -90,12 +86,11 @@ def _summary(conformed: Conformed[Any]) -> str:
 
 def _changes(changes: tuple[Made, ...]) -> str:
     rounding = sum(change.safety is Safety.ROUNDING for change in changes)
+    kind = "rounding" if rounding else "safe"
     if len(changes) == 1:
-        return "1 change, rounding" if rounding else "1 change, safe"
-    return f"{len(changes):,} changes, {f'{rounding:,}' if rounding else 'all'} of them " + (
-        "rounding" if rounding else "safe"
-    )
+        return f"1 change, {kind}"
+    return f"{len(changes):,} changes, {f'{rounding:,}' if rounding else 'all'} of them {kind}"
 
 
 def _violations(count: int) -> str:
-    return f"{count:,} violation{'' if count == 1 else 's'}" if count else "nothing is violated"
+    return counted(count, "violation") if count else "nothing is violated"

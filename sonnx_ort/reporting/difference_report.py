@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from sonnx_ort.comparing.difference import Comparison, Mismatch, Survey
 from sonnx_ort.comparing.inputs import Inputs
-from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.measures import Measure
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
@@ -139,16 +138,13 @@ def _mismatch(mismatch: Mismatch, by: str) -> Iterator[str]:
     yield f"first difference: value '{mismatch.name}' of {mismatch.node}"
     if mismatch.index is None:
         for letter, array in zip(_LETTERS, (mismatch.first, mismatch.second), strict=True):
-            yield f"    {letter}: {_kind(array)}"
+            kind = "no tensor" if array is None else f"{array.dtype} {tuple(array.shape)}"
+            yield f"    {letter}: {kind}"
         return
     for letter, element in zip(_LETTERS, mismatch.elements, strict=True):
         yield f"    {letter}{list(mismatch.index)} = {_element(element)}"
     size = 0 if mismatch.first is None else mismatch.first.size
     yield f"    {mismatch.count} of {size} elements differ{by}"
-
-
-def _kind(array: Array | None) -> str:
-    return "no tensor" if array is None else f"{array.dtype} {tuple(array.shape)}"
 
 
 def _element(element: Any) -> str:

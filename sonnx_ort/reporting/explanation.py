@@ -119,9 +119,9 @@ def explanation_of(identifier: str) -> Explanation:
     """
     name = _IDS.get(identifier.lower())
     if name is None:
-        meant = did_you_mean(identifier, (*RULES, *OPERATORS))
+        similar = did_you_mean(identifier, (*RULES, *OPERATORS))
         raise SonnxError(
-            f"there is no rule '{identifier}'{meant}; `sonnx-ort explain` lists all rules"
+            f"there is no rule '{identifier}'{similar}; `sonnx-ort explain` lists all rules"
         )
     rule = RULES[name]
     source, example = rule.source, rule.requirement.example
@@ -141,8 +141,7 @@ def explanation_of(identifier: str) -> Explanation:
 def explain(name: str) -> str:
     """Explain a rule, or all rules of an operator, as lines with labels.
 
-    Args:
-        name: The id of a rule, or the name of an operator; capitals make no difference.
+    Capitals make no difference.
 
     Raises:
         SonnxError: There is neither; the message has a similar name.
@@ -155,14 +154,9 @@ def explain(name: str) -> str:
         [
             description.summary,
             *description.paragraphs,
-            *map(str, map(_together, explanations(operator))),
+            *map(str, map(_as_one, explanations(operator))),
         ]
     )
-
-
-def is_explained(name: str) -> bool:
-    """Whether a name, in upper or lower case, is a rule or an operator with rules."""
-    return name.lower() in _IDS or name.lower() in _OPERATOR_NAMES
 
 
 def explanations(operator: str) -> list[tuple[Explanation, ...]]:
@@ -172,10 +166,10 @@ def explanations(operator: str) -> list[tuple[Explanation, ...]]:
     """
     described = describe_operator(operator).unenforced
     rules = [explanation_of(rule.id) for rule in OPERATORS[operator].all_rules()]
-    return alike(replace(r, why="" if r.why == described else r.why) for r in rules)
+    return grouped(replace(r, why="" if r.why == described else r.why) for r in rules)
 
 
-def alike(rules: Iterable[Explanation]) -> list[tuple[Explanation, ...]]:
+def grouped(rules: Iterable[Explanation]) -> list[tuple[Explanation, ...]]:
     """Explanations, with those together that differ in their sources only."""
     groups: dict[tuple[object, ...], list[Explanation]] = {}
     for rule in rules:
@@ -183,7 +177,7 @@ def alike(rules: Iterable[Explanation]) -> list[tuple[Explanation, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def _together(group: Sequence[Explanation]) -> Explanation:
+def _as_one(group: Sequence[Explanation]) -> Explanation:
     """One explanation for several rules, with the sources of each."""
     sources = f"\n{' ' * 11}".join(f"{rule.source}; stated: {rule.stated}" for rule in group)
     ids = ", ".join(rule.id for rule in group)
@@ -205,7 +199,8 @@ def _why(rule: Rule) -> str:
         return rule.unenforced
     operator = _OPERATOR_OF.get(rule.id)
     subject = rule.requirement.subject
-    if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):
+    exempt = subject is Subject.TYPES and operator in _EXEMPT
+    if operator is None or (subject in _WHY and not exempt):
         return _WHY.get(subject, "")
     return describe_operator(operator).unenforced
 
@@ -219,10 +214,6 @@ def _kernels(rule: Rule) -> str:
         "wrong results; the python backend enforces it if such a version is installed, the native "
         "backend always, because any version may run its model"
     )
-
-
-def _is_exempt(operator: str, subject: Subject) -> bool:
-    return subject is Subject.TYPES and operator in _EXEMPT
 
 
 def _statement(rule: Rule) -> str:
@@ -289,19 +280,18 @@ def list_operators() -> str:
 def explain_any(name: str) -> str:
     """Explain a rule, an operator of the profile, or any other operator of ONNX.
 
-    Args:
-        name: The id of a rule, or the name of an operator, in upper or lower case.
+    Capitals make no difference.
 
     Raises:
         SonnxError: There is none; the message has a similar name.
     """
     found = _found(name)
     if found is None:
-        if is_explained(name):
+        if name.lower() in _IDS or name.lower() in _OPERATOR_NAMES:
             return explain(name)
-        meant = did_you_mean(name, (*RULES, *OPERATORS, *(n for _, n in _schemas())))
+        similar = did_you_mean(name, (*RULES, *OPERATORS, *(n for _, n in _schemas())))
         raise SonnxError(
-            f"there is no rule and no operator '{name}'{meant}; `sonnx-ort explain` lists all "
+            f"there is no rule and no operator '{name}'{similar}; `sonnx-ort explain` lists all "
             "rules, `sonnx-ort operators` all operators"
         )
     domain, operator = found

@@ -45,11 +45,11 @@ def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
         ("error", [o for o in model.report.enforced if check.fails(o)]),
         ("warning", model.report.waived),
     ):
-        for alike in causes(obligations):
-            first = alike[0]
+        for cause in causes(obligations):
+            first = cause[0]
             text = [printable(f"{first.place}: {first.evidence}")]
-            if len(alike) > 1:
-                text.append(f"and at {counted(len(alike) - 1, 'more place')}")
+            if len(cause) > 1:
+                text.append(f"and at {counted(len(cause) - 1, 'more place')}")
             if first.hint:
                 text.append(f"to fix it: {in_commands(first.hint)}")
             yield _command(level, model.name, first.rule.id, "\n".join(text))
@@ -144,10 +144,7 @@ def _invocation(check: Check) -> Json:
         for index, model in enumerate(check.models)
         if model.report is None
     ]
-    return {
-        "executionSuccessful": not check.unusable,
-        "toolExecutionNotifications": notifications,
-    }
+    return {"executionSuccessful": not check.unusable, "toolExecutionNotifications": notifications}
 
 
 def _artifact(model: CheckedModel) -> Json:

@@ -49,13 +49,8 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a node looks: its state, None if it has none, and what that means."""
-
-    state: NodeState | None
-    words: str
-
+Look = tuple[NodeState | None, str]
+"""How a node looks: its state, None if it has none, and what that means."""
 
 SIGNS = {
     NodeState.VIOLATED: "M3 3l8 8M11 3l-8 8",
@@ -66,12 +61,14 @@ SIGNS = {
 """The symbols that are drawn in addition to the colour, in a square of 14 pixels."""
 
 
-def draw_node(vertex: Vertex, corner: Point, size: Size, look: "Look", attributes: str) -> str:
+def draw_node(vertex: Vertex, corner: Point, size: Size, look: Look, attributes: str) -> str:
     """Draw a node."""
-    state = look.state
+    state, words = look
     (x, y), (width, height) = corner, size
     middle = x + width / 2
-    title = f"{vertex.operator} '{vertex.label}': {_state_in_words(vertex, look)}"
+    if vertex.kind is VertexKind.CALL:
+        words = "a call of a function, whose nodes are not checked"
+    title = f"{vertex.operator} '{vertex.label}': {words}"
     operator, label = shortened(vertex.operator), shortened(vertex.label)
     sign = ""
     if state is not None:
@@ -84,12 +81,6 @@ def draw_node(vertex: Vertex, corner: Point, size: Size, look: "Look", attribute
         f'<text class="operator" x="{middle:.1f}" y="{y + 17:.1f}">{to_html(operator)}</text>'
         f'<text x="{middle:.1f}" y="{y + 32:.1f}">{to_html(label)}</text></g>'
     )
-
-
-def _state_in_words(vertex: Vertex, look: "Look") -> str:
-    if vertex.kind is VertexKind.CALL:
-        return "a call of a function, whose nodes are not checked"
-    return look.words
 
 
 def draw_value(vertex: Vertex, corner: Point, size: Size, attributes: str) -> str:
@@ -141,16 +132,9 @@ _BOLD = 1.1
 
 
 def draw(
-    graph: GraphOutline,
-    states: Mapping[NodeKey, NodeState],
-    words: Words = STATUS_WORDS,
+    graph: GraphOutline, states: Mapping[NodeKey, NodeState], words: Words = STATUS_WORDS
 ) -> str:
     """Draw a graph with its subgraphs.
-
-    Args:
-        graph: The graph.
-        states: The state of each node to which a rule applies.
-        words: What the states mean.
 
     Returns:
         An `svg` element without scripts; all names in it are escaped. Each node is a `g` with the
@@ -251,11 +235,7 @@ def _size(vertex: Vertex, bodies: Sequence[_Sheet]) -> Size:
 class _Pen:
     """Draws sheets, and numbers the vertices of all of them."""
 
-    def __init__(
-        self,
-        states: Mapping[NodeKey, NodeState],
-        words: Words,
-    ) -> None:
+    def __init__(self, states: Mapping[NodeKey, NodeState], words: Words) -> None:
         self.strokes: list[str] = []
         self._states, self._words = states, words
         self._numbers = count()
@@ -280,10 +260,10 @@ class _Pen:
                 continue
             place = vertex.label, sheet.graph.path
             state = self._states.get(place)
-            look = Look(state, self._words[state])
             key = f'data-key="{to_html(node_key(*place))}"'
             also = to_json([name for name in vertex.also if name != vertex.label])
             key += f' data-also="{to_html(also)}"'
+            look = state, self._words[state]
             self.strokes.append(draw_node(vertex, corner, size, look, f"{attributes} {key}"))
             self._draw_bodies(vertex, sheet.bodies[index], corner)
 

@@ -13,7 +13,7 @@ from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table
 from sonnx_ort.reporting.remedies import causes, in_commands, next_command
-from sonnx_ort.reporting.text_report import reach
+from sonnx_ort.reporting.text_report import findings_by_rule, reach
 from sonnx_ort.reporting.verdict import NodeState, bound, counted, node_states, verdict
 from sonnx_ort.terms.operand import format_shape
 
@@ -22,10 +22,7 @@ from sonnx_ort.terms.operand import format_shape
 class Symbol:
     """A kind of symbol.
 
-    Attributes:
-        form: How it looks.
-        meaning: What it stands for.
-        pattern: A regular expression, in Python and in JavaScript, that finds it in a shape.
+    The pattern is a regular expression, in Python and in JavaScript, that finds it in a shape.
     """
 
     form: str
@@ -39,11 +36,7 @@ SYMBOLS = (
         "a size that the model leaves open, by the name that an input declares",
         r"(?<![\w?])[A-Za-z_]\w*(?![\w(])",
     ),
-    Symbol(
-        "?1",
-        "a size known only in a run; the same number means the same size",
-        r"\?\d",
-    ),
+    Symbol("?1", "a size known only in a run; the same number means the same size", r"\?\d"),
     Symbol("?", "an unknown size", r"\?(?!\d)"),
     Symbol("trunc(a/b)", "the quotient, rounded towards zero", r"\btrunc\("),
     Symbol("min(a, b)", "the smaller of the two", r"\bmin\("),
@@ -93,17 +86,13 @@ def html_page(check: Check) -> str:
 def html_report(report: Report, graph: GraphOutline, name: str) -> str:
     """A report and its graph as a page in one file.
 
-    Args:
-        report: The report.
-        graph: Its graph.
-        name: The file of the model; "-" is standard input.
-
     Returns:
         HTML: the verdict, the worst node and the next command, the graph, every obligation by its
         cause with a filter, the coverage of each operator and the findings. The page contains the
         report in JSON.
     """
     result, groups = verdict(report), _groups(report)
+    hints = {at: in_commands(o.hint) for at, o in enumerate(report.obligations) if o.hint}
     counts = [
         (NodeState(status.value), f"{report.counts[status.value]:,} {word}")
         for status, word in _WORDS.items()
@@ -137,7 +126,7 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         },
         data={
             "report": report.to_document(),
-            "view": {"groups": groups, "hints": _hints(report), "words": _WORDS},
+            "view": {"groups": groups, "hints": hints, "words": _WORDS},
         },
         without_script="<p>Violated obligations:</p>"
         f"<pre>{to_html(in_commands(report.describe_violations()))}</pre>",
@@ -171,15 +160,10 @@ def _groups(report: Report) -> list[list[int]]:
         standing = (order.index(each.status), not each.enforced, each.waived)
         by_standing.setdefault(standing, []).append(each)
     return [
-        [positions[id(obligation)] for obligation in alike]
+        [positions[id(obligation)] for obligation in cause]
         for standing in sorted(by_standing)
-        for alike in causes(by_standing[standing])
+        for cause in causes(by_standing[standing])
     ]
-
-
-def _hints(report: Report) -> dict[int, str]:
-    """The remedies in the words of the command, by the positions of the obligations."""
-    return {at: in_commands(o.hint) for at, o in enumerate(report.obligations) if o.hint}
 
 
 def _not_covered(report: Report) -> Iterator[str]:
@@ -241,9 +225,7 @@ def _coverage(report: Report) -> str:
 
 
 def _findings(findings: Iterable[Finding]) -> str:
-    by_rule: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_rule.setdefault(finding.rule.id, []).append(finding)
+    by_rule = findings_by_rule(findings)
     if not by_rule:
         return "<p>None.</p>"
     groups = []

@@ -217,14 +217,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """All edges from one vertex, as connected pieces.
-
-    Attributes:
-        giver: The vertex.
-        pieces: Start and end of each piece between two layers.
-        passages: Start and end of each vertical piece, through a layer or to the end of the line.
-        ends: The end at each reader.
-    """
+    """All edges from one vertex, as connected pieces."""
 
     giver: int
     pieces: tuple[tuple[Point, Point], ...]
@@ -234,13 +227,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A graph with coordinates; y grows downwards.
-
-    Attributes:
-        corners: The upper left corner of each vertex.
-        lines: One line for each vertex with readers.
-        size: The total width and height.
-    """
+    """A graph with coordinates; y grows downwards."""
 
     corners: tuple[Point, ...]
     lines: tuple[Line, ...]

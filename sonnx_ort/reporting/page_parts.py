@@ -119,7 +119,11 @@ class Page:
             verdict_sign=sign(self.state),
             counts="".join(_signed(state, text) for state, text in self.counts),
             notices="".join(f'<p class="notice">{prose(text)}</p>' for text in self.notices),
-            facts="".join(_fact(name, value) for name, value in self.facts.items() if value),
+            facts="".join(
+                f"<div><dt>{to_html(name)}</dt><dd><bdi>{to_html(value)}</bdi></dd></div>"
+                for name, value in self.facts.items()
+                if value
+            ),
             legend="".join(
                 _signed(state, words if state else f"without a sign: {words}")
                 for state, words in self.words.items()
@@ -181,10 +185,7 @@ def node_button(place: str, key: NodeKey) -> str:
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], numbers: Container[int] = ()) -> str:
     """A table of cells in HTML.
 
-    Args:
-        head: The heads of the columns.
-        rows: Its rows.
-        numbers: The positions of the columns with numbers.
+    `numbers` has the positions of the columns with numbers.
     """
 
     def cells(tag: str, row: Iterable[str]) -> str:
@@ -202,10 +203,6 @@ def _signed(state: NodeState | None, text: str) -> str:
     if state is None:
         return f"<li>{to_html(text)}</li>"
     return f'<li class="{state}">{sign(state)} {to_html(text)}</li>'
-
-
-def _fact(name: str, value: str) -> str:
-    return f"<div><dt>{to_html(name)}</dt><dd><bdi>{to_html(value)}</bdi></dd></div>"
 
 
 def _status_filters(statuses: Mapping[str, str]) -> str:

@@ -33,9 +33,9 @@ def causes(obligations: Sequence[Obligation]) -> list[tuple[Obligation, ...]]:
     return sorted(map(tuple, by_cause.values()), key=_order)
 
 
-def _order(alike: Sequence[Obligation]) -> tuple[bool, bool, int]:
-    rule = alike[0].rule
-    return rule.requirement.subject is Subject.GRAPH, rule.basis is Basis.OURS, -len(alike)
+def _order(cause: Sequence[Obligation]) -> tuple[bool, bool, int]:
+    rule = cause[0].rule
+    return rule.requirement.subject is Subject.GRAPH, rule.basis is Basis.OURS, -len(cause)
 
 
 class NextStep(enum.Enum):
@@ -76,27 +76,13 @@ def _is_expandable(violation: Obligation) -> bool:
 
 
 OPTIONS = {
-    "backend": "--backend",
-    "broadcast": "--broadcast",
-    "check": "--check",
-    "conform": "--conform",
-    "dies": "--dies",
-    "differs": "--differs",
-    "edition": "--edition",
-    "force": "--force",
-    "ignore": "--ignore",
-    "input_shapes": "--input-shape",
-    "inputs": "--input",
-    "make_explicit": "--make-explicit",
-    "measure": "--measure",
-    "operators": "--operators",
-    "original": "--original",
-    "refused": "--refused",
-    "select": "--select",
-    "sizes": "--size",
-    "rounding": "--rounding",
-    "violates": "--violates",
-}
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("backend", "broadcast", "check", "conform", "dies", "differs", "edition", "force"),
+        *("ignore", "make_explicit", "measure", "operators", "original", "refused", "select"),
+        *("rounding", "violates"),
+    )
+} | {"input_shapes": "--input-shape", "inputs": "--input", "sizes": "--size"}
 """Options of the functions that a remedy can name, and the same ones of the command."""
 
 _OPTION = re.compile(rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(?![\w"\'-]))')
@@ -116,9 +102,7 @@ def next_command(report: Report, name: str) -> str:
 
     Violations ask for `rewrite` or `conform` if one of these mends any, else for an explanation.
 
-    Args:
-        report: The report; its options become those of the command.
-        name: The file of the model; "-" is standard input, whose file has another name.
+    The options of the report become those of the command. The name "-" is standard input.
     """
     if name == "-":
         name = "model.onnx"
@@ -190,20 +174,20 @@ def report_as_html(report: Report) -> str:
         f"{counts['proved']:,} proved</p>"
     )
     found = causes(report.violations)
-    rows = [_row(alike) for alike in found]
+    rows = [_row(cause) for cause in found]
     violated = table(("Violated", "Places", "Evidence", "To fix it"), rows) if rows else ""
     return f"{head}{violated}<p>Next: <code>{to_html(next_call(report))}</code></p>"
 
 
-def _row(alike: Sequence[Obligation]) -> tuple[str, ...]:
-    first = alike[0]
-    places = [obligation.place for obligation in alike[:_PLACES_SHOWN]]
-    if len(alike) > _PLACES_SHOWN:
-        places.append(f"and {len(alike) - _PLACES_SHOWN:,} more")
+def _row(cause: Sequence[Obligation]) -> tuple[str, ...]:
+    first = cause[0]
+    places = [obligation.place for obligation in cause[:_PLACES_SHOWN]]
+    if len(cause) > _PLACES_SHOWN:
+        places.append(f"and {len(cause) - _PLACES_SHOWN:,} more")
     remedies = [first.hint] if first.hint else []
-    mendable = [obligation.mendable for obligation in alike if obligation.mendable]
+    mendable = [obligation.mendable for obligation in cause if obligation.mendable]
     if mendable:
-        share = "it" if len(mendable) == len(alike) else f"{len(mendable):,} of {len(alike):,}"
+        share = "it" if len(mendable) == len(cause) else f"{len(mendable):,} of {len(cause):,}"
         remedies.append(f"sonnx_ort.conform fixes {share}: {mendable[0]}")
     return first.rule.id, "\n".join(places), first.evidence, "\n".join(remedies)
 
@@ -212,10 +196,10 @@ def causes_as_text(report: Report) -> str:
     """The causes of the violations, each with its first node, and the call to make next."""
     head, *_ = report.describe_violations().splitlines()
     lines = [head]
-    for alike in causes(report.violations):
-        lines.append(f"- {alike[0]}")
-        if len(alike) > 1:
-            lines.append(f"    and {len(alike) - 1:,} more like it")
+    for cause in causes(report.violations):
+        lines.append(f"- {cause[0]}")
+        if len(cause) > 1:
+            lines.append(f"    and {len(cause) - 1:,} more like it")
     return "\n".join([*lines, f"next: {next_call(report)}"])
 
 

@@ -16,10 +16,10 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.reporting.explanation import (
     Explanation,
-    alike,
     describe_operator,
     explanation_of,
     explanations,
+    grouped,
 )
 
 _INDEX = "rules.md"
@@ -95,10 +95,10 @@ def rules_pages() -> dict[str, str]:
     own = [FINITE.id, *(rule.id for rule in CONTRACT_RULES)]
     bound[FINITE.id] = "where it is selected, in both editions"
     bound |= dict.fromkeys(own[1:], "values with a contract, in both editions")
-    graph = [_section(group, bound) for group in alike(map(explanation_of, bound))]
+    graph = [_section(group, bound) for group in grouped(map(explanation_of, bound))]
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
     pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
-    rows = [_row(name, _ids(operator)) for name, operator in OPERATORS.items()]
+    rows = [_row(n, [r.id for r in operator.all_rules()]) for n, operator in OPERATORS.items()]
     rows.append(_row(_GRAPH, [*of_graph, *own], "the whole graph"))
     return {_INDEX: _HEAD + "".join(rows), **pages}
 
@@ -121,10 +121,6 @@ def _path(name: str) -> str:
 def _anchor(identifier: str) -> str:
     """The anchor that Markdown renderers generate for a heading that is an id."""
     return identifier.lower().replace(".", "")
-
-
-def _ids(operator: Operator) -> list[str]:
-    return [rule.id for rule in operator.all_rules()]
 
 
 def _row(name: str, identifiers: Iterable[str], shown: str | None = None) -> str:

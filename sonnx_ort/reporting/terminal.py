@@ -121,11 +121,11 @@ def table_of_numbers(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> 
     lines = in_columns([head, *rows])
     if max(map(len, lines)) <= width():
         return lines
-    said = (
+    in_words = (
         f"{name}: {', '.join(f'{column} {n}' for n, column in zip(cells, head[1:], strict=True))}"
         for name, *cells in rows
     )
-    return [line for row in said for line in wrapped(row, "")]
+    return [line for row in in_words for line in wrapped(row, "")]
 
 
 def in_columns(rows: Sequence[tuple[str, ...]], indent: str = "") -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sonnx_ort.errors import printable
 from sonnx_ort.obligations.obligation import Finding, Obligation
-from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, LeftOut, Report
+from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
@@ -51,18 +51,12 @@ def overviews(check: Check, *, coloured: bool = False) -> str:
 
 
 def overview(report: Report, name: str, *, coloured: bool = False) -> str:
-    """What matters of a report, in lines of at most 100 columns.
-
-    Args:
-        report: The report.
-        name: The file of the model.
-        coloured: Whether to colour what is violated, open or proved.
-    """
+    """What matters of a report, in lines of at most 100 columns."""
     paint = paint_of(coloured=coloured)
     sections = [
         _head(report, name, paint),
-        *(_paragraph(alike, Colour.VIOLATED, paint) for alike in causes(report.violations)),
-        *(_paragraph(alike, Colour.OPEN, paint) for alike in causes(report.waived)),
+        *(_paragraph(cause, Colour.VIOLATED, paint) for cause in causes(report.violations)),
+        *(_paragraph(cause, Colour.OPEN, paint) for cause in causes(report.waived)),
         _unknown_ranks(report, paint),
         _in_runs(report, paint),
         _counts(report),
@@ -90,27 +84,27 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
     ]
 
 
-def _paragraph(alike: Sequence[Obligation], colour: Colour, paint: Paint) -> list[str]:
-    first, rule = alike[0], alike[0].rule
+def _paragraph(cause: Sequence[Obligation], colour: Colour, paint: Paint) -> list[str]:
+    first, rule = cause[0], cause[0].rule
     mark = f"{REFUSED} " if first.refused and not first.waived else ""
-    places = counted(len(alike), "place")
+    places = counted(len(cause), "place")
     lines = wrapped(f"{mark}{rule.id} at {places} ({rule.basis}): {rule.sentence}", "")
     lines = [paint(line, colour) for line in lines]
-    for obligation in alike[:_NODES_SHOWN]:
+    for obligation in cause[:_NODES_SHOWN]:
         lines += wrapped(f"{obligation.place}: {obligation.evidence}", "  ")
         if obligation is first:
             lines += [line for o in obligation.operands for line in wrapped(str(o), "      ")]
         if obligation.waiver is not None:
             lines += wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
-    if len(alike) > _NODES_SHOWN:
-        lines.append(f"  and {len(alike) - _NODES_SHOWN} more")
+    if len(cause) > _NODES_SHOWN:
+        lines.append(f"  and {len(cause) - _NODES_SHOWN} more")
     if first.waived:
         return lines
     if first.hint:
         lines += wrapped(f"to fix it: {in_commands(first.hint)}", "  ")
-    mendable = sum(bool(o.mendable) for o in alike)
+    mendable = sum(bool(o.mendable) for o in cause)
     if mendable:
-        share = "it" if mendable == len(alike) else f"{mendable} of {len(alike)}"
+        share = "it" if mendable == len(cause) else f"{mendable} of {len(cause)}"
         lines.append(f"  {MENDABLE} sonnx-ort conform fixes {share}")
     return lines
 
@@ -180,15 +174,13 @@ def _counts(report: Report) -> list[str]:
 
 
 def overview_of_models(check: Check, *, coloured: bool = False) -> str:
-    """A line for each of several models, the rules that most of them violate, and what to do next.
-
-    Args:
-        check: The models and their reports.
-        coloured: Whether to colour what is violated, open or proved.
-    """
+    """A line for each of several models, the rules that most violate, and what to do next."""
     paint = paint_of(coloured=coloured)
     rows = [_row(model) for model in check.models]
-    colours = [_colour(model) for model in check.models]
+    colours = [
+        Colour.VIOLATED if model.report is None else _COLOURS[verdict(model.report).state]
+        for model in check.models
+    ]
     lines = [
         paint(line, colour)
         for row, colour in zip(in_columns(rows), colours, strict=True)
@@ -206,12 +198,6 @@ def _row(model: CheckedModel) -> tuple[str, ...]:
     violated = f"{len(report.violations):,} violated{mendable}"
     others = f"{counts['runtime']:,} checked in runs, {counts['proved']:,} proved"
     return model.name, "kept" if report.ok else "violated", f"{violated}, {others}"
-
-
-def _colour(model: CheckedModel) -> Colour:
-    if model.report is None:
-        return Colour.VIOLATED
-    return _COLOURS[verdict(model.report).state]
 
 
 def _summary(check: Check) -> list[str]:
@@ -264,9 +250,7 @@ _COLUMNS = {Status.VIOLATED: "violated", Status.RUNTIME: "in runs", Status.PROVE
 class Reach:
     """The coverage of one operator of a model.
 
-    Attributes:
-        coverage: The operator, and the number of its nodes.
-        found: The numbers of obligations that are not enforced; empty if there are none.
+    `found` has the numbers of obligations that are not enforced; it is empty if there are none.
     """
 
     coverage: Coverage
@@ -308,10 +292,6 @@ def _under_its_name(model: CheckedModel, paint: Paint) -> str:
 def text_report(report: Report, *, coloured: bool = False) -> str:
     """A report as text.
 
-    Args:
-        report: The report.
-        coloured: Whether to colour the statuses with terminal escape sequences.
-
     Returns:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
         the findings, the coverage of each operator, and how much `conform` can fix.
@@ -319,49 +299,35 @@ def text_report(report: Report, *, coloured: bool = False) -> str:
     return _text(report, paint_of(coloured=coloured))
 
 
+_VIOLATED = "violated: these fail whatever the inputs are"
+_WAIVED = "waived: these fail whatever the inputs are"
+_IN_RUNS = "checked in each run, by the rewritten model or by ONNX Runtime"
+_PROVED = "proved: these hold in every run"
+
+
 def _text(report: Report, paint: Paint) -> str:
+    left_out = ", ".join(sorted(report.left_out.rules))
     sections = [
         [
             *wrapped(report.summary(), ""),
-            *_left_out(report.left_out),
+            *(wrapped(f"rules left out: {left_out}", "") if left_out else []),
             *wrapped(f"model {report.identity.sha256}", ""),
             *_operands(report.operands),
         ],
-        _obligations(
-            report.violations,
-            "violated: these fail whatever the inputs are",
-            Colour.VIOLATED,
-            paint,
-        ),
-        _obligations(
-            report.waived,
-            "waived: these fail whatever the inputs are, and a waiver accepts them",
-            Colour.OPEN,
-            paint,
-        ),
-        _obligations(
-            _of_status(report, Status.RUNTIME),
-            "checked in each run, by the rewritten model or by ONNX Runtime",
-            Colour.OPEN,
-            paint,
-        ),
-        _obligations(
-            _of_status(report, Status.PROVED),
-            "proved: these hold in every run",
-            Colour.PROVED,
-            paint,
+        *(
+            _obligations(chosen, title, colour, paint)
+            for chosen, title, colour in (
+                (report.violations, _VIOLATED, Colour.VIOLATED),
+                (report.waived, f"{_WAIVED}, and a waiver accepts them", Colour.OPEN),
+                (_of_status(report, Status.RUNTIME), _IN_RUNS, Colour.OPEN),
+                (_of_status(report, Status.PROVED), _PROVED, Colour.PROVED),
+            )
         ),
         _findings(report.findings),
         _coverage(report),
         _mendable(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
-
-
-def _left_out(left_out: LeftOut) -> list[str]:
-    if not left_out.rules:
-        return []
-    return wrapped(f"rules left out: {', '.join(sorted(left_out.rules))}", "")
 
 
 def _operands(known: KnownOperands) -> list[str]:
@@ -408,10 +374,16 @@ def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator
         yield from wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
 
 
-def _findings(findings: Iterable[Finding]) -> list[str]:
+def findings_by_rule(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The findings of each rule, by its id."""
     by_rule: dict[str, list[Finding]] = {}
     for finding in findings:
         by_rule.setdefault(finding.rule.id, []).append(finding)
+    return by_rule
+
+
+def _findings(findings: Iterable[Finding]) -> list[str]:
+    by_rule = findings_by_rule(findings)
     if not by_rule:
         return []
     lines = ["findings: they change no result"]
@@ -443,9 +415,6 @@ def _coverage(report: Report) -> list[str]:
 
 def _mendable(report: Report) -> list[str]:
     mendable, violations = len(report.mendable), len(report.violations)
-    if not mendable:
-        return []
-    noun = "violation" if violations == 1 else "violations"
     at_least = "" if mendable == violations else "at least "
-    said = f"{MENDABLE} `sonnx-ort conform` can fix {at_least}{mendable} of {violations} {noun}"
-    return wrapped(said, "")
+    share = f"{at_least}{mendable} of {violations} violation{'' if violations == 1 else 's'}"
+    return wrapped(f"{MENDABLE} `sonnx-ort conform` can fix {share}", "") if mendable else []

@@ -61,13 +61,7 @@ def _state(obligation: Obligation) -> NodeState:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict of a report.
-
-    Attributes:
-        state: The state that determines how it is shown.
-        word: The verdict.
-        detail: What it means.
-    """
+    """The verdict of a report."""
 
     state: NodeState
     word: str
@@ -78,11 +72,11 @@ def verdict(report: Report) -> Verdict:
     """The verdict of a report."""
     total, runtime = len(report.enforced), report.counts["runtime"]
     if not report.ok:
-        failing = _share(len(report.violations), total)
+        failing, fixed = _share(len(report.violations), total), len(report.mendable)
         sentences = [
             f"{failing} whatever the inputs are.",
             *_refused(report),
-            *_mendable(report),
+            *([f"sonnx-ort conform fixes {fixed:,}."] if fixed else []),
             *_passed_over(report),
         ]
         return Verdict(NodeState.VIOLATED, "Violated", " ".join(sentences))
@@ -125,12 +119,6 @@ def _refused(report: Report) -> list[str]:
         return ["sonnx-ort rewrite refuses the model."]
     marked = f"the {refused:,} marked {REFUSED}"
     return [f"sonnx-ort rewrite, which enforces Div and Sub by default, refuses {marked}."]
-
-
-def _mendable(report: Report) -> list[str]:
-    """How much can be fixed, as a sentence; empty if that is nothing."""
-    count = len(report.mendable)
-    return [f"sonnx-ort conform fixes {count:,}."] if count else []
 
 
 def _passed_over(report: Report) -> list[str]:

@@ -27,14 +27,7 @@ PREFIX = "sonnx."
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A node of a file.
-
-    Attributes:
-        node: The node.
-        proto: The same in the file.
-        key: Its name and path, as in obligations.
-        around: The nodes in whose bodies it is, outermost first, and the attributes of these.
-    """
+    """A node of a file."""
 
     node: ir.Node
     proto: onnx.NodeProto
@@ -64,10 +57,6 @@ def annotated(proto: onnx.ModelProto, report: Report) -> onnx.ModelProto:
     It computes what the given one does. What is said of no node of the file, such as a rule on the
     whole graph or a node of a function, is in the metadata of the model.
 
-    Args:
-        proto: The model that was checked; it is not modified.
-        report: Its report.
-
     Raises:
         SonnxError: It is enforced, and would not be recognized as that with other metadata.
     """
@@ -93,8 +82,8 @@ def annotated(proto: onnx.ModelProto, report: Report) -> onnx.ModelProto:
         _note(place.proto.metadata_props, notes)
     result = verdict(report)
     notes = {f"{PREFIX}verdict": f"{result.word}: {result.detail}".replace("`", "")}
-    for (_, name, _), told in found.items():
-        _add(notes, {key: f"{name}: {evidence}" for key, evidence in told.items()})
+    for (_, name, _), notes_of_rules in found.items():
+        _add(notes, {key: f"{name}: {evidence}" for key, evidence in notes_of_rules.items()})
     _note(model.metadata_props, notes)
     return model
 
@@ -109,8 +98,8 @@ def _found(report: Report) -> dict[_Subject, dict[str, str]]:
     for obligation in report.enforced:
         if obligation.status is not Status.PROVED:
             subject = obligation.operator == "value", obligation.node, obligation.path
-            told = {f"{PREFIX}{obligation.status}": _evidence(obligation)}
-            _add(found.setdefault(subject, {}), told)
+            note = {f"{PREFIX}{obligation.status}": _evidence(obligation)}
+            _add(found.setdefault(subject, {}), note)
     return found
 
 

@@ -17,6 +17,7 @@ import onnx
 import onnx.defs
 from onnx import helper, numpy_helper
 
+from sonnx_ort.comparing.verdicts import attribute_value
 from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
 from sonnx_ort.oracle import Result, Undefined
 from sonnx_ort.oracle import meaning as meaning_of
@@ -95,7 +96,7 @@ class Applied:
     @property
     def plain(self) -> dict[str, AttributeValue]:
         """The attributes as rules see them."""
-        return {name: _plain(value) for name, value in self.attributes.items()}
+        return {name: attribute_value(value) for name, value in self.attributes.items()}
 
     @cached_property
     def broken_rules(self) -> tuple[Rule, ...]:
@@ -121,8 +122,8 @@ class Applied:
             if not complete and subject in (Subject.HELD, Subject.ELEMENTS):
                 continue
             hidden = subject is Subject.STORAGE or (subject is Subject.ELEMENTS and not usable)
-            told = results if self.declared or sparse else []
-            judgement, _ = rule.judge(names, known if hidden else elements, told)
+            declared_results = results if self.declared or sparse else []
+            judgement, _ = rule.judge(names, known if hidden else elements, declared_results)
             is_broken = judgement.status is Status.VIOLATED
             if judgement.status is Status.RUNTIME and rule.in_run and usable:
                 is_broken = rule.violation(names, tuple(self.given.values())) is not None
@@ -181,8 +182,8 @@ class Applied:
             kind = known[name].type if name in known else None
             if isinstance(value, np.ndarray):
                 sparse = kind == onnx.defs.OpSchema.AttrType.SPARSE_TENSOR
-                said = _sparse(value, "") if sparse else numpy_helper.from_array(value)
-                yield helper.make_attribute(name, said)
+                tensor = _sparse(value, "") if sparse else numpy_helper.from_array(value)
+                yield helper.make_attribute(name, tensor)
                 continue
             if kind in _REAL:
                 value = [*map(float, value)] if isinstance(value, tuple | list) else float(value)  # noqa: PLW2901
@@ -233,12 +234,6 @@ class _Typed:
         # Real numbers in attributes are floats.
         is_tensor = attribute in {"value", "sparse_value"}
         return tensor_of(ELEMENT_TYPES[dtype if is_tensor or dtype.kind != "f" else _FLOAT])
-
-
-def _plain(value: Any) -> AttributeValue:
-    if isinstance(value, list | tuple):
-        return tuple(value)
-    return value if isinstance(value, int | float | str) else None
 
 
 def _declared(name: str, dtype: np.dtype[Any], sizes: Sequence[str] | None) -> onnx.ValueInfoProto:
@@ -302,10 +297,7 @@ def _special_floats(element_type: ElementType) -> Array:
     positive += [infinity - 1, infinity]
     sign = 1 << (fraction_bits + limits.exponent_bits)
     quiet_nan = infinity + smallest_normal // 2
-    return _from_bits([*positive, *(sign + bits for bits in positive), quiet_nan], element_type)
-
-
-def _from_bits(bits: list[int], element_type: ElementType) -> Array:
+    bits = [*positive, *(sign + each for each in positive), quiet_nan]
     return np.array(bits, f"u{element_type.dtype.itemsize}").view(element_type.dtype)
 
 

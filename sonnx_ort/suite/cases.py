@@ -80,19 +80,14 @@ _WIDTH = 64
 
 
 def cases(
-    operators: Collection[str] = STANDARD_OPERATORS,
-    seed: int = 0,
-    edition: Edition = Edition.TYPED,
+    operators: Collection[str] = STANDARD_OPERATORS, seed: int = 0, edition: Edition = Edition.TYPED
 ) -> Iterator[Case]:
     """The cases, in the order of the catalog of operators.
 
     What the documents leave undefined is no case. The operator Broadcast is none of ONNX, and the
     rules on graphs are about files: neither has cases.
 
-    Args:
-        operators: The names of the operators.
-        seed: The seed of the elements that nothing decides.
-        edition: The edition of the profile.
+    `seed` is that of the elements that nothing decides.
     """
     for operator in OPERATORS.values():
         if operator.name in operators and operator.name in STANDARD_OPERATORS:
@@ -148,7 +143,8 @@ class _Cases:
         first = next(n for n in base.given if n not in self._operator.operand_types)
         for of_class, values in special_classes(kind).items():
             columns = [
-                values if n == first else _all_special(array) for n, array in base.given.items()
+                values if n == first else np.concatenate([*special_classes(_type(array)).values()])
+                for n, array in base.given.items()
             ]
             combined = [each.ravel() for each in np.meshgrid(*columns, indexing="ij")]
             kept, broken = _divided(replace(base, operands=combined))
@@ -188,8 +184,8 @@ class _Cases:
             ):
                 continue
             schema = onnx.defs.get_schema(self._operator.name, version)
-            said = {n: v for n, v in base.attributes.items() if n in schema.attributes}
-            applied = replace(base, opset=version, attributes=said)
+            known = {n: v for n, v in base.attributes.items() if n in schema.attributes}
+            applied = replace(base, opset=version, attributes=known)
             if len(applied.operands) <= len(schema.inputs) and applied.admitted_by_onnx:
                 yield Case(f"{name}_version_{version}", applied, Level.CONFORMANCE, Class.VERSION)
 
@@ -241,30 +237,22 @@ def _type(array: Array) -> ElementType:
     return next(kind for kind in ElementType if kind.dtype == array.dtype)
 
 
-def _all_special(array: Array) -> Array:
-    return np.concatenate([*special_classes(_type(array)).values()])
-
-
 def _divided(applied: Applied) -> tuple[Sequence[Applied], Sequence[Applied]]:
-    """The elements that keep all rules together, and some of the others alone.
-
-    Args:
-        applied: An element-wise operator on vectors.
-    """
+    """Of elements of vectors, those that keep all rules together, and some of the others alone."""
     operator, names = OPERATORS[applied.operator], applied.names
     operands = [*applied.given.values()]
     found: dict[str, list[int]] = {}
-    left = np.arange(operands[0].size)
+    remaining = np.arange(operands[0].size)
     facts = [applied.fact(n, a) for n, a in applied.given.items()]
     for rule in operator.rules_of_node(applied.edition, facts, applied.plain, applied.opset):
         while rule.requirement.subject is Subject.ELEMENTS and rule.needed_before is None:
-            broken = rule.violation(names, [operand[left] for operand in operands])
+            broken = rule.violation(names, [operand[remaining] for operand in operands])
             if broken is None or broken.index is None:
                 break
             place = broken.index[0]
-            found.setdefault(rule.id, []).append(int(left[place]))
-            left = np.delete(left, place)
-    kept = [replace(applied, operands=[o[left] for o in operands])] if left.size else []
+            found.setdefault(rule.id, []).append(int(remaining[place]))
+            remaining = np.delete(remaining, place)
+    kept = [replace(applied, operands=[o[remaining] for o in operands])] if remaining.size else []
     chosen = [
         places[k]
         for places in found.values()

@@ -100,9 +100,7 @@ NAMES = ("onnxruntime", "onnx.reference", "sonnx_ort", *(f"sonnx_ort:{b}" for b 
 def engine(name: str, edition: Edition = Edition.TYPED) -> Engine:
     """Start an engine.
 
-    Args:
-        name: One of `NAMES`, or `module:Class`.
-        edition: The edition that an enforced model is held to.
+    It is one of `NAMES`, or `module:Class`; an enforced model is held to the edition.
 
     Raises:
         SonnxError: There is none of this name.

@@ -94,25 +94,25 @@ def _with_nan(value: Any) -> Any:
     return np.nan if value == _NAN else value
 
 
-def _operand(name: str, said: str) -> Operand:
-    said, _, bounds = said.partition(" in ")
-    said, _, repeated = said.partition(" of ")
+def _operand(name: str, text: str) -> Operand:
+    text, _, bounds = text.partition(" in ")
+    text, _, repeated = text.partition(" of ")
     operand = Operand(name, name.lower(), "input", "float")
     if bounds:
         interval = Bounds(*map(int, bounds.split("..")))
         operand = replace(operand, element_type="int64", bounds=interval)
-    if said in list(ElementType):
-        return replace(operand, element_type=said)
-    if said.startswith("(") and not repeated:
-        sizes = re.sub(r"[A-Za-z_]\w*", lambda symbol: f"'{symbol[0]}'", said)
+    if text in list(ElementType):
+        return replace(operand, element_type=text)
+    if text.startswith("(") and not repeated:
+        sizes = re.sub(r"[A-Za-z_]\w*", lambda symbol: f"'{symbol[0]}'", text)
         return replace(operand, shape=_literal(sizes.replace("?", "None")))
-    if said == "?":
+    if text == "?":
         return operand
-    array = np.array(_literal(repeated or said))
+    array = np.array(_literal(repeated or text))
     if repeated:
-        array = np.resize(array, _literal(said))
+        array = np.resize(array, _literal(text))
     if array.dtype.kind not in "if":
-        raise ValueError(f"{said} is no number")
+        raise ValueError(f"{text} is no number")
     array = array if array.size else array.astype(np.int64)
     kind = ElementType.FLOAT if array.dtype.kind == "f" else ElementType.INT64
     return _converted(replace(operand, shape=array.shape, constant=array), kind)
@@ -222,11 +222,7 @@ def fitting(
 ) -> Applied:
     """A node that keeps all rules, but for the types that they admit.
 
-    Args:
-        operator: The operator.
-        kind: The type of the operands that have none of their own.
-        generator: Makes the elements that nothing decides.
-        edition: The edition of the profile.
+    `kind` is the type of the operands that have none of their own.
     """
     return _Draft(operator, kind).applied(OPSET, generator, edition)
 
@@ -309,17 +305,17 @@ class _Draft:
         Raises:
             ValueError: The example says anything else.
         """
-        said = [*parts(text)]
+        stated = [*parts(text)]
         own = rule.operands or tuple(self.operands) or ("B",)
-        words = [re.match(r"\w*", part)[0] for part in said]  # type: ignore[index]
+        words = [re.match(r"\w*", part)[0] for part in stated]  # type: ignore[index]
         free = [name for name in own if name not in words]
-        for part, word in zip(said, words, strict=True):
+        for part, word in zip(stated, words, strict=True):
             # The letters of a common example stand for the operands of the rule.
-            stands = word in "AB" and word not in own
+            stands_for_operand = word in "AB" and word not in own
             plain = re.search(
                 r"=|^\w+$|^(to|axis|both|all|no) | (left out|given|\w*initializer|input)$", part
             )
-            if plain or (word in self.operands and not stands):
+            if plain or (word in self.operands and not stands_for_operand):
                 self.change(part, word)
             elif free:
                 self.change(part, free.pop(0))
@@ -385,7 +381,7 @@ class _Draft:
 
     def applied(self, opset: int, generator: np.random.Generator, edition: Edition) -> Applied:
         """The node, with elements for operands that have a shape alone."""
-        made = {n: self._elements(n, said, generator) for n, said in self.operands.items()}
+        made = {n: self._elements(n, stated, generator) for n, stated in self.operands.items()}
         operands = [*made.values()]
         while operands and operands[-1] is None:
             operands.pop()
@@ -402,13 +398,13 @@ class _Draft:
             self.declared,
         )
 
-    def _elements(self, name: str, said: Any, generator: np.random.Generator) -> Array | None:
+    def _elements(self, name: str, stated: Any, generator: np.random.Generator) -> Array | None:
         kind = self.types.get(name, self.kind)
         if name not in self.types and name in self.operator.operand_types:
             kind = ElementType(self.operator.operand_types[name])
-        if isinstance(said, tuple):
-            return ordinary(generator, kind, said)
-        return None if said is None else np.asarray(said).astype(kind.dtype)
+        if isinstance(stated, tuple):
+            return ordinary(generator, kind, stated)
+        return None if stated is None else np.asarray(stated).astype(kind.dtype)
 
     def _attribute(self, value: Any, generator: np.random.Generator) -> Any:
         if not isinstance(value, set):

@@ -4,19 +4,16 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Result
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite import engines
+from sonnx_ort.suite.applied import Array
 from sonnx_ort.suite.vectors import Vector, vectors
-
-Array = npt.NDArray[Any]
 
 
 class Outcome(enum.StrEnum):
@@ -63,9 +60,7 @@ class Judged:
 def run(folder: Path, engine: str) -> Iterator[Judged]:
     """Run an engine on the cases of a folder, in a process that it may end.
 
-    Args:
-        folder: What `sonnx-ort suite -o` wrote.
-        engine: The name of the engine, as `sonnx_ort.suite.engines.engine` takes it.
+    The folder is what `sonnx-ort suite -o` wrote.
 
     Raises:
         SonnxError: The folder has no suite, or the engine cannot be started.
@@ -82,12 +77,7 @@ def run(folder: Path, engine: str) -> Iterator[Judged]:
 
 
 def judge(vector: Vector, outcome: list[Array] | str | Failed) -> Judged:
-    """Hold the outcome of a case to what is right.
-
-    Args:
-        vector: The case.
-        outcome: What the engine computes, why it refuses, or how its process ended.
-    """
+    """Hold the outcome of a case to what is right."""
     made, reason, units = Outcome.CONFORMS, "", None
     match outcome:
         case Failed():
@@ -96,7 +86,8 @@ def judge(vector: Vector, outcome: list[Array] | str | Failed) -> Judged:
             made, reason = Outcome.REFUSES, outcome
         case list() if vector.refused:
             rules = ", ".join(vector.entry["expectation"]["rules"])
-            made, reason = Outcome.COMPUTES, f"{rules}: {_shown(outcome)}"
+            found = (f"{x.dtype} {x.shape} {x.ravel()[:4].tolist()}" for x in outcome)
+            made, reason = Outcome.COMPUTES, f"{rules}: {'; '.join(found)}"
         case list() if wrong := _first_wrong(vector.results, outcome):
             made = Outcome.DEVIATES
             reason, units = wrong
@@ -112,10 +103,6 @@ def _first_wrong(
             return wrong
     missing = len(outcome) < len(results)
     return (f"{len(outcome)} results, not {len(results)}", None) if missing else None
-
-
-def _shown(found: Sequence[Array]) -> str:
-    return "; ".join(f"{each.dtype} {each.shape} {each.ravel()[:4].tolist()}" for each in found)
 
 
 def _wrong(result: Result, found: Array) -> tuple[str, int | None] | None:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
@@ -27,10 +26,9 @@ from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.source import Standing
+from sonnx_ort.suite.applied import Array
 from sonnx_ort.suite.cases import Case
 from sonnx_ort.versions import VERSION
-
-Array = npt.NDArray[Any]
 
 MANIFEST = "manifest.json"
 
@@ -47,10 +45,7 @@ refused: no result is right; an error before or in the run is, by the rules that
 def write(cases: Iterable[Case], folder: Path, seed: int) -> int:
     """Write cases into a new or empty folder.
 
-    Args:
-        cases: The cases.
-        folder: The folder.
-        seed: The seed that they were made with, for the manifest.
+    `seed` is that which they were made with, for the manifest.
 
     Returns:
         How many cases are written.

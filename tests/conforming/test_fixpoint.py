@@ -132,7 +132,7 @@ def test_change_with_which_a_run_fails_is_left_out_if_verified(
 ) -> None:
     def failing(edit: NodeEdit) -> bool:
         shape = edit.constant([7], "shape")
-        edit.set_input(0, edit.add("Reshape", [edit.operand(0), shape], "reshaped"))
+        edit.set_input(0, edit.add("Reshape", [edit.operand(0), shape], {}))
         edit.set_attribute("axis", 0)
         return True
 
@@ -193,8 +193,8 @@ def test_change_that_rounds_that_is_tried_leaves_the_graph_as_it_is(
     def edit(edit: NodeEdit) -> bool:
         edit.set_attribute("axis", 1)
         edit.remove_attribute("axis")
-        edit.set_input(0, edit.add("Add", [edit.operand(0), edit.constant([1], "one")], "sum"))
-        edit.replace_by(edit.add("Neg", [edit.operand(0)], "negative", name="other"))
+        edit.set_input(0, edit.add("Add", [edit.operand(0), edit.constant([1], "one")], {}))
+        edit.replace_by(edit.add("Neg", [edit.operand(0)], {}, name="other"))
         return True
 
     change = Change("count it", frozenset({"Softmax.R4"}), edit, Safety.ROUNDING)

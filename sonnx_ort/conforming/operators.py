@@ -1,9 +1,11 @@
-"""Templates: how an operator outside the set is written by operators of the set.
+"""Operators that changes add, and templates: how an operator outside the set is written by them.
 
-A template is a function of `Operators` and of a node's inputs. It adds operators in front of the
-node, written as calls: `op.Mul(x, 2.0)`. A number becomes a constant of the type of the node's
-operand, a list of integers one of int64. Each operator is written in the form that the model's
-opset has: what became an input in some version is an attribute before it.
+New operators are written as calls: `op.Mul(x, 2.0)`. A number becomes a constant of the type of
+`op`, a list of integers one of int64. Each operator is written in the form that the model's opset
+has: what became an input in some version is an attribute before it.
+
+A template, which is a function of `Operators` and of a node's inputs, writes an operator outside
+the set by operators of the set. It raises `NoChangeError` with the reason if it cannot.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,48 +41,24 @@ FLOATS = frozenset({"float16", "float", "double"})
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 """The types of integers."""
 
-Result = ir.Value | tuple[ir.Value | None, ...]
-"""What takes the place of a node's outputs; None for one of which it is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """How an operator is written by operators of the set.
-
-    Attributes:
-        operator: The operator, with its domain if that is not the standard one.
-        make: Gives what takes the place of the outputs. A node's optional inputs are None where
-            they are left out.
-        exact: The types of the first operand for which every result keeps its bits in every run.
-        near: The other types for which the template is written.
-        deviates: How results of these may differ from those of the operator's own kernel, as a
-            clause.
-    """
-
-    operator: str
-    make: Callable[..., Result]
-    exact: frozenset[str] = frozenset()
-    near: frozenset[str] = frozenset()
-    deviates: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class Operators:
     """Adds operators in front of a node.
 
-    Attributes:
-        edit: The node.
-        dtype: The type of its operand, of which numbers become constants.
+    `dtype` is the type of which numbers become constants: in a template, that of the operand.
     """
 
     edit: NodeEdit
-    dtype: ir.DataType
+    dtype: ir.DataType = ir.DataType.INT64
 
     def __getattr__(self, operator: str) -> Callable[..., ir.Value]:
-        """What adds this operator: given its inputs, and its attributes by name."""
+        """What adds this operator: given its inputs, its attributes by name, and a node's name."""
 
-        def add(*inputs: Given, **attributes: Attribute | Given) -> ir.Value:
-            return self._add(operator, inputs, attributes)
+        def add(
+            *inputs: Given, name: str | None = None, **attributes: Attribute | Given
+        ) -> ir.Value:
+            return self.add(operator, inputs, attributes, name)
 
         return add
 
@@ -110,7 +88,7 @@ class Operators:
 
     def cast(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
         """Convert elements."""
-        return self._add("Cast", [value], {"to": dtype.value})
+        return self.add("Cast", [value], {"to": dtype.value})
 
     def number(self, number: float, dtype: ir.DataType | None = None) -> ir.Value:
         """A number, by default of the type of the node's operand."""
@@ -119,26 +97,44 @@ class Operators:
 
     def slice(self, value: ir.Value, axis: int, start: int, end: int) -> ir.Value:
         """A part of an axis, which is counted from the front."""
-        return self._add("Slice", [value, [start], [end], [axis], [1]], {})
+        return self.add("Slice", [value, [start], [end], [axis], [1]], {})
+
+    def squeeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
+        """Remove axes; without any, the value itself is given."""
+        return self.add("Squeeze", [value], {"axes": axes}) if axes else value
+
+    def unsqueeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
+        """Insert axes of size 1; without any, the value itself is given."""
+        return self.add("Unsqueeze", [value], {"axes": axes}) if axes else value
+
+    def size(self, value: ir.Value, axis: int) -> ir.Value:
+        """The size of an axis in a run, as one element of int64."""
+        return self.slice(self.add("Shape", [value], {}), 0, axis, axis + 1)
 
     def sizes(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
         """The sizes of axes in a run, as int64 of one axis."""
-        return self._add("Gather", [self._add("Shape", [value], {}), list(axes)], {"axis": 0})
+        return self.add("Gather", [self.add("Shape", [value], {}), list(axes)], {"axis": 0})
 
-    def _add(
-        self, operator: str, inputs: Sequence[Given], attributes: Mapping[str, Attribute | Given]
+    def add(
+        self,
+        operator: str,
+        inputs: Sequence[Given],
+        attributes: Mapping[str, Attribute | Given],
+        name: str | None = None,
     ) -> ir.Value:
+        """Add an operator in the form that the model's opset has."""
         if not operator_version(operator, self.edit.opset):
             raise NoChangeError(
                 f"version {self.edit.opset} of the standard operators has no {operator}"
             )
         read, written = list(inputs), dict(attributes)
-        for (name, attribute), (since, position) in _INPUT_SINCE.items():
-            if name == operator and attribute in written and self.edit.opset >= since:
+        for (known, attribute), (since, position) in _INPUT_SINCE.items():
+            if known == operator and attribute in written and self.edit.opset >= since:
                 read += [None] * (position + 1 - len(read))
                 read[position] = cast(Given, written.pop(attribute))
         values = [self._value(each) for each in read]
-        return self.edit.add(operator, values, operator.lower(), _only_given(written))
+        given = {key: value for key, value in written.items() if value is not None}
+        return self.edit.add(operator, values, cast(dict[str, Attribute], given), name)
 
     def _value(self, given: Given) -> ir.Value | None:
         match given:
@@ -147,12 +143,29 @@ class Operators:
             case int() | float():
                 return self.number(given)
             case _:
-                return self.edit.constant(np.asarray(given) if _is_array(given) else given, "given")
+                return self.edit.constant(given, "given")
 
 
-def _is_array(given: object) -> bool:
-    return isinstance(given, np.ndarray)
+Result = ir.Value | tuple[ir.Value | None, ...]
+"""What takes the place of a node's outputs; None for one of which it is not known."""
 
 
-def _only_given(attributes: Mapping[str, Any]) -> dict[str, Attribute]:
-    return {name: value for name, value in attributes.items() if value is not None}
+@dataclass(frozen=True, slots=True)
+class Template:
+    """How an operator is written by operators of the set.
+
+    Attributes:
+        operator: The operator, with its domain if that is not the standard one.
+        make: Gives what takes the place of the outputs. A node's optional inputs are None where
+            they are left out.
+        exact: The types of the first operand for which every result keeps its bits in every run.
+        near: The other types for which the template is written.
+        deviates: How results of these may differ from those of the operator's own kernel, as a
+            clause.
+    """
+
+    operator: str
+    make: Callable[..., Result]
+    exact: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+    deviates: str = ""

@@ -1,0 +1,338 @@
+"""`sonnx-ort rewrite`, `conform`, `certify` and `verify`: models in the profile, and proofs."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sonnx_ort.cli.options import (
+    OUTPUT,
+    PATH,
+    TEXTS,
+    ExitStatus,
+    command,
+    examples,
+    flag,
+    option,
+    read_values,
+    say,
+    shapes_by_name,
+    subcommand,
+)
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import Transfer, check_place, refuse_inputs, write_text
+from sonnx_ort.options import PROFILE
+
+if TYPE_CHECKING:
+    from sonnx_ort.obligations.obligation import Obligation
+
+app = subcommand()
+
+
+@command(
+    app,
+    *("model", "edition", "broadcast", "operators", "backend", "conform", "external_data"),
+    *("waivers", "contract", "record", "force", "quiet"),
+    settings=True,
+    rewrites=True,
+    own={
+        "output": OUTPUT,
+        "make_explicit": flag(
+            "Also write types, shapes and default attributes that the file omits.",
+            "--make-explicit",
+        ),
+        "certificate": option(
+            PATH, "Also write a certificate of both models; needs --backend native.", metavar="FILE"
+        ),
+    },
+    epilog=examples(
+        "sonnx-ort rewrite model.onnx -o enforced.onnx",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --broadcast explicit",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --record record.json",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --waivers waivers.toml",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --certificate c.json",
+    ),
+)
+def rewrite(
+    model: Path,
+    output: Path,
+    record: Path | None,
+    certificate: Path | None,
+    quiet: bool,
+    **choices: Any,
+) -> None:
+    """Write a model that enforces the profile in every run.
+
+    By default this covers every Div and Sub; --operators profile covers the whole profile.
+    """
+    from sonnx_ort.cli.batch import working_on
+    from sonnx_ort.file_api import rewrite_file
+
+    choices |= {"record": record, "certificate": certificate}
+    with working_on(str(model), quiet=quiet), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        certified = rewrite_file(model, output, **choices)
+    if not quiet:
+        written = (output, record, certificate)
+        waivers = choices["waivers"]
+        but = f", except for the violations that '{waivers}' waives" if waivers else ""
+        demanded = _demanded(choices["operators"])
+        say(f"{output}: written; it enforces {demanded} in every run{but}", *written)
+        if record is not None:
+            compared = f"`sonnx-ort verify {output} {record}` compares it"
+            say(f"{record}: written; {compared}", *written)
+        if certified is not None:
+            proved, guarded = (len(certified.content[kind]) for kind in ("obligations", "guarded"))
+            unknown = len(certified.unknown)
+            open_ones = f", {unknown:,} left to unknown guards" if unknown else ""
+            by = f"{proved:,} obligations by proof, {guarded:,} by guards{open_ones}"
+            say(f"{certificate}: written; {by}", *written)
+    for warning in caught:
+        say(f"sonnx-ort: {warning.message}", err=True)
+
+
+def _demanded(operators: str) -> str:
+    """What a model enforces, in words."""
+    from sonnx_ort.options import choose_operators, name_operators
+    from sonnx_ort.profile.broadcast import BROADCAST
+    from sonnx_ort.profile.catalog import WHOLE_PROFILE
+    from sonnx_ort.reporting.verdict import OPERATORS_NAMED, listed
+
+    chosen = choose_operators(operators)
+    if chosen >= WHOLE_PROFILE:
+        return "the profile"
+    names = sorted(chosen - {BROADCAST.name})
+    if not 0 < len(names) <= OPERATORS_NAMED:
+        return f"the rules of the operators {name_operators(chosen)}"
+    return f"the rules of {listed(names, 'and')}"
+
+
+def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
+    """Values of inputs, given as `NAME=NUMBER`, or as inputs in files are."""
+    found: dict[str, Any] = {}
+    files: dict[str, Path] = {}
+    for each in given or ():
+        name, _, text = each.partition("=")
+        if name in found or name in files:
+            raise SonnxError(f"--assume {each}: '{name}' is given twice")
+        try:
+            found[name] = float(text) if set(text) & set(".naife") else int(text)
+        except ValueError:
+            if not name or not text.endswith((".npy", ".npz")):
+                form = "the form is NAME=NUMBER or NAME=FILE.npy"
+                raise SonnxError(f"--assume {each}: {form}") from None
+            files[name] = Path(text)
+    return found | read_values(files)
+
+
+@command(
+    app,
+    *("model", "inputs", "sizes", "input_shapes", "seed", "select", "ignore", "edition"),
+    *("broadcast", "external_data", "force", "quiet"),
+    operators=PROFILE,
+    settings=True,
+    own={
+        "output": option(PATH, "The file to write.", "--output", "-o"),
+        "diff": flag("List every change; write no file.", "--diff"),
+        "rounding": flag(
+            "Also make changes after which results may be rounded differently.", "--rounding"
+        ),
+        "name_outputs": flag(
+            "Name outputs that nodes leave out, as outputs of the graph.", "--name-outputs"
+        ),
+        "assume": option(
+            TEXTS,
+            "The value of an input in every run, or NAME=FILE.npy; it becomes a constant.",
+            metavar="NAME=NUMBER",
+            read=_assumed,
+        ),
+        "assume_shapes": option(
+            TEXTS,
+            "The shape of an input in every run.",
+            "--assume-shape",
+            metavar="NAME=N,N",
+            read=partial(shapes_by_name, "--assume-shape"),
+        ),
+        "verify": flag(
+            "Run both models, on --input and random inputs, and leave out changes that change a "
+            "bit.",
+            "--verify",
+        ),
+        "strict": flag("Write no file if a violation remains.", "--strict"),
+    },
+    epilog=examples(
+        "sonnx-ort conform model.onnx -o conforming.onnx",
+        "sonnx-ort conform model.onnx --diff --select Slice",
+        "sonnx-ort conform model.onnx -o conforming.onnx --verify --input x=x.npy",
+        "sonnx-ort conform model.onnx -o conforming.onnx --rounding --assume rate=16000",
+    ),
+)
+def conform(
+    model: Path,
+    inputs: Mapping[str, Path],
+    output: Path | None,
+    diff: bool,
+    strict: bool,
+    force: bool,
+    external_data: Transfer,
+    quiet: bool,
+    **choices: Any,
+) -> None:
+    """Fix violations of the profile without changing any result.
+
+    The changed model gives the same bits in every run of ONNX Runtime without optimizations.
+    Changes after which results may be rounded differently are made only with --rounding.
+
+    Exit status 0: no violation remains; 1: some remain; 2: unusable input.
+    """
+    from sonnx_ort.cli.batch import working_on
+    from sonnx_ort.conformity import conform as conform_model
+    from sonnx_ort.conformity import conform_file
+    from sonnx_ort.reporting.conformity_report import conformity_report
+    from sonnx_ort.reporting.terminal import fitted
+
+    with working_on(str(model), quiet=quiet):
+        if (output is None) is not diff:
+            raise SonnxError("give either -o FILE or --diff")
+        choices["inputs"] = read_values(inputs)
+        if output is None:
+            conformed = conform_model(model, **choices)
+        else:
+            refuse_inputs(output, inputs.values())
+            choices |= {"external_data": external_data, "force": force, "strict": strict}
+            conformed = conform_file(model, output, **choices)
+    if not quiet:
+        say(conformity_report(conformed, every=diff), output)
+        if output is not None:
+            written = not (strict and conformed.remaining)
+            done = "written" if written else "not written"
+            say(fitted(f"{output}: {done}{_but(conformed.remaining)}"), output)
+    if conformed.remaining:
+        raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _but(remaining: "Sequence[tuple[Obligation, str]]") -> str:
+    """What a written model still violates, as the end of a sentence."""
+    rules = sorted({obligation.rule.id for obligation, _ in remaining})
+    return f"; it still violates {', '.join(rules)}" if rules else ""
+
+
+@command(
+    app,
+    *("model", "operators", "edition", "quiet"),
+    settings=True,
+    own={
+        "output": option(PATH, "The file to write.", "--output", "-o", metavar="FILE"),
+        "check": option(PATH, "Check this certificate; write no file.", metavar="FILE"),
+        "enforced": option(PATH, "The enforced model of the certificate.", metavar="FILE"),
+        "verbose": flag("Show each proved obligation without a certificate.", "--verbose", "-v"),
+    },
+    epilog=examples(
+        "sonnx-ort certify model.onnx -o certificate.json",
+        "sonnx-ort certify model.onnx --check certificate.json",
+        "sonnx-ort certify model.onnx --check certificate.json --enforced enforced.onnx",
+    ),
+)
+def certify(
+    model: Path,
+    output: Path | None,
+    check: Path | None,
+    enforced: Path | None,
+    verbose: bool,
+    quiet: bool,
+    **choices: Any,
+) -> None:
+    """Write a certificate of what is proved, which a small program checks again.
+
+    The program is sonnx_ort/checker, with the folders guards, kernel, profile and terms beside it.
+    It needs onnx, and nothing else of this package.
+
+    Exit status 0: everything proved is certified, or the certificate is accepted; 1: something is
+    not certified, or the certificate is rejected; 2: unusable input.
+    """
+    from sonnx_ort.file_api import certify as certify_model
+
+    if (output is None) is (check is None):
+        raise SonnxError("give either -o FILE or --check FILE")
+    if enforced is not None and check is None:
+        raise SonnxError(
+            "--enforced needs --check; `sonnx-ort rewrite --certificate` writes a certificate of "
+            "an enforced model"
+        )
+    if check is not None:
+        accepted = _accepted(model, check, enforced)
+        if not quiet:
+            say(f"{check}: accepted: {accepted}")
+    if output is None:
+        return
+    check_place(output)
+    refuse_inputs(output, [model])
+    made = certify_model(model, **choices)
+    write_text(output, made.to_json())
+    certified, missing = len(made.obligations), len(made.uncertified)
+    lines = [f"{output}: written; {certified:,} of {certified + missing:,} proved obligations"]
+    for each in made.uncertified if verbose else ():
+        obligation = each.obligation
+        rule = obligation.rule.id
+        lines.append(f"{obligation.place}: {rule} is not certified: {each.reason}")
+    for line in () if quiet else lines:
+        say(line, output)
+    if made.uncertified:
+        raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _accepted(model: Path, certificate: Path, enforced: Path | None) -> str:
+    """What the checker says of a certificate."""
+    from sonnx_ort.checker import Malformed, Rejected, read_certificate
+    from sonnx_ort.checker import check as check_certificate
+
+    try:
+        read = read_certificate(certificate.read_bytes())
+        beside = None if enforced is None else enforced.read_bytes()
+        return check_certificate(model.read_bytes(), read, beside)
+    except Malformed as error:
+        raise SonnxError(f"'{certificate}' is no certificate: {error}") from error
+    except Rejected as error:
+        say(f"{certificate}: rejected: {error}", err=True)
+        raise typer.Exit(ExitStatus.VIOLATED) from error
+    except OSError as error:
+        raise SonnxError(f"{error.filename}: {error.strerror}") from error
+
+
+@command(
+    app,
+    *("model", "quiet"),
+    own={
+        "original": flag(
+            "MODEL is the original of a rewritten model; the rewrite is repeated.", "--original"
+        )
+    },
+    epilog=examples(
+        "sonnx-ort verify enforced.onnx record.json",
+        "sonnx-ort verify model.onnx record.json --original",
+    ),
+)
+def verify(
+    model: Path,
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="The file that --record wrote.")],
+    original: bool,
+    quiet: bool,
+) -> None:
+    """Compare a model with its evidence record.
+
+    Also analyzes the model again, and compares the result with the record. The original of a
+    rewritten model differs unless --original is given, because it enforces nothing.
+
+    Exit status 0: nothing differs; 1: something differs; 2: unusable input.
+    """
+    from sonnx_ort.evidence.verification import verify as verify_file
+
+    verification = verify_file(model, record, original=original)
+    for line in () if quiet else verification.lines():
+        say(line)
+    if not verification.kept:
+        raise typer.Exit(ExitStatus.VIOLATED)
