@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
@@ -11,47 +11,8 @@ from sonnx_ort.kernel import node as kernel
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.kernel.sizes import Bounds, Sizes, is_within, require
 
-
-class Known(Protocol):
-    """What earlier steps have established of a model."""
-
-    version: int
-
-    def knows(self, kind: str, value: str) -> bool:
-        """Whether an earlier step has established this of a value."""
-        ...
-
-    def known(self, kind: str, value: str) -> Any:
-        """What an earlier step has established."""
-        ...
-
-    def undisputed_shape(self, value: str) -> Sizes:
-        """The shape of a value on whose way the file claims nothing else."""
-        ...
-
-    def require_claimed(self, value: str, shape: Sizes) -> None:
-        """Reject what the file claims of the shape of a value, if that is not established."""
-        ...
-
-    def array(self, value: str) -> Any:
-        """The elements of a constant that lies in the file."""
-        ...
-
-    def small_array(self, value: str) -> Any:
-        """The elements of a small constant that lies in the file; None for another value."""
-        ...
-
-    def is_input(self, value: str) -> bool:
-        """Whether a value is an input of the model."""
-        ...
-
-    def is_constant(self, value: str) -> bool:
-        """Whether a value is an initializer or the result of a Constant."""
-        ...
-
-    def is_dense(self, value: str) -> bool:
-        """Whether a value is no sparse tensor."""
-        ...
+if TYPE_CHECKING:
+    from sonnx_ort.checker.model import Model
 
 
 @dataclass(frozen=True)
@@ -59,7 +20,7 @@ class Node(kernel.Node):
     """A node, and what is known of its operands."""
 
     proto: NodeProto
-    model: Known
+    model: "Model"
     shared: frozenset[str] = frozenset()
 
     @property

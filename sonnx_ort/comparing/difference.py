@@ -26,11 +26,6 @@ from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
 
 
-def names_of_results(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of the values that a node computes."""
-    return filter(None, node.output)
-
-
 def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     """Copy a model's first nodes, with every value that they compute as an output.
 
@@ -45,7 +40,7 @@ def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     graph.ClearField("value_info")
     graph.ClearField("output")
     for node in graph.node:
-        for name in names_of_results(node):
+        for name in filter(None, node.output):
             graph.output.add(name=name)
     seed_random_operators(copy)
     return copy
@@ -94,7 +89,7 @@ def trace(model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns) -> T
             raise SonnxError(outcome.reason)
         count, outcome, failed = _first_failure(model, feeds, runs, outcome)
         stop = Stop(in_words(nodes[count]), failed.reason, failed.violated)
-    names = {name: in_words(node) for node in nodes for name in names_of_results(node)}
+    names = {name: in_words(node) for node in nodes for name in filter(None, node.output)}
     return Trace(names, outcome, stop)
 
 

@@ -32,7 +32,14 @@ from functools import partial
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.change import (
+    SLICED_BY_INPUTS,
+    WITH_EXPAND,
+    Change,
+    NoChangeError,
+    NodeEdit,
+    Safety,
+)
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.obligations.examined_node import plan_broadcast
 from sonnx_ort.profile.catalog import RULES
@@ -46,10 +53,6 @@ from sonnx_ort.terms.operand import (
     format_shape,
     has_known_sizes,
 )
-
-_WITH_EXPAND = 8
-_WITH_SLICED_SHAPES = 10
-"""The first version of Slice whose starts and ends are inputs; Where is older."""
 
 _WITHOUT_EXPAND = frozenset({"bfloat16"})
 """The types for which ONNX Runtime has no Expand."""
@@ -118,9 +121,9 @@ def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
 
 
 def _require_expand(edit: NodeEdit) -> None:
-    if edit.opset < _WITH_EXPAND:
+    if edit.opset < WITH_EXPAND:
         raise NoChangeError(
-            f"before version {_WITH_EXPAND} of the standard operators there is no Expand"
+            f"before version {WITH_EXPAND} of the standard operators there is no Expand"
         )
     for value in edit.inputs:
         if edit.facts.element_type(value) in _WITHOUT_EXPAND:
@@ -186,9 +189,9 @@ def _common_shape(edit: NodeEdit, group: _Group) -> ir.Value:
         return edit.constant([part.size or 0 for part in parts], "common_shape")
     if group.full is not None:
         return Operators(edit).Shape(group.values[group.full])
-    if edit.opset < _WITH_SLICED_SHAPES:
+    if edit.opset < SLICED_BY_INPUTS:
         raise NoChangeError(
-            f"the common shape is known only in a run, and before version {_WITH_SLICED_SHAPES} of "
+            f"the common shape is known only in a run, and before version {SLICED_BY_INPUTS} of "
             "the standard operators no Slice can take a size from a Shape"
         )
     pieces = list(_Pieces(Operators(edit), group.values).of(parts))

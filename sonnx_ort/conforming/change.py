@@ -34,6 +34,12 @@ _OLDEST_IR_WITH_INITIALIZERS = 4
 AXES_AS_INPUT = 13
 """The first version in which the axes of Squeeze and Unsqueeze are an input."""
 
+SLICED_BY_INPUTS = 10
+"""The first version of Slice whose starts and ends are inputs; Where is older."""
+
+WITH_EXPAND = 8
+"""The first version that has Expand."""
+
 
 MOST_ELEMENTS = 1 << 24
 """No tensor of more elements is made."""
@@ -186,6 +192,17 @@ class NodeEdit:
         if not has_known_sizes(shape):
             raise NoChangeError(f"the sizes of '{value.name}' are known only in a run")
         return cast(tuple[int, ...], shape)
+
+    def dtype(self, value: ir.Value) -> ir.DataType:
+        """The type of the elements of a value.
+
+        Raises:
+            NoChangeError: It is not known.
+        """
+        name = self.facts.element_type(value)
+        if name is None:
+            raise NoChangeError(f"the type of '{value.name}' is not known")
+        return ir.DataType[name.upper()]
 
     def elements(self, position: int) -> npt.NDArray[Any]:
         """The elements of an input.

@@ -159,10 +159,7 @@ def _function(edit: NodeEdit) -> onnx.FunctionProto:
 def _type(edit: NodeEdit, value: ir.Value | None) -> bytes:
     if value is None:
         return bytes(onnx.TypeProto().SerializeToString())
-    name = edit.facts.element_type(value)
-    if name is None:
-        raise NoChangeError(f"the type of '{value.name}' is not known")
-    dtype = ir.DataType[name.upper()].value
+    dtype = edit.dtype(value).value
     return bytes(onnx.helper.make_tensor_type_proto(dtype, None).SerializeToString())
 
 
@@ -280,13 +277,11 @@ def _safety(template: Template, edit: NodeEdit) -> Safety:
 
 
 def _by_template(template: Template, edit: NodeEdit) -> Sequence[ir.Value | None]:
-    first = edit.operand(0)
-    name = edit.facts.element_type(first)
-    if name is None:
-        raise NoChangeError(f"the type of '{first.name}' is not known")
+    dtype = edit.dtype(edit.operand(0))
+    name = dtype.name.lower()
     if name not in template.exact | template.near:
         raise NoChangeError(f"no way is known to write it for {name}")
-    made = template.make(Operators(edit, ir.DataType[name.upper()]), *edit.node.inputs)
+    made = template.make(Operators(edit, dtype), *edit.node.inputs)
     return made if isinstance(made, tuple) else (made,)
 
 

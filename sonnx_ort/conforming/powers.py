@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.change import SLICED_BY_INPUTS, Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.terms.operand import Dimension
 
@@ -28,9 +28,6 @@ Array = npt.NDArray[Any]
 _X, _Y = 0, 1
 _WITH_TYPES = 12
 """The first version of Pow whose exponents may be of another type."""
-
-_WITH_SLICED_SHAPES = 10
-"""The first version of Slice whose starts and ends are inputs."""
 
 _SQUARE = 2
 _MULTIPLIED = (_SQUARE, 3)
@@ -140,7 +137,7 @@ def multiply_longer_rows(edit: NodeEdit) -> bool:
     row, exponent, base = _row(edit), edit.facts.constant(y), edit.facts.element_type(x)
     if isinstance(row, int) or exponent is None or exponent.item() != _SQUARE or exponent.ndim > 1:
         return False
-    if edit.opset < _WITH_SLICED_SHAPES or base == "float16" or edit.facts.element_type(y) != base:
+    if edit.opset < SLICED_BY_INPUTS or base == "float16" or edit.facts.element_type(y) != base:
         return False
     op = Operators(edit)
     length = op.size(x, len(edit.shape(x)) - 1)

@@ -24,7 +24,14 @@ from math import prod
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.change import (
+    SLICED_BY_INPUTS,
+    WITH_EXPAND,
+    Change,
+    NoChangeError,
+    NodeEdit,
+    Safety,
+)
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -33,9 +40,6 @@ from sonnx_ort.terms.operand import Dimension, broadcast_shape
 _A, _B, _C = 0, 1, 2
 MATRIX = 2
 """The rank of a matrix."""
-
-WITH_SHAPES_IN_RUN = 10
-"""The first version of Slice whose starts and ends are inputs."""
 
 _WITH_ZERO_SIZES = 14
 """The first version of Reshape that can be asked for an empty tensor."""
@@ -93,10 +97,10 @@ def _require_product(edit: NodeEdit) -> None:
         raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a stack of matrices")
     if len(columns) <= MATRIX or all(size == 1 for size in columns[:-MATRIX]):
         open_sizes = not all(isinstance(size, int) for size in (*rows[:-1], *columns[-1:]))
-        if len(columns) == MATRIX and open_sizes and edit.opset < WITH_SHAPES_IN_RUN:
+        if len(columns) == MATRIX and open_sizes and edit.opset < SLICED_BY_INPUTS:
             raise NoChangeError(
                 f"sizes of '{a.name}' are known only in a run, and before version "
-                f"{WITH_SHAPES_IN_RUN} of the standard operators no Slice can take them from it"
+                f"{SLICED_BY_INPUTS} of the standard operators no Slice can take them from it"
             )
         return
     if len(rows) != MATRIX:
@@ -215,8 +219,6 @@ def _multiply_transposed(edit: NodeEdit) -> None:
 
 _STACKS = frozenset({"MatMul.C1"})
 
-_WITH_EXPAND = 8
-
 
 def _is_packed(edit: NodeEdit) -> bool:
     """Whether ONNX Runtime packs B, a constant of float, when a session starts."""
@@ -278,10 +280,7 @@ def multiply_a(edit: NodeEdit) -> bool:
 
 def _multiply(edit: NodeEdit, position: int, attribute: str) -> None:
     value = edit.operand(position)
-    element_type = edit.facts.element_type(value)
-    if element_type is None:
-        raise NoChangeError(f"the type of '{value.name}' is not known")
-    dtype = ir.DataType[element_type.upper()].numpy()
+    dtype = edit.dtype(value).numpy()
     factor = np.asarray(edit.node.attributes.get_float(attribute, 1.0), np.float32).astype(dtype)
     tensor = constant_tensor(value)
     if tensor is not None:
@@ -314,7 +313,7 @@ def expand_c(edit: NodeEdit) -> bool:
         if len(own) == MATRIX:
             raise NoChangeError("it transposes an operand whose sizes are not those of C")
         edit.does_not_fix("Gemm.R3")
-    first = _WITH_EXPAND if never_zero(known) else WITH_SHAPES_IN_RUN
+    first = WITH_EXPAND if never_zero(known) else SLICED_BY_INPUTS
     if edit.opset < first:
         raise NoChangeError(
             f"before version {first} of the standard operators there is no Expand to such a shape"
@@ -368,9 +367,9 @@ def multiply_one_by_one(edit: NodeEdit) -> bool:
     number = prod(size for size in common if isinstance(size, int))
     if not 0 < number <= MOST_MATRICES:
         raise NoChangeError(f"the stacks have {number:,} matrices, and not 1 to {MOST_MATRICES}")
-    if edit.opset < WITH_SHAPES_IN_RUN:
+    if edit.opset < SLICED_BY_INPUTS:
         raise NoChangeError(
-            f"before version {WITH_SHAPES_IN_RUN} of the standard operators no Slice is made"
+            f"before version {SLICED_BY_INPUTS} of the standard operators no Slice is made"
         )
     op = Operators(edit)
     edit.replace_by(_stacked(op, (a, b), [int(str(size)) for size in common], ()))

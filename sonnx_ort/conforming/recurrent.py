@@ -46,19 +46,19 @@ def give_state(edit: NodeEdit, position: int) -> bool:
     """Give the hidden state or that of the cell to begin with, as zeros."""
     _, batch = _sizes(edit, _NAMES[position], only_batch=True)
     sizes = (_directions(edit), batch, _hidden(edit))
-    return _give(edit, position, filled(sizes, 0.0, _dtype(edit)))
+    return _give(edit, position, filled(sizes, 0.0, edit.dtype(edit.operand(_X)).numpy()))
 
 
 def give_bias(edit: NodeEdit) -> bool:
     """Give a bias of zeros, of the sign that changes no number."""
     sizes = (_directions(edit), 8 * _hidden(edit))
-    return _give(edit, _B, filled(sizes, -0.0, _dtype(edit)))
+    return _give(edit, _B, filled(sizes, -0.0, edit.dtype(edit.operand(_X)).numpy()))
 
 
 def give_peepholes(edit: NodeEdit) -> bool:
     """Give peepholes of zeros, which read whatever state the cell has."""
     sizes = (_directions(edit), 3 * _hidden(edit))
-    return _give(edit, _P, filled(sizes, 0.0, _dtype(edit)))
+    return _give(edit, _P, filled(sizes, 0.0, edit.dtype(edit.operand(_X)).numpy()))
 
 
 def give_peepholes_of_finite_cells(edit: NodeEdit) -> bool:
@@ -149,15 +149,6 @@ def _hidden(edit: NodeEdit) -> int:
     if not isinstance(size, int):
         raise NoChangeError("the number of hidden units is known only in a run")
     return size
-
-
-def _dtype(edit: NodeEdit) -> np.dtype[Any]:
-    """The type of X, which the others share."""
-    x = edit.operand(_X)
-    element_type = edit.facts.element_type(x)
-    if element_type is None:
-        raise NoChangeError(f"the type of '{x.name}' is not known")
-    return ir.DataType[element_type.upper()].numpy()
 
 
 def _given(

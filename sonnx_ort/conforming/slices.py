@@ -19,7 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import AXES_AS_INPUT, Change, NoChangeError, NodeEdit
+from sonnx_ort.conforming.change import (
+    AXES_AS_INPUT,
+    SLICED_BY_INPUTS,
+    Change,
+    NoChangeError,
+    NodeEdit,
+)
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 
@@ -66,15 +72,13 @@ def name_squeezed_axes(edit: NodeEdit) -> bool:
 Array = npt.NDArray[Any]
 
 _X, _STARTS, _ENDS, _AXES, _STEPS = range(5)
-_WITH_INPUTS = 10
-"""The first version of Slice whose starts and ends are inputs."""
 
 
 def _indices(edit: NodeEdit) -> tuple[Array, Array]:
     """The axes, counted from the front, and the steps."""
-    if edit.opset < _WITH_INPUTS:
+    if edit.opset < SLICED_BY_INPUTS:
         raise NoChangeError(
-            f"before version {_WITH_INPUTS} of the standard operators Slice has no such inputs"
+            f"before version {SLICED_BY_INPUTS} of the standard operators Slice has no such inputs"
         )
     rank = len(edit.shape(edit.operand(_X)))
     number = edit.facts.shape(edit.operand(_STARTS))

@@ -300,7 +300,7 @@ def text_report(report: Report, *, coloured: bool = False) -> str:
 
 
 _VIOLATED = "violated: these fail whatever the inputs are"
-_WAIVED = "waived: these fail whatever the inputs are"
+_WAIVED = "waived: these fail whatever the inputs are, and a waiver accepts them"
 _IN_RUNS = "checked in each run, by the rewritten model or by ONNX Runtime"
 _PROVED = "proved: these hold in every run"
 
@@ -318,7 +318,7 @@ def _text(report: Report, paint: Paint) -> str:
             _obligations(chosen, title, colour, paint)
             for chosen, title, colour in (
                 (report.violations, _VIOLATED, Colour.VIOLATED),
-                (report.waived, f"{_WAIVED}, and a waiver accepts them", Colour.OPEN),
+                (report.waived, _WAIVED, Colour.OPEN),
                 (_of_status(report, Status.RUNTIME), _IN_RUNS, Colour.OPEN),
                 (_of_status(report, Status.PROVED), _PROVED, Colour.PROVED),
             )
