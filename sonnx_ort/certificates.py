@@ -332,16 +332,16 @@ def only_certified(examination: Examination, proofs: Proofs) -> Examination:
         evidence = f"{obligation.evidence}; the proof is not certified: {each.reason}"
         changed[id(obligation)] = replace(obligation, status=Status.RUNTIME, evidence=evidence)
 
-    def left(obligations: Iterable[Obligation]) -> tuple[Obligation, ...]:
+    def current(obligations: Iterable[Obligation]) -> tuple[Obligation, ...]:
         return tuple(changed.get(id(each), each) for each in obligations)
 
     nodes = (
         replace(
             node,
-            obligations=left(node.obligations),
+            obligations=current(node.obligations),
             operands=tuple(map(proofs.certified, node.target.inputs, node.operands)),
         )
         for node in examination.nodes
     )
-    report = replace(examination.report, obligations=left(examination.report.obligations))
+    report = replace(examination.report, obligations=current(examination.report.obligations))
     return replace(examination, nodes=tuple(nodes), report=report)

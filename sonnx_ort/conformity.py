@@ -75,12 +75,10 @@ class Conformed(Generic[Model]):
             table,
         )
 
-        counts = Counter(
-            (o.rule.id, change.title) for change in self.changes for o in change.mended
-        )
+        counts = Counter((o.rule.id, change.title) for change in self.changes for o in change.fixed)
         rows = [(rule, f"{n:,}", title) for (rule, title), n in counts.most_common()]
-        mended = table(("Fixed", "Places", "Change"), rows) if rows else ""
-        return f"<p><strong>{self._numbers}</strong></p>{mended}{report_as_html(self.report)}"
+        fixed = table(("Fixed", "Places", "Change"), rows) if rows else ""
+        return f"<p><strong>{self._numbers}</strong></p>{fixed}{report_as_html(self.report)}"
 
     @property
     def _numbers(self) -> str:

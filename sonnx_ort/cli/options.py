@@ -235,8 +235,8 @@ def option(
     read: Callable[[Any], Any] = lambda value: value,
 ) -> Option:
     """An option of a type with a help text; its name is that of the parameter if none is given."""
-    told = typer.Option(*names, help=text, metavar=metavar, min=least)
-    return Option(cast(Any, Annotated)[kind, told], default, read)
+    declared = typer.Option(*names, help=text, metavar=metavar, min=least)
+    return Option(cast(Any, Annotated)[kind, declared], default, read)
 
 
 def flag(text: str, *names: str) -> Option:

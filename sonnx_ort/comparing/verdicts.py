@@ -171,8 +171,8 @@ class NodeAudit:
         bound: The admitted error and who states it; empty if nothing was audited.
         reason: Why nothing is known, or what is wrong with type or shape; empty otherwise.
         broken: The rules that the operands break.
-        apart: The values that it reads and that the run has not, because the optimizer fused
-            the nodes. They were recomputed for the audit.
+        recomputed: The values that it reads and that the run has not, because the optimizer
+            fused the nodes.
     """
 
     node: str
@@ -186,7 +186,7 @@ class NodeAudit:
     bound: str = ""
     reason: str = ""
     broken: tuple[BrokenRule, ...] = ()
-    apart: tuple[str, ...] = ()
+    recomputed: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -1,8 +1,8 @@
-"""One change: what it mends, whether it is safe, and the edits that it makes at a node.
+"""One change: what it fixes, whether it is safe, and the edits that it makes at a node.
 
 A change is a function of a `NodeEdit`, which is a node of a graph that may be edited. It either
 edits the node and gives True, or has nothing to do there and gives False, or raises `NoChangeError`
-with the reason why it cannot mend what is violated. It makes no edit before it is sure.
+with the reason why it cannot fix what is violated. It makes no edit before it is sure.
 """
 
 import enum
@@ -81,7 +81,7 @@ def stored_constant(
 
 
 class NoChangeError(Exception):
-    """A change cannot mend what is violated at a node; the message says why, as a clause."""
+    """A change cannot fix what is violated at a node; the message says why, as a clause."""
 
 
 class Safety(enum.StrEnum):
@@ -96,14 +96,14 @@ class Safety(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A way to mend a node.
+    """A way to fix a node.
 
     Attributes:
         title: What it does, as an order: "count the axis from the front".
-        rules: The ids of the rules that it mends.
+        rules: The ids of the rules that it fixes.
         make: Makes it at a node of one of the operators of these rules. See the module.
         safety: What it does to results.
-        undecided: Whether it also mends what only a run decides; else only what is violated.
+        undecided: Whether it also fixes what only a run decides; else only what is violated.
     """
 
     title: str
@@ -113,7 +113,7 @@ class Change:
     undecided: bool = False
 
     def concerned(self, examined: ExaminedNode, chosen: frozenset[str]) -> list[Obligation]:
-        """The obligations of a node that the change is to mend, of the chosen rules."""
+        """The obligations of a node that the change is to fix, of the chosen rules."""
         statuses = {Status.VIOLATED, Status.RUNTIME} if self.undecided else {Status.VIOLATED}
         rules = self.rules & chosen
         return [o for o in examined.obligations if o.rule.id in rules and o.status in statuses]
@@ -134,7 +134,7 @@ class NodeEdit:
         added: The nodes to insert in front of the node, in their order.
         replacements: What takes the place of the node's outputs; None for one that is left out.
         stored: The initializers that were added to the graph.
-        not_fixed: The ids of the rules that the change does not mend here, unlike elsewhere.
+        not_fixed: The ids of the rules that the change does not fix here, unlike elsewhere.
         tried: Whether a change is only tried: then the node and its graph stay as they are.
     """
 
@@ -299,7 +299,7 @@ class NodeEdit:
         self.replacements = values
 
     def does_not_fix(self, rule: str) -> None:
-        """Say that the change does not mend a rule here."""
+        """Say that the change does not fix a rule here."""
         self.not_fixed.add(rule)
 
     def dry_run(self) -> "NodeEdit":

@@ -1,14 +1,14 @@
-"""Conforms a graph: rounds of changes, until a round makes none; or says what they would mend.
+"""Conforms a graph: rounds of changes, until a round makes none; or says what they would fix.
 
 Types, shapes and defaults are written down first, since a default may be one that a round has to
-mend. Each round visits every node in its order, and makes the first change of the catalog that has
-something to mend there; what it leaves is for the next round. Behind the last round all is written
+fix. Each round visits every node in its order, and makes the first change of the catalog that has
+something to fix there; what it leaves is for the next round. Behind the last round all is written
 down again, for the new nodes, until nothing changes. So a graph that needs no change gets none.
 
 A graph is examined again only where something changed, and no more of it than an edit concerns:
 what is written down changes no value, so that all that is known of values stays.
 
-What conforming would mend, found without conforming: for the report of `check`. The changes are
+What conforming would fix, found without conforming: for the report of `check`. The changes are
 made up to the first round, and not examined again, which would take most of the time. So no mark
 promises too much, and what becomes possible only behind another change has none.
 """
@@ -89,7 +89,7 @@ class ConformedGraph:
         examination: The last examination.
         selection: Which changes were to be made.
         made: The changes, in the order in which they were made.
-        reasons: Why what is still violated was not mended.
+        reasons: Why what is still violated was not fixed.
     """
 
     examination: Examination
@@ -99,7 +99,7 @@ class ConformedGraph:
 
     @property
     def remaining(self) -> tuple[tuple[Obligation, str], ...]:
-        """What is violated still, each with the reason why no change mends it."""
+        """What is violated still, each with the reason why no change fixes it."""
         return tuple((o, self._reason(o)) for o in self.examination.report.violations)
 
     def _reason(self, obligation: Obligation) -> str:
@@ -125,7 +125,7 @@ def conform_graph(
     for _ in range(_MOST_ROUNDS):
         # A branch that is taken may leave others unread, and tell the shape that a file claims.
         editing.prepare()
-        # A default that is written down may be one that a round has to mend.
+        # A default that is written down may be one that a round has to fix.
         editing.write_down()
         if not editing.make_rounds():
             editing.name_outputs()
@@ -248,7 +248,7 @@ class _Editing:
         raise _without_end()
 
     def finish(self) -> ConformedGraph:
-        """Tell of each change what it mended, and give the graph."""
+        """Tell of each change what it fixed, and give the graph."""
         conformed = self.conformed
         still = set(map(place_of, conformed.examination.report.violations))
         # Of added nodes that are equal, or undo each other, not all are left.
@@ -256,7 +256,7 @@ class _Editing:
         conformed.made = [
             replace(
                 change,
-                mended=tuple(o for o in change.mended if place_of(o) not in still),
+                fixed=tuple(o for o in change.fixed if place_of(o) not in still),
                 added=tuple(node for node in change.added if node in present),
             )
             for change in conformed.made
@@ -346,7 +346,7 @@ _logger = logging.getLogger("sonnx_ort")
 
 
 def with_mendable(model: ir.Model, examination: Examination, examine: Examine) -> Report:
-    """The report, which says of each violation what safe change would mend it.
+    """The report, which says of each violation what safe change would fix it.
 
     Nothing else in it changes. A preview that fails is left out, for a report needs none.
 
@@ -360,7 +360,7 @@ def with_mendable(model: ir.Model, examination: Examination, examine: Examine) -
     except Exception as error:  # noqa: BLE001 - what is violated is known without it
         _logger.debug("what can be fixed is unknown: %s", error)
         return report
-    titles = {place_of(o): change.title for change in reversed(made) for o in change.mended}
+    titles = {place_of(o): change.title for change in reversed(made) for o in change.fixed}
     marked = (
         replace(o, mendable=titles[place_of(o)])
         if o.enforced and o.status is Status.VIOLATED and place_of(o) in titles

@@ -58,7 +58,7 @@ class Made:
     Attributes:
         title: What it did, as an order.
         safety: What it does to results.
-        mended: The obligations that it is to mend, as they were.
+        fixed: The obligations that it is to fix, as they were.
         operator: The operator of the node, or "value", "input" and so on, as in `Finding`.
         node: The node's name in messages.
         path: The nodes whose subgraphs contain it, outermost first.
@@ -68,7 +68,7 @@ class Made:
 
     title: str
     safety: Safety
-    mended: tuple[Obligation, ...]
+    fixed: tuple[Obligation, ...]
     operator: str
     node: str
     path: tuple[str, ...]
@@ -77,8 +77,8 @@ class Made:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The ids of the rules that it is to mend."""
-        return tuple(dict.fromkeys(o.rule.id for o in self.mended))
+        """The ids of the rules that it is to fix."""
+        return tuple(dict.fromkeys(o.rule.id for o in self.fixed))
 
     @property
     def key(self) -> tuple[str, str, tuple[str, ...]]:
@@ -102,7 +102,7 @@ class Selection:
     """Which changes are to be made.
 
     Attributes:
-        rules: The ids of the rules that are to be mended.
+        rules: The ids of the rules that are to be fixed.
         rounding: Whether changes are made that may round otherwise.
         name_outputs: Whether outputs that nodes leave out become outputs of the graph.
         without: Changes that are not to be made: title, node and path.
@@ -131,7 +131,7 @@ class Round:
     reasons: dict[Place, str]
 
     def make_changes(self) -> list[Made]:
-        """Make at each node the first change that has something to mend."""
+        """Make at each node the first change that has something to fix."""
         names = ValueNames(self.model)
         violations = self.examination.report.violations
         conversions = {place_of(o)[1:]: o for o in violations if o.rule is GR3}

@@ -38,7 +38,7 @@ class Fulfilment(enum.StrEnum):
     LEFT = "left to runs"
     NOT_ENFORCED = "not enforced"
     WAIVED = "waived"
-    MENDED = "fixed"
+    FIXED = "fixed"
     MISSED = "missed"
 
     @property
@@ -52,7 +52,7 @@ class Fulfilment(enum.StrEnum):
         return _REASONING[self]
 
 
-_MET = frozenset({Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START, Fulfilment.MENDED})
+_MET = frozenset({Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START, Fulfilment.FIXED})
 
 _REASONING = {
     Fulfilment.PROVED: "It holds in every run; the evidence says why.",
@@ -61,16 +61,16 @@ _REASONING = {
     Fulfilment.LEFT: "Only a run can decide it, and the record has no rewritten model that does.",
     Fulfilment.NOT_ENFORCED: "It was not selected to be enforced, and nothing enforces it.",
     Fulfilment.WAIVED: "It fails whatever the inputs are; a waiver accepts that.",
-    Fulfilment.MENDED: "A change fixed it in the rewritten model without changing any result.",
+    Fulfilment.FIXED: "A change fixed it in the rewritten model without changing any result.",
     Fulfilment.MISSED: "It fails whatever the inputs are.",
 }
 
 
-def fulfilment(obligation: Document, *, checked: bool, mended: bool = False) -> Fulfilment:
+def fulfilment(obligation: Document, *, checked: bool, fixed: bool = False) -> Fulfilment:
     """Determine how an obligation is met.
 
     `checked` says whether each run of the rewritten model checks it, by the analysis of that model;
-    `mended` whether a change of `conform` mended it before.
+    `fixed` whether a change of `conform` fixed it before.
     """
     waiver = obligation["waiver"]
     match Status(str(obligation["status"])):
@@ -79,7 +79,7 @@ def fulfilment(obligation: Document, *, checked: bool, mended: bool = False) -> 
         case Status.VIOLATED if isinstance(waiver, dict) and not waiver["expired"]:
             return Fulfilment.WAIVED
         case Status.VIOLATED:
-            return Fulfilment.MENDED if mended else Fulfilment.MISSED
+            return Fulfilment.FIXED if fixed else Fulfilment.MISSED
         case Status.RUNTIME if not obligation["enforced"]:
             return Fulfilment.NOT_ENFORCED
         case Status.RUNTIME if not RULES[str(obligation["rule"])].in_run:
@@ -172,9 +172,9 @@ def _tool(name: str, version: str) -> Json:
 def _declarations(record: Record) -> Json:
     obligations = record.original.obligations
     checked = record.checked_in_runs()
-    mended = {place: n for n, m in enumerate(record.mendings, 1) for place in m.places()}
+    fixed = {place: n for n, m in enumerate(record.mendings, 1) for place in m.places()}
     ways = [
-        fulfilment(o, checked=rule_and_place(o) in checked, mended=rule_and_place(o) in mended)
+        fulfilment(o, checked=rule_and_place(o) in checked, fixed=rule_and_place(o) in fixed)
         for o in obligations
     ]
     changed = _changes_by_place(record.changes)
@@ -190,8 +190,8 @@ def _declarations(record: Record) -> Json:
                 REPORT_OF_REWRITTEN,
             ]
             claim["evidence"] = [f"obligation:{number}", *supporting]
-        if way is Fulfilment.MENDED:
-            supporting = [f"{MENDING}{mended[rule_and_place(obligation)]}", REPORT_OF_REWRITTEN]
+        if way is Fulfilment.FIXED:
+            supporting = [f"{MENDING}{fixed[rule_and_place(obligation)]}", REPORT_OF_REWRITTEN]
             claim["evidence"] = [f"obligation:{number}", *supporting]
         if way is Fulfilment.WAIVED:
             waiver = cast(Document, obligation["waiver"])

@@ -212,7 +212,7 @@ class Mending:
 
     Attributes:
         title: What it did, as an order.
-        rules: The ids of the rules that it mended.
+        rules: The ids of the rules that it fixed.
         operator: The operator of the node, such as "Slice".
         node: The node's name in messages.
         path: The nodes whose subgraphs contain it, outermost first.

@@ -99,8 +99,8 @@ def details_of(node: NodeAudit) -> Iterator[str]:
         yield from _element(node.worst)
     if node.bound and node.verdict is not Verdict.EXACT:
         yield f"admitted error: {node.bound}"
-    if node.apart:
-        names = ", ".join(f"'{name}'" for name in node.apart)
+    if node.recomputed:
+        names = ", ".join(f"'{name}'" for name in node.recomputed)
         yield (
             f"the optimizer joined the nodes of {names} with this one; for the audit they were "
             "computed apart"
@@ -322,7 +322,7 @@ def _node_document(node: NodeAudit) -> dict[str, object]:
         "undefined": node.undefined,
         "bound": node.bound,
         "reason": node.reason,
-        "apart": list(node.apart),
+        "apart": list(node.recomputed),
         "worst": None
         if worst is None
         else {

@@ -42,7 +42,7 @@ def _fixed(changes: tuple[Made, ...]) -> Iterator[str]:
     counts = Counter(
         (o.rule.id, f"{change.title}{rounds.get(change.safety, '')}")
         for change in changes
-        for o in change.mended
+        for o in change.fixed
     )
     if counts:
         yield "fixed"

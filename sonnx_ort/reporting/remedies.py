@@ -48,13 +48,13 @@ class NextStep(enum.Enum):
     """Nothing is violated."""
 
     EXPAND = enum.auto()
-    """Rewrite, with the broadcasts written out: that mends every violation."""
+    """Rewrite, with the broadcasts written out: that fixes every violation."""
 
     CONFORM = enum.auto()
-    """`conform` mends at least one violation."""
+    """`conform` fixes at least one violation."""
 
     EXPLAIN = enum.auto()
-    """Only the author of the model can mend it: have the first violated rule explained."""
+    """Only the author of the model can fix it: have the first violated rule explained."""
 
 
 def next_step(report: Report) -> NextStep:
@@ -100,7 +100,7 @@ def in_commands(text: str) -> str:
 def next_command(report: Report, name: str) -> str:
     """The command that takes a user on from the report of a model.
 
-    Violations ask for `rewrite` or `conform` if one of these mends any, else for an explanation.
+    Violations ask for `rewrite` or `conform` if one of these fixes any, else for an explanation.
 
     The options of the report become those of the command. The name "-" is standard input.
     """

@@ -133,8 +133,8 @@ class _Cases:
                     yield f"{name}_to_{target}", replace(base, attributes={"to": number})
             case "BitShift":
                 for direction in ("LEFT", "RIGHT"):
-                    said = {"direction": direction}
-                    yield f"{name}_{direction.lower()}", replace(base, attributes=said)
+                    attributes = {"direction": direction}
+                    yield f"{name}_{direction.lower()}", replace(base, attributes=attributes)
             case _:
                 yield name, base
 

@@ -311,11 +311,11 @@ class _Draft:
         free = [name for name in own if name not in words]
         for part, word in zip(stated, words, strict=True):
             # The letters of a common example stand for the operands of the rule.
-            stands_for_operand = word in "AB" and word not in own
+            is_placeholder = word in "AB" and word not in own
             plain = re.search(
                 r"=|^\w+$|^(to|axis|both|all|no) | (left out|given|\w*initializer|input)$", part
             )
-            if plain or (word in self.operands and not stands_for_operand):
+            if plain or (word in self.operands and not is_placeholder):
                 self.change(part, word)
             elif free:
                 self.change(part, free.pop(0))

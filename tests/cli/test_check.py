@@ -333,7 +333,7 @@ def test_check_and_rewrite_agree(name: str, edition: str, broadcast: str) -> Non
         rejected = error.report
     assert (rejected is None) == report.ok
     if rejected is not None:
-        # Only `check` finds out what can be mended.
+        # Only `check` finds out what can be fixed.
         unmarked = tuple(replace(o, mendable="") for o in report.obligations)
         assert rejected.to_json() == replace(report, obligations=unmarked).to_json()
 

@@ -16,7 +16,7 @@ CUT = """(float[2,3] x) => (float[2,3] y) <int64[1] s = {0}, int64[1] e = {2}> {
     [share] y = Softmax <axis = -1> (c)
 }"""
 CHOSEN = ("--operators", "Slice,Softmax")
-MENDED = """fixed
+FIXED = """fixed
   Slice.R1    1  name every axis and every step
   Slice.R3    1  name every axis and every step
   Softmax.R4  1  count the axis from the front
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_model_is_written_and_the_changes_are_counted() -> None:
     done = command("conform", "model.onnx", "-o", "conforming.onnx", *CHOSEN)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{MENDED}\n{COUNTED}conforming.onnx: written\n"
+    assert done.stdout == f"{FIXED}\n{COUNTED}conforming.onnx: written\n"
     assert sonnx_ort.check("conforming.onnx", operators="Slice,Softmax").ok
 
 
@@ -43,7 +43,7 @@ def test_diff_lists_every_change_and_writes_nothing(folder: Path) -> None:
     done = command("conform", "model.onnx", "--diff", *CHOSEN)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"{MENDED}\nchanges\n"
+        f"{FIXED}\nchanges\n"
         "  Slice 'cut': name every axis and every step\n"
         "  Softmax 'share': count the axis from the front\n"
         f"\n{COUNTED}"
@@ -83,7 +83,7 @@ def test_nothing_is_written_strictly_if_something_is_left(folder: Path) -> None:
 def test_verified_changes_are_kept() -> None:
     options = (*CHOSEN, "--verify", "--input", "x=x.npy")
     done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
-    assert (done.returncode, done.stdout) == (0, f"{MENDED}\n{COUNTED}conforming.onnx: written\n")
+    assert (done.returncode, done.stdout) == (0, f"{FIXED}\n{COUNTED}conforming.onnx: written\n")
 
 
 def test_conformed_model_needs_no_change() -> None:

@@ -47,7 +47,7 @@ def test_value_without_a_file_counts_as_joined(tmp_path: Path) -> None:
         ("add", "exact"),
         ("divide", "exact"),
     ]
-    assert audit.nodes[1].apart == ("s",)
+    assert audit.nodes[1].recomputed == ("s",)
 
 
 def test_inputs_may_be_given_apart(tmp_path: Path) -> None:

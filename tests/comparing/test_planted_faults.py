@@ -116,7 +116,7 @@ def test_optimizer_that_divides_once_is_found() -> None:
     feeds = {"x": random(50), "y": random(50, seed=2)}
     audit = sonnx_ort.audit(parse(INVERSE), feeds, level="all")
     (node,) = audit.outside
-    assert (node.label, node.apart) == ("Mul 'multiply'", ("a",))
+    assert (node.label, node.recomputed) == ("Mul 'multiply'", ("a",))
 
 
 def test_without_an_optimizer_both_operators_are_exact() -> None:

@@ -1,4 +1,4 @@
-"""Windows along one axis, and padding that auto_pad asks for: mended, with the same bits."""
+"""Windows along one axis, and padding that auto_pad asks for: fixed, with the same bits."""
 
 from collections.abc import Iterator, Mapping
 

@@ -212,13 +212,13 @@ GEMM = """(float[n,3] a, float[4,3] b) => (float[] y) <float[4] c = {1,2,3,4}> {
 def test_only_what_is_mended_is_told() -> None:
     """C gets the shape of the product, which the rule compares with the shape of B."""
     conformed = sonnx_ort.conform(parse(GEMM), operators="Gemm")
-    mended = {rule for change in conformed.changes for rule in change.rules}
+    fixed = {rule for change in conformed.changes for rule in change.rules}
     left = {obligation.rule.id for obligation, _ in conformed.remaining}
-    assert "Gemm.R1" in mended
+    assert "Gemm.R1" in fixed
     assert "Gemm.R3" in left
-    assert not mended & left
+    assert not fixed & left
     marked = sonnx_ort.check(parse(GEMM), operators="Gemm").mendable
-    assert {obligation.rule.id for obligation in marked} == mended
+    assert {obligation.rule.id for obligation in marked} == fixed
 
 
 def test_nothing_is_examined_again_where_nothing_is_written_down() -> None:

@@ -1,4 +1,4 @@
-"""What a Gemm does besides the product of two matrices: mended, with the same bits."""
+"""What a Gemm does besides the product of two matrices: fixed, with the same bits."""
 
 from itertools import product
 

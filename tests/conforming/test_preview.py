@@ -35,7 +35,7 @@ WRITTEN = "write what the file omits"
 
 
 def mendable(text: str, operators: str = ON_OPERATORS, **choices: str) -> set[tuple[str, str]]:
-    """The rules that can be mended, each with what is done."""
+    """The rules that can be fixed, each with what is done."""
     report = sonnx_ort.check(parse(text), operators=operators, **choices)
     return {(o.rule.id, o.mendable) for o in report.mendable}
 

@@ -1,4 +1,4 @@
-"""Products of stacks and of vectors: mended, with the same bits."""
+"""Products of stacks and of vectors: fixed, with the same bits."""
 
 from collections.abc import Iterator
 from itertools import product

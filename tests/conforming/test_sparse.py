@@ -62,8 +62,8 @@ def test_results_keep_their_bits() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_violated_for_it_is_mended(name: str) -> None:
     changes = sonnx_ort.conform(MODELS[name]).changes
-    mended = [(change.rules, change.title) for change in changes if change.node == "product"]
-    assert (("Mul.float.RG1",), "store the sparse tensor densely") in mended
+    fixed = [(change.rules, change.title) for change in changes if change.node == "product"]
+    assert (("Mul.float.RG1",), "store the sparse tensor densely") in fixed
     report = sonnx_ort.check(MODELS[name], operators="Mul")
     assert [o.mendable for o in report.violations] == ["store the sparse tensor densely"]
 

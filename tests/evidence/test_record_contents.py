@@ -89,7 +89,7 @@ def test_record_of_a_rewriting(
     found = {o["rule"]: o for o in record.original.obligations}
     assert found.pop("Broadcast.E1")["status"] == "proved"
     checked = document(sonnx_ort.check(source, operators="default", waivers=waivers))
-    # Only `check` finds out what can be mended.
+    # Only `check` finds out what can be fixed.
     assert list(found.values()) == [o | {"mendable": None} for o in checked["obligations"]]
     assert record.rewritten is not None
     assert record.rewritten.files == ModelFiles(

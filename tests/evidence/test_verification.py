@@ -90,7 +90,7 @@ def test_recorded_check_is_kept(tmp_path):
 
 @pytest.mark.parametrize("recorded", ["nothing", None, "do something else"])
 def test_what_could_be_mended_when_it_was_recorded_is_not_compared(tmp_path, recorded):
-    """Neither a record from before the field, nor one of a version that mends something else."""
+    """Neither a record from before the field, nor one of a version that fixes something else."""
     source, record = tmp_path / "model.onnx", tmp_path / "record.json"
     onnx.save(mendable(), source)
     sonnx_ort.check(source, operators="profile,-Graph", record=record)

@@ -318,7 +318,7 @@ def test_no_backtick_of_ours_is_shown() -> None:
 
 
 def test_graph_of_a_page_is_that_of_the_file() -> None:
-    """What `check` tries out to see what can be mended is not drawn."""
+    """What `check` tries out to see what can be fixed is not drawn."""
     made = parse("(float[2] x) => (float[2] y) { [unread] r = Relu(x) [last] y = Relu(x) }")
     _, graph = check_with_outline(made, operators="profile")
     assert [vertex.label for vertex in graph.vertices if vertex.is_node] == ["unread", "last"]

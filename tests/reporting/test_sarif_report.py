@@ -168,10 +168,10 @@ def test_model_that_cannot_be_used_is_a_notification() -> None:
 
 def test_what_conform_mends_has_a_fix_and_nothing_else_has_one() -> None:
     check = alone(mendable(), "a folder/model.onnx", operators="profile,-Graph")
-    mended, other, *_ = run_of(check)["results"]
-    assert (mended["ruleId"], other["ruleId"]) == ("Concat.R1", "Softmax.C2")
+    fixed, other, *_ = run_of(check)["results"]
+    assert (fixed["ruleId"], other["ruleId"]) == ("Concat.R1", "Softmax.C2")
     assert "fixes" not in other
-    (fix,) = mended["fixes"]
+    (fix,) = fixed["fixes"]
     assert fix["description"]["text"] == f"sonnx-ort conform: {MENDING}"
     assert fix["artifactChanges"] == [
         {

@@ -48,7 +48,7 @@ def _conformed(plain: Trial, broadcast: str) -> Counter[str]:
     assert again.changes == (), f"conformed again: {again.changes[0]}"
     assert len(made.remaining) <= len(made.before.violations)
     _require_true_reports(plain.model, made, broadcast)
-    tally["mended"] += len(made.before.violations) - len(made.remaining)
+    tally["fixed"] += len(made.before.violations) - len(made.remaining)
     for feeds in plain.runs:
         # An integer division may end the process.
         if how_it_ends(lambda given: _run(plain.model, given), feeds):
@@ -75,7 +75,7 @@ def _require_true_reports(
     options = {"operators": "profile", "backend": "native", "broadcast": broadcast}
     marked = {place_of(o) for o in sonnx_ort.check(model, **options).mendable}
     wrong = marked & {place_of(o) for o, _ in made.remaining}
-    assert not wrong, f"marked, and not mended: {wrong}"
+    assert not wrong, f"marked, and not fixed: {wrong}"
     told, found = (
         [(*place_of(o), o.status) for o in report.obligations]
         for report in (made.report, sonnx_ort.check(made.model, **options))
@@ -132,4 +132,4 @@ def test_the_graphs_are_worth_looking_at(lines):
     print("", *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
     assert counts["runs with the same bits"] > GRAPHS
     assert counts["graphs with new nodes"] > GRAPHS // 6
-    assert counts["mended"] > GRAPHS
+    assert counts["fixed"] > GRAPHS
