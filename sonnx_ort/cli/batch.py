@@ -35,10 +35,6 @@ DELAY = 2.0
 def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
     """Show the progress of a loop until the block ends.
 
-    Args:
-        total: The number of steps.
-        console: The console; nothing is shown if it is not a terminal.
-
     Yields:
         A function to call with the name of each step before it is done.
     """

@@ -36,7 +36,6 @@ class Audited:
     """A node with the values of a run.
 
     Attributes:
-        node: The node.
         version: The version of the opset of its domain.
         operands: Its operands, None for those that are omitted or no tensors.
         results: Its results, None for those that the run has not.

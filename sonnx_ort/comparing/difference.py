@@ -124,10 +124,8 @@ class Mismatch:
     """A value that two models compute differently.
 
     Attributes:
-        name: The value's name.
         node: The node of the first model that computes it, as text.
         first: The first model's value; None if it is not a tensor.
-        second: The second model's value.
         index: The index of the first element that differs by more than is tolerated; None if types
             or shapes differ.
         count: The number of such elements; 0 if types or shapes differ.
@@ -169,7 +167,6 @@ class Comparison:
             their results have the same name.
         differences: The largest difference of each common value that is a tensor in both, in the
             order of the first model.
-        measure: The measure of differences.
     """
 
     inputs: Inputs
@@ -253,7 +250,6 @@ class Survey:
     Attributes:
         differences: The largest difference of each value, by the names of the samples in which both
             models computed it.
-        samples: The names of the samples.
         unequal: The names of those that differ.
         shown: The name of the first of these, or of the first sample, and its comparison.
     """

@@ -54,7 +54,6 @@ class EnclosedOutput:
     """An output of a graph over the reals, and how far a run is from it.
 
     Attributes:
-        name: The name of the output.
         shape: The shape of the run's array.
         lower: No element is below these, rounded down; minus infinity where nothing is known.
         upper: No element is above these, rounded up.

@@ -133,7 +133,6 @@ class BoundedValue:
     """A float value of a run, and how far it may be from the exact one.
 
     Attributes:
-        name: The name of the value.
         node: The operator and the name of its node.
         bound: The largest bound of an element by the documents; None if there is none.
         source: The document of the node's formula; empty if there is no bound.

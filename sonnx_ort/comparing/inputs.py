@@ -125,7 +125,6 @@ class Inputs:
 
     Attributes:
         arrays: All of them, by name.
-        seed: The seed of the random ones.
         random: The names of the random ones.
         chosen: The sizes that neither the model nor the user says.
         able: Whether the model runs with the chosen sizes.
@@ -164,14 +163,7 @@ def complete(
     seed: int = 0,
     sizes: Sizes = UNSAID,
 ) -> Inputs:
-    """Find a value for each input of a model.
-
-    Args:
-        model: The model.
-        given: Inputs by name, of the types that runs take; the others are random.
-        runs: Where the model runs, to choose the sizes that it leaves open.
-        seed: The seed of the random inputs.
-        sizes: What the user says of their shapes.
+    """Find a value for each input of a model: random ones for those that are not given.
 
     Raises:
         SonnxError: A given input does not fit the model, none can be generated for an input, or

@@ -140,8 +140,6 @@ class Settings:
     """How ONNX Runtime runs a model.
 
     Attributes:
-        level: How far it optimizes the model.
-        providers: Its execution providers, in order.
         native: Whether the model is enforced natively, so that some optimizers must be off.
     """
 
@@ -377,9 +375,6 @@ def profile_of(model: bytes, folder: Path | None, feeds: Mapping[str, Any], plac
     """Run a model here, as `IsolatedRuns` does elsewhere, and write ONNX Runtime's profile of it.
 
     `folder` is that of external data, if there is any, and `place` that of the profile.
-
-    Returns:
-        The file of the profile.
 
     Raises:
         Exception: The model does not run.

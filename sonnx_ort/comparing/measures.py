@@ -31,7 +31,6 @@ class Tolerance:
     """By how much two elements may differ.
 
     Attributes:
-        measure: The measure of the difference.
         most: The largest difference that is tolerated; in bits it is 0.
 
     Raises:

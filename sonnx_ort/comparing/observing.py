@@ -79,12 +79,9 @@ class Observation(ABC):
     """A graph with the values of a run.
 
     Attributes:
-        model: The model of the graph.
-        feeds: The inputs of the run.
         settings: How ONNX Runtime runs parts of it.
         runs: The process that does.
         path: The nodes in whose bodies the graph is.
-        outputs: The outputs of the run.
         unlike: The outputs for which the observed run has other bits.
     """
 

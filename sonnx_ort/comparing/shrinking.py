@@ -337,9 +337,6 @@ def shrink(
 
     `shows` says whether a smaller one, which need not be valid, does so too; `known` what is known
     of the values of a model.
-
-    Returns:
-        The smallest that was found.
     """
     remaining = most_tries
 

@@ -24,7 +24,6 @@ class BrokenRule:
     """A rule that the operands of a node break.
 
     Attributes:
-        rule: The rule.
         reason: A clause that says how.
         index: The index of the first invalid element; None if the rule is about something else.
         values: The elements of the operands at that index, as Python numbers.
@@ -246,7 +245,6 @@ class Sampling:
     """Which elements are audited.
 
     Attributes:
-        seed: The seed of the choice.
         samples: How many elements of each result are audited at most; None for all.
     """
 

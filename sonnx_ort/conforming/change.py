@@ -124,7 +124,6 @@ class NodeEdit:
     """A node that may be edited.
 
     Attributes:
-        node: The node.
         opset: The version of the standard operators.
         facts: What is certain of the values of the graph before the edit.
         names: The names of the graph, for new nodes and values.

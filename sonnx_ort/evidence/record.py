@@ -164,7 +164,6 @@ class ModelFiles:
     """The files of a model.
 
     Attributes:
-        name: The name of the model's file.
         sha256: The SHA-256 of that file.
         external: The SHA-256 of each file of external data, by its location.
     """

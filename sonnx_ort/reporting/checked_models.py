@@ -42,7 +42,6 @@ class Vertex:
     """A node of a graph, or a value that enters or leaves it.
 
     Attributes:
-        kind: The kind.
         label: The name of the value, or the node's name in obligations.
         operator: The node's operator, with a domain that is not the default; empty for a value.
         bodies: The node's subgraphs.
@@ -67,7 +66,6 @@ class GraphOutline:
     """The part of a graph that is drawn: no attributes, types or initializers.
 
     Attributes:
-        name: The graph's name.
         path: The nodes whose subgraphs contain the graph, outermost first, as in obligations.
         vertices: Inputs and captured values, nodes in their order, outputs.
         edges: Pairs of indices of `vertices`: the producer of a value, and a reader.

@@ -73,7 +73,6 @@ class Explanation:
     """The parts of the explanation of a rule.
 
     Attributes:
-        id: Its id.
         sentence: What it demands.
         source: The document and section.
         text: The address of the state of the document that is followed; empty if there is none.

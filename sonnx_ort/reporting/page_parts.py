@@ -37,7 +37,6 @@ class Listing:
 
     Attributes:
         script: The file of the script that fills or filters it; it defines `items` and `show`.
-        title: Its title.
         statuses: What an entry can be, by the value of the filter.
         columns: The heads of its columns.
         rows: Its rows, if the script does not make them, in HTML.
@@ -71,7 +70,6 @@ class Page:
         counts: How many entries are in which state; None is that of no state.
         notices: What the verdict does not cover.
         facts: What was looked at and with what, by name.
-        graph: The graph.
         states: The states of its nodes.
         words: What the states mean.
         listing: The list beside the graph.

@@ -45,12 +45,8 @@ class Applied:
     """An operator applied to operands.
 
     Attributes:
-        operator: The operator.
         operands: Its operands, None for those that are left out.
-        attributes: The attributes of the node.
         results: How many of its results the node has.
-        opset: The opset of the model.
-        edition: The edition of the profile.
         constants: The names of the operands that are initializers.
         sparse: The name of an initializer that is stored sparsely; empty if none is.
         declared: The type that the file declares for the first result, if it is a wrong one.

@@ -40,8 +40,6 @@ class Case:
     Attributes:
         model: The name of its model, which other cases share.
         applied: The node and its operands.
-        level: The level of the test.
-        of_class: The equivalence class.
         rule: The rule of which it is an example; None if it is of none.
     """
 

@@ -42,8 +42,6 @@ class Judged:
     """A case with what an engine made of it.
 
     Attributes:
-        id: The id of the case.
-        operator: Its operator.
         outcome: What the engine made of it.
         reason: How, in words; empty if it is right.
         units: How many representable numbers the worst element is beyond the nearest one; None if

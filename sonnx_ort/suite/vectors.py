@@ -174,8 +174,6 @@ class Vector:
     """A case as it is read from files.
 
     Attributes:
-        entry: Its entry in the manifest.
-        model: The model.
         feeds: The inputs by name.
         results: What is right of the results; empty if the case is to be refused.
     """

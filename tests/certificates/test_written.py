@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.certificates import making
+from sonnx_ort import certificates
 from sonnx_ort.checker import Rejected, check, read_certificate
 from sonnx_ort.errors import SonnxError
 from support.command import command
@@ -81,7 +81,7 @@ def test_written_certificate_is_checked_as_a_whole(
         raise Rejected("it proves less than it says")
 
     model = saved(tmp_path / "m.onnx")
-    monkeypatch.setattr(making, "check", reject)
+    monkeypatch.setattr(certificates, "check", reject)
     with pytest.raises(SonnxError, match=r"^the model cannot be certified: it proves less than it"):
         sonnx_ort.certify(model)
     with pytest.raises(SonnxError, match=r"^the model cannot be certified: it proves less than it"):
