@@ -1,47 +1,35 @@
-"""Relu, Sigmoid, Tanh, Exp, Sin, LeakyRelu and Softmax."""
+"""Relu, Sigmoid, Tanh, Exp, Sin, LeakyRelu, Softmax and BatchNormalization."""
 
-from dataclasses import replace
+import math
 
-from sonnx_ort.profile.common_rules import CommonRules, own, working_group
-from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
+from sonnx_ort.profile.common_rules import RulesOf, of_one_operand
+from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
+from sonnx_ort.profile.operator import OF_THE_NODE
+from sonnx_ort.profile.requirements.attributes import (
+    GivenAttributes,
+    SameNumericType,
+    admitted,
+    attribute_is,
+    axis_from_the_front,
+)
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
-from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, on_axis
-from sonnx_ort.profile.rule import Attributes, Illustration, Requirement, Rule
+from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.shapes import has_axis, on_axis, on_shapes
+from sonnx_ort.profile.rule import Attributes, Illustration, Rule
 from sonnx_ort.profile.source import Source, Words
-from sonnx_ort.terms.language import SizesBehind, Tensor, Term
+from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import All, Either, SizesBehind, Tensor, Term
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
+_SECOND_CONSTRAINT = "Inputs, X, Constraints [C2]"
 
-
-def _common_rules(
-    name: str, first_code: int, source: Source, *kinds: ElementType, type_at: str = ""
-) -> CommonRules:
-    """The rules of an operator of one operand, whose result has its shape by definition."""
-    operand, result = ("A", "C") if name == "Sin" else ("X", "Y")
-    return CommonRules(
-        name,
-        first_code,
-        source,
-        operands=operand,
-        result=result,
-        kinds=kinds or _FLOATS,
-        one_shape=False,
-        type_at=type_at,
-    )
-
-
-RELU = _common_rules(
+RELU = of_one_operand(
     "Relu",
     1061,
-    working_group(
-        "Relu",
-        "Its section on integers says that the result is NaN if the operand is NaN, which an "
-        "integer cannot be.",
-    ),
-    *_FLOATS,
-    *_SIGNED_INTEGERS,
+    remark="Its section on integers says that the result is NaN if the operand is NaN, which an "
+    "integer cannot be.",
+    kinds=(*_FLOATS, *_SIGNED_INTEGERS),
     type_at="Relu ({family})",
 ).operator(
     Family.FLOAT,
@@ -60,9 +48,7 @@ RELU = _common_rules(
 )
 
 
-SIGMOID = _common_rules(
-    "Sigmoid", 1071, working_group("Sigmoid"), type_at="Inputs, X, Constraints [C2]"
-).operator(
+SIGMOID = of_one_operand("Sigmoid", 1071, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT).operator(
     Family.FLOAT,
     description="""
         `Sigmoid`: the logistic function of each element of a tensor.
@@ -80,9 +66,7 @@ SIGMOID = _common_rules(
 )
 
 
-TANH = _common_rules(
-    "Tanh", 1081, working_group("Tanh"), type_at="Inputs, X, Constraints [C2]"
-).operator(
+TANH = of_one_operand("Tanh", 1081, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT).operator(
     Family.FLOAT,
     description="""
         `Tanh`: the hyperbolic tangent of each element of a tensor.
@@ -99,16 +83,14 @@ TANH = _common_rules(
 )
 
 
-EXP = _common_rules(
+EXP = of_one_operand(
     "Exp",
     1091,
-    working_group(
-        "Exp",
-        "The draft gives 11.09375 and 88.72283935546875 for the logarithms of the largest float16 "
-        "and the largest float, beyond which results are infinite. The exponentials of both are "
-        "rounded to infinity.",
-    ),
-    type_at="Inputs, X, Constraints [C2]",
+    remark="The draft gives 11.09375 and 88.72283935546875 for the logarithms of the largest "
+    "float16 and the largest float, beyond which results are infinite. The exponentials of both "
+    "are rounded to infinity.",
+    kinds=_FLOATS,
+    type_at=_SECOND_CONSTRAINT,
 ).operator(
     Family.FLOAT,
     description="""
@@ -126,10 +108,12 @@ EXP = _common_rules(
 )
 
 
-SIN = _common_rules(
+SIN = of_one_operand(
     "Sin",
     1101,
-    working_group("Sin"),
+    operands="A",
+    result="C",
+    kinds=_FLOATS,
     type_at="Inputs, A, Constraints [E_SIN_{}_CONSTR_A_0010]",
 ).operator(
     Family.FLOAT,
@@ -148,31 +132,31 @@ SIN = _common_rules(
 )
 
 
-_SLOPE = Rule(
-    "LeakyRelu.R1",
-    1120,
-    "The attribute alpha is given.",
-    working_group(
-        "LeakyRelu",
-        "Elsewhere the draft says that LeakyRelu has no attribute. Its first example of floats "
-        "prints -0.95 for -9.5 and alpha 0.01, which is the number for alpha 0.1.",
-        at="Restrictions [R1]",
-    ),
-    GivenAttributes(
-        ("alpha",),
-        Illustration("alpha=0.1", "no alpha", "write it into the model: ONNX assumes 0.01"),
-    ),
-    survived=True,
-)
-
-LEAKY_RELU = _common_rules(
+_leaky_relu = of_one_operand(
     "LeakyRelu",
     1111,
-    working_group("LeakyRelu", "The signature has one type for X and Y."),
+    remark="The signature has one type for X and Y.",
+    kinds=_FLOATS,
     type_at="LeakyRelu ({family})",
-).operator(
+)
+
+LEAKY_RELU = _leaky_relu.operator(
     Family.FLOAT,
-    further={Family.FLOAT: (_SLOPE,)},
+    rules=[
+        _leaky_relu(
+            "R1",
+            9,
+            "The attribute alpha is given.",
+            GivenAttributes(
+                ("alpha",),
+                Illustration("alpha=0.1", "no alpha", "write it into the model: ONNX assumes 0.01"),
+            ),
+            at="Restrictions [R1]",
+            remark="Elsewhere the draft says that LeakyRelu has no attribute. Its first example of "
+            "floats prints -0.95 for -9.5 and alpha 0.01, which is the number for alpha 0.1.",
+            survived=True,
+        )
+    ],
     description="""
         `LeakyRelu`: each element of a tensor, or its product with `alpha` if it is negative.
 
@@ -189,105 +173,82 @@ LEAKY_RELU = _common_rules(
 )
 
 
-_SOFTMAX_FIRST_CODE = 1121
+_softmax = of_one_operand("Softmax", 1121, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT, survived=True)
 
 _ASSUMED_AXES = ((1, 1), (13, -1))
 """The axis of a node without one, with the first version that assumes it."""
 
 
-def _short_behind_axis(said: Attributes) -> Term:
-    return on_axis(lambda axis: SizesBehind(Tensor("X"), axis, 1), said, _ASSUMED_AXES)
+def _short_behind_axis(attributes: Attributes) -> Term:
+    return on_axis(lambda axis: SizesBehind(Tensor("X"), axis, 1), attributes, _ASSUMED_AXES)
 
 
-def _softmax(
-    tag: str, offset: int, sentence: str, source: Source, requirement: Requirement
-) -> Rule:
-    code = _SOFTMAX_FIRST_CODE + offset
-    return Rule(f"Softmax.{tag}", code, sentence, source, requirement, survived=True)
-
-
-_SOFTMAX_FURTHER = (
-    _softmax(
-        "R3",
-        3,
-        "The attribute axis is given.",
-        Source(
-            "SONNX, general restrictions",
-            "General restrictions",
-            "GR4",
-            words=Words.OURS,
-            remark="The draft of Softmax applies them to it; ONNX assumes an axis.",
-        ),
-        GivenAttributes(
-            ("axis",),
-            Illustration(
-                "axis=1", "no axis", "write it into the model: ONNX assumes the last axis"
+SOFTMAX = _softmax.operator(
+    Family.FLOAT,
+    rules=[
+        _softmax(
+            "R3",
+            3,
+            "The attribute axis is given.",
+            GivenAttributes(
+                ("axis",),
+                Illustration(
+                    "axis=1", "no axis", "write it into the model: ONNX assumes the last axis"
+                ),
+            ),
+            source=Source(
+                "SONNX, general restrictions",
+                "General restrictions",
+                "GR4",
+                words=Words.OURS,
+                remark="The draft of Softmax applies them to it; ONNX assumes an axis.",
             ),
         ),
-    ),
-    _softmax(
-        "R4",
-        4,
-        "The attribute axis is not negative.",
-        working_group("Softmax", "The draft repeats it as C1 of axis.", at="Restrictions [R1]"),
-        AXIS_FROM_THE_FRONT,
-    ),
-    _softmax(
-        "C2",
-        5,
-        "X has the axis.",
-        working_group(
-            "Softmax",
-            "The draft repeats it as a constraint on X.",
+        _softmax(
+            "R4",
+            4,
+            "The attribute axis is not negative.",
+            axis_from_the_front(),
+            at="Restrictions [R1]",
+            remark="The draft repeats it as C1 of axis.",
+        ),
+        _softmax(
+            "C2",
+            5,
+            "X has the axis.",
+            has_axis(
+                *("X (2, 3), axis 1", "X (2, 3), axis 2", "name an axis that there is"),
+                assumed=_ASSUMED_AXES,
+            ),
             at="Attributes, axis, Constraints [C2]",
+            remark="The draft repeats it as a constraint on X.",
         ),
-        has_axis(
-            Illustration("X (2, 3), axis 1", "X (2, 3), axis 2", "name an axis that there is"),
-            assumed=_ASSUMED_AXES,
-        ),
-    ),
-    replace(
         _softmax(
             "C4",
             6,
             "Before version 13, no axis behind the axis is longer than 1.",
-            own(
-                "Softmax",
-                "The draft is about version 13, which sums up along the axis alone. Versions 1 and "
-                "11 sum up along the axis and all behind it.",
-            ),
-            OnShapes(
+            on_shapes(
                 ("X",),
                 _short_behind_axis,
-                Illustration(
-                    "X (2, 3, 1), axis 1",
-                    "X (2, 3, 4), axis 1",
-                    "convert the model to version 13 of the standard operators, for example with "
-                    "onnx.version_converter",
-                ),
-                ("axis",),
+                "X (2, 3, 1), axis 1",
+                "X (2, 3, 4), axis 1",
+                "convert the model to version 13 of the standard operators, for example with "
+                "onnx.version_converter",
+                attributes=("axis",),
             ),
+            remark="The draft is about version 13, which sums up along the axis alone. Versions 1 "
+            "and 11 sum up along the axis and all behind it.",
+            until=12,
         ),
-        until=12,
-    ),
-    _softmax(
-        "float.C6",
-        8,
-        "No line of X along the axis is negative infinity throughout.",
-        own(
-            "Softmax",
-            "The draft gives 0 for each element of such a line, as for negative infinity beside "
-            "numbers. ONNX Runtime gives NaN.",
+        _softmax(
+            "float.C6",
+            8,
+            "No line of X along the axis is negative infinity throughout.",
+            LinesAboveNegativeInfinity(assumed=_ASSUMED_AXES),
+            remark="The draft gives 0 for each element of such a line, as for negative infinity "
+            "beside numbers. ONNX Runtime gives NaN.",
         ),
-        LinesAboveNegativeInfinity(assumed=_ASSUMED_AXES),
-    ),
-)
-
-SOFTMAX = _common_rules(
-    "Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"), type_at="Inputs, X, Constraints [C2]"
-).operator(
-    Family.FLOAT,
-    further={Family.FLOAT: _SOFTMAX_FURTHER},
+    ],
     description="""
         `Softmax`: the exponentials of a tensor, divided by their sums along an axis, which the
         attribute `axis` names.
@@ -306,4 +267,121 @@ SOFTMAX = _common_rules(
     rounds_once=False,
     oldest_kernels=1,
     elementwise=False,
+)
+
+
+_batch_normalization = RulesOf("BatchNormalization", 661)
+_OPERANDS = ("X", "scale", "B", "input_mean", "input_var")
+_X, *_PARAMETERS = map(Tensor, _OPERANDS)
+
+
+def _one_type(tag: str, offset: int, *operands: str, result: str | None = OF_THE_NODE) -> Rule:
+    named = " and ".join(operands if result else (*operands, "Y"))
+    return _batch_normalization(
+        tag,
+        offset,
+        f"Tensors {named} have the same type, one of floats.",
+        SameNumericType(result, FLOAT_TYPES),
+        *operands,
+        at=f"Inputs, {operands[0]}, Constraints [C2]",
+        remark="The draft names float16, float and double.",
+    )
+
+
+def _of_channels(_: Attributes) -> Term:
+    scale, *others = _PARAMETERS
+    of_one_size = (All((o.rank == 1, o.size(0) == scale.size(0))) for o in others)
+    one_channel = All((_X.rank == 1, scale.size(0) == 1))
+    fits = Either((scale.size(0) == _X.size(1), one_channel))
+    return All((scale.rank == 1, *of_one_size, fits))
+
+
+BATCH_NORMALIZATION = _batch_normalization.operator(
+    Family.FLOAT,
+    rules=[
+        _one_type("R2", 0, "X", result=None),
+        _one_type("R3", 1, "scale", "B"),
+        _one_type("R4", 2, "input_mean", "input_var"),
+        _batch_normalization.dense(3),
+        _batch_normalization(
+            "R1",
+            4,
+            "The mode is that of inference: training_mode is 0.",
+            attribute_is("training_mode", 0, "export the model for inference"),
+            at="Restrictions [R1]",
+            remark="The draft states it of training_mode too, as C1.",
+        ),
+        _batch_normalization(
+            "C1",
+            5,
+            "The attribute epsilon is positive.",
+            admitted(
+                "epsilon",
+                1e-5,
+                lambda epsilon: epsilon > 0,
+                *("epsilon=1e-5", "epsilon=0.0", "give a small positive number"),
+            ),
+            at="Attributes, epsilon, Constraints [C1]",
+            remark="The draft adds the formula.",
+        ),
+        _batch_normalization(
+            "C3",
+            9,
+            "No element of input_var is negative or NaN.",
+            on_elements(
+                "input_var",
+                NumberSet("negative or NaN", lambda _: (0.0, math.inf), admits_nan=False),
+                "input_var [1.0, 0.0], float",
+                "input_var [1.0, -0.5], float",
+                "correct the variance, which is a mean of squares",
+            ),
+            at="Inputs, input_var, Constraints [C3]",
+            remark="The draft gives a formula, which no NaN keeps.",
+            survived=True,
+        ),
+        _batch_normalization(
+            "X.C3",
+            10,
+            "X is of rank 1 at least.",
+            on_shapes(
+                ("X",),
+                lambda _: _X.rank >= 1,
+                *("X (2, 3)", "X ()", "insert the axis of the batch"),
+                held=True,
+            ),
+            at="Inputs, X, Constraints [C3]",
+            remark="The draft gives a formula.",
+        ),
+        _batch_normalization(
+            "scale.C1",
+            11,
+            "Tensors scale, B, input_mean and input_var are vectors of one element per channel.",
+            on_shapes(
+                _OPERANDS,
+                _of_channels,
+                "X (2, 3, 4), scale (3,), B (3,), input_mean (3,), input_var (3,)",
+                "X (2, 3, 4), scale (2,), B (3,), input_mean (3,), input_var (3,)",
+                "correct the shapes",
+                held=True,
+            ),
+            at="Inputs, scale, Constraints [C1]",
+            remark="The draft refers to it from the others. An X of rank 1 has one channel.",
+        ),
+    ],
+    description="""
+        `BatchNormalization`: each channel of a tensor, normalized by a given mean and variance.
+
+        Results: scale * (X - input_mean) / sqrt(input_var + epsilon) + B, channel by channel, in
+        X's type.
+
+        ONNX Runtime 1.32.0 silently gives NaN if input_var + epsilon is negative, because of a
+        negative variance or a negative epsilon, in float16, float and double; it has no kernel for
+        bfloat16. It checks that scale, B, mean and variance are vectors with an element for each
+        channel.
+    """,
+    operands=_OPERANDS,
+    versions=(1, 6, 7, 9, 14, 15),
+    rounds_once=False,
+    oldest_kernels=7,
+    by_shape=("X",),
 )

@@ -1,26 +1,29 @@
 """Add, Mul, Mod, Max, Min and PRelu."""
 
-from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, RepresentableQuotient
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
-from sonnx_ort.profile.rule import Rule
 
-ADD = CommonRules(
+
+def _sum_or_product(name: str, first_code: int, description: str) -> Operator:
+    """Add or Mul, whose drafts say the same."""
+    constraint = f"Inputs, A, Constraints [E_{name.upper()}_{{}}_CONSTR_A"
+    return CommonRules(
+        name,
+        first_code,
+        remark="The draft of October 2026 admits shapes that can be broadcast to a common one; "
+        'broadcast="explicit" writes that out, and satisfies both.',
+        shape_at=f"{constraint}_0010]",
+        type_at=f"{constraint}_0020]",
+    ).operator(Family.FLOAT, Family.INTEGER, description=description, versions=(1, 6, 7, 13, 14))
+
+
+ADD = _sum_or_product(
     "Add",
     101,
-    working_group(
-        "Add",
-        "The draft of October 2026 admits shapes that can be broadcast to a common one; "
-        'broadcast="explicit" writes that out, and satisfies both.',
-    ),
-    shape_at="Inputs, A, Constraints [E_ADD_{}_CONSTR_A_0010]",
-    type_at="Inputs, A, Constraints [E_ADD_{}_CONSTR_A_0020]",
-).operator(
-    Family.FLOAT,
-    Family.INTEGER,
-    description="""
+    """
         `Add`: the sum of two tensors of one shape and type.
 
         Results: IEEE 754 addition for floats, rounded to nearest even; modulo 2^n for integers.
@@ -28,24 +31,12 @@ ADD = CommonRules(
         ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
         symbol, in every numeric type except bfloat16, for which it has no kernel.
     """,
-    versions=(1, 6, 7, 13, 14),
 )
 
-
-MUL = CommonRules(
+MUL = _sum_or_product(
     "Mul",
     121,
-    working_group(
-        "Mul",
-        "The draft of October 2026 admits shapes that can be broadcast to a common one; "
-        'broadcast="explicit" writes that out, and satisfies both.',
-    ),
-    shape_at="Inputs, A, Constraints [E_MUL_{}_CONSTR_A_0010]",
-    type_at="Inputs, A, Constraints [E_MUL_{}_CONSTR_A_0020]",
-).operator(
-    Family.FLOAT,
-    Family.INTEGER,
-    description="""
+    """
         `Mul`: the product of two tensors of one shape and type.
 
         Results: IEEE 754 multiplication for floats, rounded to nearest even; modulo 2^n for
@@ -54,44 +45,30 @@ MUL = CommonRules(
         ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
         symbol, in every numeric type except bfloat16, for which it has no kernel.
     """,
-    versions=(1, 6, 7, 13, 14),
 )
 
 
-_MOD_FIRST_CODE = 441
+_mod = CommonRules("Mod", 441, by_analogy("Mod"))
 
-
-_DIVISORS = (
-    Rule(
-        "Mod.int.C1",
-        _MOD_FIRST_CODE + 9,
-        "No element of B is zero.",
-        by_analogy("Mod"),
-        NONZERO_DIVISOR,
-    ),
-    Rule(
-        "Mod.int.C2",
-        _MOD_FIRST_CODE + 10,
-        "The smallest value of int32 or int64 is not taken modulo -1.",
-        own(
-            "Mod",
-            "The remainder is 0, but the quotient does not fit the type: versions of ONNX Runtime "
-            "up "
-            "to 1.31.1 end the process at int32 and int64.",
-        ),
-        RepresentableQuotient(
-            deed="take the smallest value modulo -1",
-            finding="the smallest value modulo -1",
-            bits=32,
-        ),
-        needed_before="1.32.0",
-    ),
-)
-
-MOD = CommonRules("Mod", _MOD_FIRST_CODE, by_analogy("Mod")).operator(
+MOD = _mod.operator(
     Family.FLOAT,
     Family.INTEGER,
-    further={Family.INTEGER: _DIVISORS},
+    rules=[
+        _mod("int.C1", 9, "No element of B is zero.", NONZERO_DIVISOR, source=by_analogy("Mod")),
+        _mod(
+            "int.C2",
+            10,
+            "The smallest value of int32 or int64 is not taken modulo -1.",
+            RepresentableQuotient(
+                deed="take the smallest value modulo -1",
+                finding="the smallest value modulo -1",
+                bits=32,
+            ),
+            remark="The remainder is 0, but the quotient does not fit the type: versions of ONNX "
+            "Runtime up to 1.31.1 end the process at int32 and int64.",
+            needed_before="1.32.0",
+        ),
+    ],
     description="""
         `Mod`: the remainder of a division of two tensors of one shape and type.
 
@@ -117,19 +94,19 @@ MOD = CommonRules("Mod", _MOD_FIRST_CODE, by_analogy("Mod")).operator(
 def _of_many(rules: CommonRules, most: str, compared_wrongly: str) -> Operator:
     """Max or Min: `compared_wrongly` is an example of what versions up to 1.31.1 give."""
     name = rules.name
-    narrow = Rule(
-        f"{name}.int.C1",
-        rules.first_code + 9,
+    narrow = rules(
+        "int.C1",
+        9,
         "No element of type int64 is beyond what int32 can hold.",
-        own(name, "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
         WITHIN_INT32,
+        remark="ONNX Runtime compares such numbers wrongly in versions up to 1.31.1.",
         survived=True,
         needed_before="1.32.0",
     )
     return rules.operator(
         Family.FLOAT,
         Family.INTEGER,
-        further={Family.INTEGER: (narrow,)},
+        rules=[narrow],
         description=f"""
         `{name}`: the {most} of the elements of any number of tensors at each place.
 
@@ -158,7 +135,7 @@ MAX = _of_many(
     CommonRules(
         "Max",
         141,
-        working_group("Max", "The signature has one type for all tensors."),
+        remark="The signature has one type for all tensors.",
         operands="data_0 to data_n",
         result="max",
         shape_source=own(

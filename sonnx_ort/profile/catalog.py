@@ -4,18 +4,25 @@ import enum
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sonnx_ort.profile.activations import EXP, LEAKY_RELU, RELU, SIGMOID, SIN, SOFTMAX, TANH
+from sonnx_ort.profile.activations import (
+    BATCH_NORMALIZATION,
+    EXP,
+    LEAKY_RELU,
+    RELU,
+    SIGMOID,
+    SIN,
+    SOFTMAX,
+    TANH,
+)
 from sonnx_ort.profile.arithmetic import ADD, MAX, MIN, MOD, MUL, P_RELU
-from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.contract_rules import CONTRACT_RULES
+from sonnx_ort.profile.conversions import CAST, DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
 from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER
-from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.div_and_sub import DIV, SUB
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
-from sonnx_ort.profile.gemm import GEMM
-from sonnx_ort.profile.generators import CONSTANT, RANGE, SHAPE
 from sonnx_ort.profile.graph import FINITE, GENERAL_RULES, GRAPH
-from sonnx_ort.profile.layout import CONCAT, FLATTEN, RESHAPE
+from sonnx_ort.profile.layout import CONCAT, CONSTANT, FLATTEN, RANGE, RESHAPE, SHAPE
 from sonnx_ort.profile.logic import (
     AND,
     BIT_SHIFT,
@@ -28,17 +35,15 @@ from sonnx_ort.profile.logic import (
     LESS,
     LESS_OR_EQUAL,
     OR,
+    WHERE,
     XOR,
 )
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
-from sonnx_ort.profile.pooling import MAX_POOL
-from sonnx_ort.profile.quantization import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from sonnx_ort.profile.pooling import ARG_MAX, MAX_POOL
+from sonnx_ort.profile.products import GEMM, MAT_MUL
 from sonnx_ort.profile.recurrent import LSTM
 from sonnx_ort.profile.rule import Rule, release_numbers
-from sonnx_ort.profile.slice import SLICE
-from sonnx_ort.profile.squeezing import SQUEEZE, UNSQUEEZE
-from sonnx_ort.profile.sub import SUB
-from sonnx_ort.profile.tensors import ARG_MAX, CAST, MAT_MUL, WHERE
+from sonnx_ort.profile.slicing import SLICE, SQUEEZE, UNSQUEEZE
 
 _OPERATORS = (
     DIV,

@@ -1,26 +1,31 @@
-"""Rules that most operators share: one type, dense tensors and, if element-wise, one shape.
+"""What makes the rules of an operator, and the rules that most operators share.
 
-Source: SONNX Div, typed edition, sections on floats and on integers, R1, R2 and RG1; later drafts
-of the working group state the same for other operators.
+These are one type, dense tensors and, if element-wise, one shape. Source: SONNX Div, typed edition,
+sections on floats and on integers, R1, R2 and RG1; later drafts of the working group state the same
+for other operators.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
-from sonnx_ort.profile.operator import Contract, Operator
+from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense, SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.profile.source import Source, Standing, Words, draft_of
 
+RESTRICTED = "The draft applies the general restrictions of all operators."
+"""The remark of a rule that a draft refers to instead of stating it."""
+
+LISTED = "The draft lists the types, and has one for the tensors that have none of their own."
+"""The remark of a rule about types that a draft lists in front of its section."""
+
 _RESTRICTIONS = "Restrictions"
 _CODES_PER_FAMILY = 3
-_FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
 
 
 def working_group(
@@ -79,11 +84,124 @@ def own(operator: str, remark: str) -> Source:
 
 
 @dataclass(frozen=True, slots=True)
-class CommonRules:
-    """The rules of an operator that follow the pattern of Div.
+class RulesOf:
+    """Makes an operator and its rules, whose codes follow each other.
 
     Attributes:
-        first_code: The code of the first rule; each type family uses up to three codes.
+        name: The operator.
+        first_code: The code of its first rule.
+        survived: Whether ONNX Runtime survives the violation of a rule that does not say it.
+    """
+
+    name: str
+    first_code: int
+    survived: bool = field(default=False, kw_only=True)
+
+    def __call__(  # noqa: PLR0913 - a row of a table, by name
+        self,
+        tag: str,
+        offset: int,
+        sentence: str,
+        requirement: Requirement,
+        *operands: str,
+        at: str = "",
+        remark: str = "The words are ours.",
+        words: Words = Words.OURS,
+        source: Source | None = None,
+        survived: bool | None = None,
+        unenforced: str = "",
+        **fields: Any,
+    ) -> Rule:
+        """Make the rule with this tag; its code is that of the first rule plus the offset.
+
+        Args:
+            tag: The end of its id.
+            offset: The distance of its code from the first one.
+            sentence: What it says.
+            requirement: What it requires.
+            operands: The operands that it is about; if there are none, those of the requirement, or
+                all.
+            at: Where the draft states it, as for `working_group`; if empty, the rule is our own.
+            remark: How the rule differs from the draft, or the reason for it.
+            words: Whose sentence it is.
+            source: Another source.
+            survived: Whether ONNX Runtime survives its violation.
+            unenforced: What ONNX Runtime 1.32.0 does where nothing enforces it.
+            fields: Further fields of `Rule`.
+        """
+        if source is None and at:
+            source = working_group(self.name, remark, at=at, words=words)
+        return Rule(
+            f"{self.name}.{tag}",
+            self.first_code + offset,
+            sentence,
+            source or own(self.name, remark),
+            requirement,
+            operands or getattr(requirement, "operands", ()) or None,
+            self.survived if survived is None else survived,
+            unenforced=f"ONNX Runtime 1.32.0 {unenforced}" if unenforced else "",
+            **fields,
+        )
+
+    def dense(self, offset: int, source: Source | None = None) -> Rule:
+        """The general restriction on sparse tensors."""
+        sentence = "Sparse tensors are not supported."
+        stated: dict[str, Any] = {"at": _RESTRICTIONS, "remark": RESTRICTED, "source": source}
+        return self("RG1", offset, sentence, Dense(), survived=False, **stated)
+
+    def general(
+        self,
+        kinds: tuple[ElementType, ...] | None,
+        *operands: str,
+        result_type: str | None = None,
+        source: Source | None = None,
+        **stated: Any,
+    ) -> tuple[Rule, Rule]:
+        """The rules about types, of all operands or of some, and about sparse tensors.
+
+        `stated` is where the draft states the one about types, and a remark.
+        """
+        sentence = "Tensors that have no type of their own have the same type."
+        same = SameNumericType(result_type, kinds)
+        types = self("types", 0, sentence, same, *operands, source=source, survived=False, **stated)
+        return types, self.dense(1, source)
+
+    def common(self, family: Family) -> tuple[Rule, ...]:
+        """The rules of a type family that the operator shares with others."""
+        del family
+        return ()
+
+    def operator(self, *families: Family, rules: Sequence[Rule] = (), **fields: Any) -> Operator:
+        """The operator, with the common rules and these, in both editions.
+
+        Args:
+            families: Its type families; all if there are none.
+            rules: Its rules. One with a family in its id is a rule of this family alone.
+            fields: The fields of `Operator`; it is not element-wise and gives Y by default.
+        """
+        contract = {
+            family: (*self.common(family), *(rule for rule in rules if _binds(rule, family)))
+            for family in families or Family
+        }
+        contracts = dict.fromkeys(Edition, contract)
+        known: dict[str, Any] = {"contracts": contracts, "result": "Y", "elementwise": False}
+        return Operator(self.name, **{**known, **fields})
+
+
+def _binds(rule: Rule, family: Family) -> bool:
+    tag = rule.id.split(".")[1]
+    return tag == family or tag not in list(Family)
+
+
+@dataclass(frozen=True, slots=True)
+class CommonRules(RulesOf):
+    """Makes an element-wise operator with the rules that follow the pattern of Div.
+
+    Each type family uses up to three codes.
+
+    Attributes:
+        source: The source of these rules; None for the draft.
+        remark: How they differ from the draft.
         operands: The operands as named in sentences: "A and B".
         result_type: The ONNX name of the results' type if it differs from the operands' type.
         typed: The operands that have the same type; None for all.
@@ -95,9 +213,8 @@ class CommonRules:
         type_at: Where it states the types.
     """
 
-    name: str
-    first_code: int
-    source: Source
+    source: Source | None = None
+    remark: str = ""
     operands: str = "A and B"
     result: str = "C"
     result_type: str | None = None
@@ -108,60 +225,47 @@ class CommonRules:
     shape_at: str = ""
     type_at: str = ""
 
-    def contracts(
-        self, *families: Family, further: Mapping[Family, Sequence[Rule]] = MappingProxyType({})
-    ) -> Mapping[Edition, Contract]:
-        """The rules for these type families, the same in both editions.
-
-        The rules in `further` follow the common ones.
-        """
-        contract = {f: (*self._rules(f), *further.get(f, ())) for f in families}
-        return dict.fromkeys(Edition, contract)
-
-    def operator(
-        self,
-        *families: Family,
-        further: Mapping[Family, Sequence[Rule]] = MappingProxyType({}),
-        **fields: Any,
-    ) -> Operator:
-        """An operator with these rules for these type families, as of `contracts`.
-
-        Its name, operands and result are those of the rules, unless `fields` says others; these are
-        the fields of `Operator`.
-        """
-        known = {
+    def operator(self, *families: Family, rules: Sequence[Rule] = (), **fields: Any) -> Operator:
+        """The operator; `fields` may say other operands and another result than these rules."""
+        known: dict[str, Any] = {
             "operands": tuple(re.split(", | and ", self.operands)),
             "result": self.result,
             "result_type": self.result_type,
+            "elementwise": True,
         }
-        contracts = self.contracts(*families, further=further)
-        return Operator(name=self.name, contracts=contracts, **{**known, **fields})
+        # `super()` without arguments is not that of a class with slots.
+        return RulesOf.operator(self, *families, rules=rules, **{**known, **fields})
 
-    def _rules(self, family: Family) -> tuple[Rule, ...]:
-        code = self.first_code + _CODES_PER_FAMILY * _FAMILIES.index(family)
-        one_type = Rule(
-            f"{self.name}.{family}.R2",
-            code + 1,
+    def common(self, family: Family) -> tuple[Rule, ...]:
+        """The rules about types, sparse tensors and shapes."""
+        offset = _CODES_PER_FAMILY * list(Family).index(family)
+        types = SameNumericType(self.result_type, self._kinds(family), family, self._shown())
+        one_type = self(
+            f"{family}.R2",
+            offset + 1,
             f"{self._tensors(self.typed)} have the same type{self._one_of(family)}.",
-            self._source(self.type_at, family),
-            SameNumericType(self.result_type, self._kinds(family), family, self._shown()),
-            self.typed,
+            types,
+            *self.typed or (),
+            source=self._source(self.type_at, family),
+            survived=False,
         )
-        dense = Rule(
-            f"{self.name}.{family}.RG1",
-            code + 2,
+        dense = self(
+            f"{family}.RG1",
+            offset + 2,
             "Sparse tensors are not supported.",
-            replace(self._source(_RESTRICTIONS, family), later_tag="GR1"),
             Dense(),
+            source=replace(self._source(_RESTRICTIONS, family), later_tag="GR1"),
+            survived=False,
         )
         if not self.one_shape:
             return one_type, dense
-        one_shape = Rule(
-            f"{self.name}.{family}.R1",
-            code,
+        one_shape = self(
+            f"{family}.R1",
+            offset,
             f"{self._tensors(None)} have the same shape.",
-            self.shape_source or self._source(self.shape_at, family),
             SameShape(),
+            source=self.shape_source or self._source(self.shape_at, family),
+            survived=False,
         )
         return one_type, dense, one_shape
 
@@ -191,100 +295,14 @@ class CommonRules:
         return f"Tensors {operands}"
 
     def _source(self, at: str, family: Family) -> Source:
-        if not at or self.source.standing is not Standing.STATED:
-            return self.source
+        source = self.source or working_group(self.name, self.remark)
+        if not at or source.standing is not Standing.STATED:
+            return source
         section, tag = _section_and_tag(at.format(family.upper(), family=family))
-        return replace(self.source, section=section, tag=tag)
+        return replace(source, section=section, tag=tag)
 
 
-def all_types(rules: Sequence[Rule]) -> Mapping[Edition, Contract]:
-    """The same rules for all families of types, in both editions."""
-    return of_families(dict.fromkeys(Family, rules))
-
-
-def of_families(rules: Mapping[Family, Sequence[Rule]]) -> Mapping[Edition, Contract]:
-    """The rules of each family of types, in both editions."""
-    contract: Contract = MappingProxyType({f: tuple(each) for f, each in rules.items()})
-    return dict.fromkeys(Edition, contract)
-
-
-RESTRICTED = "The draft applies the general restrictions of all operators."
-"""The remark of a rule that a draft refers to instead of stating it."""
-
-LISTED = "The draft lists the types, and has one for the tensors that have none of their own."
-"""The remark of a rule about types that a draft lists in front of its section."""
-
-
-@dataclass(frozen=True, slots=True)
-class RulesOf:
-    """Makes the rules of one operator, whose codes follow each other.
-
-    Attributes:
-        name: The operator.
-        first_code: The code of the first rule.
-        of: Makes the source of a rule from the operator and a remark.
-    """
-
-    name: str
-    first_code: int
-    of: Callable[[str, str], Source] = working_group
-
-    def __call__(  # noqa: PLR0913 - keyword arguments
-        self,
-        tag: str,
-        offset: int,
-        sentence: str,
-        requirement: Requirement,
-        operands: tuple[str, ...] | None = None,
-        *,
-        remark: str = "",
-        at: str = "",
-        source: Source | None = None,
-        survived: bool = False,
-        since: int = 1,
-        until: int | None = None,
-    ) -> Rule:
-        """Make the rule with this tag; its code is that of the first rule plus the offset.
-
-        `at` is where the draft states it, as for `working_group`.
-        """
-        if at:
-            source = working_group(self.name, remark, at=at)
-        return Rule(
-            f"{self.name}.{tag}",
-            self.first_code + offset,
-            sentence,
-            source or self.of(self.name, remark),
-            requirement,
-            operands,
-            survived,
-            since,
-            until,
-        )
-
-    def general(
-        self,
-        kinds: tuple[ElementType, ...] | None,
-        operands: tuple[str, ...] | None = None,
-        result_type: str | None = None,
-        *,
-        remark: str = RESTRICTED,
-        at: str = "",
-    ) -> tuple[Rule, Rule]:
-        """The rules about types, of all operands or of some, and about sparse tensors.
-
-        `remark` is about types, and `at` where the draft states them.
-        """
-        types = SameNumericType(result_type, kinds)
-        told = "Tensors that have no type of their own have the same type."
-        return (
-            self("types", 0, told, types, operands, remark=remark, at=at),
-            self(
-                "RG1",
-                1,
-                "Sparse tensors are not supported.",
-                Dense(),
-                remark=RESTRICTED,
-                at=_RESTRICTIONS if at else "",
-            ),
-        )
+def of_one_operand(name: str, first_code: int, **fields: Any) -> CommonRules:
+    """The rules of an operator whose result has the shape of its only operand by definition."""
+    known: dict[str, Any] = {"operands": "X", "result": "Y", "one_shape": False}
+    return CommonRules(name, first_code, **{**known, **fields})

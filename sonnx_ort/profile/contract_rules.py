@@ -34,7 +34,8 @@ def contract_requirement(entry: ValueContract | ShapeDemand) -> "OnElements | On
     """The requirement on a value with a contract."""
     if isinstance(entry, ShapeDemand):
         return sizes_requirement(entry)
-    return on_elements(entry.value, entry.numbers, contract_rule(entry).requirement.example)
+    example = contract_rule(entry).requirement.example
+    return OnElements((entry.value,), entry.value, lambda _: entry.numbers, example)
 
 
 def _source(remark: str) -> Source:
@@ -52,11 +53,9 @@ WITHIN_RANGE = Rule(
     on_elements(
         "value",
         ValueContract("value", (0.0, 1.0)).numbers,
-        Illustration(
-            "image [0.0, 0.5], with range = [0, 1]",
-            "image [0.0, 7.5], with range = [0, 1]",
-            "scale or clip the values before the run, or correct the contract",
-        ),
+        "image [0.0, 0.5], with range = [0, 1]",
+        "image [0.0, 7.5], with range = [0, 1]",
+        "scale or clip the values before the run, or correct the contract",
     ),
     unenforced="ONNX Runtime 1.32.0 knows of no range, and computes with any number. What is "
     "proved from the contract does not hold then, also where a number ends the process.",
@@ -73,11 +72,9 @@ WITHIN_FINITE = Rule(
     on_elements(
         "value",
         ValueContract("value").numbers,
-        Illustration(
-            "image [0.0, 0.5], with finite = true",
-            "image [0.0, NaN], with finite = true",
-            "keep NaN and infinities out, or correct the contract",
-        ),
+        "image [0.0, 0.5], with finite = true",
+        "image [0.0, NaN], with finite = true",
+        "keep NaN and infinities out, or correct the contract",
     ),
     unenforced="ONNX Runtime 1.32.0 silently computes with NaN and infinities. What is proved "
     "from the contract does not hold then.",

@@ -1,63 +1,284 @@
-"""Conv and ConvInteger."""
+"""Conv and ConvInteger.
 
-from sonnx_ort.profile.common_rules import of_families
-from sonnx_ort.profile.convolution_rules import convolution_rules
+Source: SONNX Conv and ConvInteger, drafts of the working group, restrictions and constraints.
+"""
+
+from collections.abc import Sequence
+
+from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.attributes import NotBoth, SameNumericType
+from sonnx_ort.profile.requirements.attributes import NotBoth, SameNumericType, admitted, held
 from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
-from sonnx_ort.profile.rule import Attributes, Illustration
-from sonnx_ort.profile.source import Standing
-from sonnx_ort.profile.windows import DraftRules, Window
-from sonnx_ort.terms.elements import NumberSet
-from sonnx_ort.terms.language import Decided, Either, IfGiven, Tensor
-
-_CONV = DraftRules("Conv", 741, "E_CONV_REAL_CONSTR_")
-_FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
-_CONV_OPERANDS = ("X", "W", "B")
-_W, _B, _ZERO = Tensor("W"), Tensor("B"), Tensor("w_zero_point")
-_SCALAR_OR_EACH = Either((_ZERO.rank == 0, _ZERO.is_of_shape(_W.size(0))))
-
-_CONV_RULES = (
-    _CONV.rule(
-        "types",
-        0,
-        "Tensors X, W, B and Y have the same type: float16, float or double.",
-        SameNumericType(None, _FLOATS),
-        at="Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]",
-        survived=False,
-    ),
-    _CONV.dense(1),
-    *convolution_rules(
-        _CONV,
-        negative_pads="Negative pads end the process (SIGSEGV) if W is constant and all "
-        "optimizations are on; otherwise they crop X.",
-        empty="never returns from a run with an empty kernel whose sizes are not declared.",
-        outputs="W_0050",
-        channels="silently takes channels that X lacks for 0 if W is constant and the "
-        "optimizations are on; otherwise it rejects them.",
-    ),
-    _CONV.rule(
-        "B",
-        15,
-        "B is a vector of as many elements as W has outputs.",
-        OnShapes(
-            ("W", "B"),
-            lambda _: IfGiven(_B, _B.is_of_shape(_W.size(0))),
-            Illustration("W (6, 3, 3, 3), B (6,)", "W (6, 3, 3, 3), B (1,)", "repeat the element"),
-        ),
-        "W",
-        "B",
-        at=_CONV.constraint("Inputs, B", "B_0010"),
-        unenforced="rejects a bias of another shape. Versions up to 1.29 accept any shape, and "
-        "read beyond its elements.",
-        survived=False,
-    ),
+from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
+from sonnx_ort.profile.rule import (
+    Attributes,
+    Illustration,
+    Judgement,
+    Rule,
+    at_run_time,
+    proved,
+    violated,
 )
+from sonnx_ort.profile.windows import (
+    SPATIAL,
+    Window,
+    attribute_has_numbers,
+    auto_pad_is_not_set,
+    kernel_of,
+    known_size,
+)
+from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import All, Decided, Either, IfGiven, IsMultiple, Tensor, Term
+from sonnx_ort.terms.operand import Operand
 
-CONV = Operator(
-    name="Conv",
+_conv = RulesOf("Conv", 741, survived=True)
+_conv_integer = RulesOf("ConvInteger", 761, survived=True)
+
+_X, _W, _B, _ZERO = map(Tensor, ("X", "W", "B", "w_zero_point"))
+
+
+def _group(attributes: Attributes) -> int:
+    group = attributes.get("group", 1)
+    return group if isinstance(group, int) else 1
+
+
+def _whole_or_each(attributes: Attributes) -> Term:
+    group = _group(attributes)
+    return Decided(True, "there is one group") if group <= 1 else _X.size(1) == group
+
+
+def _outputs_fit(attributes: Attributes) -> Term:
+    group = _group(attributes)
+    if group <= 1:
+        return Decided(group == 1, f"the number of groups is {group}")
+    return IsMultiple(_W.size(0), group)
+
+
+def _kernel_is_kernel_shape(attributes: Attributes) -> Term:
+    if "kernel_shape" not in attributes:
+        return Decided(True, "the attribute kernel_shape is left out")
+    kernel = kernel_of(attributes)
+    if kernel is None:
+        return Decided(False, "kernel_shape is no list of two numbers")
+    return All(tuple(_W.size(a) == size for a, size in zip(SPATIAL, kernel, strict=True)))
+
+
+def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    x, w = operands
+    window = Window.of(attributes)
+    judgement = proved("the kernel fits into the padded X")
+    for place, axis in enumerate(SPATIAL):
+        size, kernel = known_size(x, axis), known_size(w, axis)
+        if size is None or kernel is None:
+            judgement = at_run_time("the sizes of X or W are known only in a run")
+        elif size < (smallest := window.smallest(place, kernel)):
+            return violated(f"axis {axis} of X is {size}, and the kernel needs {smallest}")
+    return judgement
+
+
+def _channels_fit(attributes: Attributes) -> Term:
+    return max(1, _group(attributes)) * _W.size(1) == _X.size(1)
+
+
+_MORE_OR_NONE = "silently accepts more of them, or none, if shapes are not declared."
+
+
+def _rules_of_both(  # noqa: PLR0913 - what differs
+    rules: RulesOf, prefix: str, *, negative_pads: str, empty: str, outputs: str, channels: str
+) -> tuple[Rule, ...]:
+    """The rules of both, about attributes and sizes.
+
+    What ONNX Runtime does with negative pads, an empty kernel and other channels differs, and the
+    tags of the drafts do: their beginning, and the end of that of the rule about outputs.
+    """
+    on_x, on_w = (f"Inputs, {name}, Constraints [{prefix}" for name in ("X", "W"))
+
+    def on(attribute: str, tag: str) -> str:
+        return f"Attributes, {attribute}, Constraints [{prefix}{tag}]"
+
+    return (
+        rules(
+            "R1",
+            3,
+            "X and W have two spatial axes.",
+            of_rank(
+                4,
+                "X (1, 3, 8, 8), W (6, 3, 3, 3)",
+                "X (1, 3, 8), W (6, 3, 3)",
+                "insert an axis of size 1 with Unsqueeze",
+            ),
+            *("X", "W"),
+            at=f"{on_x}X_0010]",
+            remark="The draft gives W four sizes too.",
+            unenforced="silently convolves along one and three axes too. Versions up to 1.31.1 "
+            "also accept a rank of 2, and end the process at lower ranks (SIGABRT).",
+            survived=False,
+        ),
+        auto_pad_is_not_set(rules, "R2", 4, on("auto_pad", "AUTOPAD_0020"), given=True),
+        rules(
+            "group",
+            5,
+            "The attribute group is positive.",
+            admitted(
+                "group",
+                1,
+                lambda group: isinstance(group, int) and group > 0,
+                *("group=1", "group=0", "give the number of groups"),
+            ),
+            at=on("group", "GROUP_0010"),
+            unenforced="rejects other numbers with an error.",
+        ),
+        rules(
+            "R3",
+            6,
+            "There is one group, or one for each channel of X.",
+            on_shapes(
+                ("X",),
+                _whole_or_each,
+                "X (1, 4, 8, 8), group=4",
+                "X (1, 4, 8, 8), group=2",
+                "split X and W with Split, and convolve each part separately",
+                attributes=("group",),
+            ),
+            at=on("group", "GROUP_0030"),
+            unenforced="silently convolves in any number of groups.",
+        ),
+        attribute_has_numbers(
+            *(rules, 7, "strides", 2, 1, f"{prefix}STRIDES_0010"),
+            remark="The draft does not say how many there are; there are two spatial axes.",
+            unenforced=f"{_MORE_OR_NONE} If shapes are declared, versions up to 1.27 end the "
+            "process at a 0 (SIGFPE).",
+        ),
+        attribute_has_numbers(
+            *(rules, 8, "dilations", 2, 1, f"{prefix}DILATIONS_0010"),
+            remark="The draft states their number as DILATIONS_0020.",
+            unenforced=f"{_MORE_OR_NONE} Versions up to 1.25 take 0 and negative numbers too.",
+            survived=True,
+        ),
+        attribute_has_numbers(
+            *(rules, 9, "pads", 4, 0, f"{prefix}PADS_0010"),
+            remark="The draft states their number as PADS_0020.",
+            unenforced=f"{_MORE_OR_NONE} {negative_pads}",
+        ),
+        rules(
+            "kernel",
+            10,
+            "The kernel of W is not empty.",
+            on_shapes(
+                ("W",),
+                lambda _: All(tuple(_W.size(axis) >= 1 for axis in SPATIAL)),
+                *("W (6, 3, 3, 3)", "W (6, 3, 0, 3)", "give a kernel"),
+            ),
+            at=on("kernel_shape", "KERNELSHAPE_0010"),
+            remark="The draft states it of kernel_shape, which is the shape of W.",
+            unenforced=empty,
+            survived=False,
+        ),
+        rules(
+            "kernel_shape",
+            11,
+            "The attribute kernel_shape is the shape of the kernel of W.",
+            on_shapes(
+                ("W",),
+                _kernel_is_kernel_shape,
+                "W (6, 3, 3, 5), kernel_shape=[3, 5]",
+                "W (6, 3, 3, 5), kernel_shape=[5, 3]",
+                "correct kernel_shape",
+                attributes=("kernel_shape",),
+                held=True,
+            ),
+            at=on("kernel_shape", "KERNELSHAPE_0020"),
+            remark="The rationale in the draft of Conv exchanges the two sizes; ONNX's order is "
+            "taken.",
+        ),
+        rules(
+            "channels",
+            12,
+            "W takes as many channels as each group of X has.",
+            on_shapes(
+                ("X", "W"),
+                _channels_fit,
+                "X (1, 4, 8, 8), W (6, 4, 3, 3)",
+                "X (1, 4, 8, 8), W (6, 3, 3, 3)",
+                "correct the shape of W, or group",
+                attributes=("group",),
+            ),
+            at=f"{on_x}X_0020]",
+            unenforced=channels,
+            survived=False,
+        ),
+        rules(
+            "outputs",
+            13,
+            "The outputs of W are divided evenly among the groups.",
+            on_shapes(
+                ("W",),
+                _outputs_fit,
+                "W (8, 1, 3, 3), group=4",
+                "W (6, 1, 3, 3), group=4",
+                "correct the shape of W",
+                attributes=("group",),
+                held=True,
+            ),
+            at=f"{on_w}{outputs}]",
+        ),
+        rules(
+            "fits",
+            14,
+            "The dilated kernel fits into the padded X.",
+            held(
+                _kernel_fits,
+                "X (1, 3, 4, 4), W (6, 3, 3, 3)",
+                "X (1, 3, 2, 4), W (6, 3, 3, 3)",
+                "pad X, or take a smaller kernel",
+                attributes=("pads", "dilations"),
+            ),
+            *("X", "W"),
+            at=on("strides", "STRIDES_0020"),
+            remark="The draft gives a formula for the sizes of Y, in which the size of the dilated "
+            "kernel is wrong: dilations * dW instead of dilations * (dW - 1) + 1, of ONNX. Y has "
+            "these sizes wherever the kernel fits.",
+        ),
+    )
+
+
+CONV = _conv.operator(
+    Family.FLOAT,
+    rules=[
+        _conv(
+            "types",
+            0,
+            "Tensors X, W, B and Y have the same type: float16, float or double.",
+            SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
+            at="Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]",
+            survived=False,
+        ),
+        _conv.dense(1),
+        *_rules_of_both(
+            _conv,
+            "E_CONV_REAL_CONSTR_",
+            negative_pads="Negative pads end the process (SIGSEGV) if W is constant and all "
+            "optimizations are on; otherwise they crop X.",
+            empty="never returns from a run with an empty kernel whose sizes are not declared.",
+            outputs="W_0050",
+            channels="silently takes channels that X lacks for 0 if W is constant and the "
+            "optimizations are on; otherwise it rejects them.",
+        ),
+        _conv(
+            "B",
+            15,
+            "B is a vector of as many elements as W has outputs.",
+            on_shapes(
+                ("W", "B"),
+                lambda _: IfGiven(_B, _B.is_of_shape(_W.size(0))),
+                *("W (6, 3, 3, 3), B (6,)", "W (6, 3, 3, 3), B (1,)", "repeat the element"),
+            ),
+            at="Inputs, B, Constraints [E_CONV_REAL_CONSTR_B_0010]",
+            unenforced="rejects a bias of another shape. Versions up to 1.29 accept any shape, and "
+            "read beyond its elements.",
+            survived=False,
+        ),
+    ],
     description="""
         `Conv`: the convolution of a tensor of two spatial axes with a kernel, and a bias.
 
@@ -68,136 +289,116 @@ CONV = Operator(
         ONNX Runtime 1.32.0 has kernels for float16 and float. Each rule says what it does with a
         violation.
     """,
-    operands=_CONV_OPERANDS,
+    operands=("X", "W", "B"),
     versions=(1, 11, 22),
-    contracts=of_families({Family.FLOAT: _CONV_RULES}),
-    result="Y",
     rounds_once=False,
     oldest_kernels=1,
     optional=("B",),
-    elementwise=False,
-    by_shape=_CONV_OPERANDS,
+    by_shape=("X", "W", "B"),
 )
 
 
 _ONLY_ZERO = NumberSet("not 0", lambda _: (0, 0))
+_OTHER_ZERO_POINTS = "accepts one element with one axis as a scalar, and rejects other shapes."
 
 
-def _zero_where_padded(said: Attributes) -> NumberSet | Decided:
-    if not any(Window.of(said).padding):
+def _zero_where_padded(attributes: Attributes) -> NumberSet | Decided:
+    if not any(Window.of(attributes).padding):
         return Decided(True, "X is not padded")
     return _ONLY_ZERO
 
 
-_INTEGER = DraftRules("ConvInteger", 761, "E_CONVINTEGER_INT_CONSTR_")
-_BYTES = (ElementType.INT8, ElementType.UINT8)
-_INTEGER_OPERANDS = ("X", "W", "x_zero_point", "w_zero_point")
+def _bytes(name: str, offset: int, results: str, tag: str) -> Rule:
+    zero_point = f"{name.lower()}_zero_point"
+    return _conv_integer(
+        name,
+        offset,
+        f"Tensors {name} and {zero_point} have the same type, int8 or uint8{results}.",
+        SameNumericType("int32", (ElementType.INT8, ElementType.UINT8)),
+        *(name, zero_point),
+        at=f"Inputs, {name}, Constraints [E_CONVINTEGER_INT_CONSTR_{tag}]",
+        survived=False,
+    )
 
-_INTEGER_RULES = (
-    _INTEGER.rule(
-        "X",
-        0,
-        "Tensors X and x_zero_point have the same type, int8 or uint8, and Y is int32.",
-        SameNumericType("int32", _BYTES),
-        "X",
-        "x_zero_point",
-        at=_INTEGER.constraint("Inputs, X", "X_0040"),
-        survived=False,
-    ),
-    _INTEGER.rule(
-        "W",
-        1,
-        "Tensors W and w_zero_point have the same type, int8 or uint8.",
-        SameNumericType("int32", _BYTES),
-        "W",
-        "w_zero_point",
-        at=_INTEGER.constraint("Inputs, W", "W_0050"),
-        survived=False,
-    ),
-    _INTEGER.rule(
-        "signs",
-        18,
-        "X is not int8 while W is uint8.",
-        NotBoth(
-            (ElementType.INT8, ElementType.UINT8),
-            Illustration(
-                "X int8, W int8", "X int8, W uint8", "store W as int8, and its zero point"
+
+CONV_INTEGER = _conv_integer.operator(
+    Family.INTEGER,
+    rules=[
+        _bytes("X", 0, ", and Y is int32", "X_0040"),
+        _bytes("W", 1, "", "W_0050"),
+        _conv_integer(
+            "signs",
+            18,
+            "X is not int8 while W is uint8.",
+            NotBoth(
+                (ElementType.INT8, ElementType.UINT8),
+                Illustration(
+                    "X int8, W int8", "X int8, W uint8", "store W as int8, and its zero point"
+                ),
             ),
+            *("X", "W"),
+            remark="The draft and ONNX admit it.",
+            unenforced="silently cuts the sum of two products to 16 bits on processors with AVX2 "
+            "and without VNNI. Version 1.23 has no kernel for it.",
         ),
-        "X",
-        "W",
-        remark="The draft and ONNX admit it.",
-        unenforced="silently cuts the sum of two products to 16 bits on processors with AVX2 and "
-        "without VNNI. Version 1.23 has no kernel for it.",
-        standing=Standing.OWN,
-    ),
-    _INTEGER.dense(2),
-    *convolution_rules(
-        _INTEGER,
-        negative_pads="Negative pads crop X.",
-        empty="silently gives 0 for an empty kernel whose sizes are not declared.",
-        outputs="W_0040",
-        channels="rejects others with an error.",
-    ),
-    _INTEGER.rule(
-        "x_zero_point",
-        15,
-        "The operand x_zero_point is a scalar.",
-        of_rank(
-            0,
-            Illustration(
+        _conv_integer.dense(2),
+        *_rules_of_both(
+            _conv_integer,
+            "E_CONVINTEGER_INT_CONSTR_",
+            negative_pads="Negative pads crop X.",
+            empty="silently gives 0 for an empty kernel whose sizes are not declared.",
+            outputs="W_0040",
+            channels="rejects others with an error.",
+        ),
+        _conv_integer(
+            "x_zero_point",
+            15,
+            "The operand x_zero_point is a scalar.",
+            of_rank(
+                0,
                 "X (1, 3, 8, 8), x_zero_point ()",
                 "X (1, 3, 8, 8), x_zero_point (1,)",
                 "reshape it to a scalar, with Squeeze",
             ),
+            "x_zero_point",
+            at="Inputs, x_zero_point, Constraints [E_CONVINTEGER_INT_CONSTR_XZEROPOINT_0010]",
+            unenforced=_OTHER_ZERO_POINTS,
         ),
-        "x_zero_point",
-        at=_INTEGER.constraint("Inputs, x_zero_point", "XZEROPOINT_0010"),
-        unenforced="accepts one element with one axis as a scalar, and rejects other shapes.",
-    ),
-    _INTEGER.rule(
-        "w_zero_point",
-        16,
-        "The operand w_zero_point is a scalar, or has one element for each output.",
-        OnShapes(
-            ("W", "w_zero_point"),
-            lambda _: IfGiven(_ZERO, _SCALAR_OR_EACH),
-            Illustration(
+        _conv_integer(
+            "w_zero_point",
+            16,
+            "The operand w_zero_point is a scalar, or has one element for each output.",
+            on_shapes(
+                ("W", "w_zero_point"),
+                lambda _: IfGiven(_ZERO, Either((_ZERO.rank == 0, _ZERO.is_of_shape(_W.size(0))))),
                 "W (6, 3, 3, 3), w_zero_point ()",
                 "W (6, 3, 3, 3), w_zero_point (1,)",
                 "reshape it to a scalar, with Squeeze",
             ),
+            at="Inputs, w_zero_point, Constraints [E_CONVINTEGER_INT_CONSTR_WZEROPOINT_0010]",
+            remark="ONNX Runtime rejects one for each output if there are several outputs.",
+            unenforced=_OTHER_ZERO_POINTS,
         ),
-        "W",
-        "w_zero_point",
-        remark="ONNX Runtime rejects one for each output if there are several outputs.",
-        at=_INTEGER.constraint("Inputs, w_zero_point", "WZEROPOINT_0010"),
-        unenforced="accepts one element with one axis as a scalar, and rejects other shapes.",
-    ),
-    _INTEGER.rule(
-        "C1",
-        17,
-        "Where X is padded, its zero point is 0.",
-        OnElements(
-            ("x_zero_point",),
-            "x_zero_point",
-            _zero_where_padded,
-            Illustration(
-                "x_zero_point 0, pads=[1, 1, 1, 1]",
-                "x_zero_point 128, pads=[1, 1, 1, 1]",
-                "pad X before the node, with Pad",
+        _conv_integer(
+            "C1",
+            17,
+            "Where X is padded, its zero point is 0.",
+            OnElements(
+                ("x_zero_point",),
+                "x_zero_point",
+                _zero_where_padded,
+                Illustration(
+                    "x_zero_point 0, pads=[1, 1, 1, 1]",
+                    "x_zero_point 128, pads=[1, 1, 1, 1]",
+                    "pad X before the node, with Pad",
+                ),
+                ("pads",),
             ),
-            ("pads",),
+            remark="The draft pads with 0 and subtracts the zero point from it. ONNX does not say "
+            "it.",
+            unenforced="pads with the zero point, which contributes nothing to the result.",
         ),
-        "x_zero_point",
-        remark="The draft pads with 0 and subtracts the zero point from it. ONNX does not say it.",
-        unenforced="pads with the zero point, which contributes nothing to the result.",
-        standing=Standing.OWN,
-    ),
-)
-
-CONV_INTEGER = Operator(
-    name="ConvInteger",
+    ],
     description="""
         `ConvInteger`: the convolution of a tensor of bytes with a kernel of bytes.
 
@@ -207,14 +408,11 @@ CONV_INTEGER = Operator(
         ONNX Runtime 1.32.0 has kernels for each pair of types; version 1.23 for uint8 alone. It
         rejects one zero point for each of several outputs, which the draft allows.
     """,
-    operands=_INTEGER_OPERANDS,
+    operands=("X", "W", "x_zero_point", "w_zero_point"),
     versions=(10,),
-    contracts=of_families({Family.INTEGER: _INTEGER_RULES}),
-    result="Y",
     result_type="int32",
     rounds_once=False,
     oldest_kernels=10,
     optional=("x_zero_point", "w_zero_point"),
-    elementwise=False,
     by_shape=("X", "W", "w_zero_point"),
 )

@@ -5,56 +5,48 @@ from dataclasses import replace
 
 import numpy as np
 
-from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, of_one_operand
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import ExactPower
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
+from sonnx_ort.profile.requirements.attributes import admitted
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank
-from sonnx_ort.profile.rule import Illustration, Rule
+from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Words
 from sonnx_ort.terms.elements import NumberSet
 
-_ABS_FIRST_CODE = 501
-
-
-_REPRESENTABLE = Rule(
-    "Abs.int.C1",
-    _ABS_FIRST_CODE + 9,
-    "No element of X is the smallest value of a signed type.",
-    working_group(
-        "Abs",
-        "Its magnitude does not fit the type; ONNX Runtime returns the value itself.",
-        at="Inputs, X, Constraints [E_ABS_INT_CONSTR_X_020]",
-    ),
-    on_elements(
-        "X",
-        NumberSet(
-            "the smallest value",
-            lambda dtype: (
-                int(np.iinfo(dtype).min) + 1 if dtype.kind == "i" else -math.inf,
-                math.inf,
-            ),
-        ),
-        Illustration("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
-    ),
+_abs = of_one_operand(
+    "Abs",
+    501,
+    remark="The signature has one type for X and Y.",
+    type_at="Abs ({family})",
     survived=True,
 )
 
-ABS = CommonRules(
-    "Abs",
-    _ABS_FIRST_CODE,
-    working_group("Abs", "The signature has one type for X and Y."),
-    operands="X",
-    result="Y",
-    one_shape=False,
-    type_at="Abs ({family})",
-).operator(
+ABS = _abs.operator(
     Family.FLOAT,
     Family.INTEGER,
-    further={Family.INTEGER: (_REPRESENTABLE,)},
+    rules=[
+        _abs(
+            "int.C1",
+            9,
+            "No element of X is the smallest value of a signed type.",
+            on_elements(
+                "X",
+                NumberSet(
+                    "the smallest value",
+                    lambda dtype: (
+                        int(np.iinfo(dtype).min) + 1 if dtype.kind == "i" else -math.inf,
+                        math.inf,
+                    ),
+                ),
+                *("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
+            ),
+            at="Inputs, X, Constraints [E_ABS_INT_CONSTR_X_020]",
+            remark="Its magnitude does not fit the type; ONNX Runtime returns the value itself.",
+        )
+    ],
     description="""
         `Abs`: the absolute value of each element of a tensor.
 
@@ -69,16 +61,10 @@ ABS = CommonRules(
 )
 
 
-NEG = CommonRules(
+NEG = of_one_operand(
     "Neg",
     521,
-    working_group(
-        "Neg",
-        "The draft says that the smallest integer is its own negative, which is a result.",
-    ),
-    operands="X",
-    result="Y",
-    one_shape=False,
+    remark="The draft says that the smallest integer is its own negative, which is a result.",
     type_at="Inputs, X, Constraints [E_NEG_{}_CONSTR_X_0010]",
 ).operator(
     Family.FLOAT,
@@ -98,17 +84,14 @@ NEG = CommonRules(
 )
 
 
-RECIPROCAL = CommonRules(
+RECIPROCAL = of_one_operand(
     "Reciprocal",
     541,
-    by_analogy(
+    source=by_analogy(
         "Reciprocal",
         "No document and no draft covers Reciprocal yet. What floats give for zeros is a "
         "result, as for Div.",
     ),
-    operands="X",
-    result="Y",
-    one_shape=False,
 ).operator(
     Family.FLOAT,
     description="""
@@ -125,17 +108,11 @@ RECIPROCAL = CommonRules(
 )
 
 
-SQRT = CommonRules(
+SQRT = of_one_operand(
     "Sqrt",
     561,
-    working_group(
-        "Sqrt",
-        "That X is not negative is stated only in the section on reals; the root of a negative "
-        "float is NaN, which is a result.",
-    ),
-    operands="X",
-    result="Y",
-    one_shape=False,
+    remark="That X is not negative is stated only in the section on reals; the root of a negative "
+    "float is NaN, which is a result.",
     type_at="Inputs, X, Constraints [C2]",
 ).operator(
     Family.FLOAT,
@@ -153,17 +130,11 @@ SQRT = CommonRules(
 )
 
 
-LOG = CommonRules(
+LOG = of_one_operand(
     "Log",
     581,
-    working_group(
-        "Log",
-        "That X is positive is stated only in the section on reals; of other floats the logarithm "
-        "is NaN or negative infinity, which are results.",
-    ),
-    operands="X",
-    result="Y",
-    one_shape=False,
+    remark="That X is positive is stated only in the section on reals; of other floats the "
+    "logarithm is NaN or negative infinity, which are results.",
     type_at="Inputs, X, Constraints [C2]",
 ).operator(
     Family.FLOAT,
@@ -183,42 +154,33 @@ LOG = CommonRules(
 )
 
 
-_ACOS_FIRST_CODE = 601
-
-
-_COSINE = Rule(
-    "Acos.float.C1",
-    _ACOS_FIRST_CODE + 9,
-    "Every element of X lies in [-1, 1].",
-    working_group(
-        "Acos",
-        "The draft calls a NaN operand nominal, so that NaN keeps the rule.",
-        at="Inputs, X, Constraints [E_ACOS_FLOAT_CONSTR_X_0010]",
-        words=Words.AS_WRITTEN,
-    ),
-    on_elements(
-        "X",
-        NumberSet("below -1 or above 1", lambda _: (-1, 1)),
-        Illustration(
-            "X [0.5, -1.0], float",
-            "X [0.5, 1.001], float",
-            "keep other numbers out, for example with Clip",
-        ),
-    ),
+_acos = of_one_operand(
+    "Acos",
+    601,
+    remark="The result has the operand's shape by definition.",
+    type_at="Inputs, X, Constraints [E_ACOS_{}_CONSTR_X_0020]",
     survived=True,
 )
 
-ACOS = CommonRules(
-    "Acos",
-    _ACOS_FIRST_CODE,
-    working_group("Acos", "The result has the operand's shape by definition."),
-    operands="X",
-    result="Y",
-    one_shape=False,
-    type_at="Inputs, X, Constraints [E_ACOS_{}_CONSTR_X_0020]",
-).operator(
+ACOS = _acos.operator(
     Family.FLOAT,
-    further={Family.FLOAT: (_COSINE,)},
+    rules=[
+        _acos(
+            "float.C1",
+            9,
+            "Every element of X lies in [-1, 1].",
+            on_elements(
+                "X",
+                NumberSet("below -1 or above 1", lambda _: (-1, 1)),
+                "X [0.5, -1.0], float",
+                "X [0.5, 1.001], float",
+                "keep other numbers out, for example with Clip",
+            ),
+            at="Inputs, X, Constraints [E_ACOS_FLOAT_CONSTR_X_0010]",
+            remark="The draft calls a NaN operand nominal, so that NaN keeps the rule.",
+            words=Words.AS_WRITTEN,
+        )
+    ],
     description="""
         `Acos`: the angle whose cosine an element is, for each element of a tensor.
 
@@ -234,62 +196,49 @@ ACOS = CommonRules(
 )
 
 
-_POW_FIRST_CODE = 461
-
-
-_NOT_NEGATIVE = Rule(
-    "Pow.int.C1",
-    _POW_FIRST_CODE + 9,
-    "No element of Y is negative.",
-    working_group(
-        "Pow",
-        "The draft calls the base A and the exponent B.",
-        at="Inputs, B, Constraints [C3]",
-    ),
-    on_elements(
-        "Y",
-        NumberSet("negative", lambda _: (0, math.inf)),
-        Illustration(
-            "X [2, 3], Y [3, 0], both int32",
-            "X [2, 0], Y [3, -1], both int32",
-            "keep negative exponents out, for example with Max, or compute with floats",
-        ),
-        ("X", "Y"),
-    ),
-    survived=True,
-)
-
-_EXACT = Rule(
-    "Pow.int.C2",
-    _POW_FIRST_CODE + 10,
-    "Every power of int32 is one of int32; every power of int64 is between -2^53 and 2^53, and its "
-    "exponent is below 2^53.",
-    own(
-        "Pow",
-        "By the draft, the result of a power beyond the type depends on the implementation, so "
-        "all such powers are rejected. Powers of int64 are limited to those that are exact in "
-        "double, in which ONNX Runtime computes them.",
-    ),
-    ExactPower(),
-    survived=True,
-)
-
-POW = CommonRules(
+_pow = CommonRules(
     "Pow",
-    _POW_FIRST_CODE,
-    working_group(
-        "Pow",
-        'The draft calls them A, B and C. ONNX broadcasts, which broadcast="explicit" writes out, '
-        "and takes operands of two types.",
-    ),
+    461,
+    remark='The draft calls them A, B and C. ONNX broadcasts, which broadcast="explicit" writes '
+    "out, and takes operands of two types.",
     operands="X and Y",
     result="Z",
     shape_at="Inputs, A, Constraints [C1]",
     type_at="Inputs, A, Constraints [C2]",
-).operator(
+)
+
+POW = _pow.operator(
     Family.FLOAT,
     Family.INTEGER,
-    further={Family.INTEGER: (_NOT_NEGATIVE, _EXACT)},
+    rules=[
+        _pow(
+            "int.C1",
+            9,
+            "No element of Y is negative.",
+            on_elements(
+                "Y",
+                NumberSet("negative", lambda _: (0, math.inf)),
+                "X [2, 3], Y [3, 0], both int32",
+                "X [2, 0], Y [3, -1], both int32",
+                "keep negative exponents out, for example with Max, or compute with floats",
+                operands=("X", "Y"),
+            ),
+            at="Inputs, B, Constraints [C3]",
+            remark="The draft calls the base A and the exponent B.",
+            survived=True,
+        ),
+        _pow(
+            "int.C2",
+            10,
+            "Every power of int32 is one of int32; every power of int64 is between -2^53 and 2^53, "
+            "and its exponent is below 2^53.",
+            ExactPower(),
+            remark="By the draft, the result of a power beyond the type depends on the "
+            "implementation, so all such powers are rejected. Powers of int64 are limited to those "
+            "that are exact in double, in which ONNX Runtime computes them.",
+            survived=True,
+        ),
+    ],
     description="""
         `Pow`: the elements of one tensor to the powers of those of another of one shape and type.
 
@@ -309,91 +258,66 @@ POW = CommonRules(
 )
 
 
-_CLIP_FIRST_CODE = 681
-
-_CLIP_RULES = CommonRules(
+_clip = CommonRules(
     "Clip",
-    _CLIP_FIRST_CODE,
-    working_group("Clip"),
+    681,
     operands="input, min and max",
     result="output",
     one_shape=False,
     type_at="Inputs, Constraints [C2]",
 )
 
-_CLIP_RULES_OF_INTEGERS = replace(
-    _CLIP_RULES,
-    source=working_group("Clip", "The signature has one type for all tensors."),
-    type_at="Clip (int, int, int)",
-)
 
-_SCALARS = Rule(
-    "Clip.C1",
-    _CLIP_FIRST_CODE + 9,
-    "The bounds min and max are scalars.",
-    working_group(
-        "Clip", "The draft says that their shapes are empty.", at="Inputs, Constraints [C1]"
-    ),
-    of_rank(
-        0,
-        Illustration("min (), max ()", "min (1,), max ()", "take the axis away with Squeeze"),
-    ),
-    ("min", "max"),
-    survived=True,
-)
-
-_BOUNDS = ("min", "max")
-
-
-_CROSSED = Rule(
-    "Clip.float.C3",
-    _CLIP_FIRST_CODE + 14,
-    "No element of input is NaN if min is above max.",
-    own(
-        "Clip",
-        "The draft gives max for each element if min is above max. ONNX Runtime gives NaN for NaN.",
-    ),
-    NumbersUnderCrossedBounds(),
-    survived=True,
-    since=11,
-)
-
-
-def _no_nan(number: int, bound: str) -> Rule:
+def _no_nan(offset: int, bound: str) -> Rule:
     """The rule that a bound which is an attribute, as before version 11, is a number."""
-    return Rule(
-        f"Clip.{bound}.C2",
-        _CLIP_FIRST_CODE + 12 + number,
+    example = (f"{bound}=2.5", f"{bound}=NaN", "give a number, or leave the bound out")
+    return _clip(
+        f"{bound}.C2",
+        offset,
         f"The attribute {bound} is not NaN.",
-        own(
-            "Clip",
-            "The draft, which is about version 13, counts a bound that is NaN as none. ONNX "
-            "Runtime starts no session with such an attribute.",
-        ),
-        AdmittedAttribute(
-            (bound,),
-            None,
-            lambda value: not math.isnan(value),
-            Illustration(f"{bound}=2.5", f"{bound}=NaN", "give a number, or leave the bound out"),
-        ),
-        (),
+        admitted(bound, None, lambda value: not math.isnan(value), *example),
+        remark="The draft, which is about version 13, counts a bound that is NaN as none. ONNX "
+        "Runtime starts no session with such an attribute.",
         until=10,
     )
 
 
-_NUMBERS = tuple(_no_nan(number, bound) for number, bound in enumerate(_BOUNDS))
+_clip_of_integers = replace(
+    _clip, remark="The signature has one type for all tensors.", type_at="Clip (int, int, int)"
+)
+
+_SCALARS = _clip(
+    "C1",
+    9,
+    "The bounds min and max are scalars.",
+    of_rank(0, "min (), max ()", "min (1,), max ()", "take the axis away with Squeeze"),
+    *("min", "max"),
+    at="Inputs, Constraints [C1]",
+    remark="The draft says that their shapes are empty.",
+    survived=True,
+)
+
+_CROSSED = _clip(
+    "float.C3",
+    14,
+    "No element of input is NaN if min is above max.",
+    NumbersUnderCrossedBounds(),
+    remark="The draft gives max for each element if min is above max. ONNX Runtime gives NaN for "
+    "NaN.",
+    survived=True,
+    since=11,
+)
 
 _CLIP_CONTRACT = {
-    **_CLIP_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_SCALARS, _CROSSED, *_NUMBERS)})[
-        Edition.TYPED
-    ],
-    **_CLIP_RULES_OF_INTEGERS.contracts(Family.INTEGER, further={Family.INTEGER: (_SCALARS,)})[
-        Edition.TYPED
-    ],
+    Family.FLOAT: (
+        *_clip.common(Family.FLOAT),
+        *(_SCALARS, _CROSSED, _no_nan(12, "min"), _no_nan(13, "max")),
+    ),
+    Family.INTEGER: (*_clip_of_integers.common(Family.INTEGER), _SCALARS),
 }
 
-CLIP = Operator(
-    name="Clip",
+CLIP = _clip.operator(
+    contracts=dict.fromkeys(Edition, _CLIP_CONTRACT),
     description="""
         `Clip`: each element of a tensor, or the bound that it lies beyond.
 
@@ -408,10 +332,7 @@ CLIP = Operator(
         were attributes, and no session starts with ones that are NaN or crossed. If min is above
         max, NaN silently stays NaN.
     """,
-    operands=("input", "min", "max"),
     versions=(1, 6, 11, 12, 13),
-    contracts=dict.fromkeys(Edition, _CLIP_CONTRACT),
-    result="output",
     oldest_kernels=6,
     optional=("min", "max"),
     elementwise=False,

@@ -404,11 +404,9 @@ def finite_elements(value: str) -> OnElements:
     return on_elements(
         value,
         FINITE_NUMBERS,
-        Illustration(
-            "y [1.0, -2.5]",
-            "y [1.0, inf]",
-            "keep the operands in the domain and range of the node, for example with Clip",
-        ),
+        "y [1.0, -2.5]",
+        "y [1.0, inf]",
+        "keep the operands in the domain and range of the node, for example with Clip",
     )
 
 

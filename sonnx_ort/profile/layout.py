@@ -1,14 +1,16 @@
-"""Concat, Reshape and Flatten: the same elements in another shape."""
+"""Concat, Reshape and Flatten, which move elements; Constant, Shape and Range."""
 
-from sonnx_ort.profile.common_rules import LISTED, RulesOf, all_types
+from sonnx_ort.profile.common_rules import LISTED, RulesOf
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import OF_THE_NODE, Operator
+from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
-    AXIS_FROM_THE_FRONT,
-    HeldByRuntime,
-    RequiredInput,
+    Dense,
+    GivenAttributes,
     SameNumericType,
+    axis_from_the_front,
     flag,
+    held,
+    required,
 )
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.requirements.reshaping import (
@@ -16,67 +18,63 @@ from sonnx_ort.profile.requirements.reshaping import (
     copied_sizes_exist,
     elements_are_as_many,
     no_size_is_below_minus_one,
+    no_step_is_zero,
     one_size_is_inferred,
 )
-from sonnx_ort.profile.requirements.shapes import OnShapes, has_axis, of_rank
+from sonnx_ort.profile.requirements.shapes import has_axis, of_rank, on_shapes
 from sonnx_ort.profile.rule import Illustration
 from sonnx_ort.terms.language import Each
 
-_INT64 = SameNumericType(OF_THE_NODE, (ElementType.INT64,))
-_S = ("S",)
-
-
 _concat = RulesOf("Concat", 901)
 
-_CONCAT_RULES = (
-    *_concat.general(
-        None, remark="The draft says it of the inputs too.", at="Outputs, Y, Constraints [C4]"
-    ),
-    _concat(
-        "R1",
-        3,
-        "The attribute axis is not negative.",
-        AXIS_FROM_THE_FRONT,
-        at="Restrictions [R1]",
-        remark="The draft states it of axis too, as C2.",
-        survived=True,
-    ),
-    _concat(
-        "C3",
-        4,
-        "No input is a scalar.",
-        OnShapes(
-            (),
-            lambda _: Each(lambda tensor: tensor.rank >= 1),
-            Illustration("X0 (1,)", "X0 ()", "give scalars an axis"),
-            held=True,
+CONCAT = _concat.operator(
+    rules=[
+        *_concat.general(
+            None, remark="The draft says it of the inputs too.", at="Outputs, Y, Constraints [C4]"
         ),
-        at="Attributes, axis, Constraints [C1]",
-        remark="It follows: a scalar has no axis that could be named.",
-    ),
-    _concat(
-        "C2",
-        5,
-        "All inputs have the same shape but for the axis.",
-        EqualButOnAxis(),
-        at="Inputs, X_0 to X_n-1, Constraints [C3]",
-        remark="The draft states that the ranks are equal apart from it, as C2.",
-    ),
-    _concat(
-        "axis.C1",
-        6,
-        "The attribute axis is an axis of the inputs.",
-        has_axis(
-            Illustration("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
-            held=True,
+        _concat(
+            "R1",
+            3,
+            "The attribute axis is not negative.",
+            axis_from_the_front(),
+            at="Restrictions [R1]",
+            remark="The draft states it of axis too, as C2.",
+            survived=True,
         ),
-        at="Attributes, axis, Constraints [C1]",
-        remark="Here a negative axis exists too: that axis is not negative is a rule of its own.",
-    ),
-)
-
-CONCAT = Operator(
-    name="Concat",
+        _concat(
+            "C3",
+            4,
+            "No input is a scalar.",
+            on_shapes(
+                (),
+                lambda _: Each(lambda tensor: tensor.rank >= 1),
+                *("X0 (1,)", "X0 ()", "give scalars an axis"),
+                held=True,
+            ),
+            at="Attributes, axis, Constraints [C1]",
+            remark="It follows: a scalar has no axis that could be named.",
+        ),
+        _concat(
+            "C2",
+            5,
+            "All inputs have the same shape but for the axis.",
+            EqualButOnAxis(),
+            at="Inputs, X_0 to X_n-1, Constraints [C3]",
+            remark="The draft states that the ranks are equal apart from it, as C2.",
+        ),
+        _concat(
+            "axis.C1",
+            6,
+            "The attribute axis is an axis of the inputs.",
+            has_axis(
+                *("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
+                held=True,
+            ),
+            at="Attributes, axis, Constraints [C1]",
+            remark="Here a negative axis exists too: that axis is not negative is a rule of its "
+            "own.",
+        ),
+    ],
     description="""
         `Concat`: the elements of any number of tensors, one behind the other along an axis.
 
@@ -90,13 +88,10 @@ CONCAT = Operator(
     """,
     operands=(),
     versions=(1, 4, 11, 13),
-    contracts=all_types(_CONCAT_RULES),
     repeated_operand="X",
-    result="Y",
     rounds_once=False,
     moves_elements=True,
     oldest_kernels=4,
-    elementwise=False,
 )
 
 
@@ -104,121 +99,110 @@ _reshape = RulesOf("Reshape", 921)
 _ALLOWZERO = "Attributes, allowzero, Constraints [{}]"
 _OF_ALLOWZERO = "The draft refers to it from S."
 
-_RESHAPE_RULES = (
-    *_reshape.general(
-        None,
-        ("X",),
-        remark="The elements of Y are those of X, and so is its type.",
-        at="Informal specification",
-    ),
-    _reshape(
-        "S",
-        2,
-        "The input S is given.",
-        RequiredInput("S", Illustration("S given", "S left out", "give S as an input")),
-        _S,
-        at="Signature",
-        remark="In version 1 the shape is an attribute.",
-    ),
-    _reshape(
-        "S.type",
-        3,
-        "S is of the type int64.",
-        _INT64,
-        _S,
-        at="Inputs, S",
-        remark="The heading says so.",
-    ),
-    _reshape(
-        "allowzero.C1",
-        4,
-        "The attribute allowzero is 0 or 1.",
-        flag("allowzero"),
-        at=_ALLOWZERO.format("C1"),
-        remark="Its value domain.",
-        survived=True,
-        since=14,
-    ),
-    _reshape(
-        "S.rank",
-        5,
-        "S is a tensor of rank 1.",
-        of_rank(1, Illustration("S [6]", "S 6", "give the sizes as a vector"), held=True),
-        _S,
-        at="Inputs, S",
-        remark="The draft says so where it names S.",
-        since=5,
-    ),
-    _reshape(
-        "allowzero.C2",
-        6,
-        "A 0 in S that copies a size has an axis of X to copy it from.",
-        HeldByRuntime(
-            ("allowzero",),
-            copied_sizes_exist,
-            Illustration("X (2, 3), S [0, 3]", "X (2, 3), S [2, 3, 0]", "name the size instead"),
+RESHAPE = _reshape.operator(
+    rules=[
+        *_reshape.general(
+            *(None, "X"),
+            remark="The elements of Y are those of X, and so is its type.",
+            at="Informal specification",
         ),
-        since=5,
-        at=_ALLOWZERO.format("C2"),
-        remark=_OF_ALLOWZERO,
-    ),
-    _reshape(
-        "S.C3",
-        7,
-        "No size in S is below -1.",
-        HeldByRuntime(
-            (),
-            no_size_is_below_minus_one,
-            Illustration("S [-1, 3]", "S [-2, 3]", "name the size, or -1"),
+        _reshape(
+            "S",
+            2,
+            "The input S is given.",
+            required("S"),
+            at="Signature",
+            remark="In version 1 the shape is an attribute.",
         ),
-        _S,
-        since=5,
-        at=_ALLOWZERO.format("C3"),
-        remark=f"{_OF_ALLOWZERO} For allowzero=1 its formula, a disjunction, says it by its cases.",
-    ),
-    _reshape(
-        "S.C1",
-        8,
-        "At most one size in S is -1.",
-        HeldByRuntime(
-            (),
-            one_size_is_inferred,
-            Illustration("S [-1, 3]", "S [-1, -1]", "name all sizes but one"),
+        _reshape(
+            "S.type",
+            3,
+            "S is of the type int64.",
+            SameNumericType(OF_THE_NODE, (ElementType.INT64,)),
+            "S",
+            at="Inputs, S",
+            remark="The heading says so.",
         ),
-        _S,
-        since=5,
-        at="Inputs, Constraints [C1]",
-        remark="A constraint on S.",
-    ),
-    _reshape(
-        "X.C1",
-        9,
-        "X and Y have the same number of elements.",
-        HeldByRuntime(
-            ("allowzero",),
-            elements_are_as_many,
-            Illustration("X (2, 3), S [3, 2]", "X (2, 3), S [4, 2]", "correct the sizes"),
+        _reshape(
+            "allowzero.C1",
+            4,
+            "The attribute allowzero is 0 or 1.",
+            flag("allowzero"),
+            at=_ALLOWZERO.format("C1"),
+            remark="Its value domain.",
+            survived=True,
+            since=14,
         ),
-        since=5,
-        at="Inputs, Constraints [C1]",
-        remark="A constraint on X.",
-    ),
-    _reshape(
-        "allowzero.C3",
-        10,
-        "If a size in S is -1, X is not empty (allowzero=0), or no size is 0 (allowzero=1).",
-        InferableSize(),
-        survived=True,
-        since=5,
-        at=_ALLOWZERO.format("C3"),
-        remark=f"{_OF_ALLOWZERO} Its formula for allowzero=1 is a disjunction that every S keeps; "
-        "its rationale means a conjunction, which is taken. Example 3 of the draft, allowzero=1 "
-        "with S [0, -1], breaks the rule.",
-    ),
-)
-
-RESHAPE = Operator(
-    name="Reshape",
+        _reshape(
+            "S.rank",
+            5,
+            "S is a tensor of rank 1.",
+            of_rank(1, "S [6]", "S 6", "give the sizes as a vector", held=True),
+            "S",
+            at="Inputs, S",
+            remark="The draft says so where it names S.",
+            since=5,
+        ),
+        _reshape(
+            "allowzero.C2",
+            6,
+            "A 0 in S that copies a size has an axis of X to copy it from.",
+            held(
+                copied_sizes_exist,
+                *("X (2, 3), S [0, 3]", "X (2, 3), S [2, 3, 0]", "name the size instead"),
+                attributes=("allowzero",),
+            ),
+            at=_ALLOWZERO.format("C2"),
+            remark=_OF_ALLOWZERO,
+            since=5,
+        ),
+        _reshape(
+            "S.C3",
+            7,
+            "No size in S is below -1.",
+            held(no_size_is_below_minus_one, "S [-1, 3]", "S [-2, 3]", "name the size, or -1"),
+            "S",
+            at=_ALLOWZERO.format("C3"),
+            remark=f"{_OF_ALLOWZERO} For allowzero=1 its formula, a disjunction, says it by its "
+            "cases.",
+            since=5,
+        ),
+        _reshape(
+            "S.C1",
+            8,
+            "At most one size in S is -1.",
+            held(one_size_is_inferred, "S [-1, 3]", "S [-1, -1]", "name all sizes but one"),
+            "S",
+            at="Inputs, Constraints [C1]",
+            remark="A constraint on S.",
+            since=5,
+        ),
+        _reshape(
+            "X.C1",
+            9,
+            "X and Y have the same number of elements.",
+            held(
+                elements_are_as_many,
+                *("X (2, 3), S [3, 2]", "X (2, 3), S [4, 2]", "correct the sizes"),
+                attributes=("allowzero",),
+            ),
+            at="Inputs, Constraints [C1]",
+            remark="A constraint on X.",
+            since=5,
+        ),
+        _reshape(
+            "allowzero.C3",
+            10,
+            "If a size in S is -1, X is not empty (allowzero=0), or no size is 0 (allowzero=1).",
+            InferableSize(),
+            at=_ALLOWZERO.format("C3"),
+            remark=f"{_OF_ALLOWZERO} Its formula for allowzero=1 is a disjunction that every S "
+            "keeps; its rationale means a conjunction, which is taken. Example 3 of the draft, "
+            "allowzero=1 with S [0, -1], breaks the rule.",
+            survived=True,
+            since=5,
+        ),
+    ],
     description="""
         `Reshape`: the elements of a tensor in another shape, which the operand S names.
 
@@ -231,41 +215,36 @@ RESHAPE = Operator(
     """,
     operands=("X", "S"),
     versions=(1, 5, 13, 14, 19, 21, 23, 24, 25),
-    contracts=all_types(_RESHAPE_RULES),
     operand_types={"S": "int64"},
-    result="Y",
     rounds_once=False,
     moves_elements=True,
     oldest_kernels=5,
-    optional=_S,
-    elementwise=False,
+    optional=("S",),
     by_shape=("X",),
 )
 
 
 _flatten = RulesOf("Flatten", 941)
-_FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
+_FLATTEN_TYPES = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, *_INTEGERS)
 
-_FLATTEN_RULES = (
-    *_flatten.general((*_FLOATS, *_INTEGERS), remark=LISTED, at="Flatten (type)"),
-    _flatten(
-        "axis.C1",
-        3,
-        "The attribute axis is an axis of X, or the rank of X.",
-        has_axis(
-            Illustration("X (2, 3), axis=2", "X (2, 3), axis=3", "name an axis of X"),
-            assumed=((1, 1),),
-            or_end=True,
-            held=True,
+FLATTEN = _flatten.operator(
+    rules=[
+        *_flatten.general(_FLATTEN_TYPES, remark=LISTED, at="Flatten (type)"),
+        _flatten(
+            "axis.C1",
+            3,
+            "The attribute axis is an axis of X, or the rank of X.",
+            has_axis(
+                *("X (2, 3), axis=2", "X (2, 3), axis=3", "name an axis of X"),
+                assumed=((1, 1),),
+                or_end=True,
+                held=True,
+            ),
+            at="Attributes, axis, Constraints [C1]",
+            remark="The draft's C1 of X refers to itself where it means this one.",
         ),
-        at="Attributes, axis, Constraints [C1]",
-        remark="The draft's C1 of X refers to itself where it means this one.",
-    ),
-)
-
-FLATTEN = Operator(
-    name="Flatten",
+    ],
     description="""
         `Flatten`: the elements of a tensor as a matrix, with the axes before `axis` in its rows.
 
@@ -278,10 +257,120 @@ FLATTEN = Operator(
     """,
     operands=("X",),
     versions=(1, 9, 11, 13, 21, 23, 24, 25),
-    contracts=all_types(_FLATTEN_RULES),
-    result="Y",
     rounds_once=False,
     moves_elements=True,
     oldest_kernels=1,
-    elementwise=False,
+)
+
+
+_constant = RulesOf("Constant", 1001)
+
+CONSTANT = _constant.operator(
+    rules=[
+        _constant(
+            "R1",
+            0,
+            "The attribute value is given.",
+            GivenAttributes(
+                ("value",),
+                Illustration("value={1.5}", "value_float=1.5", "store a tensor as value"),
+            ),
+            at="Restrictions [R1]",
+            remark="The draft states it of the attribute too.",
+            survived=True,
+        ),
+        _constant(
+            "R2",
+            1,
+            "Sparse tensors are not supported.",
+            Dense(),
+            at="Restrictions [R2]",
+            remark="It is GR1 of all operators.",
+        ),
+    ],
+    description="""
+        `Constant`: a tensor that the attribute `value` holds.
+
+        Results: the tensor. That all its elements have one type (R3 of the draft) needs no rule: a
+        tensor in a file has one.
+
+        ONNX Runtime 1.32.0 also accepts the other attributes of ONNX, in every version, and
+        silently makes sparse tensors dense. If several are given, it takes the first one.
+    """,
+    operands=(),
+    versions=(1, 9, 11, 12, 13, 19, 21, 23, 24, 25),
+    result="C",
+    result_type=OF_THE_NODE,
+    rounds_once=False,
+    moves_elements=True,
+    oldest_kernels=1,
+)
+
+
+SHAPE = (_shape := RulesOf("Shape", 1021)).operator(
+    rules=_shape.general(None, result_type="int64", remark=LISTED, at="Shape (type)"),
+    description="""
+        `Shape`: the shape of a tensor, or the part of it from `start` to before `end`.
+
+        Results: a vector of int64. Negative numbers count from the end; what is beyond the first or
+        the last axis is that axis, and a start that is not before the end gives nothing.
+
+        ONNX Runtime 1.32.0 computes what the draft says, for any `start` and `end`, and has kernels
+        of all types.
+    """,
+    operands=("X",),
+    versions=(1, 13, 15, 19, 21, 23, 24, 25),
+    result_type="int64",
+    rounds_once=False,
+    moves_elements=True,
+    oldest_kernels=1,
+)
+
+
+_range = RulesOf("Range", 1041)
+_RANGE_TYPES = (
+    *(ElementType.FLOAT, ElementType.DOUBLE),
+    *(ElementType.INT16, ElementType.INT32, ElementType.INT64),
+)
+
+RANGE = _range.operator(
+    rules=[
+        *_range.general(_RANGE_TYPES, remark=LISTED, at="Range (type, type, type)"),
+        _range(
+            "scalars",
+            2,
+            "S, L and D are scalars.",
+            of_rank(0, "D 1", "D [1]", "remove the axis, for example with Squeeze"),
+            at="Signature",
+            remark="The draft says so of each input too.",
+            survived=True,
+        ),
+        _range(
+            "D.C1",
+            3,
+            "D is not 0.",
+            held(no_step_is_zero, "D 1", "D 0", "give a step"),
+            "D",
+            at="Inputs, Constraints [C1]",
+            remark="A constraint on D.",
+        ),
+    ],
+    description="""
+        `Range`: numbers from S on, in steps of D, before L is reached.
+
+        Results: S + i * D for each i from 0 to before (L - S) / D, rounded up.
+
+        ONNX Runtime 1.32.0 silently accepts vectors of one element as scalars, and rejects a step
+        of 0. It sums floats step by step, and rounds each sum: from 0 to 100000 in steps of 0.1 the
+        last element is 100958.24 in float, which is beyond the limit; the draft's formula gives
+        99999.9. It rejects NaN, an infinite start or limit, and more elements than int64 counts.
+        Versions up to 1.31.1 count the elements of int64 in double, which is wrong beyond 2^53.
+        Version 1.23 gives an empty tensor where L - S is beyond int32 or int64, and for NaN and
+        infinity, and counts the elements of floats after rounding L - S.
+    """,
+    operands=("S", "L", "D"),
+    versions=(11, 27),
+    rounds_once=False,
+    oldest_kernels=11,
+    by_shape=("S", "L", "D"),
 )

@@ -1,11 +1,11 @@
-"""Logical operators and comparisons."""
+"""Logical operators, comparisons, and Where."""
 
-from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
+from typing import Any
+
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.rule import Illustration, Rule
-from sonnx_ort.profile.source import Source
 from sonnx_ort.terms.elements import NumberSet
 
 
@@ -50,39 +50,33 @@ BITWISE_AND = _of_bits("BitwiseAnd", 261, "the conjunction")
 BITWISE_OR = _of_bits("BitwiseOr", 281, "the disjunction")
 BITWISE_XOR = _of_bits("BitwiseXor", 301, "the exclusive disjunction")
 
-_BIT_SHIFT_FIRST_CODE = 481
 
-
-_NARROW_SHIFT = Rule(
-    "BitShift.int.C1",
-    _BIT_SHIFT_FIRST_CODE + 9,
-    "No element of Y is negative, or the number of bits of the type or more.",
-    own(
-        "BitShift",
-        "ONNX says from version 28 on alone what such a shift gives, and versions of ONNX Runtime "
-        "give different results.",
-    ),
-    on_elements(
-        "Y",
-        NumberSet(
-            "negative, or the number of bits of the type or more",
-            lambda dtype: (0, 8 * dtype.itemsize - 1),
-        ),
-        Illustration(
-            "X [1], Y [7], both uint8",
-            "X [1], Y [8], both uint8",
-            "keep wide shifts out, for example with Min, or widen the type with Cast",
-        ),
-        ("X", "Y"),
-    ),
-    survived=True,
+_bit_shift = CommonRules(
+    "BitShift", 481, by_analogy("BitShift"), operands="X and Y", result="Z", survived=True
 )
 
-BIT_SHIFT = CommonRules(
-    "BitShift", _BIT_SHIFT_FIRST_CODE, by_analogy("BitShift"), operands="X and Y", result="Z"
-).operator(
+BIT_SHIFT = _bit_shift.operator(
     Family.INTEGER,
-    further={Family.INTEGER: (_NARROW_SHIFT,)},
+    rules=[
+        _bit_shift(
+            "int.C1",
+            9,
+            "No element of Y is negative, or the number of bits of the type or more.",
+            on_elements(
+                "Y",
+                NumberSet(
+                    "negative, or the number of bits of the type or more",
+                    lambda dtype: (0, 8 * dtype.itemsize - 1),
+                ),
+                "X [1], Y [7], both uint8",
+                "X [1], Y [8], both uint8",
+                "keep wide shifts out, for example with Min, or widen the type with Cast",
+                operands=("X", "Y"),
+            ),
+            remark="ONNX says from version 28 on alone what such a shift gives, and versions of "
+            "ONNX Runtime give different results.",
+        )
+    ],
     description="""
         `BitShift`: the bits of the elements of one tensor, shifted by those of another of one
         shape.
@@ -104,31 +98,21 @@ BIT_SHIFT = CommonRules(
 )
 
 
-_OF_LESS_ALONE = "The draft of the working group covers only Less."
 _NUMBERS = (Family.FLOAT, Family.INTEGER)
 
 
-def _comparison(  # noqa: PLR0913 - a row of a table, by name
-    name: str,
-    first_code: int,
-    source: Source,
-    *,
-    versions: tuple[int, ...],
+def _comparison(
+    rules: CommonRules,
     whether: str,
     families: tuple[Family, ...] = _NUMBERS,
     broadcast_types: str = "in every numeric type",
-    oldest_kernels: int = 7,
-    shape_at: str = "",
-    type_at: str = "",
+    **fields: Any,
 ) -> Operator:
     """An operator that compares elements of two tensors of one shape and type."""
-    rules = CommonRules(
-        name, first_code, source, result_type="bool", shape_at=shape_at, type_at=type_at
-    )
     return rules.operator(
         *families,
         description=f"""
-            `{name}`: whether {whether}.
+            `{rules.name}`: whether {whether}.
 
             Results: conditions. NaN is neither equal to, less nor greater than anything; both zeros
             are equal.
@@ -136,53 +120,78 @@ def _comparison(  # noqa: PLR0913 - a row of a table, by name
             ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
             symbol, {broadcast_types} except bfloat16, for which it has no kernel.
         """,
-        versions=versions,
-        oldest_kernels=oldest_kernels,
+        **fields,
     )
 
 
+def _like_less(name: str, first_code: int) -> CommonRules:
+    source = by_analogy(name, "The draft of the working group covers only Less.")
+    return CommonRules(name, first_code, source, result_type="bool")
+
+
 EQUAL = _comparison(
-    "Equal",
-    321,
-    by_analogy("Equal"),
+    CommonRules("Equal", 321, by_analogy("Equal"), result_type="bool"),
+    "elements of two tensors of one shape and type are equal",
+    (*_NUMBERS, Family.BOOLEAN),
+    "in conditions and in every numeric type",
     versions=(1, 7, 11, 13, 19),
-    whether="elements of two tensors of one shape and type are equal",
-    families=(*_NUMBERS, Family.BOOLEAN),
-    broadcast_types="in conditions and in every numeric type",
 )
 
 LESS = _comparison(
-    "Less",
-    341,
-    working_group("Less"),
+    CommonRules(
+        "Less",
+        341,
+        result_type="bool",
+        shape_at="Inputs, A, Constraints [E_LESS_{}_CONSTR_A_010]",
+        type_at="Inputs, A, Constraints [E_LESS_{}_CONSTR_A_020]",
+    ),
+    "elements of a tensor are less than those of another one",
     versions=(1, 7, 9, 13),
-    whether="elements of a tensor are less than those of another one",
-    shape_at="Inputs, A, Constraints [E_LESS_{}_CONSTR_A_010]",
-    type_at="Inputs, A, Constraints [E_LESS_{}_CONSTR_A_020]",
 )
 
 LESS_OR_EQUAL = _comparison(
-    "LessOrEqual",
-    361,
-    by_analogy("LessOrEqual", _OF_LESS_ALONE),
+    _like_less("LessOrEqual", 361),
+    "elements of a tensor are at most those of another one",
     versions=(12, 16),
-    whether="elements of a tensor are at most those of another one",
     oldest_kernels=12,
 )
 
 GREATER = _comparison(
-    "Greater",
-    381,
-    by_analogy("Greater", _OF_LESS_ALONE),
+    _like_less("Greater", 381),
+    "elements of a tensor are greater than those of another one",
     versions=(1, 7, 9, 13),
-    whether="elements of a tensor are greater than those of another one",
 )
 
 GREATER_OR_EQUAL = _comparison(
-    "GreaterOrEqual",
-    401,
-    by_analogy("GreaterOrEqual", _OF_LESS_ALONE),
+    _like_less("GreaterOrEqual", 401),
+    "elements of a tensor are at least those of another one",
     versions=(12, 16),
-    whether="elements of a tensor are at least those of another one",
     oldest_kernels=12,
+)
+
+
+WHERE = CommonRules(
+    "Where",
+    421,
+    operands="condition, X and Y",
+    result="output",
+    typed=("X", "Y"),
+    shape_at="Inputs, condition, Constraints [C1]",
+    type_at="Inputs, condition, Constraints [C2]",
+).operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    description="""
+        `Where`: the elements of one of two tensors, as a tensor of conditions says.
+
+        Results: X where the condition is true, Y where it is false.
+
+        ONNX Runtime 1.32.0 silently broadcasts all three to each other, and gives +0 for a -0 of X.
+        It has no kernels for bool, bfloat16, 16-bit integers and uint64.
+    """,
+    versions=(9, 16),
+    operand_types={"condition": "bool"},
+    broadcasting_since=9,
+    rounds_once=False,
+    oldest_kernels=9,
 )

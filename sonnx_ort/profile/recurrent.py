@@ -2,32 +2,33 @@
 
 from typing import Any
 
-from sonnx_ort.profile.common_rules import of_families
+from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
-from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import (
-    AdmittedAttribute,
     ConstantOperands,
-    RequiredInput,
     SameNumericType,
+    admitted,
+    attribute_is,
+    required,
 )
-from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank
+from sonnx_ort.profile.requirements.shapes import OnShapes, of_rank, on_shapes
 from sonnx_ort.profile.rule import Attributes, Illustration, Rule
-from sonnx_ort.profile.source import Standing
-from sonnx_ort.profile.windows import DraftRules
 from sonnx_ort.terms.language import All, Decided, IfGiven, Number, Tensor, Term
 
-_RULES = DraftRules("LSTM", 821)
+_lstm = RulesOf("LSTM", 821, survived=True)
 _OPTIONAL = ("B", "sequence_lens", "initial_h", "initial_c", "P")
 _OPERANDS = ("X", "W", "R", *_OPTIONAL)
 _FLOATS = tuple(name for name in _OPERANDS if name != "sequence_lens")
 _GATES = (("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh"))
-_DECIDING = ("hidden_size", "direction")
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
 _RESTRICTIONS = "SONNX restrictions"
 _EXPLICIT = "The draft wants it defined explicitly."
 _INPUTS = "Signature, Inputs and outputs"
-_X, _W, _R = Tensor("X"), Tensor("W"), Tensor("R")
+_UNCHECKED_SHAPES = (
+    "rejects other shapes. Versions up to 1.28 accept any shape, reading beyond the elements, or "
+    "end the process."
+)
+_X = Tensor("X")
 
 
 def _admits_activations(value: Any) -> bool:
@@ -36,13 +37,12 @@ def _admits_activations(value: Any) -> bool:
     return all(part in _GATES for part in parts)
 
 
-def _demanded(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
-    example = Illustration(f"{name}=0", f"{name}=1", f"write {name}=0 down")
-    return _RULES.rule(
+def _zero(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
+    return _lstm(
         name,
         offset,
         f"The attribute {name} is 0, and stands in the file.",
-        AdmittedAttribute((name,), 0, lambda given: given == 0, example, given=True),
+        attribute_is(name, 0, f"write {name}=0 down", given=True),
         at=_RESTRICTIONS,
         remark=_EXPLICIT,
         unenforced=unenforced,
@@ -51,259 +51,220 @@ def _demanded(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
 
 
 def _given(name: str, offset: int) -> Rule:
-    example = Illustration(f"{name} given", f"{name} left out", f"give {name} as an input")
     remark = "The draft wants a tensor of zeros, if it is not used."
     if name == "sequence_lens":
         remark += " For sequence_lens it says the batch size; the length of the sequences is meant."
-    sentence = f"The input {name} is given."
-    return _RULES.rule(
+    return _lstm(
         name,
         offset,
-        sentence,
-        RequiredInput(name, example),
-        name,
+        f"The input {name} is given.",
+        required(name),
         at=_RESTRICTIONS,
         remark=remark,
         unenforced="assumes the default of ONNX.",
     )
 
 
-def _directions(attributes: Attributes) -> int:
-    return 2 if attributes.get("direction") == "bidirectional" else 1
+def _shapes(operands: tuple[str, ...], *example: str, held: bool = False) -> OnShapes:
+    """The demand that operands but X have the shapes that the direction and hidden_size give."""
+
+    def demand(attributes: Attributes) -> Term:
+        directions = 2 if attributes.get("direction") == "bidirectional" else 1
+        hidden = attributes.get("hidden_size")
+        if not isinstance(hidden, int):
+            return Decided(True, "the attribute hidden_size is no number")
+        state = (directions, _X.size(1), hidden)
+        shapes: dict[str, tuple[int | Number, ...]] = {
+            "W": (directions, 4 * hidden, _X.size(2)),
+            "R": (directions, 4 * hidden, hidden),
+            "B": (directions, 8 * hidden),
+            "sequence_lens": (_X.size(1),),
+            "initial_h": state,
+            "initial_c": state,
+            "P": (directions, 3 * hidden),
+        }
+        of_shape = {n: Tensor(n).is_of_shape(*shapes[n]) for n in operands if n != "X"}
+        if len(of_shape) == 1:
+            return next(iter(of_shape.values()))
+        return All(tuple(IfGiven(Tensor(name), term) for name, term in of_shape.items()))
+
+    deciding = ("hidden_size", "direction")
+    return on_shapes(operands, demand, *example, attributes=deciding, held=held)
 
 
-def _shape_of_w(attributes: Attributes) -> Term:
-    directions, hidden = _directions(attributes), attributes.get("hidden_size")
-    if not isinstance(hidden, int):
-        return _NO_STATE
-    return _W.is_of_shape(directions, 4 * hidden, _X.size(2))
-
-
-def _shape_of_r(attributes: Attributes) -> Term:
-    directions, hidden = _directions(attributes), attributes.get("hidden_size")
-    if not isinstance(hidden, int):
-        return _NO_STATE
-    return _R.is_of_shape(directions, 4 * hidden, hidden)
-
-
-_NO_STATE = Decided(True, "the attribute hidden_size is no number")
-
-
-def _others_fit(attributes: Attributes) -> Term:
-    """The shapes of the operands that ONNX Runtime checks itself."""
-    directions, hidden = _directions(attributes), attributes.get("hidden_size")
-    if not isinstance(hidden, int):
-        return _NO_STATE
-    state = (directions, _X.size(1), hidden)
-    shapes: dict[str, tuple[int | Number, ...]] = {
-        "B": (directions, 8 * hidden),
-        "sequence_lens": (_X.size(1),),
-        "initial_h": state,
-        "initial_c": state,
-        "P": (directions, 3 * hidden),
-    }
-    others = {Tensor(name): shape for name, shape in shapes.items()}
-    return All(tuple(IfGiven(other, other.is_of_shape(*shape)) for other, shape in others.items()))
-
-
-_CONTRACT = (
-    _RULES.rule(
-        "types",
-        0,
-        "All tensors have the same type, one of floats, but for sequence_lens.",
-        SameNumericType(None, FLOAT_TYPES),
-        *_FLOATS,
-        at="Signature",
-        remark="The heading of the section on floats names the types.",
-        survived=False,
-    ),
-    _RULES.dense(1),
-    _RULES.rule(
-        "constant",
-        2,
-        "All inputs but X are constant.",
-        ConstantOperands(
-            Illustration("W an initializer", "W an input", "store the tensor as an initializer")
+LSTM = _lstm.operator(
+    Family.FLOAT,
+    rules=[
+        _lstm(
+            "types",
+            0,
+            "All tensors have the same type, one of floats, but for sequence_lens.",
+            SameNumericType(None, FLOAT_TYPES),
+            *_FLOATS,
+            at="Signature",
+            remark="The heading of the section on floats names the types.",
+            survived=False,
         ),
-        *_OPERANDS[1:],
-        at=_RESTRICTIONS,
-        remark=_EXPLICIT,
-        unenforced="silently accepts any input.",
-    ),
-    *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
-    _RULES.rule(
-        "activations",
-        8,
-        "The activations of a direction are Sigmoid, Tanh, Tanh or Relu, Tanh, Tanh.",
-        AdmittedAttribute(
-            ("activations",),
-            None,
-            _admits_activations,
-            Illustration(
+        _lstm.dense(1),
+        _lstm(
+            "constant",
+            2,
+            "All inputs but X are constant.",
+            ConstantOperands(
+                Illustration("W an initializer", "W an input", "store the tensor as an initializer")
+            ),
+            *_OPERANDS[1:],
+            at=_RESTRICTIONS,
+            remark=_EXPLICIT,
+            unenforced="silently accepts any input.",
+        ),
+        *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
+        _lstm(
+            "activations",
+            8,
+            "The activations of a direction are Sigmoid, Tanh, Tanh or Relu, Tanh, Tanh.",
+            admitted(
+                "activations",
+                None,
+                _admits_activations,
                 'activations=["Sigmoid", "Tanh", "Tanh"]',
                 'activations=["Tanh", "Tanh", "Tanh"]',
                 "train the network with these activations, and write them down",
+                given=True,
             ),
-            given=True,
+            at=_RESTRICTIONS,
+            remark=_EXPLICIT,
+            unenforced="silently computes other activations too.",
         ),
-        at=_RESTRICTIONS,
-        remark=_EXPLICIT,
-        unenforced="silently computes other activations too.",
-    ),
-    _demanded("input_forget", 9, "silently couples the gates."),
-    _demanded("layout", 10, "rejects another layout.", since=14),
-    _RULES.rule(
-        "clip",
-        16,
-        "The attribute clip is left out.",
-        AdmittedAttribute(
-            ("clip",),
-            None,
-            lambda _: False,
-            Illustration("clip left out", "clip=3.0", "train the network without clip"),
+        _zero("input_forget", 9, "silently couples the gates."),
+        _zero("layout", 10, "rejects another layout.", since=14),
+        _lstm(
+            "clip",
+            16,
+            "The attribute clip is left out.",
+            admitted(
+                "clip",
+                None,
+                lambda _: False,
+                *("clip left out", "clip=3.0", "train the network without clip"),
+            ),
+            remark="The draft describes it.",
+            unenforced="does not clip the cell state before its activation, which the draft says.",
         ),
-        remark="The draft describes it.",
-        unenforced="does not clip the cell state before its activation, which the draft says.",
-        standing=Standing.OWN,
-    ),
-    _RULES.rule(
-        "hidden_size",
-        18,
-        "The attribute hidden_size is given, and positive.",
-        AdmittedAttribute(
-            ("hidden_size",),
-            None,
-            lambda size: size >= 1,
-            Illustration("hidden_size=3", "hidden_size left out", "write the size down"),
-            given=True,
+        _lstm(
+            "hidden_size",
+            18,
+            "The attribute hidden_size is given, and positive.",
+            admitted(
+                "hidden_size",
+                None,
+                lambda size: size >= 1,
+                *("hidden_size=3", "hidden_size left out", "write the size down"),
+                given=True,
+            ),
+            at="Signature, clip, hidden_size",
+            remark="In ONNX it is optional, and has no default.",
+            unenforced="rejects the model.",
+            survived=False,
         ),
-        at="Signature, clip, hidden_size",
-        remark="In ONNX it is optional, and has no default.",
-        unenforced="rejects the model.",
-        survived=False,
-    ),
-    _RULES.rule(
-        "direction",
-        19,
-        "The attribute direction is forward, reverse or bidirectional.",
-        AdmittedAttribute(
-            ("direction",),
-            "forward",
-            lambda said: said in _DIRECTIONS,
-            Illustration('direction="forward"', 'direction="backward"', "name one of the three"),
+        _lstm(
+            "direction",
+            19,
+            "The attribute direction is forward, reverse or bidirectional.",
+            admitted(
+                "direction",
+                "forward",
+                lambda direction: direction in _DIRECTIONS,
+                *('direction="forward"', 'direction="backward"', "name one of the three"),
+            ),
+            at="Signature, clip, direction",
+            remark="The draft writes that it must be one of them.",
+            unenforced="rejects the model.",
+            survived=False,
         ),
-        at="Signature, clip, direction",
-        remark="The draft writes that it must be one of them.",
-        unenforced="rejects the model.",
-        survived=False,
-    ),
-    _RULES.rule(
-        "X",
-        11,
-        "X is of rank 3.",
-        of_rank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
-        "X",
-        at=f"{_INPUTS}, X",
-        remark="The draft gives the shape of X.",
-        unenforced="rejects other ranks. Versions up to 1.30 end the process at lower ones "
-        "(SIGABRT).",
-        survived=False,
-    ),
-    _RULES.rule(
-        "W",
-        12,
-        "W has the shape that the direction, hidden_size and X demand.",
-        OnShapes(
-            ("X", "W"),
-            _shape_of_w,
-            Illustration(
+        _lstm(
+            "X",
+            11,
+            "X is of rank 3.",
+            of_rank(3, "X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch"),
+            "X",
+            at=f"{_INPUTS}, X",
+            remark="The draft gives the shape of X.",
+            unenforced="rejects other ranks. Versions up to 1.30 end the process at lower ones "
+            "(SIGABRT).",
+            survived=False,
+        ),
+        _lstm(
+            "W",
+            12,
+            "W has the shape that the direction, hidden_size and X demand.",
+            _shapes(
+                ("X", "W"),
                 "X (5, 2, 4), W (1, 12, 4), hidden_size=3",
                 "X (5, 2, 7), W (1, 12, 4), hidden_size=3",
                 "correct the shapes",
             ),
-            _DECIDING,
+            at=f"{_INPUTS}, W",
+            remark="The draft gives the shapes of X and W.",
+            unenforced=_UNCHECKED_SHAPES,
+            survived=False,
         ),
-        "X",
-        "W",
-        at=f"{_INPUTS}, W",
-        remark="The draft gives the shapes of X and W.",
-        unenforced="rejects other shapes. Versions up to 1.28 accept any shape, reading beyond the "
-        "elements, or end the process.",
-        survived=False,
-    ),
-    _RULES.rule(
-        "R",
-        13,
-        "R has the shape that the direction and hidden_size demand.",
-        OnShapes(
-            ("R",),
-            _shape_of_r,
-            Illustration(
-                "R (1, 12, 3), hidden_size=3", "R (1, 9, 3), hidden_size=3", "correct the shape"
+        _lstm(
+            "R",
+            13,
+            "R has the shape that the direction and hidden_size demand.",
+            _shapes(
+                ("R",),
+                "R (1, 12, 3), hidden_size=3",
+                "R (1, 9, 3), hidden_size=3",
+                "correct the shape",
             ),
-            _DECIDING,
+            at=f"{_INPUTS}, R",
+            remark="The draft gives the shape of R.",
+            unenforced=_UNCHECKED_SHAPES,
+            survived=False,
         ),
-        "R",
-        at=f"{_INPUTS}, R",
-        remark="The draft gives the shape of R.",
-        unenforced="rejects other shapes. Versions up to 1.28 accept any shape, reading beyond the "
-        "elements, or end the process.",
-        survived=False,
-    ),
-    _RULES.rule(
-        "batch",
-        14,
-        "The batch is not empty.",
-        OnShapes(
-            ("X",),
-            lambda _: _X.size(1) >= 1,
-            Illustration("X (5, 1, 4)", "X (5, 0, 4)", "keep empty batches out"),
+        _lstm(
+            "batch",
+            14,
+            "The batch is not empty.",
+            on_shapes(
+                ("X",),
+                lambda _: _X.size(1) >= 1,
+                *("X (5, 1, 4)", "X (5, 0, 4)", "keep empty batches out"),
+            ),
+            remark="ONNX says nothing of it.",
+            unenforced="ends the process at an empty batch (SIGABRT, or SIGSEGV if W is constant).",
+            survived=False,
         ),
-        "X",
-        remark="ONNX says nothing of it.",
-        unenforced="ends the process at an empty batch (SIGABRT, or SIGSEGV if W is constant).",
-        survived=False,
-        standing=Standing.OWN,
-    ),
-    _RULES.rule(
-        "sequences",
-        17,
-        "The sequences are not empty.",
-        OnShapes(
-            ("X",),
-            lambda _: _X.size(0) >= 1,
-            Illustration("X (1, 2, 4)", "X (0, 2, 4)", "keep empty sequences out"),
+        _lstm(
+            "sequences",
+            17,
+            "The sequences are not empty.",
+            on_shapes(
+                ("X",),
+                lambda _: _X.size(0) >= 1,
+                *("X (1, 2, 4)", "X (0, 2, 4)", "keep empty sequences out"),
+            ),
+            remark="ONNX says nothing of it.",
+            unenforced="silently gives uninitialized memory for Y_c, and zeros for Y_h, whatever "
+            "the initial states are.",
         ),
-        "X",
-        remark="ONNX says nothing of it.",
-        unenforced="silently gives uninitialized memory for Y_c, and zeros for Y_h, whatever the "
-        "initial states are.",
-        standing=Standing.OWN,
-    ),
-    _RULES.rule(
-        "shapes",
-        15,
-        "The other inputs have the shapes that the direction, hidden_size and X demand.",
-        OnShapes(
-            ("X", *_OPTIONAL),
-            _others_fit,
-            Illustration(
+        _lstm(
+            "shapes",
+            15,
+            "The other inputs have the shapes that the direction, hidden_size and X demand.",
+            _shapes(
+                ("X", *_OPTIONAL),
                 "X (5, 2, 4), initial_h (1, 2, 3), hidden_size=3",
                 "X (5, 2, 4), initial_h (1, 1, 3), hidden_size=3",
                 "correct the shape",
+                held=True,
             ),
-            _DECIDING,
-            held=True,
+            at=f"{_INPUTS}, B",
+            remark="The draft gives the shape of each of them.",
         ),
-        "X",
-        *_OPTIONAL,
-        at=f"{_INPUTS}, B",
-        remark="The draft gives the shape of each of them.",
-    ),
-)
-
-LSTM = Operator(
-    name="LSTM",
+    ],
     description="""
         `LSTM`: a layer of long short-term memory, in one or both directions.
 
@@ -318,11 +279,8 @@ LSTM = Operator(
     """,
     operands=_OPERANDS,
     versions=(1, 7, 14, 22),
-    contracts=of_families({Family.FLOAT: _CONTRACT}),
     operand_types={"sequence_lens": "int32"},
-    result="Y",
     rounds_once=False,
     optional=_OPTIONAL,
-    elementwise=False,
     by_shape=_OPERANDS,
 )

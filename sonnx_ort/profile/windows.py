@@ -8,136 +8,51 @@ from dataclasses import dataclass
 from typing import Any
 
 from sonnx_ort.kernel.sizes import Bounds, reach
-from sonnx_ort.profile.common_rules import RESTRICTED, own, working_group
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
-from sonnx_ort.profile.rule import Attributes, AttributeValue, Illustration, Requirement, Rule
-from sonnx_ort.profile.source import Standing
+from sonnx_ort.profile.common_rules import RulesOf
+from sonnx_ort.profile.requirements.attributes import admitted
+from sonnx_ort.profile.rule import Attributes, AttributeValue, Rule
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
 SPATIAL = (2, 3)
 """The spatial axes; the others are batch and channels."""
 
 
-@dataclass(frozen=True, slots=True)
-class DraftRules:
-    """Makes the rules of an operator.
-
-    Attributes:
-        operator: The name of the operator.
-        first_code: The code of its first rule.
-        tag_prefix: The beginning of the tags of its draft's constraints.
-    """
-
-    operator: str
-    first_code: int
-    tag_prefix: str = ""
-
-    def rule(  # noqa: PLR0913 - a row of a table, by name
-        self,
-        tag: str,
-        offset: int,
-        sentence: str,
-        requirement: Requirement,
-        *operands: str,
-        remark: str = "",
-        at: str = "Inputs, Constraints",
-        unenforced: str = "",
-        survived: bool = True,
-        since: int = 1,
-        standing: Standing = Standing.STATED,
-    ) -> Rule:
-        """Make a rule; its operands are all by default.
-
-        `remark` is about the draft, `at` where it states the rule, and `unenforced` is what ONNX
-        Runtime 1.32.0 does without the rule. The standing is that the draft states it, or that it
-        is our own.
-        """
-        stated = working_group(self.operator, remark or "The words are ours.", at=at)
-        return Rule(
-            f"{self.operator}.{tag}",
-            self.first_code + offset,
-            sentence,
-            stated if standing is Standing.STATED else own(self.operator, remark),
-            requirement,
-            operands or None,
-            survived,
-            since,
-            unenforced=f"ONNX Runtime 1.32.0 {unenforced}" if unenforced else "",
-        )
-
-    def constraint(self, heading: str, tag: str) -> str:
-        """Where the draft states a constraint, by the end of its tag."""
-        return f"{heading}, Constraints [{self.tag_prefix}{tag}]"
-
-    def dense(self, offset: int) -> Rule:
-        """The general restriction on sparse tensors."""
-        return self.rule(
-            "RG1",
-            offset,
-            "Sparse tensors are not supported.",
-            Dense(),
-            at="Restrictions",
-            remark=RESTRICTED,
-            survived=False,
-        )
-
-    def not_set(self, tag: str, offset: int, at: str, *, given: bool) -> Rule:
-        """The restriction on auto_pad; `given` is whether the rule demands that it is given."""
-        kept, broken = 'auto_pad="NOTSET"', 'auto_pad="SAME_UPPER"'
-        mended = "write the pads and auto_pad=NOTSET; make_explicit=True writes a default"
-        requirement = AdmittedAttribute(
-            ("auto_pad",),
+def auto_pad_is_not_set(rules: RulesOf, tag: str, offset: int, at: str, *, given: bool) -> Rule:
+    """The restriction on auto_pad; `given` is whether the rule demands that it is given."""
+    return rules(
+        tag,
+        offset,
+        f"The attribute auto_pad is NOTSET{', and stands in the file' if given else ''}.",
+        admitted(
+            "auto_pad",
             "NOTSET",
             lambda mode: mode == "NOTSET",
-            Illustration(kept, broken, mended),
+            *('auto_pad="NOTSET"', 'auto_pad="SAME_UPPER"'),
+            "write the pads and auto_pad=NOTSET; make_explicit=True writes a default",
             given=given,
-        )
-        stands = ", and stands in the file" if given else ""
-        return self.rule(
-            tag,
-            offset,
-            f"The attribute auto_pad is NOTSET{stands}.",
-            requirement,
-            at=at,
-            remark="Its origin is that no attribute has a default." if given else "",
-            unenforced="silently computes the pads.",
-        )
+        ),
+        at=at,
+        remark="Its origin is that no attribute has a default." if given else "The words are ours.",
+        unenforced="silently computes the pads.",
+    )
 
-    def numbers(  # noqa: PLR0913 - a row of a table, by name
-        self,
-        name: str,
-        offset: int,
-        count: int,
-        least: int,
-        tag: str,
-        *,
-        remark: str = "",
-        unenforced: str,
-        survived: bool = False,
-        since: int = 1,
-    ) -> Rule:
-        """The rule that an attribute has so many numbers, none below the least."""
-        words = {2: "two", 4: "four"}[count]
-        kept, broken = [least] * count, [least] * (count - 1) + [least - 1]
-        mended = f"give {words} numbers, none below {least}"
-        requirement = AdmittedAttribute(
-            (name,),
-            None,
-            numbers_from(count, least),
-            Illustration(f"{name}={kept}", f"{name}={broken}", mended),
-        )
-        sentence = f"The attribute {name} has {words} numbers, none below {least}."
-        return self.rule(
-            name,
-            offset,
-            sentence,
-            requirement,
-            at=self.constraint(f"Attributes, {name}", tag),
-            remark=remark,
-            unenforced=unenforced,
-            survived=survived,
-            since=since,
-        )
+
+def attribute_has_numbers(  # noqa: PLR0913, PLR0917 - a row of a table
+    rules: RulesOf, offset: int, name: str, count: int, least: int, at: str, **fields: Any
+) -> Rule:
+    """The rule that an attribute has so many numbers, none below the least."""
+    demanded = f"{ {2: 'two', 4: 'four'}[count] } numbers, none below {least}"
+    kept, broken = [least] * count, [least] * (count - 1) + [least - 1]
+    admits = numbers_from(count, least)
+    example = (f"{name}={kept}", f"{name}={broken}", f"give {demanded}")
+    return rules(
+        name,
+        offset,
+        f"The attribute {name} has {demanded}.",
+        admitted(name, None, admits, *example),
+        at=f"Attributes, {name}, Constraints [{at}]",
+        **{"survived": False, **fields},
+    )
 
 
 def numbers_from(count: int, least: int) -> Callable[[Any], bool]:

@@ -11,7 +11,7 @@ from sonnx_ort.obligations.examined_node import (
     with_single_operands,
 )
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.div_and_sub import DIV
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import proved
 from sonnx_ort.terms.operand import Operand

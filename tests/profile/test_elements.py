@@ -20,13 +20,13 @@ from sonnx_ort.terms.language import Decided
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged
 
-EXAMPLE = Illustration("X", "Y", "mend it")
+EXAMPLE = ("X", "Y", "mend it")
 OCTAL = NumberSet("no octal digit", lambda _: (0, 7))
-DIGITS = on_elements("Y", OCTAL, EXAMPLE, ("X", "Y"))
+DIGITS = on_elements("Y", OCTAL, *EXAMPLE, operands=("X", "Y"))
 SCALE = RULES["QuantizeLinear.C1"].requirement
-LOW = on_elements("Y", NumberSet("large", lambda _: (-128, 7)), EXAMPLE)
-POSITIVE = on_elements("Y", NumberSet("negative", lambda _: (0, np.inf)), EXAMPLE)
-NUMBERS = on_elements("Y", NumberSet("NaN", admits_nan=False), EXAMPLE)
+LOW = on_elements("Y", NumberSet("large", lambda _: (-128, 7)), *EXAMPLE)
+POSITIVE = on_elements("Y", NumberSet("negative", lambda _: (0, np.inf)), *EXAMPLE)
+NUMBERS = on_elements("Y", NumberSet("NaN", admits_nan=False), *EXAMPLE)
 BEYOND = 2**31
 NO_DIGIT = "the constant Y 'y' is no octal digit at"
 ALL_DIGITS = "no element of the constant Y 'y' is no octal digit"
@@ -181,7 +181,7 @@ def test_attributes_decide_whether_elements_are_limited(pads, status: str, evide
         ("X", "Y"),
         "Y",
         lambda given: OCTAL if any(given.get("pads", ())) else Decided(True, "nothing is padded"),
-        EXAMPLE,
+        Illustration(*EXAMPLE),
         ("pads",),
     )
     bound = limited.of_node({"other": 1} if pads is None else {"pads": pads})

@@ -117,7 +117,7 @@ def test_rule_about_elements_may_see_shapes_too_where_it_says_so():
 
 
 def test_rule_of_an_operand_that_there_is_is_taken():
-    rank = of_rank(1, SCALAR_BOUNDS.requirement.example)
+    rank = of_rank(1, "1", "0", "correct it")
     made = with_rule(CLIP, SCALAR_BOUNDS, requirement=rank, operands=("input",))
     assert made.checked_operands == ("input", "min", "max")
 

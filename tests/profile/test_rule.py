@@ -21,7 +21,7 @@ def test_source_on_one_line(source, text):
 
 @pytest.mark.parametrize(
     ("rule_id", "select_operands"),
-    [("Div.int.C1", ["x", "y"]), ("BatchNormalization.R4", ["x", "z"])],
+    [("Div.int.R1", ["x", "y"]), ("BatchNormalization.R4", ["x", "z"])],
 )
 def test_rule_speaks_of_the_operands_that_it_names_or_of_all(rule_id, select_operands):
     names = ["input_mean", "B", "input_var"]

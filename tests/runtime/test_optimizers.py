@@ -5,7 +5,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.div_and_sub import DIV
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     UNWANTED_OPTIMIZERS,

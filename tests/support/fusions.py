@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import onnx
 import onnx.parser
 
-from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.div_and_sub import DIV, SUB
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.sub import SUB
 from support.sessions import LEVELS
 
 

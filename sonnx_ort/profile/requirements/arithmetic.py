@@ -30,12 +30,10 @@ NONZERO = NumberSet("zero", admits_zero=False, finding="a zero divisor")
 NONZERO_DIVISOR = on_elements(
     "B",
     NONZERO,
-    Illustration(
-        "A [6, 9], B [3, 2]",
-        "A [6, 9], B [3, 0]",
-        "keep zeros out of the divisor, for example with Where or Max",
-    ),
-    ("A", "B"),
+    "A [6, 9], B [3, 2]",
+    "A [6, 9], B [3, 0]",
+    "keep zeros out of the divisor, for example with Where or Max",
+    operands=("A", "B"),
 )
 """No element of B is zero."""
 

@@ -66,9 +66,20 @@ class RequiredInput(DecidedBeforeRuns):
 
     subject: ClassVar = Subject.ATTRIBUTES
 
+    @property
+    def operands(self) -> tuple[str]:
+        """The operand of the rule."""
+        return (self.name,)
+
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check whether the input is present."""
         return proved(f"{self.name} is given") if operands else violated(f"{self.name} is left out")
+
+
+def required(name: str, *example: str) -> RequiredInput:
+    """The demand that an input is given, with an example unless it is the usual one."""
+    usual = (f"{name} given", f"{name} left out", f"give {name} as an input")
+    return RequiredInput(name, Illustration(*example or usual))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,24 +168,33 @@ class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
         return at_run_time(f"what the attribute {self.attributes[0]} says is not known")
 
 
+def admitted(
+    name: str,
+    assumed: AttributeValue,
+    admits: Callable[[Any], bool],
+    *example: str,
+    given: bool = False,
+) -> AdmittedAttribute:
+    """The demand that a test admits the value of an attribute, with the texts of its example."""
+    return AdmittedAttribute((name,), assumed, admits, Illustration(*example), given)
+
+
+def attribute_is(name: str, value: int, remedy: str, *, given: bool = False) -> AdmittedAttribute:
+    """The attribute is this number, which is its default."""
+    example = (f"{name}={value}", f"{name}={value + 1}", remedy)
+    return admitted(name, value, lambda found: found == value, *example, given=given)
+
+
 def flag(name: str, assumed: int = 0) -> AdmittedAttribute:
-    """The attribute is 0 or 1: kernels and inference take other numbers for either.
-
-    Args:
-        name: The name of the attribute.
-        assumed: Its default.
-    """
-    example = Illustration(f"{name}=1", f"{name}=2", "write 0 or 1")
-    return AdmittedAttribute((name,), assumed, lambda value: value in (0, 1), example)
+    """The attribute, with this default, is 0 or 1: kernels take other numbers for either."""
+    example = (f"{name}=1", f"{name}=2", "write 0 or 1")
+    return admitted(name, assumed, lambda value: value in (0, 1), *example)
 
 
-AXIS_FROM_THE_FRONT = AdmittedAttribute(
-    ("axis",),
-    None,
-    lambda axis: axis >= 0,
-    Illustration("axis=1", "axis=-1", "count the axis from the front"),
-)
-"""The attribute axis, if it is given, is not negative."""
+def axis_from_the_front(assumed: int | None = None) -> AdmittedAttribute:
+    """The attribute axis, or its default, is not negative."""
+    example = ("axis=1", "axis=-1", "count the axis from the front")
+    return admitted("axis", assumed, lambda axis: axis >= 0, *example)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +271,11 @@ class HeldByRuntime(DependsOnAttributes, NamesOperands, HintByExample):
         ]
         judgement = self.relation(operands, dict(self.given))
         return Violation(judgement.evidence) if judgement.status is Status.VIOLATED else None
+
+
+def held(relation: Relation, *example: str, attributes: tuple[str, ...] = ()) -> HeldByRuntime:
+    """The demand of a relation that ONNX Runtime checks itself, with the texts of its example."""
+    return HeldByRuntime(attributes, relation, Illustration(*example))
 
 
 _USUAL = (

@@ -156,17 +156,17 @@ def _judge(operand: Operand, numbers: NumberSet) -> Judgement:
 
 
 def on_elements(
-    name: str, numbers: NumberSet, example: Illustration, operands: tuple[str, ...] = ()
+    name: str, numbers: NumberSet, *example: str, operands: tuple[str, ...] = ()
 ) -> OnElements:
     """The demand that the elements of an operand are in a set of numbers.
 
     Args:
         name: The operand.
         numbers: The numbers.
-        example: What keeps and breaks it.
+        example: The texts of what keeps and breaks it, and of the remedy.
         operands: All operands of the rule, if there are others.
     """
-    return OnElements(operands or (name,), name, lambda _: numbers, example)
+    return OnElements(operands or (name,), name, lambda _: numbers, Illustration(*example))
 
 
 _NUMBERS = NumberSet("NaN", admits_nan=False)

@@ -226,9 +226,20 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         return Violation(Shapes(names, shapes, lambda _, __: True).answer(self.term).words)
 
 
-def of_rank(rank: int, example: Illustration, *, held: bool = False) -> OnShapes:
+def on_shapes(
+    operands: tuple[str, ...],
+    demand: Callable[[Attributes], Term],
+    *example: str,
+    attributes: tuple[str, ...] = (),
+    held: bool = False,
+) -> OnShapes:
+    """The demand of a term, with the texts of its example."""
+    return OnShapes(operands, demand, Illustration(*example), attributes, held)
+
+
+def of_rank(rank: int, *example: str, held: bool = False) -> OnShapes:
     """The demand that each operand that is given has a rank."""
-    return OnShapes((), lambda _: Each(lambda x: x.rank == rank), example, held=held)
+    return on_shapes((), lambda _: Each(lambda x: x.rank == rank), *example, held=held)
 
 
 def axis_of(said: Attributes, assumed: AssumedAxes = ((1, 0),)) -> AttributeValue:
@@ -251,8 +262,7 @@ def on_axis(term: Callable[[int], Term], said: Attributes, assumed: AssumedAxes)
 
 
 def has_axis(
-    example: Illustration,
-    *,
+    *example: str,
     assumed: AssumedAxes = ((1, 0),),
     or_end: bool = False,
     held: bool = False,
@@ -262,13 +272,13 @@ def has_axis(
     def demand(said: Attributes) -> Term:
         return on_axis(lambda axis: Each(lambda x: x.has_axis(axis, or_end=or_end)), said, assumed)
 
-    return OnShapes((), demand, example, ("axis",), held)
+    return on_shapes((), demand, *example, attributes=("axis",), held=held)
 
 
-def axis_not_empty(name: str, example: Illustration) -> OnShapes:
+def axis_not_empty(name: str, *example: str) -> OnShapes:
     """The demand that the axis of the node, 0 by default, has elements."""
 
     def demand(said: Attributes) -> Term:
         return on_axis(lambda axis: Tensor(name).size(axis) >= 1, said, ((1, 0),))
 
-    return OnShapes((name,), demand, example, ("axis",))
+    return on_shapes((name,), demand, *example, attributes=("axis",))
