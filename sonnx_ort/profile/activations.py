@@ -32,8 +32,6 @@ RELU = of_one_operand(
     kinds=(*_FLOATS, *_SIGNED_INTEGERS),
     type_at="Relu ({family})",
 ).operator(
-    Family.FLOAT,
-    Family.INTEGER,
     description="""
         `Relu`: each element of a tensor, or 0 if it is negative.
 
@@ -49,7 +47,6 @@ RELU = of_one_operand(
 
 
 SIGMOID = of_one_operand("Sigmoid", 1071, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT).operator(
-    Family.FLOAT,
     description="""
         `Sigmoid`: the logistic function of each element of a tensor.
 
@@ -67,7 +64,6 @@ SIGMOID = of_one_operand("Sigmoid", 1071, kinds=_FLOATS, type_at=_SECOND_CONSTRA
 
 
 TANH = of_one_operand("Tanh", 1081, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT).operator(
-    Family.FLOAT,
     description="""
         `Tanh`: the hyperbolic tangent of each element of a tensor.
 
@@ -92,7 +88,6 @@ EXP = of_one_operand(
     kinds=_FLOATS,
     type_at=_SECOND_CONSTRAINT,
 ).operator(
-    Family.FLOAT,
     description="""
         `Exp`: e to the power of each element of a tensor.
 
@@ -116,7 +111,6 @@ SIN = of_one_operand(
     kinds=_FLOATS,
     type_at="Inputs, A, Constraints [E_SIN_{}_CONSTR_A_0010]",
 ).operator(
-    Family.FLOAT,
     description="""
         `Sin`: the sine of each element of a tensor.
 
@@ -141,7 +135,6 @@ _leaky_relu = of_one_operand(
 )
 
 LEAKY_RELU = _leaky_relu.operator(
-    Family.FLOAT,
     rules=[
         _leaky_relu(
             "R1",
@@ -184,7 +177,6 @@ def _short_behind_axis(attributes: Attributes) -> Term:
 
 
 SOFTMAX = _softmax.operator(
-    Family.FLOAT,
     rules=[
         _softmax(
             "R3",
@@ -381,7 +373,6 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 14, 15),
-    rounds_once=False,
     oldest_kernels=7,
     by_shape=("X",),
 )

@@ -51,8 +51,6 @@ MUL = _sum_or_product(
 _mod = CommonRules("Mod", 441, by_analogy("Mod"))
 
 MOD = _mod.operator(
-    Family.FLOAT,
-    Family.INTEGER,
     rules=[
         _mod("int.C1", 9, "No element of B is zero.", NONZERO_DIVISOR, source=by_analogy("Mod")),
         _mod(
@@ -169,8 +167,6 @@ P_RELU = CommonRules(
     operands="X and slope",
     result="Y",
 ).operator(
-    Family.FLOAT,
-    Family.INTEGER,
     description="""
         `PRelu`: the elements of a tensor, those below zero times a slope.
 

@@ -175,17 +175,27 @@ class RulesOf:
         """The operator, with the common rules and these, in both editions.
 
         Args:
-            families: Its type families; all if there are none.
+            families: Its type families; all that its rules allow if there are none.
             rules: Its rules. One with a family in its id is a rule of this family alone.
-            fields: The fields of `Operator`; it is not element-wise and gives Y by default.
+            fields: The fields of `Operator`; what is not element-wise gives Y by default, and
+                rounds more than once.
         """
         contract = {
             family: (*self.common(family), *(rule for rule in rules if _binds(rule, family)))
-            for family in families or Family
+            for family in families or self.families
         }
-        contracts = dict.fromkeys(Edition, contract)
-        known: dict[str, Any] = {"contracts": contracts, "result": "Y", "elementwise": False}
+        known = {"contracts": dict.fromkeys(Edition, contract), **self.fields}
         return Operator(self.name, **{**known, **fields})
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The type families that the rules allow."""
+        return tuple(Family)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the operator that follow from its rules."""
+        return {"result": "Y", "elementwise": False, "rounds_once": False}
 
 
 def _binds(rule: Rule, family: Family) -> bool:
@@ -225,16 +235,16 @@ class CommonRules(RulesOf):
     shape_at: str = ""
     type_at: str = ""
 
-    def operator(self, *families: Family, rules: Sequence[Rule] = (), **fields: Any) -> Operator:
-        """The operator; `fields` may say other operands and another result than these rules."""
-        known: dict[str, Any] = {
-            "operands": tuple(re.split(", | and ", self.operands)),
-            "result": self.result,
-            "result_type": self.result_type,
-            "elementwise": True,
-        }
-        # `super()` without arguments is not that of a class with slots.
-        return RulesOf.operator(self, *families, rules=rules, **{**known, **fields})
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The type families that the rules allow."""
+        return tuple(dict.fromkeys(kind.family for kind in self.kinds))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the operator that follow from its rules."""
+        operands = tuple(re.split(", | and ", self.operands))
+        return {"operands": operands, "result": self.result, "result_type": self.result_type}
 
     def common(self, family: Family) -> tuple[Rule, ...]:
         """The rules about types, sparse tensors and shapes."""

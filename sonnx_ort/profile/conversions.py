@@ -58,6 +58,7 @@ CAST = _cast.operator(
     result_type=OF_THE_NODE,
     oldest_kernels=6,
     elementwise=True,
+    rounds_once=True,
 )
 
 
@@ -177,7 +178,6 @@ QUANTIZE_LINEAR = _quantize.operator(
     versions=(10, 13, 19, 21, 23, 24, 25, 28),
     operand_types={"y_zero_point": "uint8"},
     result_type="uint8",
-    rounds_once=False,
     oldest_kernels=10,
     optional=("y_zero_point",),
     by_shape=("y_zero_point",),
@@ -229,7 +229,6 @@ DEQUANTIZE_LINEAR = _dequantize.operator(
     versions=(10, 13, 19, 21, 23, 24, 25, 28),
     operand_types={"x_scale": "float"},
     result_type="float",
-    rounds_once=False,
     oldest_kernels=10,
     optional=("x_zero_point",),
     by_shape=("x_scale",),

@@ -25,8 +25,6 @@ _abs = of_one_operand(
 )
 
 ABS = _abs.operator(
-    Family.FLOAT,
-    Family.INTEGER,
     rules=[
         _abs(
             "int.C1",
@@ -67,8 +65,6 @@ NEG = of_one_operand(
     remark="The draft says that the smallest integer is its own negative, which is a result.",
     type_at="Inputs, X, Constraints [E_NEG_{}_CONSTR_X_0010]",
 ).operator(
-    Family.FLOAT,
-    Family.INTEGER,
     description="""
         `Neg`: each element of a tensor with the other sign.
 
@@ -208,8 +204,6 @@ _pow = CommonRules(
 )
 
 POW = _pow.operator(
-    Family.FLOAT,
-    Family.INTEGER,
     rules=[
         _pow(
             "int.C1",

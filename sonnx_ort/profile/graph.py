@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sonnx_ort.profile.common_rules import own
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
@@ -25,7 +26,7 @@ from sonnx_ort.profile.rule import (
     Subject,
     at_run_time,
 )
-from sonnx_ort.profile.source import Source, Standing, Words
+from sonnx_ort.profile.source import Source, Words
 from sonnx_ort.terms.elements import FINITE_NUMBERS
 from sonnx_ort.terms.operand import Operand
 
@@ -73,6 +74,10 @@ def _text(section: str, tag: str | None, remark: str) -> Source:
     return Source(_GRAPH_TEXT, section, tag, words=Words.OURS, remark=remark)
 
 
+def _rule(name: str, code: int, sentence: str, source: Source, kept: str, *example: str) -> Rule:
+    return Rule(name, code, sentence, source, OfGraph(kept, Illustration(*example)))
+
+
 GR1 = Rule(
     "GR1",
     2,
@@ -81,22 +86,18 @@ GR1 = Rule(
     Dense(),
 )
 
-GR2 = Rule(
+GR2 = _rule(
     "GR2",
     1301,
     "The type of every value stands in the file and is not left to inference.",
     _restriction("GR2", "REQ-GR-000 of the requirements says the same."),
-    OfGraph(
-        "the file gives the type of every value",
-        Illustration(
-            "c = Div(a, b), with value_info c: float",
-            "c = Div(a, b), without a declaration of c",
-            "rewrite with make_explicit=True, which writes what can be inferred",
-        ),
-    ),
+    "the file gives the type of every value",
+    "c = Div(a, b), with value_info c: float",
+    "c = Div(a, b), without a declaration of c",
+    "rewrite with make_explicit=True, which writes what can be inferred",
 )
 
-GR3 = Rule(
+GR3 = _rule(
     "GR3",
     1302,
     "No value is converted to another type implicitly.",
@@ -105,17 +106,13 @@ GR3 = Rule(
         "An operator that takes operands of one type as well as of two, by its ONNX schema, "
         "converts where they are of two. Indices, sizes and axes are no such operands.",
     ),
-    OfGraph(
-        "no node takes operands of two types where it takes one",
-        Illustration(
-            "Pow(x, y) with x and y of type float",
-            "Pow(x, y) with x of type float and y of type int64",
-            "convert one operand with an explicit Cast",
-        ),
-    ),
+    "no node takes operands of two types where it takes one",
+    "Pow(x, y) with x and y of type float",
+    "Pow(x, y) with x of type float and y of type int64",
+    "convert one operand with an explicit Cast",
 )
 
-GR4 = Rule(
+GR4 = _rule(
     "GR4",
     1303,
     "No attribute is left to its default value.",
@@ -125,33 +122,24 @@ GR4 = Rule(
         "for one where ONNX says what is assumed then; versions of an operator have moved "
         "attributes to inputs.",
     ),
-    OfGraph(
-        "no node leaves out an attribute or input for which ONNX assumes a value",
-        Illustration(
-            "Softmax(x, axis=-1)",
-            "Softmax(x), for which ONNX assumes axis=-1",
-            "write it into the model; rewrite with make_explicit=True does so if the schema has a "
-            "default",
-        ),
-    ),
+    "no node leaves out an attribute or input for which ONNX assumes a value",
+    "Softmax(x, axis=-1)",
+    "Softmax(x), for which ONNX assumes axis=-1",
+    "write it into the model; rewrite with make_explicit=True does so if the schema has a default",
 )
 
-IMPLICIT_SHAPE = Rule(
+IMPLICIT_SHAPE = _rule(
     "Graph.implicit_shape",
     1304,
     "The shape of every tensor stands in the file and is not left to inference.",
     _requirement("", "REQ-GR-000", "It forbids shape inference; a size may be given by a symbol."),
-    OfGraph(
-        "the file gives the shape of every tensor",
-        Illustration(
-            "c = Div(a, b), with value_info c: float (2, 3)",
-            "c = Div(a, b), with value_info c: float",
-            "rewrite with make_explicit=True, which writes what can be inferred",
-        ),
-    ),
+    "the file gives the shape of every tensor",
+    "c = Div(a, b), with value_info c: float (2, 3)",
+    "c = Div(a, b), with value_info c: float",
+    "rewrite with make_explicit=True, which writes what can be inferred",
 )
 
-DEAD_NODE = Rule(
+DEAD_NODE = _rule(
     "Graph.dead_node",
     1305,
     "Every node contributes to an output.",
@@ -161,50 +149,38 @@ DEAD_NODE = Rule(
         "It says so again of a path from an input to an output. A node that reads nothing, such "
         "as a Constant, has none from an input, and is not meant.",
     ),
-    OfGraph(
-        "every node contributes to an output of the graph",
-        Illustration(
-            "every output of a node is read, or is an output of the graph",
-            "no output of a node is read",
-            "remove the node",
-        ),
-    ),
+    "every node contributes to an output of the graph",
+    "every output of a node is read, or is an output of the graph",
+    "no output of a node is read",
+    "remove the node",
 )
 
-UNUSED_INPUT = Rule(
+UNUSED_INPUT = _rule(
     "Graph.unused_input",
     1306,
     "Every input is read.",
     _text(_TENSORS, "RX", "It says of every tensor that it is read, or is an output of the graph."),
-    OfGraph(
-        "every input is read",
-        Illustration("each input is read by a node", "no node reads an input", "remove the input"),
-    ),
+    "every input is read",
+    "each input is read by a node",
+    "no node reads an input",
+    "remove the input",
 )
 
-FALSE_CLAIM = Rule(
+FALSE_CLAIM = _rule(
     "Graph.false_claim",
     1307,
     "What the file says of its values is so.",
-    Source(
-        "SONNX graph",
-        "none",
-        None,
-        Standing.OWN,
-        Words.OURS,
+    own(
+        "graph",
         "REQ-GR-000 wants types and shapes in the file, and takes them for true.",
     ),
-    OfGraph(
-        "no declaration contradicts what is known of its value",
-        Illustration(
-            "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
-            "value_info c: float (3, 2) for the same c",
-            "correct the declaration, or remove it",
-        ),
-    ),
+    "no declaration contradicts what is known of its value",
+    "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
+    "value_info c: float (3, 2) for the same c",
+    "correct the declaration, or remove it",
 )
 
-OPERATORS_OF_THE_SET = Rule(
+OPERATORS_OF_THE_SET = _rule(
     "Graph.operator_set",
     1308,
     "Every node is of an operator that the profile has.",
@@ -215,18 +191,14 @@ OPERATORS_OF_THE_SET = Rule(
         "or a draft exists. The requirement says 'at least'; what else there is, no text says. "
         "R3 of the text on graphs wants such nodes alone, and that text no control flow operator.",
     ),
-    OfGraph(
-        "every node is of an operator of the profile",
-        Illustration(
-            "y = Sigmoid(x)",
-            "y = HardSigmoid(x), which the operator set does not list",
-            "express it by operators of the profile, which `sonnx-ort explain OPERATOR` names, or "
-            "waive the rule for these nodes",
-        ),
-    ),
+    "every node is of an operator of the profile",
+    "y = Sigmoid(x)",
+    "y = HardSigmoid(x), which the operator set does not list",
+    "express it by operators of the profile, which `sonnx-ort explain OPERATOR` names, or "
+    "waive the rule for these nodes",
 )
 
-DETERMINISTIC = Rule(
+DETERMINISTIC = _rule(
     "Graph.deterministic",
     1309,
     "Every operator is deterministic.",
@@ -236,17 +208,13 @@ DETERMINISTIC = Rule(
         "It names a fixed seed as a way to make an operator a function. ONNX does not say which "
         "numbers belong to a seed.",
     ),
-    OfGraph(
-        "no node is of an operator that draws random numbers",
-        Illustration(
-            "noise as an input of the graph",
-            "noise = RandomNormal<shape = [2]>()",
-            "make the random numbers an input of the graph",
-        ),
-    ),
+    "no node is of an operator that draws random numbers",
+    "noise as an input of the graph",
+    "noise = RandomNormal<shape = [2]>()",
+    "make the random numbers an input of the graph",
 )
 
-INFERENCE = Rule(
+INFERENCE = _rule(
     "Graph.inference",
     1310,
     "Every operator is one of inference, and the model has no training information.",
@@ -256,17 +224,13 @@ INFERENCE = Rule(
         "A Dropout in the mode of inference gives back its operand; it is none of the operators of "
         "inference either, and its place is the training of a model.",
     ),
-    OfGraph(
-        "no node trains, and the file has no training information",
-        Illustration(
-            "BatchNormalization<training_mode = 0>(x, scale, bias, mean, variance)",
-            "Dropout(x, ratio, training_mode), or training_info in the file",
-            "export the model for inference",
-        ),
-    ),
+    "no node trains, and the file has no training information",
+    "BatchNormalization<training_mode = 0>(x, scale, bias, mean, variance)",
+    "Dropout(x, ratio, training_mode), or training_info in the file",
+    "export the model for inference",
 )
 
-VERSIONS = Rule(
+VERSIONS = _rule(
     "Graph.versions",
     1311,
     "The model says which version of each operator it uses.",
@@ -275,17 +239,13 @@ VERSIONS = Rule(
         "REQ-FO-020",
         "A domain that is imported in two versions leaves it open; such a model cannot be loaded.",
     ),
-    OfGraph(
-        "each domain is imported in one version, which was checked when the model was loaded",
-        Illustration(
-            "opset_import: [17]",
-            "opset_import: [17, 18], both of the standard operators",
-            "import one version of each domain",
-        ),
-    ),
+    "each domain is imported in one version, which was checked when the model was loaded",
+    "opset_import: [17]",
+    "opset_import: [17, 18], both of the standard operators",
+    "import one version of each domain",
 )
 
-SINGLE_ASSIGNMENT = Rule(
+SINGLE_ASSIGNMENT = _rule(
     "Graph.single_assignment",
     1312,
     "Every tensor is computed by one node.",
@@ -294,13 +254,13 @@ SINGLE_ASSIGNMENT = Rule(
         "T06e",
         "ONNX demands it as well; a model that breaks it cannot be loaded.",
     ),
-    OfGraph(
-        "each name is defined once, which was checked when the model was loaded",
-        Illustration("y = Add(a, b); z = Sub(a, b)", "y = Add(a, b); y = Sub(a, b)", "rename one"),
-    ),
+    "each name is defined once, which was checked when the model was loaded",
+    "y = Add(a, b); z = Sub(a, b)",
+    "y = Add(a, b); y = Sub(a, b)",
+    "rename one",
 )
 
-OUTPUTS = Rule(
+OUTPUTS = _rule(
     "Graph.outputs",
     1313,
     "Every output of the graph gets a value.",
@@ -309,17 +269,13 @@ OUTPUTS = Rule(
         None,
         "A model with an output that no node computes cannot be loaded.",
     ),
-    OfGraph(
-        "each output is computed, which was checked when the model was loaded",
-        Illustration(
-            "y = Relu(x), with the output y",
-            "y = Relu(x), with the outputs y and z",
-            "remove the output, or compute it",
-        ),
-    ),
+    "each output is computed, which was checked when the model was loaded",
+    "y = Relu(x), with the output y",
+    "y = Relu(x), with the outputs y and z",
+    "remove the output, or compute it",
 )
 
-EDGES = Rule(
+EDGES = _rule(
     "Graph.edges",
     1315,
     "Every node has all inputs and outputs of its operator.",
@@ -329,18 +285,14 @@ EDGES = Rule(
         "R1 wants it too. What ONNX calls optional may not be left out. The outputs of a "
         "BatchNormalization behind the first one are of training, and are not meant.",
     ),
-    OfGraph(
-        "no node leaves out an input or an output",
-        Illustration(
-            "y = Conv(x, w, b)",
-            "y = Conv(x, w)",
-            "give the input, such as a bias of zeros; name the output, and make it an output of "
-            "the graph if no node reads it",
-        ),
-    ),
+    "no node leaves out an input or an output",
+    "y = Conv(x, w, b)",
+    "y = Conv(x, w)",
+    "give the input, such as a bias of zeros; name the output, and make it an output of "
+    "the graph if no node reads it",
 )
 
-UNREAD = Rule(
+UNREAD = _rule(
     "Graph.unread",
     1316,
     "Every initializer, and every output of a node that contributes, is read or an output.",
@@ -350,14 +302,10 @@ UNREAD = Rule(
         "Graph.unused_input has the same for inputs of the graph, and Graph.dead_node for nodes "
         "that contribute to none of its outputs.",
     ),
-    OfGraph(
-        "every initializer, and every output of a node that contributes, is read or an output",
-        Illustration(
-            "y, i = MaxPool(x), with the outputs y and i",
-            "y, i = MaxPool(x), with the output y",
-            "remove the initializer, or make the tensor an output of the graph",
-        ),
-    ),
+    "every initializer, and every output of a node that contributes, is read or an output",
+    "y, i = MaxPool(x), with the outputs y and i",
+    "y, i = MaxPool(x), with the output y",
+    "remove the initializer, or make the tensor an output of the graph",
 )
 
 DECLARED_IN_FILE = (GR2, IMPLICIT_SHAPE, GR4, EDGES, UNREAD)
@@ -414,12 +362,8 @@ FINITE = Rule(
     "Graph.finite",
     1314,
     "Every element of the value is a finite number: neither NaN nor an infinity.",
-    Source(
-        "SONNX graph",
-        "none",
-        None,
-        Standing.OWN,
-        Words.OURS,
+    own(
+        "graph",
         "No document demands it, and it is off by default. Among the operators, the name "
         f"`{FINITE_OUTPUTS}` selects it for the float outputs of the graph. `{FINITE_VALUES}` "
         "selects it for every float that a node computes, in subgraphs too, so that the error "

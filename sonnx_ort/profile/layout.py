@@ -89,7 +89,6 @@ CONCAT = _concat.operator(
     operands=(),
     versions=(1, 4, 11, 13),
     repeated_operand="X",
-    rounds_once=False,
     moves_elements=True,
     oldest_kernels=4,
 )
@@ -216,7 +215,6 @@ RESHAPE = _reshape.operator(
     operands=("X", "S"),
     versions=(1, 5, 13, 14, 19, 21, 23, 24, 25),
     operand_types={"S": "int64"},
-    rounds_once=False,
     moves_elements=True,
     oldest_kernels=5,
     optional=("S",),
@@ -257,7 +255,6 @@ FLATTEN = _flatten.operator(
     """,
     operands=("X",),
     versions=(1, 9, 11, 13, 21, 23, 24, 25),
-    rounds_once=False,
     moves_elements=True,
     oldest_kernels=1,
 )
@@ -301,7 +298,6 @@ CONSTANT = _constant.operator(
     versions=(1, 9, 11, 12, 13, 19, 21, 23, 24, 25),
     result="C",
     result_type=OF_THE_NODE,
-    rounds_once=False,
     moves_elements=True,
     oldest_kernels=1,
 )
@@ -321,7 +317,6 @@ SHAPE = (_shape := RulesOf("Shape", 1021)).operator(
     operands=("X",),
     versions=(1, 13, 15, 19, 21, 23, 24, 25),
     result_type="int64",
-    rounds_once=False,
     moves_elements=True,
     oldest_kernels=1,
 )
@@ -370,7 +365,6 @@ RANGE = _range.operator(
     """,
     operands=("S", "L", "D"),
     versions=(11, 27),
-    rounds_once=False,
     oldest_kernels=11,
     by_shape=("S", "L", "D"),
 )

@@ -179,8 +179,6 @@ WHERE = CommonRules(
     shape_at="Inputs, condition, Constraints [C1]",
     type_at="Inputs, condition, Constraints [C2]",
 ).operator(
-    Family.FLOAT,
-    Family.INTEGER,
     description="""
         `Where`: the elements of one of two tensors, as a tensor of conditions says.
 

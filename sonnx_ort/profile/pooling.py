@@ -242,7 +242,6 @@ MAX_POOL = _max_pool.operator(
     operands=("X",),
     versions=(1, 8, 10, 11, 12, 22),
     further_results=("Indices",),
-    rounds_once=False,
     oldest_kernels=1,
 )
 
@@ -270,8 +269,6 @@ def _flag(offset: int, name: str, assumed: int, since: int) -> Rule:
 
 
 ARG_MAX = _arg_max.operator(
-    Family.FLOAT,
-    Family.INTEGER,
     rules=[
         _arg_max(
             "R4",

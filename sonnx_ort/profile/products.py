@@ -14,8 +14,6 @@ _CORRECTED = ("A (2, 3), B (3, 4)", "A (2, 3), B (4, 4)", "correct the shapes")
 _mat_mul = CommonRules("MatMul", 641, result="Y", one_shape=False, type_at="Signature")
 
 MAT_MUL = _mat_mul.operator(
-    Family.FLOAT,
-    Family.INTEGER,
     rules=[
         _mat_mul(
             "C1",
@@ -167,7 +165,6 @@ GEMM = _gemm.operator(
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 11, 13),
-    rounds_once=False,
     optional=("C",),
     by_shape=_OPERANDS,
     unsupported=("alpha", "beta", "transA", "transB"),

@@ -280,7 +280,6 @@ LSTM = _lstm.operator(
     operands=_OPERANDS,
     versions=(1, 7, 14, 22),
     operand_types={"sequence_lens": "int32"},
-    rounds_once=False,
     optional=_OPTIONAL,
     by_shape=_OPERANDS,
 )
