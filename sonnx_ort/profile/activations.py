@@ -136,15 +136,12 @@ _leaky_relu = of_one_operand(
 
 LEAKY_RELU = _leaky_relu.operator(
     rules=[
-        _leaky_relu(
-            "R1",
-            9,
+        _leaky_relu("R1", 9, "Restrictions [R1]").states(
             "The attribute alpha is given.",
             GivenAttributes(
                 ("alpha",),
                 Illustration("alpha=0.1", "no alpha", "write it into the model: ONNX assumes 0.01"),
             ),
-            at="Restrictions [R1]",
             remark="Elsewhere the draft says that LeakyRelu has no attribute. Its first example of "
             "floats prints -0.95 for -9.5 and alpha 0.01, which is the number for alpha 0.1.",
             survived=True,
@@ -178,9 +175,7 @@ def _short_behind_axis(attributes: Attributes) -> Term:
 
 SOFTMAX = _softmax.operator(
     rules=[
-        _softmax(
-            "R3",
-            3,
+        _softmax("R3", 3).states(
             "The attribute axis is given.",
             GivenAttributes(
                 ("axis",),
@@ -196,28 +191,20 @@ SOFTMAX = _softmax.operator(
                 remark="The draft of Softmax applies them to it; ONNX assumes an axis.",
             ),
         ),
-        _softmax(
-            "R4",
-            4,
+        _softmax("R4", 4, "Restrictions [R1]").states(
             "The attribute axis is not negative.",
             axis_from_the_front(),
-            at="Restrictions [R1]",
             remark="The draft repeats it as C1 of axis.",
         ),
-        _softmax(
-            "C2",
-            5,
+        _softmax("C2", 5, "Attributes, axis, Constraints [C2]").states(
             "X has the axis.",
             has_axis(
                 *("X (2, 3), axis 1", "X (2, 3), axis 2", "name an axis that there is"),
                 assumed=_ASSUMED_AXES,
             ),
-            at="Attributes, axis, Constraints [C2]",
             remark="The draft repeats it as a constraint on X.",
         ),
-        _softmax(
-            "C4",
-            6,
+        _softmax("C4", 6).states(
             "Before version 13, no axis behind the axis is longer than 1.",
             on_shapes(
                 ("X",),
@@ -232,9 +219,7 @@ SOFTMAX = _softmax.operator(
             "and 11 sum up along the axis and all behind it.",
             until=12,
         ),
-        _softmax(
-            "float.C6",
-            8,
+        _softmax("float.C6", 8).states(
             "No line of X along the axis is negative infinity throughout.",
             LinesAboveNegativeInfinity(assumed=_ASSUMED_AXES),
             remark="The draft gives 0 for each element of such a line, as for negative infinity "
@@ -269,13 +254,10 @@ _X, *_PARAMETERS = map(Tensor, _OPERANDS)
 
 def _one_type(tag: str, offset: int, *operands: str, result: str | None = OF_THE_NODE) -> Rule:
     named = " and ".join(operands if result else (*operands, "Y"))
-    return _batch_normalization(
-        tag,
-        offset,
+    return _batch_normalization(tag, offset, f"Inputs, {operands[0]}, Constraints [C2]").states(
         f"Tensors {named} have the same type, one of floats.",
         SameNumericType(result, FLOAT_TYPES),
         *operands,
-        at=f"Inputs, {operands[0]}, Constraints [C2]",
         remark="The draft names float16, float and double.",
     )
 
@@ -295,17 +277,12 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
         _one_type("R3", 1, "scale", "B"),
         _one_type("R4", 2, "input_mean", "input_var"),
         _batch_normalization.dense(3),
-        _batch_normalization(
-            "R1",
-            4,
+        _batch_normalization("R1", 4, "Restrictions [R1]").states(
             "The mode is that of inference: training_mode is 0.",
             attribute_is("training_mode", 0, "export the model for inference"),
-            at="Restrictions [R1]",
             remark="The draft states it of training_mode too, as C1.",
         ),
-        _batch_normalization(
-            "C1",
-            5,
+        _batch_normalization("C1", 5, "Attributes, epsilon, Constraints [C1]").states(
             "The attribute epsilon is positive.",
             admitted(
                 "epsilon",
@@ -313,12 +290,9 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
                 lambda epsilon: epsilon > 0,
                 *("epsilon=1e-5", "epsilon=0.0", "give a small positive number"),
             ),
-            at="Attributes, epsilon, Constraints [C1]",
             remark="The draft adds the formula.",
         ),
-        _batch_normalization(
-            "C3",
-            9,
+        _batch_normalization("C3", 9, "Inputs, input_var, Constraints [C3]").states(
             "No element of input_var is negative or NaN.",
             on_elements(
                 "input_var",
@@ -327,13 +301,10 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
                 "input_var [1.0, -0.5], float",
                 "correct the variance, which is a mean of squares",
             ),
-            at="Inputs, input_var, Constraints [C3]",
             remark="The draft gives a formula, which no NaN keeps.",
             survived=True,
         ),
-        _batch_normalization(
-            "X.C3",
-            10,
+        _batch_normalization("X.C3", 10, "Inputs, X, Constraints [C3]").states(
             "X is of rank 1 at least.",
             on_shapes(
                 ("X",),
@@ -341,12 +312,9 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
                 *("X (2, 3)", "X ()", "insert the axis of the batch"),
                 held=True,
             ),
-            at="Inputs, X, Constraints [C3]",
             remark="The draft gives a formula.",
         ),
-        _batch_normalization(
-            "scale.C1",
-            11,
+        _batch_normalization("scale.C1", 11, "Inputs, scale, Constraints [C1]").states(
             "Tensors scale, B, input_mean and input_var are vectors of one element per channel.",
             on_shapes(
                 _OPERANDS,
@@ -356,7 +324,6 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
                 "correct the shapes",
                 held=True,
             ),
-            at="Inputs, scale, Constraints [C1]",
             remark="The draft refers to it from the others. An X of rank 1 has one channel.",
         ),
     ],

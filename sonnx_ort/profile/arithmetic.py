@@ -52,10 +52,10 @@ _mod = CommonRules("Mod", 441, by_analogy("Mod"))
 
 MOD = _mod.operator(
     rules=[
-        _mod("int.C1", 9, "No element of B is zero.", NONZERO_DIVISOR, source=by_analogy("Mod")),
-        _mod(
-            "int.C2",
-            10,
+        _mod("int.C1", 9).states(
+            "No element of B is zero.", NONZERO_DIVISOR, source=by_analogy("Mod")
+        ),
+        _mod("int.C2", 10).states(
             "The smallest value of int32 or int64 is not taken modulo -1.",
             RepresentableQuotient(
                 deed="take the smallest value modulo -1",
@@ -92,9 +92,7 @@ MOD = _mod.operator(
 def _of_many(rules: CommonRules, most: str, compared_wrongly: str) -> Operator:
     """Max or Min: `compared_wrongly` is an example of what versions up to 1.31.1 give."""
     name = rules.name
-    narrow = rules(
-        "int.C1",
-        9,
+    narrow = rules("int.C1", 9).states(
         "No element of type int64 is beyond what int32 can hold.",
         WITHIN_INT32,
         remark="ONNX Runtime compares such numbers wrongly in versions up to 1.31.1.",

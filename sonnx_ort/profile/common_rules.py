@@ -21,8 +21,14 @@ from sonnx_ort.profile.source import Source, Standing, Words, draft_of
 RESTRICTED = "The draft applies the general restrictions of all operators."
 """The remark of a rule that a draft refers to instead of stating it."""
 
+STATED = "The draft states it as a constraint on the inputs."
+"""The usual remark of a rule that a draft states."""
+
 LISTED = "The draft lists the types, and has one for the tensors that have none of their own."
 """The remark of a rule about types that a draft lists in front of its section."""
+
+SPARSE = "Sparse tensors are not supported."
+"""The sentence of the general restriction."""
 
 _RESTRICTIONS = "Restrictions"
 _CODES_PER_FAMILY = 3
@@ -56,7 +62,7 @@ def working_group(
         tag,
         Standing.STATED,
         words,
-        remark or "The draft states it as a constraint on the inputs.",
+        remark or STATED,
         later_tag,
     )
 
@@ -97,57 +103,21 @@ class RulesOf:
     first_code: int
     survived: bool = field(default=False, kw_only=True)
 
-    def __call__(  # noqa: PLR0913 - a row of a table, by name
-        self,
-        tag: str,
-        offset: int,
-        sentence: str,
-        requirement: Requirement,
-        *operands: str,
-        at: str = "",
-        remark: str = "The words are ours.",
-        words: Words = Words.OURS,
-        source: Source | None = None,
-        survived: bool | None = None,
-        unenforced: str = "",
-        **fields: Any,
-    ) -> Rule:
-        """Make the rule with this tag; its code is that of the first rule plus the offset.
+    def __call__(self, tag: str, offset: int, at: str = "", remark: str = "") -> "Place":
+        """The place of a rule, whose code is that of the first rule plus the offset.
 
         Args:
             tag: The end of its id.
             offset: The distance of its code from the first one.
-            sentence: What it says.
-            requirement: What it requires.
-            operands: The operands that it is about; if there are none, those of the requirement, or
-                all.
             at: Where the draft states it, as for `working_group`; if empty, the rule is our own.
-            remark: How the rule differs from the draft, or the reason for it.
-            words: Whose sentence it is.
-            source: Another source.
-            survived: Whether ONNX Runtime survives its violation.
-            unenforced: What ONNX Runtime 1.32.0 does where nothing enforces it.
-            fields: Further fields of `Rule`.
+            remark: What the source says of it if the rule does not.
         """
-        if source is None and at:
-            source = working_group(self.name, remark, at=at, words=words)
-        return Rule(
-            f"{self.name}.{tag}",
-            self.first_code + offset,
-            sentence,
-            source or own(self.name, remark),
-            requirement,
-            operands or getattr(requirement, "operands", ()) or None,
-            self.survived if survived is None else survived,
-            unenforced=f"ONNX Runtime 1.32.0 {unenforced}" if unenforced else "",
-            **fields,
-        )
+        return Place(self, tag, offset, at, remark or "The words are ours.")
 
     def dense(self, offset: int, source: Source | None = None) -> Rule:
         """The general restriction on sparse tensors."""
-        sentence = "Sparse tensors are not supported."
-        stated: dict[str, Any] = {"at": _RESTRICTIONS, "remark": RESTRICTED, "source": source}
-        return self("RG1", offset, sentence, Dense(), survived=False, **stated)
+        place = self("RG1", offset, _RESTRICTIONS, RESTRICTED)
+        return place.states(SPARSE, Dense(), source=source, survived=False)
 
     def general(
         self,
@@ -155,15 +125,17 @@ class RulesOf:
         *operands: str,
         result_type: str | None = None,
         source: Source | None = None,
-        **stated: Any,
+        at: str = "",
+        remark: str = "",
     ) -> tuple[Rule, Rule]:
         """The rules about types, of all operands or of some, and about sparse tensors.
 
-        `stated` is where the draft states the one about types, and a remark.
+        `at` is where the draft states the one about types, with a remark.
         """
         sentence = "Tensors that have no type of their own have the same type."
         same = SameNumericType(result_type, kinds)
-        types = self("types", 0, sentence, same, *operands, source=source, survived=False, **stated)
+        place = self("types", 0, at, remark)
+        types = place.states(sentence, same, *operands, source=source, survived=False)
         return types, self.dense(1, source)
 
     def common(self, family: Family) -> tuple[Rule, ...]:
@@ -196,6 +168,58 @@ class RulesOf:
     def fields(self) -> dict[str, Any]:
         """The fields of the operator that follow from its rules."""
         return {"result": "Y", "elementwise": False, "rounds_once": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a rule among those of an operator, and in the draft if it states it."""
+
+    rules: RulesOf
+    tag: str
+    offset: int
+    at: str
+    remark: str
+
+    def states(  # noqa: PLR0913 - a row of a table, by name
+        self,
+        sentence: str,
+        requirement: Requirement,
+        *operands: str,
+        remark: str = "",
+        words: Words = Words.OURS,
+        source: Source | None = None,
+        survived: bool | None = None,
+        unenforced: str = "",
+        **fields: Any,
+    ) -> Rule:
+        """Make the rule.
+
+        Args:
+            sentence: What it says.
+            requirement: What it requires.
+            operands: The operands that it is about; if there are none, those of the requirement, or
+                all.
+            remark: How the rule differs from the draft, or the reason for it.
+            words: Whose sentence it is.
+            source: Another source.
+            survived: Whether ONNX Runtime survives its violation.
+            unenforced: What ONNX Runtime 1.32.0 does where nothing enforces it.
+            fields: Further fields of `Rule`.
+        """
+        rules, remark = self.rules, remark or self.remark
+        if source is None and self.at:
+            source = working_group(rules.name, remark, at=self.at, words=words)
+        return Rule(
+            f"{rules.name}.{self.tag}",
+            rules.first_code + self.offset,
+            sentence,
+            source or own(rules.name, remark),
+            requirement,
+            operands or getattr(requirement, "operands", ()) or None,
+            rules.survived if survived is None else survived,
+            unenforced=f"ONNX Runtime 1.32.0 {unenforced}" if unenforced else "",
+            **fields,
+        )
 
 
 def _binds(rule: Rule, family: Family) -> bool:
@@ -250,28 +274,22 @@ class CommonRules(RulesOf):
         """The rules about types, sparse tensors and shapes."""
         offset = _CODES_PER_FAMILY * list(Family).index(family)
         types = SameNumericType(self.result_type, self._kinds(family), family, self._shown())
-        one_type = self(
-            f"{family}.R2",
-            offset + 1,
+        one_type = self(f"{family}.R2", offset + 1).states(
             f"{self._tensors(self.typed)} have the same type{self._one_of(family)}.",
             types,
             *self.typed or (),
             source=self._source(self.type_at, family),
             survived=False,
         )
-        dense = self(
-            f"{family}.RG1",
-            offset + 2,
-            "Sparse tensors are not supported.",
+        dense = self(f"{family}.RG1", offset + 2).states(
+            SPARSE,
             Dense(),
             source=replace(self._source(_RESTRICTIONS, family), later_tag="GR1"),
             survived=False,
         )
         if not self.one_shape:
             return one_type, dense
-        one_shape = self(
-            f"{family}.R1",
-            offset,
+        one_shape = self(f"{family}.R1", offset).states(
             f"{self._tensors(None)} have the same shape.",
             SameShape(),
             source=self.shape_source or self._source(self.shape_at, family),

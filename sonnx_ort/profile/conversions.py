@@ -19,17 +19,13 @@ _cast = RulesOf("Cast", 621)
 
 CAST = _cast.operator(
     rules=[
-        _cast(
-            "R2",
-            0,
+        _cast("R2", 0).states(
             "X is of one of the numeric types, or of conditions.",
             SameNumericType(OF_THE_NODE, tuple(ElementType)),
             remark="ONNX also converts texts, which no operator of the profile takes.",
         ),
         _cast.dense(1, by_analogy("Cast")),
-        _cast(
-            "float.C1",
-            9,
+        _cast("float.C1", 9).states(
             "Where X is converted to integers, no element is NaN or beyond their type.",
             REPRESENTABLE_AS_INTEGER,
             remark="ONNX leaves the result undefined, and it differs from machine to machine.",
@@ -67,35 +63,21 @@ _dequantize = RulesOf("DequantizeLinear", 1161, survived=True)
 _ONE_SIGNATURE = "The draft has this signature alone."
 
 
-def _types(  # noqa: PLR0913, PLR0917 - a row of a table
-    rules: RulesOf, tag: str, offset: int, sentence: str, kind: str, result: str, *operands: str
-) -> Rule:
-    same = SameNumericType(result, (ElementType(kind),))
-    row, at = (tag, offset, sentence, same), "Signature"
-    return rules(*row, *operands, at=at, remark=_ONE_SIGNATURE, survived=False)
-
-
 def _common(rules: RulesOf, prefix: str, **defaults: int) -> tuple[Rule, ...]:
     """The rules of both operators: dense tensors, attributes at their defaults, and scalars."""
     scale, zero_point = f"{prefix}_scale", f"{prefix}_zero_point"
     of_attributes = (
-        rules(
-            f"R{number}",
-            2 + number,
+        rules(f"R{number}", 2 + number, f"Restrictions [R{number}]").states(
             f"The attribute {name} is {default}, its default.",
             attribute_is(name, default, f"set it to {default}"),
-            at=f"Restrictions [R{number}]",
             remark="The number is ONNX's.",
         )
         for number, (name, default) in enumerate(defaults.items(), 1)
     )
-    scalars = rules(
-        "signature",
-        7,
+    scalars = rules("signature", 7, "Signature").states(
         f"The operands {scale} and {zero_point} are scalars.",
         of_rank(0, f"{scale} ()", f"{scale} (3,)", "quantize the whole tensor with one scale"),
         *(scale, zero_point),
-        at="Signature",
         remark=_ONE_SIGNATURE,
     )
     return rules.dense(2), *of_attributes, scalars
@@ -104,48 +86,40 @@ def _common(rules: RulesOf, prefix: str, **defaults: int) -> tuple[Rule, ...]:
 QUANTIZE_LINEAR = _quantize.operator(
     Family.FLOAT,
     rules=[
-        _types(
-            _quantize,
-            "types",
-            0,
+        _quantize("types", 0, "Signature", _ONE_SIGNATURE).states(
             "X and y_scale are of type float, and Y is of type uint8.",
-            *("float", "uint8", "X", "y_scale"),
+            SameNumericType("uint8", (ElementType.FLOAT,)),
+            *("X", "y_scale"),
+            survived=False,
         ),
-        _types(
-            _quantize,
-            "zero_point",
-            1,
+        _quantize("zero_point", 1, "Signature", _ONE_SIGNATURE).states(
             "The zero point is of type uint8.",
-            *("uint8", OF_THE_NODE, "y_zero_point"),
+            SameNumericType(OF_THE_NODE, (ElementType.UINT8,)),
+            "y_zero_point",
+            survived=False,
         ),
         *_common(_quantize, "y", axis=1, block_size=0, output_dtype=0, precision=0),
-        _quantize(
-            "given",
-            8,
+        _quantize("given", 8, "Signature").states(
             "The input y_zero_point is given.",
             required(
                 *("y_zero_point", "y_zero_point given", "y_zero_point left out"),
                 "give it as an input",
             ),
-            at="Signature",
             remark="In the draft it is not optional, and determines the type of Y. ONNX assumes a "
             "zero of uint8.",
         ),
         _quantize(
-            "C1",
-            9,
+            "C1", 9, "Inputs, y_scale, Constraints [E_QUANTIZELINEAR_UINT8_CONSTR_YSCALE_0010]"
+        ).states(
             "The scale is a number other than 0.",
             on_elements(
                 "y_scale",
                 NumberSet("0 or NaN", admits_nan=False, admits_zero=False),
                 *("y_scale 0.5", "y_scale 0.0", "correct the scale, which is a step"),
             ),
-            at="Inputs, y_scale, Constraints [E_QUANTIZELINEAR_UINT8_CONSTR_YSCALE_0010]",
             remark="The draft says nothing of NaN, by which every quotient is NaN.",
         ),
-        _quantize(
-            "C2",
-            10,
+        _quantize("C2", 10, "Error conditions").states(
             "Every element of X is finite.",
             on_elements(
                 "X",
@@ -158,7 +132,6 @@ QUANTIZE_LINEAR = _quantize.operator(
                 "X [0.5, NaN]",
                 "keep NaN and infinities out, for example with IsNaN, Where and Clip",
             ),
-            at="Error conditions",
             remark="The draft says that the result of others depends on the implementation.",
         ),
     ],
@@ -187,24 +160,20 @@ QUANTIZE_LINEAR = _quantize.operator(
 DEQUANTIZE_LINEAR = _dequantize.operator(
     Family.INTEGER,
     rules=[
-        _types(
-            _dequantize,
-            "types",
-            0,
+        _dequantize("types", 0, "Signature", _ONE_SIGNATURE).states(
             "X and x_zero_point are of type int32, and Y is of type float.",
-            *("int32", "float", "X", "x_zero_point"),
+            SameNumericType("float", (ElementType.INT32,)),
+            *("X", "x_zero_point"),
+            survived=False,
         ),
-        _types(
-            _dequantize,
-            "scale",
-            1,
+        _dequantize("scale", 1, "Signature", _ONE_SIGNATURE).states(
             "The scale is of type float.",
-            *("float", OF_THE_NODE, "x_scale"),
+            SameNumericType(OF_THE_NODE, (ElementType.FLOAT,)),
+            "x_scale",
+            survived=False,
         ),
         *_common(_dequantize, "x", axis=1, block_size=0, output_dtype=0),
-        _dequantize(
-            "C1",
-            8,
+        _dequantize("C1", 8).states(
             "Every difference of X and x_zero_point is a number of int32.",
             DifferenceWithinInt32(),
             *("X", "x_zero_point"),

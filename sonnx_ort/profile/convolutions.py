@@ -97,9 +97,7 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
         return f"Attributes, {attribute}, Constraints [{prefix}{tag}]"
 
     return (
-        rules(
-            "R1",
-            3,
+        rules("R1", 3, f"{on_x}X_0010]").states(
             "X and W have two spatial axes.",
             of_rank(
                 4,
@@ -108,16 +106,13 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 "insert an axis of size 1 with Unsqueeze",
             ),
             *("X", "W"),
-            at=f"{on_x}X_0010]",
             remark="The draft gives W four sizes too.",
             unenforced="silently convolves along one and three axes too. Versions up to 1.31.1 "
             "also accept a rank of 2, and end the process at lower ranks (SIGABRT).",
             survived=False,
         ),
         auto_pad_is_not_set(rules, "R2", 4, on("auto_pad", "AUTOPAD_0020"), given=True),
-        rules(
-            "group",
-            5,
+        rules("group", 5, on("group", "GROUP_0010")).states(
             "The attribute group is positive.",
             admitted(
                 "group",
@@ -125,12 +120,9 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 lambda group: isinstance(group, int) and group > 0,
                 *("group=1", "group=0", "give the number of groups"),
             ),
-            at=on("group", "GROUP_0010"),
             unenforced="rejects other numbers with an error.",
         ),
-        rules(
-            "R3",
-            6,
+        rules("R3", 6, on("group", "GROUP_0030")).states(
             "There is one group, or one for each channel of X.",
             on_shapes(
                 ("X",),
@@ -140,7 +132,6 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 "split X and W with Split, and convolve each part separately",
                 attributes=("group",),
             ),
-            at=on("group", "GROUP_0030"),
             unenforced="silently convolves in any number of groups.",
         ),
         attribute_has_numbers(
@@ -160,23 +151,18 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
             remark="The draft states their number as PADS_0020.",
             unenforced=f"{_MORE_OR_NONE} {negative_pads}",
         ),
-        rules(
-            "kernel",
-            10,
+        rules("kernel", 10, on("kernel_shape", "KERNELSHAPE_0010")).states(
             "The kernel of W is not empty.",
             on_shapes(
                 ("W",),
                 lambda _: All(tuple(_W.size(axis) >= 1 for axis in SPATIAL)),
                 *("W (6, 3, 3, 3)", "W (6, 3, 0, 3)", "give a kernel"),
             ),
-            at=on("kernel_shape", "KERNELSHAPE_0010"),
             remark="The draft states it of kernel_shape, which is the shape of W.",
             unenforced=empty,
             survived=False,
         ),
-        rules(
-            "kernel_shape",
-            11,
+        rules("kernel_shape", 11, on("kernel_shape", "KERNELSHAPE_0020")).states(
             "The attribute kernel_shape is the shape of the kernel of W.",
             on_shapes(
                 ("W",),
@@ -187,13 +173,10 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 attributes=("kernel_shape",),
                 held=True,
             ),
-            at=on("kernel_shape", "KERNELSHAPE_0020"),
             remark="The rationale in the draft of Conv exchanges the two sizes; ONNX's order is "
             "taken.",
         ),
-        rules(
-            "channels",
-            12,
+        rules("channels", 12, f"{on_x}X_0020]").states(
             "W takes as many channels as each group of X has.",
             on_shapes(
                 ("X", "W"),
@@ -203,13 +186,10 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 "correct the shape of W, or group",
                 attributes=("group",),
             ),
-            at=f"{on_x}X_0020]",
             unenforced=channels,
             survived=False,
         ),
-        rules(
-            "outputs",
-            13,
+        rules("outputs", 13, f"{on_w}{outputs}]").states(
             "The outputs of W are divided evenly among the groups.",
             on_shapes(
                 ("W",),
@@ -220,11 +200,8 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 attributes=("group",),
                 held=True,
             ),
-            at=f"{on_w}{outputs}]",
         ),
-        rules(
-            "fits",
-            14,
+        rules("fits", 14, on("strides", "STRIDES_0020")).states(
             "The dilated kernel fits into the padded X.",
             held(
                 _kernel_fits,
@@ -234,7 +211,6 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
                 attributes=("pads", "dilations"),
             ),
             *("X", "W"),
-            at=on("strides", "STRIDES_0020"),
             remark="The draft gives a formula for the sizes of Y, in which the size of the dilated "
             "kernel is wrong: dilations * dW instead of dilations * (dW - 1) + 1, of ONNX. Y has "
             "these sizes wherever the kernel fits.",
@@ -245,12 +221,9 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
 CONV = _conv.operator(
     Family.FLOAT,
     rules=[
-        _conv(
-            "types",
-            0,
+        _conv("types", 0, "Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]").states(
             "Tensors X, W, B and Y have the same type: float16, float or double.",
             SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
-            at="Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]",
             survived=False,
         ),
         _conv.dense(1),
@@ -264,16 +237,13 @@ CONV = _conv.operator(
             channels="silently takes channels that X lacks for 0 if W is constant and the "
             "optimizations are on; otherwise it rejects them.",
         ),
-        _conv(
-            "B",
-            15,
+        _conv("B", 15, "Inputs, B, Constraints [E_CONV_REAL_CONSTR_B_0010]").states(
             "B is a vector of as many elements as W has outputs.",
             on_shapes(
                 ("W", "B"),
                 lambda _: IfGiven(_B, _B.is_of_shape(_W.size(0))),
                 *("W (6, 3, 3, 3), B (6,)", "W (6, 3, 3, 3), B (1,)", "repeat the element"),
             ),
-            at="Inputs, B, Constraints [E_CONV_REAL_CONSTR_B_0010]",
             unenforced="rejects a bias of another shape. Versions up to 1.29 accept any shape, and "
             "read beyond its elements.",
             survived=False,
@@ -310,12 +280,11 @@ def _zero_where_padded(attributes: Attributes) -> NumberSet | Decided:
 def _bytes(name: str, offset: int, results: str, tag: str) -> Rule:
     zero_point = f"{name.lower()}_zero_point"
     return _conv_integer(
-        name,
-        offset,
+        name, offset, f"Inputs, {name}, Constraints [E_CONVINTEGER_INT_CONSTR_{tag}]"
+    ).states(
         f"Tensors {name} and {zero_point} have the same type, int8 or uint8{results}.",
         SameNumericType("int32", (ElementType.INT8, ElementType.UINT8)),
         *(name, zero_point),
-        at=f"Inputs, {name}, Constraints [E_CONVINTEGER_INT_CONSTR_{tag}]",
         survived=False,
     )
 
@@ -325,9 +294,7 @@ CONV_INTEGER = _conv_integer.operator(
     rules=[
         _bytes("X", 0, ", and Y is int32", "X_0040"),
         _bytes("W", 1, "", "W_0050"),
-        _conv_integer(
-            "signs",
-            18,
+        _conv_integer("signs", 18).states(
             "X is not int8 while W is uint8.",
             NotBoth(
                 (ElementType.INT8, ElementType.UINT8),
@@ -352,6 +319,8 @@ CONV_INTEGER = _conv_integer.operator(
         _conv_integer(
             "x_zero_point",
             15,
+            "Inputs, x_zero_point, Constraints [E_CONVINTEGER_INT_CONSTR_XZEROPOINT_0010]",
+        ).states(
             "The operand x_zero_point is a scalar.",
             of_rank(
                 0,
@@ -360,12 +329,13 @@ CONV_INTEGER = _conv_integer.operator(
                 "reshape it to a scalar, with Squeeze",
             ),
             "x_zero_point",
-            at="Inputs, x_zero_point, Constraints [E_CONVINTEGER_INT_CONSTR_XZEROPOINT_0010]",
             unenforced=_OTHER_ZERO_POINTS,
         ),
         _conv_integer(
             "w_zero_point",
             16,
+            "Inputs, w_zero_point, Constraints [E_CONVINTEGER_INT_CONSTR_WZEROPOINT_0010]",
+        ).states(
             "The operand w_zero_point is a scalar, or has one element for each output.",
             on_shapes(
                 ("W", "w_zero_point"),
@@ -374,13 +344,10 @@ CONV_INTEGER = _conv_integer.operator(
                 "W (6, 3, 3, 3), w_zero_point (1,)",
                 "reshape it to a scalar, with Squeeze",
             ),
-            at="Inputs, w_zero_point, Constraints [E_CONVINTEGER_INT_CONSTR_WZEROPOINT_0010]",
             remark="ONNX Runtime rejects one for each output if there are several outputs.",
             unenforced=_OTHER_ZERO_POINTS,
         ),
-        _conv_integer(
-            "C1",
-            17,
+        _conv_integer("C1", 17).states(
             "Where X is padded, its zero point is 0.",
             OnElements(
                 ("x_zero_point",),

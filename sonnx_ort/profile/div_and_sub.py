@@ -1,6 +1,6 @@
 """Div and Sub: the rules of both editions, and of the drafts where the typed one has none."""
 
-from sonnx_ort.profile.common_rules import RulesOf, working_group
+from sonnx_ort.profile.common_rules import SPARSE, STATED, RulesOf, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
@@ -20,7 +20,6 @@ _FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
 _INTEGERS = "The typed edition leaves its section on integers to be completed. "
 _SAME_SHAPE = "Tensors A, B and C must have the same shape."
 _SAME_TYPE = "Tensors A, B and C shall have the same numerical type."
-_DENSE = "Sparse tensors are not supported."
 
 
 def _of_typed(
@@ -28,7 +27,7 @@ def _of_typed(
 ) -> Rule:
     """A rule on floats in the typed document of Div."""
     source = Source(_TYPED, _FLOAT_SECTION, tag, later_tag=later_tag)
-    return _div(f"float.{tag}", offset, sentence, requirement, source=source)
+    return _div(f"float.{tag}", offset).states(sentence, requirement, source=source)
 
 
 def _of_preliminary(  # noqa: PLR0913, PLR0917 - a row of a table
@@ -44,36 +43,29 @@ def _of_preliminary(  # noqa: PLR0913, PLR0917 - a row of a table
     words = Words.CHANGED if remark else Words.AS_WRITTEN
     document = f"SONNX {rules.name}, preliminary edition"
     source = Source(document, section, tag, words=words, remark=remark)
-    return rules(tag, code - rules.first_code, sentence, requirement, source=source)
+    return rules(tag, code - rules.first_code).states(sentence, requirement, source=source)
 
 
 _FLOAT_RULES = (
     _of_typed("R2", 1, _SAME_TYPE, SameNumericType(), "E_DIV_FLOAT_CONSTR_A_0020"),
-    _of_typed("RG1", 2, _DENSE, Dense(), "GR1"),
+    _of_typed("RG1", 2, SPARSE, Dense(), "GR1"),
     _of_typed("R1", 0, _SAME_SHAPE, SameShape(), "E_DIV_FLOAT_CONSTR_A_0010"),
 )
-_REPRESENTABLE = _div(
-    "int.C2",
-    14,
+_REPRESENTABLE = _div("int.C2", 14).states(
     "Every quotient is representable: the smallest value is not divided by -1.",
     RepresentableQuotient(),
     remark="Neither the typed edition nor the draft says what that quotient is.",
 )
 _INTEGER_RULES = (
-    _div(
-        "int.R2",
-        11,
+    _div("int.R2", 11, "Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0020]").states(
         _SAME_TYPE,
         SameNumericType(family=Family.INTEGER),
-        at="Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0020]",
         remark=f'{_INTEGERS}The draft says "must have the same type", one of the eight integer '
         "types.",
         words=Words.CHANGED,
     ),
-    _div(
-        "int.RG1",
-        12,
-        _DENSE,
+    _div("int.RG1", 12).states(
+        SPARSE,
         Dense(),
         source=working_group(
             "Div",
@@ -82,21 +74,15 @@ _INTEGER_RULES = (
             later_tag="GR1",
         ),
     ),
-    _div(
-        "int.R1",
-        10,
+    _div("int.R1", 10, "Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0010]").states(
         _SAME_SHAPE,
         SameShape(),
-        at="Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0010]",
         remark=_INTEGERS.strip(),
         words=Words.AS_WRITTEN,
     ),
-    _div(
-        "int.C1",
-        13,
+    _div("int.C1", 13, "Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]").states(
         "No element of B is zero.",
         NONZERO_DIVISOR,
-        at="Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]",
         remark=f"{_INTEGERS}The draft states it as a formula. Its error conditions call the result "
         "of a zero divisor dependent on the implementation.",
     ),
@@ -271,27 +257,25 @@ def _of_draft(family: Family, offset: int) -> tuple[Rule, ...]:
     """The rules of the working group's draft, which are those of `Div`'s typed edition."""
     at = f"Inputs, A, Constraints [E_SUB_{family.upper()}_CONSTR_A"
     floats = family is Family.FLOAT
-    same_type = _sub(
-        f"{family}.R2",
-        offset + 1,
+    same_type = _sub(f"{family}.R2", offset + 1, f"{at}_0020]").states(
         _SAME_TYPE,
         SameNumericType(family=family),
-        at=f"{at}_0020]",
         remark='The draft says "must have the same type", one of those that it lists.',
         words=Words.CHANGED,
     )
     restricted = "The draft applies the general restrictions."
     general = working_group("Sub", restricted, at="Restrictions", later_tag="GR1")
-    same_shape = _sub(
-        f"{family}.R1",
-        offset,
+    same_shape = _sub(f"{family}.R1", offset, f"{at}_0010]").states(
         _SAME_SHAPE,
         SameShape(),
-        at=f"{at}_0010]",
-        remark='For floats, the draft says "shall".' if floats else "",
+        remark='For floats, the draft says "shall".' if floats else STATED,
         words=Words.CHANGED if floats else Words.AS_WRITTEN,
     )
-    return same_type, _sub(f"{family}.RG1", offset + 2, _DENSE, Dense(), source=general), same_shape
+    return (
+        same_type,
+        _sub(f"{family}.RG1", offset + 2).states(SPARSE, Dense(), source=general),
+        same_shape,
+    )
 
 
 _SUB_PRELIMINARY_RULES = (

@@ -26,9 +26,7 @@ _abs = of_one_operand(
 
 ABS = _abs.operator(
     rules=[
-        _abs(
-            "int.C1",
-            9,
+        _abs("int.C1", 9, "Inputs, X, Constraints [E_ABS_INT_CONSTR_X_020]").states(
             "No element of X is the smallest value of a signed type.",
             on_elements(
                 "X",
@@ -41,7 +39,6 @@ ABS = _abs.operator(
                 ),
                 *("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
             ),
-            at="Inputs, X, Constraints [E_ABS_INT_CONSTR_X_020]",
             remark="Its magnitude does not fit the type; ONNX Runtime returns the value itself.",
         )
     ],
@@ -161,9 +158,7 @@ _acos = of_one_operand(
 ACOS = _acos.operator(
     Family.FLOAT,
     rules=[
-        _acos(
-            "float.C1",
-            9,
+        _acos("float.C1", 9, "Inputs, X, Constraints [E_ACOS_FLOAT_CONSTR_X_0010]").states(
             "Every element of X lies in [-1, 1].",
             on_elements(
                 "X",
@@ -172,7 +167,6 @@ ACOS = _acos.operator(
                 "X [0.5, 1.001], float",
                 "keep other numbers out, for example with Clip",
             ),
-            at="Inputs, X, Constraints [E_ACOS_FLOAT_CONSTR_X_0010]",
             remark="The draft calls a NaN operand nominal, so that NaN keeps the rule.",
             words=Words.AS_WRITTEN,
         )
@@ -205,9 +199,7 @@ _pow = CommonRules(
 
 POW = _pow.operator(
     rules=[
-        _pow(
-            "int.C1",
-            9,
+        _pow("int.C1", 9, "Inputs, B, Constraints [C3]").states(
             "No element of Y is negative.",
             on_elements(
                 "Y",
@@ -217,13 +209,10 @@ POW = _pow.operator(
                 "keep negative exponents out, for example with Max, or compute with floats",
                 operands=("X", "Y"),
             ),
-            at="Inputs, B, Constraints [C3]",
             remark="The draft calls the base A and the exponent B.",
             survived=True,
         ),
-        _pow(
-            "int.C2",
-            10,
+        _pow("int.C2", 10).states(
             "Every power of int32 is one of int32; every power of int64 is between -2^53 and 2^53, "
             "and its exponent is below 2^53.",
             ExactPower(),
@@ -265,9 +254,7 @@ _clip = CommonRules(
 def _no_nan(offset: int, bound: str) -> Rule:
     """The rule that a bound which is an attribute, as before version 11, is a number."""
     example = (f"{bound}=2.5", f"{bound}=NaN", "give a number, or leave the bound out")
-    return _clip(
-        f"{bound}.C2",
-        offset,
+    return _clip(f"{bound}.C2", offset).states(
         f"The attribute {bound} is not NaN.",
         admitted(bound, None, lambda value: not math.isnan(value), *example),
         remark="The draft, which is about version 13, counts a bound that is NaN as none. ONNX "
@@ -280,20 +267,15 @@ _clip_of_integers = replace(
     _clip, remark="The signature has one type for all tensors.", type_at="Clip (int, int, int)"
 )
 
-_SCALARS = _clip(
-    "C1",
-    9,
+_SCALARS = _clip("C1", 9, "Inputs, Constraints [C1]").states(
     "The bounds min and max are scalars.",
     of_rank(0, "min (), max ()", "min (1,), max ()", "take the axis away with Squeeze"),
     *("min", "max"),
-    at="Inputs, Constraints [C1]",
     remark="The draft says that their shapes are empty.",
     survived=True,
 )
 
-_CROSSED = _clip(
-    "float.C3",
-    14,
+_CROSSED = _clip("float.C3", 14).states(
     "No element of input is NaN if min is above max.",
     NumbersUnderCrossedBounds(),
     remark="The draft gives max for each element if min is above max. ONNX Runtime gives NaN for "

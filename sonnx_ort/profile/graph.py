@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sonnx_ort.profile.common_rules import own
+from sonnx_ort.profile.common_rules import SPARSE, own
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
@@ -81,7 +81,7 @@ def _rule(name: str, code: int, sentence: str, source: Source, kept: str, *examp
 GR1 = Rule(
     "GR1",
     2,
-    "Sparse tensors are not supported.",
+    SPARSE,
     _restriction("GR1", "The typed document of Div says so of its operator, as RG1."),
     Dense(),
 )

@@ -1,6 +1,6 @@
 """Concat, Reshape and Flatten, which move elements; Constant, Shape and Range."""
 
-from sonnx_ort.profile.common_rules import LISTED, RulesOf
+from sonnx_ort.profile.common_rules import LISTED, SPARSE, RulesOf
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
@@ -32,18 +32,13 @@ CONCAT = _concat.operator(
         *_concat.general(
             None, remark="The draft says it of the inputs too.", at="Outputs, Y, Constraints [C4]"
         ),
-        _concat(
-            "R1",
-            3,
+        _concat("R1", 3, "Restrictions [R1]").states(
             "The attribute axis is not negative.",
             axis_from_the_front(),
-            at="Restrictions [R1]",
             remark="The draft states it of axis too, as C2.",
             survived=True,
         ),
-        _concat(
-            "C3",
-            4,
+        _concat("C3", 4, "Attributes, axis, Constraints [C1]").states(
             "No input is a scalar.",
             on_shapes(
                 (),
@@ -51,26 +46,19 @@ CONCAT = _concat.operator(
                 *("X0 (1,)", "X0 ()", "give scalars an axis"),
                 held=True,
             ),
-            at="Attributes, axis, Constraints [C1]",
             remark="It follows: a scalar has no axis that could be named.",
         ),
-        _concat(
-            "C2",
-            5,
+        _concat("C2", 5, "Inputs, X_0 to X_n-1, Constraints [C3]").states(
             "All inputs have the same shape but for the axis.",
             EqualButOnAxis(),
-            at="Inputs, X_0 to X_n-1, Constraints [C3]",
             remark="The draft states that the ranks are equal apart from it, as C2.",
         ),
-        _concat(
-            "axis.C1",
-            6,
+        _concat("axis.C1", 6, "Attributes, axis, Constraints [C1]").states(
             "The attribute axis is an axis of the inputs.",
             has_axis(
                 *("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
                 held=True,
             ),
-            at="Attributes, axis, Constraints [C1]",
             remark="Here a negative axis exists too: that axis is not negative is a rule of its "
             "own.",
         ),
@@ -105,96 +93,69 @@ RESHAPE = _reshape.operator(
             remark="The elements of Y are those of X, and so is its type.",
             at="Informal specification",
         ),
-        _reshape(
-            "S",
-            2,
+        _reshape("S", 2, "Signature").states(
             "The input S is given.",
             required("S"),
-            at="Signature",
             remark="In version 1 the shape is an attribute.",
         ),
-        _reshape(
-            "S.type",
-            3,
+        _reshape("S.type", 3, "Inputs, S").states(
             "S is of the type int64.",
             SameNumericType(OF_THE_NODE, (ElementType.INT64,)),
             "S",
-            at="Inputs, S",
             remark="The heading says so.",
         ),
-        _reshape(
-            "allowzero.C1",
-            4,
+        _reshape("allowzero.C1", 4, _ALLOWZERO.format("C1")).states(
             "The attribute allowzero is 0 or 1.",
             flag("allowzero"),
-            at=_ALLOWZERO.format("C1"),
             remark="Its value domain.",
             survived=True,
             since=14,
         ),
-        _reshape(
-            "S.rank",
-            5,
+        _reshape("S.rank", 5, "Inputs, S").states(
             "S is a tensor of rank 1.",
             of_rank(1, "S [6]", "S 6", "give the sizes as a vector", held=True),
             "S",
-            at="Inputs, S",
             remark="The draft says so where it names S.",
             since=5,
         ),
-        _reshape(
-            "allowzero.C2",
-            6,
+        _reshape("allowzero.C2", 6, _ALLOWZERO.format("C2")).states(
             "A 0 in S that copies a size has an axis of X to copy it from.",
             held(
                 copied_sizes_exist,
                 *("X (2, 3), S [0, 3]", "X (2, 3), S [2, 3, 0]", "name the size instead"),
                 attributes=("allowzero",),
             ),
-            at=_ALLOWZERO.format("C2"),
             remark=_OF_ALLOWZERO,
             since=5,
         ),
-        _reshape(
-            "S.C3",
-            7,
+        _reshape("S.C3", 7, _ALLOWZERO.format("C3")).states(
             "No size in S is below -1.",
             held(no_size_is_below_minus_one, "S [-1, 3]", "S [-2, 3]", "name the size, or -1"),
             "S",
-            at=_ALLOWZERO.format("C3"),
             remark=f"{_OF_ALLOWZERO} For allowzero=1 its formula, a disjunction, says it by its "
             "cases.",
             since=5,
         ),
-        _reshape(
-            "S.C1",
-            8,
+        _reshape("S.C1", 8, "Inputs, Constraints [C1]").states(
             "At most one size in S is -1.",
             held(one_size_is_inferred, "S [-1, 3]", "S [-1, -1]", "name all sizes but one"),
             "S",
-            at="Inputs, Constraints [C1]",
             remark="A constraint on S.",
             since=5,
         ),
-        _reshape(
-            "X.C1",
-            9,
+        _reshape("X.C1", 9, "Inputs, Constraints [C1]").states(
             "X and Y have the same number of elements.",
             held(
                 elements_are_as_many,
                 *("X (2, 3), S [3, 2]", "X (2, 3), S [4, 2]", "correct the sizes"),
                 attributes=("allowzero",),
             ),
-            at="Inputs, Constraints [C1]",
             remark="A constraint on X.",
             since=5,
         ),
-        _reshape(
-            "allowzero.C3",
-            10,
+        _reshape("allowzero.C3", 10, _ALLOWZERO.format("C3")).states(
             "If a size in S is -1, X is not empty (allowzero=0), or no size is 0 (allowzero=1).",
             InferableSize(),
-            at=_ALLOWZERO.format("C3"),
             remark=f"{_OF_ALLOWZERO} Its formula for allowzero=1 is a disjunction that every S "
             "keeps; its rationale means a conjunction, which is taken. Example 3 of the draft, "
             "allowzero=1 with S [0, -1], breaks the rule.",
@@ -229,9 +190,7 @@ _FLATTEN_TYPES = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, *_
 FLATTEN = _flatten.operator(
     rules=[
         *_flatten.general(_FLATTEN_TYPES, remark=LISTED, at="Flatten (type)"),
-        _flatten(
-            "axis.C1",
-            3,
+        _flatten("axis.C1", 3, "Attributes, axis, Constraints [C1]").states(
             "The attribute axis is an axis of X, or the rank of X.",
             has_axis(
                 *("X (2, 3), axis=2", "X (2, 3), axis=3", "name an axis of X"),
@@ -239,7 +198,6 @@ FLATTEN = _flatten.operator(
                 or_end=True,
                 held=True,
             ),
-            at="Attributes, axis, Constraints [C1]",
             remark="The draft's C1 of X refers to itself where it means this one.",
         ),
     ],
@@ -264,24 +222,18 @@ _constant = RulesOf("Constant", 1001)
 
 CONSTANT = _constant.operator(
     rules=[
-        _constant(
-            "R1",
-            0,
+        _constant("R1", 0, "Restrictions [R1]").states(
             "The attribute value is given.",
             GivenAttributes(
                 ("value",),
                 Illustration("value={1.5}", "value_float=1.5", "store a tensor as value"),
             ),
-            at="Restrictions [R1]",
             remark="The draft states it of the attribute too.",
             survived=True,
         ),
-        _constant(
-            "R2",
-            1,
-            "Sparse tensors are not supported.",
+        _constant("R2", 1, "Restrictions [R2]").states(
+            SPARSE,
             Dense(),
-            at="Restrictions [R2]",
             remark="It is GR1 of all operators.",
         ),
     ],
@@ -331,22 +283,16 @@ _RANGE_TYPES = (
 RANGE = _range.operator(
     rules=[
         *_range.general(_RANGE_TYPES, remark=LISTED, at="Range (type, type, type)"),
-        _range(
-            "scalars",
-            2,
+        _range("scalars", 2, "Signature").states(
             "S, L and D are scalars.",
             of_rank(0, "D 1", "D [1]", "remove the axis, for example with Squeeze"),
-            at="Signature",
             remark="The draft says so of each input too.",
             survived=True,
         ),
-        _range(
-            "D.C1",
-            3,
+        _range("D.C1", 3, "Inputs, Constraints [C1]").states(
             "D is not 0.",
             held(no_step_is_zero, "D 1", "D 0", "give a step"),
             "D",
-            at="Inputs, Constraints [C1]",
             remark="A constraint on D.",
         ),
     ],

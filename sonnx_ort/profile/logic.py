@@ -58,9 +58,7 @@ _bit_shift = CommonRules(
 BIT_SHIFT = _bit_shift.operator(
     Family.INTEGER,
     rules=[
-        _bit_shift(
-            "int.C1",
-            9,
+        _bit_shift("int.C1", 9).states(
             "No element of Y is negative, or the number of bits of the type or more.",
             on_elements(
                 "Y",

@@ -48,12 +48,9 @@ def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
     )
     named = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
     sentence = f"The attribute{'s' * (len(names) > 1)} {named} stand{'s' * (len(names) == 1)}"
-    return _max_pool(
-        tag,
-        offset,
+    return _max_pool(tag, offset, "Restrictions [R2]").states(
         f"{sentence} in the file.",
         GivenAttributes(names, example),
-        at="Restrictions [R2]",
         remark="The draft says it of all attributes.",
         unenforced="assumes the defaults of ONNX.",
         since=since,
@@ -90,22 +87,16 @@ MAX_POOL = _max_pool.operator(
     Family.FLOAT,
     Family.INTEGER,
     rules=[
-        _max_pool(
-            "types",
-            0,
+        _max_pool("types", 0, "MaxPool (float)").states(
             "Tensors X and Y have the same type: float16, float, double, int8 or uint8.",
             SameNumericType(None, _TYPES),
-            at="MaxPool (float)",
             remark="The draft has another section for integers of 8 bits.",
             survived=False,
         ),
         _max_pool.dense(1),
-        _max_pool(
-            "R1",
-            2,
+        _max_pool("R1", 2, "Restrictions [R1]").states(
             "X has two spatial axes.",
             of_rank(4, "X (1, 3, 8, 8)", "X (1, 3, 8)", "insert an axis of size 1 with Unsqueeze"),
-            at="Restrictions [R1]",
             unenforced="silently pools along one and three axes too. Versions up to 1.28 end the "
             "process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
             survived=False,
@@ -114,21 +105,15 @@ MAX_POOL = _max_pool.operator(
         _given("R2.storage_order", 4, "storage_order", since=8),
         _given("R2.dilations", 5, "ceil_mode", "dilations", since=10),
         auto_pad_is_not_set(_max_pool, "R3", 6, "Restrictions [R3]", given=False),
-        _max_pool(
-            "R4",
-            7,
+        _max_pool("R4", 7, "Restrictions [R4]").states(
             "The attribute ceil_mode is 0.",
             attribute_is("ceil_mode", 0, "pad X, so that every window is whole"),
-            at="Restrictions [R4]",
             unenforced="silently adds incomplete windows; it takes 2 for 0.",
             since=10,
         ),
-        _max_pool(
-            "R5",
-            8,
+        _max_pool("R5", 8, "Restrictions [R5]").states(
             "The attribute storage_order is 0.",
             attribute_is("storage_order", 0, "transpose the tensor of indices"),
-            at="Restrictions [R5]",
             unenforced="counts indices by columns if it is 1, and rejects other numbers.",
             since=8,
         ),
@@ -158,9 +143,7 @@ MAX_POOL = _max_pool.operator(
             unenforced=f"{_NONE_OF_THEM} numbers. Versions up to 1.29 take negative numbers too.",
             survived=True,
         ),
-        _max_pool(
-            "padding",
-            13,
+        _max_pool("padding", 13, "Attributes, pads, Constraints [C2]").states(
             "No padding is as long as the dilated kernel.",
             held(
                 _padding_is_narrow,
@@ -169,12 +152,9 @@ MAX_POOL = _max_pool.operator(
                 "pad less, or in front of the node with Pad",
                 attributes=_WINDOW,
             ),
-            at="Attributes, pads, Constraints [C2]",
             remark="ONNX Runtime demands it of the kernel without dilation, and rejects more.",
         ),
-        _max_pool(
-            "fits",
-            14,
+        _max_pool("fits", 14, "Outputs, Y [C1]").states(
             "The dilated kernel fits into the padded X.",
             on_shapes(
                 ("X",),
@@ -184,14 +164,11 @@ MAX_POOL = _max_pool.operator(
                 "pad X, or take a smaller kernel",
                 attributes=_WINDOW,
             ),
-            at="Outputs, Y [C1]",
             remark="The draft has a formula for the sizes of Y. What does not fit has none.",
             unenforced="silently gives a result for a window of which less than a stride is "
             "missing, from the rest of it.",
         ),
-        _max_pool(
-            "C1",
-            15,
+        _max_pool("C1", 15).states(
             "Where X is padded, no axis is shorter than its dilation.",
             on_shapes(
                 ("X",),
@@ -205,9 +182,7 @@ MAX_POOL = _max_pool.operator(
             "each window has an element of X. A window steps over a shorter axis nevertheless.",
             unenforced="silently gives the lowest finite number for a window of padding.",
         ),
-        _max_pool(
-            "float.C2",
-            16,
+        _max_pool("float.C2", 16).states(
             "No element of X is NaN or -inf.",
             on_elements(
                 "X",
@@ -256,12 +231,9 @@ _arg_max = of_one_operand(
 
 
 def _flag(offset: int, name: str, assumed: int, since: int) -> Rule:
-    return _arg_max(
-        f"{name}.C1",
-        offset,
+    return _arg_max(f"{name}.C1", offset, f"Attributes, {name}, Constraints [C1]").states(
         f"The attribute {name} is 0 or 1.",
         flag(name, assumed),
-        at=f"Attributes, {name}, Constraints [C1]",
         remark="Its value domain.",
         survived=True,
         since=since,
@@ -270,30 +242,22 @@ def _flag(offset: int, name: str, assumed: int, since: int) -> Rule:
 
 ARG_MAX = _arg_max.operator(
     rules=[
-        _arg_max(
-            "R4",
-            8,
+        _arg_max("R4", 8, "Restrictions [R4]").states(
             "The attribute axis is not negative.",
             axis_from_the_front(0),
-            at="Restrictions [R4]",
             remark="The draft calls it transient.",
         ),
-        _arg_max(
-            "R5",
-            9,
+        _arg_max("R5", 9, "Restrictions [R5]").states(
             "X has the axis, and the axis is not empty.",
             axis_not_empty(
                 *("X", "X (2, 3), axis 1", "X (2, 0), axis 1", "keep empty tensors out")
             ),
-            at="Restrictions [R5]",
             remark="The draft states it of X too, as C2, and that there is such an axis, as C1.",
             survived=True,
         ),
         _flag(11, "keepdims", 1, 1),
         _flag(12, "select_last_index", 0, 12),
-        _arg_max(
-            "float.C1",
-            10,
+        _arg_max("float.C1", 10).states(
             "No element of X is NaN.",
             on_elements(
                 "X",

@@ -15,9 +15,7 @@ _mat_mul = CommonRules("MatMul", 641, result="Y", one_shape=False, type_at="Sign
 
 MAT_MUL = _mat_mul.operator(
     rules=[
-        _mat_mul(
-            "C1",
-            9,
+        _mat_mul("C1", 9, "Inputs, A, Constraints [C1]").states(
             "A and B are of rank 2.",
             of_rank(
                 2,
@@ -26,12 +24,9 @@ MAT_MUL = _mat_mul.operator(
                 "multiply each matrix of a stack separately, or fold the stack into rows with "
                 "Reshape",
             ),
-            at="Inputs, A, Constraints [C1]",
             remark="The draft states it of both inputs, also as R1; ONNX takes stacks of matrices.",
         ),
-        _mat_mul(
-            "C2",
-            10,
+        _mat_mul("C2", 10, "Inputs, A, Constraints [C2]").states(
             "A has as many columns as B has rows.",
             on_shapes(
                 ("A", "B"),
@@ -39,7 +34,6 @@ MAT_MUL = _mat_mul.operator(
                 *_CORRECTED,
                 held=True,
             ),
-            at="Inputs, A, Constraints [C2]",
             remark="The draft states it of both inputs.",
         ),
     ],
@@ -68,12 +62,9 @@ _TO_BE_CONFIRMED = 'The draft marks it "TBC".'
 
 
 def _constant(offset: int, name: str, value: int, remedy: str) -> Rule:
-    return _gemm(
-        f"R2.{name}",
-        offset,
+    return _gemm(f"R2.{name}", offset, "Restrictions [R2]").states(
         f"The attribute {name} is {value}.",
         attribute_is(name, value, remedy),
-        at="Restrictions [R2]",
         remark=f"{_TO_BE_CONFIRMED} It does not support the attribute, so its default is demanded, "
         "given or not.",
         unenforced="applies the attribute as ONNX defines it.",
@@ -88,18 +79,14 @@ def _inner_sizes_agree(attributes: Attributes) -> Term:
 GEMM = _gemm.operator(
     Family.FLOAT,
     rules=[
-        _gemm(
-            "types",
-            0,
+        _gemm("types", 0).states(
             "Tensors A, B, C and Y have the same type: float16, float or double.",
             SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
             remark="The draft has a section for real numbers only; other drafts name these types.",
             survived=False,
         ),
         _gemm.dense(1),
-        _gemm(
-            "R1",
-            2,
+        _gemm("R1", 2, "Restrictions [R1]").states(
             "A, B and C are of rank 2.",
             of_rank(
                 2,
@@ -107,7 +94,6 @@ GEMM = _gemm.operator(
                 "A (3,), B (3, 4), C (1, 4)",
                 "insert an axis of size 1 with Unsqueeze",
             ),
-            at="Restrictions [R1]",
             remark=_TO_BE_CONFIRMED,
             unenforced="silently accepts a vector for A if its rank is not declared.",
         ),
@@ -115,18 +101,13 @@ GEMM = _gemm.operator(
         _constant(4, "beta", 1, "multiply C with Mul"),
         _constant(5, "transA", 0, "transpose A with Transpose"),
         _constant(6, "transB", 0, "transpose B with Transpose"),
-        _gemm(
-            "R4",
-            7,
+        _gemm("R4", 7, "Restrictions [R4]").states(
             "The input C is given.",
             required("C", "C given", "C left out", "use MatMul instead"),
-            at="Restrictions [R4]",
             remark=_TO_BE_CONFIRMED,
             unenforced="gives the product without C.",
         ),
-        _gemm(
-            "R3",
-            8,
+        _gemm("R3", 8, "Restrictions [R3]").states(
             "C has as many rows as A and as many columns as B.",
             on_shapes(
                 _OPERANDS,
@@ -135,13 +116,10 @@ GEMM = _gemm.operator(
                 "A (2, 3), B (3, 4), C (1, 4)",
                 "broadcast C explicitly with Expand, or use MatMul and Add",
             ),
-            at="Restrictions [R3]",
             remark=_TO_BE_CONFIRMED,
             unenforced="silently broadcasts C.",
         ),
-        _gemm(
-            "shapes",
-            9,
+        _gemm("shapes", 9, "Signature, Inputs and outputs, A").states(
             "A has as many columns as B has rows.",
             on_shapes(
                 ("A", "B"),
@@ -150,7 +128,6 @@ GEMM = _gemm.operator(
                 attributes=("transA", "transB"),
                 held=True,
             ),
-            at="Signature, Inputs and outputs, A",
             remark="The draft gives the shapes of the inputs.",
         ),
     ],

@@ -38,12 +38,9 @@ def _admits_activations(value: Any) -> bool:
 
 
 def _zero(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
-    return _lstm(
-        name,
-        offset,
+    return _lstm(name, offset, _RESTRICTIONS).states(
         f"The attribute {name} is 0, and stands in the file.",
         attribute_is(name, 0, f"write {name}=0 down", given=True),
-        at=_RESTRICTIONS,
         remark=_EXPLICIT,
         unenforced=unenforced,
         since=since,
@@ -54,12 +51,9 @@ def _given(name: str, offset: int) -> Rule:
     remark = "The draft wants a tensor of zeros, if it is not used."
     if name == "sequence_lens":
         remark += " For sequence_lens it says the batch size; the length of the sequences is meant."
-    return _lstm(
-        name,
-        offset,
+    return _lstm(name, offset, _RESTRICTIONS).states(
         f"The input {name} is given.",
         required(name),
-        at=_RESTRICTIONS,
         remark=remark,
         unenforced="assumes the default of ONNX.",
     )
@@ -95,33 +89,25 @@ def _shapes(operands: tuple[str, ...], *example: str, held: bool = False) -> OnS
 LSTM = _lstm.operator(
     Family.FLOAT,
     rules=[
-        _lstm(
-            "types",
-            0,
+        _lstm("types", 0, "Signature").states(
             "All tensors have the same type, one of floats, but for sequence_lens.",
             SameNumericType(None, FLOAT_TYPES),
             *_FLOATS,
-            at="Signature",
             remark="The heading of the section on floats names the types.",
             survived=False,
         ),
         _lstm.dense(1),
-        _lstm(
-            "constant",
-            2,
+        _lstm("constant", 2, _RESTRICTIONS).states(
             "All inputs but X are constant.",
             ConstantOperands(
                 Illustration("W an initializer", "W an input", "store the tensor as an initializer")
             ),
             *_OPERANDS[1:],
-            at=_RESTRICTIONS,
             remark=_EXPLICIT,
             unenforced="silently accepts any input.",
         ),
         *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
-        _lstm(
-            "activations",
-            8,
+        _lstm("activations", 8, _RESTRICTIONS).states(
             "The activations of a direction are Sigmoid, Tanh, Tanh or Relu, Tanh, Tanh.",
             admitted(
                 "activations",
@@ -132,15 +118,12 @@ LSTM = _lstm.operator(
                 "train the network with these activations, and write them down",
                 given=True,
             ),
-            at=_RESTRICTIONS,
             remark=_EXPLICIT,
             unenforced="silently computes other activations too.",
         ),
         _zero("input_forget", 9, "silently couples the gates."),
         _zero("layout", 10, "rejects another layout.", since=14),
-        _lstm(
-            "clip",
-            16,
+        _lstm("clip", 16).states(
             "The attribute clip is left out.",
             admitted(
                 "clip",
@@ -151,9 +134,7 @@ LSTM = _lstm.operator(
             remark="The draft describes it.",
             unenforced="does not clip the cell state before its activation, which the draft says.",
         ),
-        _lstm(
-            "hidden_size",
-            18,
+        _lstm("hidden_size", 18, "Signature, clip, hidden_size").states(
             "The attribute hidden_size is given, and positive.",
             admitted(
                 "hidden_size",
@@ -162,14 +143,11 @@ LSTM = _lstm.operator(
                 *("hidden_size=3", "hidden_size left out", "write the size down"),
                 given=True,
             ),
-            at="Signature, clip, hidden_size",
             remark="In ONNX it is optional, and has no default.",
             unenforced="rejects the model.",
             survived=False,
         ),
-        _lstm(
-            "direction",
-            19,
+        _lstm("direction", 19, "Signature, clip, direction").states(
             "The attribute direction is forward, reverse or bidirectional.",
             admitted(
                 "direction",
@@ -177,26 +155,20 @@ LSTM = _lstm.operator(
                 lambda direction: direction in _DIRECTIONS,
                 *('direction="forward"', 'direction="backward"', "name one of the three"),
             ),
-            at="Signature, clip, direction",
             remark="The draft writes that it must be one of them.",
             unenforced="rejects the model.",
             survived=False,
         ),
-        _lstm(
-            "X",
-            11,
+        _lstm("X", 11, f"{_INPUTS}, X").states(
             "X is of rank 3.",
             of_rank(3, "X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch"),
             "X",
-            at=f"{_INPUTS}, X",
             remark="The draft gives the shape of X.",
             unenforced="rejects other ranks. Versions up to 1.30 end the process at lower ones "
             "(SIGABRT).",
             survived=False,
         ),
-        _lstm(
-            "W",
-            12,
+        _lstm("W", 12, f"{_INPUTS}, W").states(
             "W has the shape that the direction, hidden_size and X demand.",
             _shapes(
                 ("X", "W"),
@@ -204,14 +176,11 @@ LSTM = _lstm.operator(
                 "X (5, 2, 7), W (1, 12, 4), hidden_size=3",
                 "correct the shapes",
             ),
-            at=f"{_INPUTS}, W",
             remark="The draft gives the shapes of X and W.",
             unenforced=_UNCHECKED_SHAPES,
             survived=False,
         ),
-        _lstm(
-            "R",
-            13,
+        _lstm("R", 13, f"{_INPUTS}, R").states(
             "R has the shape that the direction and hidden_size demand.",
             _shapes(
                 ("R",),
@@ -219,14 +188,11 @@ LSTM = _lstm.operator(
                 "R (1, 9, 3), hidden_size=3",
                 "correct the shape",
             ),
-            at=f"{_INPUTS}, R",
             remark="The draft gives the shape of R.",
             unenforced=_UNCHECKED_SHAPES,
             survived=False,
         ),
-        _lstm(
-            "batch",
-            14,
+        _lstm("batch", 14).states(
             "The batch is not empty.",
             on_shapes(
                 ("X",),
@@ -237,9 +203,7 @@ LSTM = _lstm.operator(
             unenforced="ends the process at an empty batch (SIGABRT, or SIGSEGV if W is constant).",
             survived=False,
         ),
-        _lstm(
-            "sequences",
-            17,
+        _lstm("sequences", 17).states(
             "The sequences are not empty.",
             on_shapes(
                 ("X",),
@@ -250,9 +214,7 @@ LSTM = _lstm.operator(
             unenforced="silently gives uninitialized memory for Y_c, and zeros for Y_h, whatever "
             "the initial states are.",
         ),
-        _lstm(
-            "shapes",
-            15,
+        _lstm("shapes", 15, f"{_INPUTS}, B").states(
             "The other inputs have the shapes that the direction, hidden_size and X demand.",
             _shapes(
                 ("X", *_OPTIONAL),
@@ -261,7 +223,6 @@ LSTM = _lstm.operator(
                 "correct the shape",
                 held=True,
             ),
-            at=f"{_INPUTS}, B",
             remark="The draft gives the shape of each of them.",
         ),
     ],

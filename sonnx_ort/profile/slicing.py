@@ -1,10 +1,10 @@
 """Slice, Squeeze, Unsqueeze and ArgMax, which name axes."""
 
-from typing import Any
-
 from sonnx_ort.profile.common_rules import (
     LISTED,
     RESTRICTED,
+    SPARSE,
+    Place,
     RulesOf,
     by_analogy,
 )
@@ -26,25 +26,22 @@ from sonnx_ort.profile.requirements.axes import (
 )
 from sonnx_ort.profile.requirements.reshaping import SliceDemand, Slicing, no_step_is_zero
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
-from sonnx_ort.profile.rule import Attributes, Illustration, Rule
+from sonnx_ort.profile.rule import Attributes, Illustration
 from sonnx_ort.profile.source import Words
 from sonnx_ort.terms.language import All, IfGiven, Tensor, Term
 
 _slice = RulesOf("Slice", 721)
 _INDICES = ("starts", "ends", "axes", "steps")
 _AXES = ("axes",)
-
-
 _NAMES = "The draft names the inputs X, S, E, A and K."
 
 
-def _restriction(tag: str, *row: Any, remark: str = _NAMES, survived: bool = False) -> Rule:
-    return _slice(tag, *row, at=f"Restrictions [{tag}]", remark=remark, survived=survived)
+def _restriction(tag: str, offset: int, remark: str = _NAMES) -> Place:
+    return _slice(tag, offset, f"Restrictions [{tag}]", remark)
 
 
-def _constraint(tag: str, *row: Any, of: str, survived: bool = False) -> Rule:
-    at, remark = f"Inputs, Constraints [{tag[-2:]}]", f"A constraint on {of}."
-    return _slice(tag, *row, at=at, remark=remark, survived=survived)
+def _constraint(tag: str, offset: int, of: str) -> Place:
+    return _slice(tag, offset, f"Inputs, Constraints [{tag[-2:]}]", f"A constraint on {of}.")
 
 
 def _vectors_of_one_length(_: Attributes) -> Term:
@@ -59,24 +56,20 @@ def _slicing(demand: SliceDemand, *example: str) -> Slicing:
 
 SLICE = _slice.operator(
     rules=[
-        _restriction(
-            "R9", 0, "X and Y have the same type.", SameNumericType(None, tuple(ElementType)), "X"
+        _restriction("R9", 0).states(
+            "X and Y have the same type.", SameNumericType(None, tuple(ElementType)), "X"
         ),
-        _restriction(
-            "R10",
-            1,
+        _restriction("R10", 1).states(
             "The indices have the same type, int32 or int64.",
             SameNumericType(
                 OF_THE_NODE, (ElementType.INT32, ElementType.INT64), shown=("starts", "ends")
             ),
             *_INDICES,
         ),
-        _restriction("R4", 2, "Sparse tensors are not supported.", Dense()),
-        _restriction("R1", 3, "The input axes is given.", required("axes")),
-        _restriction("R3", 4, "The input steps is given.", required("steps")),
-        _restriction(
-            "R2",
-            5,
+        _restriction("R4", 2).states(SPARSE, Dense()),
+        _restriction("R1", 3).states("The input axes is given.", required("axes")),
+        _restriction("R3", 4).states("The input steps is given.", required("steps")),
+        _restriction("R2", 5).states(
             "All axes are named.",
             on_shapes(
                 ("X", "axes"),
@@ -87,9 +80,7 @@ SLICE = _slice.operator(
             ),
             survived=True,
         ),
-        _restriction(
-            "R8",
-            6,
+        _restriction("R8", 6).states(
             "Each start is the place of an element on its axis.",
             _slicing(
                 SliceDemand.START_WITHIN,
@@ -99,9 +90,7 @@ SLICE = _slice.operator(
             ),
             survived=True,
         ),
-        _constraint(
-            "C2",
-            7,
+        _constraint("C2", 7, "E").states(
             "Each end is a place on its axis, or next to one in the direction of the steps.",
             _slicing(
                 SliceDemand.END_WITHIN,
@@ -109,12 +98,9 @@ SLICE = _slice.operator(
                 "X (4,), starts [0], ends [9223372036854775807]",
                 "end at the size of the axis",
             ),
-            of="E",
             survived=True,
         ),
-        _restriction(
-            "R6",
-            8,
+        _restriction("R6", 8).states(
             "No start lies behind its end in the direction of the steps.",
             _slicing(
                 SliceDemand.IN_ORDER,
@@ -130,6 +116,8 @@ SLICE = _slice.operator(
         _constraint(
             "C1",
             9,
+            "X, with the number of its axes, and the draft says of each index that it is a vector",
+        ).states(
             "The indices are vectors of one length.",
             on_shapes(
                 _INDICES,
@@ -138,12 +126,8 @@ SLICE = _slice.operator(
                 "give one of each per axis",
                 held=True,
             ),
-            of="X, with the number of its axes, and the draft says of each index that it is a "
-            "vector",
         ),
-        _constraint(
-            "C3",
-            10,
+        _constraint("C3", 10, "X").states(
             "X is of rank 1 at least.",
             on_shapes(
                 ("X",),
@@ -151,11 +135,8 @@ SLICE = _slice.operator(
                 *("X (4,)", "X ()", "give scalars an axis"),
                 held=True,
             ),
-            of="X",
         ),
-        _constraint(
-            "A.C2",
-            11,
+        _constraint("A.C2", 11, "A").states(
             "Each axis that is named is an axis of X.",
             held(
                 named_axes_exist(),
@@ -163,11 +144,8 @@ SLICE = _slice.operator(
                 attributes=_AXES,
             ),
             *("X", "axes"),
-            of="A",
         ),
-        _constraint(
-            "A.C3",
-            12,
+        _constraint("A.C3", 12, "A").states(
             "No axis is named twice.",
             held(
                 named_axes_are_distinct(),
@@ -175,15 +153,11 @@ SLICE = _slice.operator(
                 attributes=_AXES,
             ),
             *("X", "axes"),
-            of="A",
         ),
-        _constraint(
-            "K.C2",
-            13,
+        _constraint("K.C2", 13, "K").states(
             "No step is 0.",
             held(no_step_is_zero, "steps [1, -1]", "steps [1, 0]", "give a step"),
             "steps",
-            of="K",
         ),
     ],
     description="""
@@ -222,19 +196,15 @@ _REMEDY = "name the axes"
 SQUEEZE = _squeeze.operator(
     rules=[
         *_squeeze.general(*(None, "X"), source=by_analogy("Squeeze", RESTRICTED, like="Unsqueeze")),
-        _squeeze("A.type", 2, "A is of the type int64.", _INT64, "A", source=_BY_ANALOGY),
-        _squeeze(
-            "A",
-            3,
+        _squeeze("A.type", 2).states("A is of the type int64.", _INT64, "A", source=_BY_ANALOGY),
+        _squeeze("A", 3).states(
             "The input A is given.",
             required("A", "A [0]", "A left out", _REMEDY),
             remark=_NAMES_SOMETHING,
             survived=True,
             since=_AXES_AS_INPUT,
         ),
-        _squeeze(
-            "A.names",
-            4,
+        _squeeze("A.names", 4).states(
             "A names an axis.",
             on_shapes(
                 ("A",),
@@ -245,36 +215,28 @@ SQUEEZE = _squeeze.operator(
             survived=True,
             since=_AXES_AS_INPUT,
         ),
-        _squeeze(
-            "axes",
-            5,
+        _squeeze("axes", 5).states(
             "The attribute axes is given.",
             GivenAttributes(_AXES, Illustration("axes=[0]", "axes left out", _REMEDY)),
             remark=_NAMES_SOMETHING,
             survived=True,
             until=_AXES_AS_INPUT - 1,
         ),
-        _squeeze(
-            "axes.names",
-            6,
+        _squeeze("axes.names", 6).states(
             "The attribute axes names an axis.",
             admitted("axes", None, bool, "axes=[0]", "axes=[]", _REMEDY),
             remark=_NAMES_SOMETHING,
             survived=True,
             until=_AXES_AS_INPUT - 1,
         ),
-        _squeeze(
-            "A.rank",
-            7,
+        _squeeze("A.rank", 7).states(
             "A is a tensor of rank 1.",
             of_rank(1, "A [0]", "A 0", "give the axes as a vector", held=True),
             "A",
             source=_BY_ANALOGY,
             since=_AXES_AS_INPUT,
         ),
-        _squeeze(
-            "A.C1",
-            8,
+        _squeeze("A.C1", 8).states(
             "Each axis that is named is an axis of X.",
             held(
                 named_axes_exist(),
@@ -283,9 +245,7 @@ SQUEEZE = _squeeze.operator(
             ),
             source=_BY_ANALOGY,
         ),
-        _squeeze(
-            "size",
-            9,
+        _squeeze("size", 9).states(
             "Each axis that is named has the size 1.",
             held(
                 named_axes_have_size_one,
@@ -294,9 +254,7 @@ SQUEEZE = _squeeze.operator(
             ),
             remark="As ONNX has it; the definitions of the working group say so too.",
         ),
-        _squeeze(
-            "A.C2",
-            10,
+        _squeeze("A.C2", 10).states(
             "No axis is named twice.",
             AxesNamedOnce(),
             source=_BY_ANALOGY,
@@ -327,49 +285,37 @@ _unsqueeze = RulesOf("Unsqueeze", 981)
 UNSQUEEZE = _unsqueeze.operator(
     rules=[
         *_unsqueeze.general(None, "X", remark=LISTED, at="Unsqueeze (type, int64)"),
-        _unsqueeze(
-            "A.type",
-            2,
+        _unsqueeze("A.type", 2, "Inputs, A").states(
             "A is of the type int64.",
             _INT64,
             "A",
-            at="Inputs, A",
             remark="The heading of all types says so.",
         ),
-        _unsqueeze(
-            "A.rank",
-            3,
+        _unsqueeze("A.rank", 3, "Inputs, A").states(
             "A is a tensor of rank 1.",
             of_rank(1, "A [0]", "A 0", "give the axes as a vector"),
             "A",
-            at="Inputs, A",
             remark="The draft says so where it names A.",
             survived=True,
         ),
-        _unsqueeze(
-            "A.C1",
-            4,
+        _unsqueeze("A.C1", 4, "Inputs, Constraints [C1]").states(
             "Each axis that is named is an axis of Y.",
             held(
                 named_axes_exist(of_the_result=True),
                 *("X (3,), A [1]", "X (3,), A [2]", "name axes of Y"),
                 attributes=_AXES,
             ),
-            at="Inputs, Constraints [C1]",
             remark="The draft counts the axes in A by rA, the rank of A, where it means their "
             "number; a note in it counts negative axes by a + rA, where its constraints have a + "
             "rY.",
         ),
-        _unsqueeze(
-            "A.C2",
-            5,
+        _unsqueeze("A.C2", 5, "Inputs, Constraints [C2]").states(
             "An axis shall only be designated once in A.",
             held(
                 named_axes_are_distinct(of_the_result=True),
                 *("X (3,), A [0, 2]", "X (3,), A [0, -3]", "name each axis once"),
                 attributes=_AXES,
             ),
-            at="Inputs, Constraints [C2]",
             remark="It adds a formula.",
             words=Words.AS_WRITTEN,
         ),

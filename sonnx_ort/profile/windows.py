@@ -19,9 +19,7 @@ SPATIAL = (2, 3)
 
 def auto_pad_is_not_set(rules: RulesOf, tag: str, offset: int, at: str, *, given: bool) -> Rule:
     """The restriction on auto_pad; `given` is whether the rule demands that it is given."""
-    return rules(
-        tag,
-        offset,
+    return rules(tag, offset, at).states(
         f"The attribute auto_pad is NOTSET{', and stands in the file' if given else ''}.",
         admitted(
             "auto_pad",
@@ -31,7 +29,6 @@ def auto_pad_is_not_set(rules: RulesOf, tag: str, offset: int, at: str, *, given
             "write the pads and auto_pad=NOTSET; make_explicit=True writes a default",
             given=given,
         ),
-        at=at,
         remark="Its origin is that no attribute has a default." if given else "The words are ours.",
         unenforced="silently computes the pads.",
     )
@@ -45,12 +42,9 @@ def attribute_has_numbers(  # noqa: PLR0913, PLR0917 - a row of a table
     kept, broken = [least] * count, [least] * (count - 1) + [least - 1]
     admits = numbers_from(count, least)
     example = (f"{name}={kept}", f"{name}={broken}", f"give {demanded}")
-    return rules(
-        name,
-        offset,
+    return rules(name, offset, f"Attributes, {name}, Constraints [{at}]").states(
         f"The attribute {name} has {demanded}.",
         admitted(name, None, admits, *example),
-        at=f"Attributes, {name}, Constraints [{at}]",
         **{"survived": False, **fields},
     )
 
