@@ -398,7 +398,7 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     Args:
         model: The serialized model. One in which there was nothing to enforce is its own reference.
     """
-    from sonnx_ort.enforcing.python.backend import check_for_any_version
+    from sonnx_ort.enforcing.python_backend import check_for_any_version
 
     loaded = load_canonical(model)
     enforcement = read_enforcement(loaded.graph_model.metadata_props)

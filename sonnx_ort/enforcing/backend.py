@@ -12,8 +12,8 @@ from collections.abc import Collection, Container, Mapping, Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.body_outputs import Passed
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions
+from sonnx_ort.enforcing.hidden_shapes import Passed
 from sonnx_ort.enforcing.nodes import StandardNodes, replace_node, replacements
 from sonnx_ort.enforcing.record import GroupRecorder, Original, write_enforcement
 from sonnx_ort.enforcing.value_info import declare_output

@@ -19,7 +19,7 @@ from typing import cast
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.hidden_shapes import LOOP_OF_BFLOAT16, hide_shape
+from sonnx_ort.enforcing.hidden_shapes import LOOP_OF_BFLOAT16, Passed, hide_shape
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.record import remember_declaration
 from sonnx_ort.knowledge.declarations import collected_by_loops
@@ -50,10 +50,6 @@ class BodyOutput:
     def value(self) -> ir.Value:
         """The output."""
         return self.body.outputs[self.index]
-
-
-Passed = tuple[StandardNodes, ir.Value, ir.Value]
-"""New nodes, the value that they read, and the value that replaces it."""
 
 
 def scan_bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:

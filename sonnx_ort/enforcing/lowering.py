@@ -20,17 +20,17 @@ from sonnx_ort.enforcing.broadcasting import (
     lower_broadcast,
     oldest_opset_with_broadcast,
 )
+from sonnx_ort.enforcing.hidden_shapes import (
+    hide_from_shapes,
+    oldest_opset_to_hide,
+    values_read_for_shapes,
+)
 from sonnx_ort.enforcing.nodes import (
     computed,
     drop_legacy_attributes,
     record_rules_of_kept,
 )
 from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.shape_readers import (
-    hide_from_shapes,
-    oldest_opset_to_hide,
-    values_read_for_shapes,
-)
 from sonnx_ort.enforcing.value_info import declare_only, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.functions import differing_operators
@@ -50,7 +50,7 @@ def _class_of(backend: Backend) -> type[EnforcingBackend]:
     """What enforces with a backend; the others are not imported."""
     match backend:
         case Backend.PYTHON:
-            from sonnx_ort.enforcing.python.backend import PythonBackend
+            from sonnx_ort.enforcing.python_backend import PythonBackend
 
             return PythonBackend
         case Backend.NATIVE:
@@ -58,7 +58,7 @@ def _class_of(backend: Backend) -> type[EnforcingBackend]:
 
             return NativeBackend
         case Backend.COMPILED:
-            from sonnx_ort.enforcing.compiled.backend import CompiledBackend
+            from sonnx_ort.enforcing.compiled_backend import CompiledBackend
 
             return CompiledBackend
 

@@ -1,5 +1,7 @@
 """Add, Mul, Mod, Max, Min and PRelu."""
 
+from typing import Any
+
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
@@ -7,7 +9,7 @@ from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, Represent
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
 
 
-def _sum_or_product(name: str, first_code: int, description: str) -> Operator:
+def _sum_or_product(name: str, first_code: int, description: str, **fields: Any) -> Operator:
     """Add or Mul, whose drafts say the same."""
     constraint = f"Inputs, A, Constraints [E_{name.upper()}_{{}}_CONSTR_A"
     return CommonRules(
@@ -17,7 +19,7 @@ def _sum_or_product(name: str, first_code: int, description: str) -> Operator:
         'broadcast="explicit" writes that out, and satisfies both.',
         shape_at=f"{constraint}_0010]",
         type_at=f"{constraint}_0020]",
-    ).operator(Family.FLOAT, Family.INTEGER, description=description, versions=(1, 6, 7, 13, 14))
+    ).operator(description=description, versions=(1, 6, 7, 13, 14), **fields)
 
 
 ADD = _sum_or_product(

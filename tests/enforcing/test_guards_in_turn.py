@@ -11,7 +11,7 @@ RULE = """
 from sonnx_ort.profile.requirements.ordered import Ordered
 from sonnx_ort.profile.rule import Rule
 
-_C9 = Rule("Add.C9", 9501, "A is not above B.", working_group("Add"), Ordered())
+_C9 = Rule("Add.C9", 9501, "A is not above B.", own("Add", ""), Ordered())
 ADD ="""
 
 RUN = """
@@ -49,9 +49,8 @@ OUTCOMES = {
 def copy(tmp_path_factory: pytest.TempPathFactory) -> PackageCopy:
     made = followed(tmp_path_factory.mktemp("ordered"))
     made.replace("sonnx_ort/profile/arithmetic.py", "\nADD =", RULE)
-    described = 'description="""\n        `Add`: the sum'
-    one_more = f"further={{Family.FLOAT: (_C9,)}},\n    {described}"
-    made.replace("sonnx_ort/profile/arithmetic.py", described, one_more)
+    one_more = "\n    rules=[_C9],\n)\n\nMUL ="
+    made.replace("sonnx_ort/profile/arithmetic.py", "\n)\n\nMUL =", one_more)
     return made
 
 

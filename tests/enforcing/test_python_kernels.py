@@ -6,7 +6,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.enforcing.python import kernels
+from sonnx_ort.enforcing import python_kernels as kernels
 from support.graphs import binary_model, parse
 
 

@@ -15,9 +15,8 @@ from sonnx_ort.enforcing.hidden_shapes import (
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
-from sonnx_ort.enforcing.native.catalog import guards_of, result_forms
 from sonnx_ort.enforcing.native.checked_values import value_guard
-from sonnx_ort.enforcing.native.decision import Decision
+from sonnx_ort.enforcing.native.decision import Decision, guards_of, result_forms
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
     find_shared_broadcasts,

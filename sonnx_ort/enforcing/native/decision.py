@@ -1,4 +1,4 @@
-"""The decision of a node's guards: which rule is violated first, if any.
+"""The guards in front of a node, and their decision: which rule is violated first, if any.
 
 ReduceMin(B) -> Greater(smallest, 0)
 
@@ -7,18 +7,25 @@ A divisor above zero violates no rule, whatever the dividend is.
 shape or code -> If(one pass proves the rules, as it is, a full check) -> Reshape(A) -> A
 
 If possible, all guards make one decision, with one `Reshape` for each guarded operand. A guard that
-presumes earlier rules makes another decision, about guarded operands.
+presumes earlier rules makes another decision, about guarded operands. Equal shapes have one guard:
+
+Shape(A), Shape(B) -> Equal -> Where(equal, Shape(A), -code) -> Reshape(A) -> A
+
+Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from types import MappingProxyType
 
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.enforcing.native.catalog import Guards
-from sonnx_ort.enforcing.native.shape_comparison import ShapeComparison, compare_shapes
 from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.catalog import deciding_guard
+from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import (
     DecidingGuard,
     Flag,
@@ -26,9 +33,140 @@ from sonnx_ort.guards.guard import (
     Operands,
     Precondition,
 )
+from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.arithmetic import InfinityForZeroDivisor
+from sonnx_ort.profile.rule import Rule, Status, Subject
+
+ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
+"""Transforms a node's result: takes the result, the operands and the node."""
+
+RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = MappingProxyType(
+    {InfinityForZeroDivisor: (Family.FLOAT, with_infinity)}
+)
+"""Transformations that apply to all results of a family of types, even if the rule is proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """The guards in front of a node, and the transformations behind it.
+
+    Attributes:
+        shapes: The rules that demand equal shapes; one guard checks all of them.
+        deciding: The other rules, each with its guard, in the order of decision.
+        results: The transformations of the result.
+    """
+
+    shapes: Sequence[Rule]
+    deciding: Sequence[tuple[Rule, DecidingGuard]]
+    results: Sequence[ResultForm]
+
+    @property
+    def any_in_front(self) -> bool:
+        """Whether a run checks any rule."""
+        return bool(self.shapes or self.deciding)
+
+
+def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
+    """Find the guards of a node.
+
+    Raises:
+        SonnxError: A rule that a run has to check has no guard.
+    """
+    shapes, deciding = [], []
+    for rule in _left_to_the_run(examined, element_type, edition):
+        if rule.requirement.subject is Subject.EQUAL_SHAPES:
+            shapes.append(rule)
+        elif (guard := deciding_guard(rule.requirement)) is None:
+            target = examined.target
+            raise SonnxError(
+                f"{target.operator.name} '{target.label}': the native backend has no guard for "
+                f"{rule.id} ({rule.sentence}); use the python backend"
+            )
+        elif guard.binds(element_type):
+            deciding.append((rule, guard))
+    return Guards(shapes, deciding, result_forms(examined, element_type))
+
+
+def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> list[ResultForm]:
+    """The transformations of a node's result; none if the element type is unknown."""
+    kinds = dict.fromkeys(type(o.rule.requirement) for o in examined.obligations)
+    forms = [RESULT_FORMS[kind] for kind in kinds if kind in RESULT_FORMS]
+    if element_type is None:
+        return []
+    return [form for family, form in forms if family is element_type.family]
+
+
+def _left_to_the_run(
+    examined: ExaminedNode, element_type: ElementType, edition: Edition
+) -> list[Rule]:
+    """The rules of a node that a run has to check, in the order of decision."""
+    operator = examined.target.operator
+    binding = {rule.id for rule in operator.rules(edition, element_type.family)}
+    return [
+        o.rule
+        for o in examined.obligations
+        if o.status is Status.RUNTIME and o.rule.in_run and o.rule.id in binding
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeComparison:
+    """The comparison of the shapes of operands in a run.
+
+    Attributes:
+        shape: The shape of the first operand.
+        equal: Whether the others have the same sizes, axis by axis.
+        impossible: The negative code of the rule that a different shape violates.
+    """
+
+    shape: ir.Value
+    equal: ir.Value
+    impossible: ir.Value
+
+    def or_code(self, nodes: StandardNodes, decided: ir.Value) -> ir.Value:
+        """A decision if the shapes are equal, else the code."""
+        return nodes.add("Where", [self.equal, decided, self.impossible], "shape_or_code")
+
+
+def compare_shapes(
+    nodes: StandardNodes,
+    operands: Operands,
+    examined: ExaminedNode,
+    rules: Sequence[Rule],
+    name: str,
+) -> ShapeComparison:
+    """Compare the shapes of operands.
+
+    The rules that demand equal shapes are in the order of decision; the name is that of the guard.
+    """
+    first, *others = operands
+    # A proof may be left to the run that is not certified, though there is no other operand.
+    own, shapes = nodes.shape(first), [nodes.shape(other) for other in others or [first]]
+    impossible = nodes.constant([-rules[0].code], "code")
+    # Behind a Broadcast, shapes are only compared if an operand was not expanded.
+    if examined.broadcast is not None or not has_equal_ranks(examined.operands):
+        # Equal broadcasts: it would compare a shape of one size with each size of the other.
+        shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
+    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible)
+
+
+def _of_equal_rank(
+    nodes: StandardNodes, own: ir.Value, shape: ir.Value, impossible: ir.Value, name: str
+) -> ir.Value:
+    """A shape, readable only if its rank is that of the first."""
+    rank = nodes.shape(own)
+    equal = _all_equal(nodes, rank, [nodes.shape(shape)])
+    decided = nodes.add("Where", [equal, rank, impossible], "shape_or_code")
+    return nodes.add("Reshape", [shape, decided], "shape_of_equal_rank", name=f"{name} (rank)")
+
+
+def _all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -> ir.Value:
+    flags = [nodes.add("Equal", [one, other], "equal") for other in others]
+    return reduce(lambda x, y: nodes.add("And", [x, y], "all_equal"), flags)
+
 
 _REDUCED_AS = {
     ElementType.INT8: ElementType.INT32,

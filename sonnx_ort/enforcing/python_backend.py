@@ -33,7 +33,7 @@ from sonnx_ort.enforcing.nodes import (
     insert_behind_inputs,
     record_rules,
 )
-from sonnx_ort.enforcing.python.kernels import (
+from sonnx_ort.enforcing.python_kernels import (
     BY_KERNELS,
     can_keep_standard_node,
     carrier_of,

@@ -1,1 +1,0 @@
-"""Enforcement by custom operators of the domain `sonnx`, written in Python."""
