@@ -10,7 +10,7 @@ from environment import ROOT, exit_status, run_in_environment
 
 run_in_environment()
 
-from sonnx_ort.custom_ops.compiled.table import table
+from sonnx_ort.custom_ops.compiled.catalog import table
 
 PATH = ROOT / "custom_ops/compiled/operators.inc"
 """The file that it writes."""

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sonnx_ort.profile.contract import Contract, ShapeContract, SizeContract, ValueContract
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.profile.rule import Status
-    from sonnx_ort.runtime.registration import register
     from sonnx_ort.runtime.session import InferenceSession
+    from sonnx_ort.runtime.session_options import register
 
 __all__ = [
     "Audit",
@@ -119,7 +119,7 @@ _MODULES = {
     "kernels_library": "custom_ops.compiled.library",
     "propose_contract": "envelope",
     "reduce": "comparing.reduction",
-    "register": "runtime.registration",
+    "register": "runtime.session_options",
     "rewrite": "api",
     "rewrite_file": "file_api",
     "self_check": "installation",

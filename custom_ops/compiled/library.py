@@ -45,7 +45,7 @@ def kernels_library() -> Path:
             rules; or it is not the file that was built.
     """
     # Imported late: it needs the whole profile.
-    from sonnx_ort.custom_ops.compiled.table import table_digest  # noqa: PLC0415
+    from sonnx_ort.custom_ops.compiled.catalog import table_digest  # noqa: PLC0415
 
     require_kernels_built()
     digest = LIBRARY.with_suffix(_DIGEST)

@@ -25,6 +25,7 @@ from sonnx_ort.profile.graph import FINITE, GENERAL_RULES, GRAPH
 from sonnx_ort.profile.layout import CONCAT, CONSTANT, FLATTEN, RANGE, RESHAPE, SHAPE
 from sonnx_ort.profile.logic import (
     AND,
+    ARG_MAX,
     BIT_SHIFT,
     BITWISE_AND,
     BITWISE_OR,
@@ -39,11 +40,11 @@ from sonnx_ort.profile.logic import (
     XOR,
 )
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
-from sonnx_ort.profile.pooling import ARG_MAX, MAX_POOL
 from sonnx_ort.profile.products import GEMM, MAT_MUL
 from sonnx_ort.profile.recurrent import LSTM
 from sonnx_ort.profile.rule import Rule, release_numbers
 from sonnx_ort.profile.slicing import SLICE, SQUEEZE, UNSQUEEZE
+from sonnx_ort.profile.windows import MAX_POOL
 
 _OPERATORS = (
     DIV,

@@ -1,11 +1,14 @@
-"""Logical operators, comparisons, and Where."""
+"""Logical operators, comparisons, Where and ArgMax."""
 
 from typing import Any
 
-from sonnx_ort.profile.common_rules import CommonRules, by_analogy
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, of_one_operand
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.attributes import axis_from_the_front, flag
 from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.shapes import axis_not_empty
+from sonnx_ort.profile.rule import Rule
 from sonnx_ort.terms.elements import NumberSet
 
 
@@ -190,4 +193,72 @@ WHERE = CommonRules(
     broadcasting_since=9,
     rounds_once=False,
     oldest_kernels=9,
+)
+
+
+_arg_max = of_one_operand(
+    "ArgMax",
+    701,
+    remark="The draft states the type of Y, and lists those of X.",
+    result_type="int64",
+    type_at="Outputs, Y, Constraints [C1]",
+)
+
+
+def _flag(offset: int, name: str, assumed: int, since: int) -> Rule:
+    return _arg_max(f"{name}.C1", offset, f"Attributes, {name}, Constraints [C1]").states(
+        f"The attribute {name} is 0 or 1.",
+        flag(name, assumed),
+        remark="Its value domain.",
+        survived=True,
+        since=since,
+    )
+
+
+ARG_MAX = _arg_max.operator(
+    rules=[
+        _arg_max("R4", 8, "Restrictions [R4]").states(
+            "The attribute axis is not negative.",
+            axis_from_the_front(0),
+            remark="The draft calls it transient.",
+        ),
+        _arg_max("R5", 9, "Restrictions [R5]").states(
+            "X has the axis, and the axis is not empty.",
+            axis_not_empty(
+                *("X", "X (2, 3), axis 1", "X (2, 0), axis 1", "keep empty tensors out")
+            ),
+            remark="The draft states it of X too, as C2, and that there is such an axis, as C1.",
+            survived=True,
+        ),
+        _flag(11, "keepdims", 1, 1),
+        _flag(12, "select_last_index", 0, 12),
+        _arg_max("float.C1", 10).states(
+            "No element of X is NaN.",
+            on_elements(
+                "X",
+                NumberSet("NaN", admits_nan=False),
+                "X [1.0, inf, 3.0], float",
+                "X [1.0, NaN, 3.0], float",
+                "replace NaN by a number, for example with IsNaN and Where",
+            ),
+            remark="The draft gives the place of the first NaN, or of the last one with "
+            "select_last_index. ONNX Runtime gives another place: 2 of [1, NaN, 3].",
+            survived=True,
+        ),
+    ],
+    description="""
+        `ArgMax`: the places of the largest elements along an axis, which the attribute `axis`
+        names.
+
+        Results: int64; of several largest ones the place of the first, or of the last where
+        `select_last_index` is 1.
+
+        ONNX Runtime 1.32.0 rejects an empty axis with an error of its own. It skips a NaN, except
+        in the first place, so its result differs from that of the draft, the place of the first
+        NaN; versions up to 1.31.1 do so only for matrices. It has kernels for float16, float,
+        double, int8, int32, int64 and uint8.
+    """,
+    versions=(1, 11, 12, 13),
+    oldest_kernels=1,
+    elementwise=False,
 )

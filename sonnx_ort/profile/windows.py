@@ -1,16 +1,36 @@
-"""What Conv, ConvInteger and MaxPool share: a window that moves over two spatial axes.
+"""Windows that move over two spatial axes, and MaxPool.
 
 Source: SONNX Conv, ConvInteger and MaxPool, drafts of the working group, section Attributes.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
-from sonnx_ort.profile.requirements.attributes import admitted
-from sonnx_ort.profile.rule import Attributes, AttributeValue, Rule
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.requirements.attributes import (
+    GivenAttributes,
+    SameNumericType,
+    admitted,
+    attribute_is,
+    held,
+)
+from sonnx_ort.profile.requirements.elements import on_elements
+from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
+from sonnx_ort.profile.rule import (
+    Attributes,
+    AttributeValue,
+    Illustration,
+    Judgement,
+    Rule,
+    proved,
+    violated,
+)
+from sonnx_ort.terms.elements import NumberSet, finite_numbers
+from sonnx_ort.terms.language import All, Tensor, Term
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
 SPATIAL = (2, 3)
@@ -121,3 +141,196 @@ def known_size(operand: Operand, axis: int) -> int | None:
     """The size of an axis, if it is certain."""
     known = bounds_of_size(operand, axis)
     return known.lower if known is not None and known.lower == known.upper else None
+
+
+_max_pool = RulesOf("MaxPool", 781, survived=True)
+_WINDOW = ("kernel_shape", "pads", "dilations")
+_X = Tensor("X")
+_TYPES = (
+    *(ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE),
+    *(ElementType.INT8, ElementType.UINT8),
+)
+_COUNTED = "C2 of it has their number."
+_NONE_OF_THEM = "silently accepts none of them if shapes are not declared, and rejects other"
+
+
+def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
+    example = Illustration(
+        ", ".join(f"{name} given" for name in names),
+        f"{names[0]} left out",
+        "write it into the model; rewrite with make_explicit=True does so if the schema has a "
+        "default",
+    )
+    named = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+    sentence = f"The attribute{'s' * (len(names) > 1)} {named} stand{'s' * (len(names) == 1)}"
+    return _max_pool(tag, offset, "Restrictions [R2]").states(
+        f"{sentence} in the file.",
+        GivenAttributes(names, example),
+        remark="The draft says it of all attributes.",
+        unenforced="assumes the defaults of ONNX.",
+        since=since,
+    )
+
+
+def _window_fits(attributes: Attributes) -> Term:
+    """The window fits into X with its padding."""
+    kernel, window = kernel_of(attributes), Window.of(attributes)
+    sizes = [window.smallest(place, size) for place, size in enumerate(kernel or ())]
+    return All(tuple(_X.size(a) >= s for a, s in zip(SPATIAL, sizes, strict=False) if s > 0))
+
+
+def _no_window_steps_over(attributes: Attributes) -> Term:
+    """Where X is padded, an axis is as long as the dilation, so that no window steps over X."""
+    window = Window.of(attributes)
+    dilated = (place for place in (0, 1) if window.pads(place) and window.dilations[place] > 1)
+    return All(tuple(_X.size(SPATIAL[place]) >= window.dilations[place] for place in dilated))
+
+
+def _padding_is_narrow(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    del operands
+    kernel, window = kernel_of(attributes) or (1, 1), Window.of(attributes)
+    for place, size in enumerate(kernel):
+        pads = max(window.before[place], window.behind[place])
+        dilated = reach(size, window.dilations[place])
+        if pads >= dilated:
+            padded = f"axis {SPATIAL[place]} is padded by {pads}"
+            return violated(f"{padded}, and the dilated kernel has size {dilated}")
+    return proved("no padding is as long as the dilated kernel")
+
+
+MAX_POOL = _max_pool.operator(
+    Family.FLOAT,
+    Family.INTEGER,
+    rules=[
+        _max_pool("types", 0, "MaxPool (float)").states(
+            "Tensors X and Y have the same type: float16, float, double, int8 or uint8.",
+            SameNumericType(None, _TYPES),
+            remark="The draft has another section for integers of 8 bits.",
+            survived=False,
+        ),
+        _max_pool.dense(1),
+        _max_pool("R1", 2, "Restrictions [R1]").states(
+            "X has two spatial axes.",
+            of_rank(4, "X (1, 3, 8, 8)", "X (1, 3, 8)", "insert an axis of size 1 with Unsqueeze"),
+            unenforced="silently pools along one and three axes too. Versions up to 1.28 end the "
+            "process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
+            survived=False,
+        ),
+        _given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
+        _given("R2.storage_order", 4, "storage_order", since=8),
+        _given("R2.dilations", 5, "ceil_mode", "dilations", since=10),
+        auto_pad_is_not_set(_max_pool, "R3", 6, "Restrictions [R3]", given=False),
+        _max_pool("R4", 7, "Restrictions [R4]").states(
+            "The attribute ceil_mode is 0.",
+            attribute_is("ceil_mode", 0, "pad X, so that every window is whole"),
+            unenforced="silently adds incomplete windows; it takes 2 for 0.",
+            since=10,
+        ),
+        _max_pool("R5", 8, "Restrictions [R5]").states(
+            "The attribute storage_order is 0.",
+            attribute_is("storage_order", 0, "transpose the tensor of indices"),
+            unenforced="counts indices by columns if it is 1, and rejects other numbers.",
+            since=8,
+        ),
+        attribute_has_numbers(
+            *(_max_pool, 9, "kernel_shape", 2, 1, "C1"),
+            remark=_COUNTED,
+            unenforced="rejects others with an error. Versions up to 1.28 end the process at three "
+            "of them (SIGABRT).",
+        ),
+        attribute_has_numbers(
+            *(_max_pool, 10, "strides", 2, 1, "C1"),
+            remark=_COUNTED,
+            unenforced=f"{_NONE_OF_THEM} numbers. Versions up to 1.25 end the process at a 0 "
+            "(SIGFPE).",
+        ),
+        attribute_has_numbers(
+            *(_max_pool, 11, "dilations", 2, 1, "C1"),
+            remark=_COUNTED,
+            unenforced=f"{_NONE_OF_THEM} numbers. Versions up to 1.25 take 0 and negative numbers "
+            "too.",
+            survived=True,
+            since=10,
+        ),
+        attribute_has_numbers(
+            *(_max_pool, 12, "pads", 4, 0, "C1"),
+            remark="It has their number. A padding is a number of elements, 'possibly zero'.",
+            unenforced=f"{_NONE_OF_THEM} numbers. Versions up to 1.29 take negative numbers too.",
+            survived=True,
+        ),
+        _max_pool("padding", 13, "Attributes, pads, Constraints [C2]").states(
+            "No padding is as long as the dilated kernel.",
+            held(
+                _padding_is_narrow,
+                "kernel_shape=[2, 2], pads=[1, 1, 1, 1]",
+                "kernel_shape=[2, 2], pads=[2, 2, 2, 2]",
+                "pad less, or in front of the node with Pad",
+                attributes=_WINDOW,
+            ),
+            remark="ONNX Runtime demands it of the kernel without dilation, and rejects more.",
+        ),
+        _max_pool("fits", 14, "Outputs, Y [C1]").states(
+            "The dilated kernel fits into the padded X.",
+            on_shapes(
+                ("X",),
+                _window_fits,
+                "X (1, 3, 4, 4), kernel_shape=[2, 2]",
+                "X (1, 3, 1, 4), kernel_shape=[2, 2]",
+                "pad X, or take a smaller kernel",
+                attributes=_WINDOW,
+            ),
+            remark="The draft has a formula for the sizes of Y. What does not fit has none.",
+            unenforced="silently gives a result for a window of which less than a stride is "
+            "missing, from the rest of it.",
+        ),
+        _max_pool("C1", 15).states(
+            "Where X is padded, no axis is shorter than its dilation.",
+            on_shapes(
+                ("X",),
+                _no_window_steps_over,
+                "X (1, 3, 2, 2), dilations=[2, 2], pads=[1, 1, 1, 1]",
+                "X (1, 3, 1, 1), dilations=[2, 2], pads=[1, 1, 1, 1]",
+                "do not dilate the window, or pad less",
+                attributes=("pads", "dilations"),
+            ),
+            remark="The draft demands a padding that is shorter than the dilated kernel, so that "
+            "each window has an element of X. A window steps over a shorter axis nevertheless.",
+            unenforced="silently gives the lowest finite number for a window of padding.",
+        ),
+        _max_pool("float.C2", 16).states(
+            "No element of X is NaN or -inf.",
+            on_elements(
+                "X",
+                NumberSet(
+                    "NaN or -inf",
+                    lambda dtype: (finite_numbers(dtype)[0], math.inf),
+                    admits_nan=False,
+                ),
+                "X [[0.5, inf]], float",
+                "X [[0.5, NaN]], float",
+                "replace NaN and -inf by numbers, for example with IsNaN, IsInf and Where",
+            ),
+            remark="The draft has examples with -inf, and does not say what its Max_F makes of "
+            "NaN. That of October 2026 gives NaN.",
+            unenforced="silently gives NaN or a number for a window with a NaN, depending on its "
+            "place and the type, and in float the lowest finite number for many windows of -inf.",
+        ),
+    ],
+    description="""
+        `MaxPool`: the largest element in each place of a window that moves over two spatial axes.
+
+        Results: elements of X, in its type; padding is never the largest. The second output has the
+        places of these elements in X, counted from its first one; of equal ones it is the first.
+
+        The draft of 2026-10-03 in ericjenn/sonnx, which is not followed, takes any rank from 3 on,
+        does not support the second output, and makes a window with a NaN a NaN.
+
+        ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and rejects
+        empty tensors, except an empty batch. Versions up to 1.28 give wrong places of elements that
+        are the smallest number of their type. Each rule says what it does with a violation.
+    """,
+    operands=("X",),
+    versions=(1, 8, 10, 11, 12, 22),
+    further_results=("Indices",),
+    oldest_kernels=1,
+)

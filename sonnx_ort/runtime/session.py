@@ -30,10 +30,10 @@ from sonnx_ort.runtime.feeds import (
 )
 from sonnx_ort.runtime.given_initializers import AddedInitializers, replaceable_names
 from sonnx_ort.runtime.held_rules import HeldRules
-from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import (
     FATAL,
     disabled_optimizers,
+    prepare,
     require_same_results,
     second_registration_explained,
 )

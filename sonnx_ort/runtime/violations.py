@@ -22,8 +22,7 @@ from sonnx_ort.custom_ops.failure_channel import CODE_BASE, LOG, FailedGuard, fa
 from sonnx_ort.errors import ContractViolation, SonnxError, restored
 from sonnx_ort.pipeline import reference_of, require_serializable
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.runtime.registration import register
-from sonnx_ort.runtime.session_options import FATAL
+from sonnx_ort.runtime.session_options import FATAL, register
 from sonnx_ort.runtime.weights import INSIDE, Weights
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from sonnx_ort.runtime.registration import prepare
+from sonnx_ort.runtime.session_options import prepare
 from support.graphs import binary_model
 from support.sessions import quiet
 

@@ -12,8 +12,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.operator import Optimizer
-from sonnx_ort.runtime import registration
-from sonnx_ort.runtime import registration as canaries
+from sonnx_ort.runtime import session_options
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     OPTIMIZERS_OF_GUARDS,
@@ -28,7 +27,7 @@ MODEL = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
 
 @pytest.fixture(autouse=True)
 def _nothing_proved(monkeypatch):
-    monkeypatch.setattr(canaries, "_proved", set())
+    monkeypatch.setattr(session_options, "_proved", set())
 
 
 @pytest.fixture
@@ -77,7 +76,9 @@ def test_canary_has_other_named_nodes_behind_its_optimizer(optimizer, tmp_path):
 
 @pytest.mark.parametrize("name", names_of(UNWANTED_OPTIMIZERS))
 def test_name_that_switches_nothing_off_is_told_with_the_version(name, monkeypatch):
-    monkeypatch.setattr(registration, "UNWANTED_OPTIMIZERS", misspelled(UNWANTED_OPTIMIZERS, name))
+    monkeypatch.setattr(
+        session_options, "UNWANTED_OPTIMIZERS", misspelled(UNWANTED_OPTIMIZERS, name)
+    )
     effect = next(o.effect for o in UNWANTED_OPTIMIZERS if o.name == name)
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.register()
@@ -106,8 +107,8 @@ ENTRANCES = [register, python_session, native_session]
 @pytest.fixture
 def _guards_misspelled(monkeypatch):
     for table in ("OPTIMIZERS_OF_GUARDS", "UNWANTED_OPTIMIZERS"):
-        wrong = misspelled(getattr(registration, table), OPTIMIZERS_OF_GUARDS[0].name)
-        monkeypatch.setattr(registration, table, wrong)
+        wrong = misspelled(getattr(session_options, table), OPTIMIZERS_OF_GUARDS[0].name)
+        monkeypatch.setattr(session_options, table, wrong)
 
 
 @pytest.mark.usefixtures("_guards_misspelled")
@@ -143,14 +144,14 @@ def test_proofs_are_verified_where_optimization_is_off():
 def test_optimizer_that_does_not_act_need_not_be_known():
     canary = """<ir_version: 9, opset_import: ["": 17]>
     canary (float[1] x, float[1] y) => (float[1] z) { [divide] z = Div(x, y) }"""
-    canaries.require_effective((Optimizer("OfAnotherVersion", "does nothing here", canary),))
+    session_options.require_effective((Optimizer("OfAnotherVersion", "does nothing here", canary),))
 
 
 def test_canary_that_cannot_be_optimized_is_told_with_its_optimizer(capfd):
     canary = """<ir_version: 9, opset_import: ["": 17, "unknown": 1]>
     canary (float[1] x) => (float[1] y) { [divide] y = unknown.Divide(x) }"""
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        canaries.require_effective((Optimizer("DivideFusion", "divides", canary),))
+        session_options.require_effective((Optimizer("DivideFusion", "divides", canary),))
     told = str(caught.value)
     assert told.startswith(
         f"ONNX Runtime {ort.__version__} cannot optimize the small model that tests whether its "

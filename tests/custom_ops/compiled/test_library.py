@@ -7,10 +7,10 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.custom_ops.compiled import library
-from sonnx_ort.custom_ops.compiled.table import table, table_digest
+from sonnx_ort.custom_ops.compiled.catalog import table, table_digest
 from support.child import run_python
 
-TABLE_DIGEST = "sonnx_ort.custom_ops.compiled.table.table_digest"
+TABLE_DIGEST = "sonnx_ort.custom_ops.compiled.catalog.table_digest"
 TABLE = Path(__file__).resolve().parents[3] / "custom_ops/compiled/operators.inc"
 
 
