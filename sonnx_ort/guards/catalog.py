@@ -1,6 +1,16 @@
-"""The guard of each kind of requirement."""
+"""The guard of each kind of requirement, and those of demands on shapes, made from their terms.
 
-from collections.abc import Callable, Mapping
+Shape(X) -> Shape -> Equal(., rank)
+
+Shape(X) -> Gather(., axes) -> Less(., smallest) -> any?
+
+Shapes -> ranks and sizes -> Equal(., those that there shall be) -> all?
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
@@ -12,15 +22,24 @@ from sonnx_ort.guards.element_guards import (
     elements_guard,
     lines_guard,
 )
-from sonnx_ort.guards.guard import DecidingGuard
+from sonnx_ort.guards.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    GuardNodes,
+    Operands,
+    Precondition,
+    Value,
+    any_true,
+)
 from sonnx_ort.guards.shape_guards import (
     axes_named_once_guard,
     equal_but_on_axis_guard,
     inferable_size_guard,
     slice_guard,
 )
-from sonnx_ort.guards.term_guards import term_guard
 from sonnx_ort.profile.contract_rules import OnSizes
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.arithmetic import (
     DifferenceWithinInt32,
     ExactPower,
@@ -36,6 +55,221 @@ from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, O
 from sonnx_ort.profile.requirements.reshaping import InferableSize, Slicing
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Requirement
+from sonnx_ort.terms.language import (
+    All,
+    Compare,
+    Each,
+    Either,
+    HasAxis,
+    IfGiven,
+    IsMultiple,
+    Number,
+    Rank,
+    Relation,
+    Size,
+    SizesBehind,
+    Tensor,
+    Term,
+    Times,
+)
+
+_MISSING, _MISSING_ON_THE_RIGHT = -1, -(1 << 62)
+"""Stand for the size of an axis that is not there; no multiples of them are equal."""
+
+_BEYOND_ALL = 1 << 62
+"""An end behind the last axis, and a number above all sizes."""
+
+_FILLERS = {
+    Relation.EQUAL: (_MISSING, _MISSING_ON_THE_RIGHT),
+    Relation.AT_LEAST: (_MISSING, _BEYOND_ALL),
+    Relation.AT_MOST: (_BEYOND_ALL, _MISSING),
+}
+"""What stands for axes that are not there on both sides, so that the comparison does not hold."""
+
+_SLICE_BY_INPUTS = 10
+"""The first opset in which Slice gets places as inputs."""
+
+
+def term_guard(requirement: OnShapes) -> DecidingGuard:
+    """The guard of a demand on shapes."""
+
+    def look(nodes: GuardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        """Read the term as nodes."""
+        known = node.operands
+        names = requirement.names_of(len(operands))
+        certain = not any(operand.scalar_inputs for operand in known)
+        ranks = {o.name: len(o.shape) for o in known if certain and o.shape is not None}
+        values = dict(zip(names, operands, strict=True))
+        return _Guard(nodes, values, ranks).flag(requirement.term)
+
+    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """Reads terms as nodes.
+
+    Attributes:
+        nodes: The nodes of the guard.
+        operands: The operands that are given, by name.
+        ranks: The ranks that are known, by name.
+    """
+
+    nodes: GuardNodes
+    operands: Mapping[str, Value]
+    ranks: Mapping[str, int]
+
+    def flag(self, term: Term) -> Flag:
+        """Whether a term holds."""
+        match term:
+            case IfGiven(_, inner):
+                return self.flag(inner)
+            case Each(of):
+                kept = [self._kept(of(Tensor(name))) for name in self.operands]
+                return Flag(self._joined_by("And", kept), when_kept=True)
+            case Compare(_, Relation.EQUAL) | HasAxis():
+                return Flag(self._kept(term), when_kept=True)
+            case _:
+                return Flag(self._broken(term), when_kept=False)
+
+    def _kept(self, term: Term) -> Value:
+        """Whether a term about two numbers, or an axis, holds."""
+        match term:
+            case Compare(left, Relation.EQUAL, right):
+                numbers = self._vector([left]), self._vector([right], _MISSING_ON_THE_RIGHT)
+                return self.nodes.add("Equal", [*numbers], "is_wanted")
+            case HasAxis(tensor, _, False):
+                place = self.nodes.constant([term.below_the_rank], "axis")
+                return self.nodes.add("Greater", [self._vector([Rank(tensor)]), place], "has_axis")
+        raise _no_guard(term)
+
+    def _broken(self, term: Term) -> Value:
+        """Whether a term does not hold, as one flag."""
+        match term:
+            case Compare(Rank() as rank, Relation.EQUAL, 0):
+                zero = self.nodes.constant([0], "zero")
+                return self.nodes.add("Greater", [self._vector([rank]), zero], "has_axes")
+            case Compare():
+                return self._any_broken([term])
+            case SizesBehind(tensor, axis, longest):
+                first = axis + 1 if axis != -1 else _BEYOND_ALL
+                sizes = _sliced(self.nodes, self.nodes.shape(self.operands[tensor.name]), first)
+                longer = self.nodes.add(
+                    "Greater", [sizes, self.nodes.constant(longest, "longest")], "is_longer"
+                )
+                return any_true(self.nodes, longer, "any_longer")
+            case Either(terms):
+                return self._joined_by("And", [self._broken(each) for each in terms])
+            case IsMultiple(number, factor):
+                given, divisor = self._vector([number]), self.nodes.constant([factor], "factor")
+                count = self.nodes.add("Div", [given, divisor], "count")
+                return self._differs(given, self.nodes.add("Mul", [count, divisor], "multiple"))
+            case All(terms) if all(isinstance(each, Compare | IsMultiple) for each in terms):
+                compared = [each for each in terms if isinstance(each, Compare)]
+                others = (self._broken(each) for each in terms if not isinstance(each, Compare))
+                return self._joined_by("Or", [self._any_broken(compared), *others])
+        raise _no_guard(term)
+
+    def _joined_by(self, operator: str, flags: Sequence[Value]) -> Value:
+        return reduce(lambda one, two: self.nodes.add(operator, [one, two], "together"), flags)
+
+    def _any_broken(self, comparisons: Sequence[Compare]) -> Value:
+        """Whether any of some comparisons does not hold, with one node for all of one relation."""
+        flags = []
+        for relation in dict.fromkeys(each.relation for each in comparisons):
+            of_relation = [each for each in comparisons if each.relation is relation]
+            fillers = _FILLERS[relation]
+            left = self._vector([each.left for each in of_relation], fillers[0])
+            right = self._vector([each.right for each in of_relation], fillers[1])
+            match relation:
+                case Relation.EQUAL:
+                    broken = self._differs(left, right)
+                case Relation.AT_LEAST:
+                    broken = self.nodes.add("Less", [left, right], "is_too_small")
+                case Relation.AT_MOST:
+                    broken = self.nodes.add("Greater", [left, right], "is_too_large")
+            alone = len(of_relation) == 1
+            flags.append(broken if alone else any_true(self.nodes, broken, "any_broken"))
+        return self._joined_by("Or", flags)
+
+    def _differs(self, left: Value, right: Value) -> Value:
+        same = self.nodes.add("Equal", [left, right], "is_same")
+        # ONNX Runtime's optimizer removes a Not.
+        false = self.nodes.constant(False, "false", ElementType.BOOL)
+        return self.nodes.add("Equal", [same, false], "differs")
+
+    def _vector(self, numbers: Sequence[int | Number], missing: int = _MISSING) -> Value:
+        """Numbers as a vector; `missing` for the size of an axis that is not there."""
+        factors = [each.factor if isinstance(each, Times) else 1 for each in numbers]
+        plain = [each.number if isinstance(each, Times) else each for each in numbers]
+        parts = list(self._parts(plain, missing))
+        vector = parts[0]
+        if len(parts) > 1:
+            vector = self.nodes.add("Concat", parts, "numbers", {"axis": 0})
+        if set(factors) == {1}:
+            return vector
+        return self.nodes.add("Mul", [vector, self.nodes.constant(factors, "factors")], "multiples")
+
+    def _parts(self, numbers: Sequence[int | Number], missing: int) -> Iterator[Value]:
+        """Numbers as vectors: constants that follow each other in one, and sizes of one operand."""
+        for _, group in groupby(numbers, _vector_key):
+            match alike := list(group):
+                case [int(), *_]:
+                    yield self.nodes.constant([n for n in alike if isinstance(n, int)], "wanted")
+                case [Size(tensor), *_]:
+                    axes = [number.axis for number in alike if isinstance(number, Size)]
+                    yield self._sizes(tensor, axes, missing)
+                case [Rank(tensor)]:
+                    yield self.nodes.shape(self.nodes.shape(self.operands[tensor.name]))
+                case _:
+                    raise TypeError(f"no guard of the number {alike[0]}")
+
+    def _sizes(self, tensor: Tensor, axes: Sequence[int], missing: int) -> Value:
+        """The sizes of axes; `missing` for one that is not there."""
+        shape = self.nodes.shape(self.operands[tensor.name])
+        rank = self.ranks.get(tensor.name, 0)
+        if rank and list(axes) == list(range(rank)):
+            return shape
+        if all(-rank <= axis < rank for axis in axes):
+            return self._gathered(shape, axes)
+        behind, before = max(axes) + 1, -min(axes)
+        parts = [shape]
+        if before > 0:
+            parts.insert(0, self.nodes.constant([missing] * before, "no_sizes"))
+        if behind > 0:
+            parts.append(self.nodes.constant([missing] * behind, "no_sizes"))
+        around = self.nodes.add("Concat", parts, "sizes_or_none", {"axis": 0})
+        places = [axis + max(before, 0) if axis >= 0 else axis - max(behind, 0) for axis in axes]
+        return self._gathered(around, places)
+
+    def _gathered(self, sizes: Value, places: Sequence[int]) -> Value:
+        places_of_sizes = self.nodes.constant([*places], "axes")
+        return self.nodes.add("Gather", [sizes, places_of_sizes], "sizes", {"axis": 0})
+
+
+def _no_guard(term: Term) -> TypeError:
+    """Refuse a term that attributes decide, that ONNX Runtime holds, or of a new kind."""
+    return TypeError(f"no guard of the term {type(term).__name__}")
+
+
+def _vector_key(number: int | Number) -> object:
+    """What is equal for numbers that can stand in one vector."""
+    match number:
+        case int():
+            return "constants"
+        case Size(tensor):
+            return tensor
+    return id(number)
+
+
+def _sliced(nodes: GuardNodes, shape: Value, first: int) -> Value:
+    """The sizes from a place on."""
+    if nodes.opset < _SLICE_BY_INPUTS:
+        attributes = {"axes": (0,), "starts": (first,), "ends": (_BEYOND_ALL,)}
+        return nodes.add("Slice", [shape], "sizes_behind", attributes)
+    places = [nodes.constant([place], "place") for place in (first, _BEYOND_ALL)]
+    return nodes.add("Slice", [shape, *places], "sizes_behind")
+
 
 DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
     {
