@@ -6,16 +6,16 @@ from sonnx_ort.profile.common_rules import RulesOf, of_one_operand
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
-    GivenAttributes,
     SameNumericType,
     admitted,
     attribute_is,
     axis_from_the_front,
+    given_attributes,
 )
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import has_axis, on_axis, on_shapes
-from sonnx_ort.profile.rule import Attributes, Illustration, Rule
+from sonnx_ort.profile.rule import Attributes, Rule
 from sonnx_ort.profile.source import Source, Words
 from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import All, Either, SizesBehind, Tensor, Term
@@ -138,9 +138,8 @@ LEAKY_RELU = _leaky_relu.operator(
     rules=[
         _leaky_relu("R1", 9, "Restrictions [R1]").states(
             "The attribute alpha is given.",
-            GivenAttributes(
-                ("alpha",),
-                Illustration("alpha=0.1", "no alpha", "write it into the model: ONNX assumes 0.01"),
+            given_attributes(
+                ("alpha",), "alpha=0.1", "no alpha", "write it into the model: ONNX assumes 0.01"
             ),
             remark="Elsewhere the draft says that LeakyRelu has no attribute. Its first example of "
             "floats prints -0.95 for -9.5 and alpha 0.01, which is the number for alpha 0.1.",
@@ -177,11 +176,11 @@ SOFTMAX = _softmax.operator(
     rules=[
         _softmax("R3", 3).states(
             "The attribute axis is given.",
-            GivenAttributes(
+            given_attributes(
                 ("axis",),
-                Illustration(
-                    "axis=1", "no axis", "write it into the model: ONNX assumes the last axis"
-                ),
+                "axis=1",
+                "no axis",
+                "write it into the model: ONNX assumes the last axis",
             ),
             source=Source(
                 "SONNX, general restrictions",

@@ -5,10 +5,10 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
     Dense,
-    GivenAttributes,
     SameNumericType,
     axis_from_the_front,
     flag,
+    given_attributes,
     held,
     required,
 )
@@ -22,7 +22,6 @@ from sonnx_ort.profile.requirements.reshaping import (
     one_size_is_inferred,
 )
 from sonnx_ort.profile.requirements.shapes import has_axis, of_rank, on_shapes
-from sonnx_ort.profile.rule import Illustration
 from sonnx_ort.terms.language import Each
 
 _concat = RulesOf("Concat", 901)
@@ -224,9 +223,8 @@ CONSTANT = _constant.operator(
     rules=[
         _constant("R1", 0, "Restrictions [R1]").states(
             "The attribute value is given.",
-            GivenAttributes(
-                ("value",),
-                Illustration("value={1.5}", "value_float=1.5", "store a tensor as value"),
+            given_attributes(
+                ("value",), "value={1.5}", "value_float=1.5", "store a tensor as value"
             ),
             remark="The draft states it of the attribute too.",
             survived=True,

@@ -12,9 +12,9 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
     Dense,
-    GivenAttributes,
     SameNumericType,
     admitted,
+    given_attributes,
     held,
     required,
 )
@@ -217,7 +217,7 @@ SQUEEZE = _squeeze.operator(
         ),
         _squeeze("axes", 5).states(
             "The attribute axes is given.",
-            GivenAttributes(_AXES, Illustration("axes=[0]", "axes left out", _REMEDY)),
+            given_attributes(_AXES, "axes=[0]", "axes left out", _REMEDY),
             remark=_NAMES_SOMETHING,
             survived=True,
             until=_AXES_AS_INPUT - 1,

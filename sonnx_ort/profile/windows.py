@@ -12,10 +12,10 @@ from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.attributes import (
-    GivenAttributes,
     SameNumericType,
     admitted,
     attribute_is,
+    given_attributes,
     held,
 )
 from sonnx_ort.profile.requirements.elements import on_elements
@@ -23,7 +23,6 @@ from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
 from sonnx_ort.profile.rule import (
     Attributes,
     AttributeValue,
-    Illustration,
     Judgement,
     Rule,
     proved,
@@ -155,17 +154,17 @@ _NONE_OF_THEM = "silently accepts none of them if shapes are not declared, and r
 
 
 def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
-    example = Illustration(
-        ", ".join(f"{name} given" for name in names),
-        f"{names[0]} left out",
-        "write it into the model; rewrite with make_explicit=True does so if the schema has a "
-        "default",
-    )
     named = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
     sentence = f"The attribute{'s' * (len(names) > 1)} {named} stand{'s' * (len(names) == 1)}"
     return _max_pool(tag, offset, "Restrictions [R2]").states(
         f"{sentence} in the file.",
-        GivenAttributes(names, example),
+        given_attributes(
+            names,
+            ", ".join(f"{name} given" for name in names),
+            f"{names[0]} left out",
+            "write it into the model; rewrite with make_explicit=True does so if the schema has a "
+            "default",
+        ),
         remark="The draft says it of all attributes.",
         unenforced="assumes the defaults of ONNX.",
         since=since,

@@ -1,6 +1,6 @@
 """Requirements on types, attributes, mandatory inputs and storage, which no run decides."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.rule import (
+    Attributes,
     AttributeValue,
     DecidedBeforeRuns,
     DependsOnAttributes,
@@ -98,74 +99,45 @@ class DecidedByAttributes(DecidedBeforeRuns):
 
 
 @dataclass(frozen=True, slots=True)
-class GivenAttributes(DependsOnAttributes, DecidedBeforeRuns):
-    """The attributes stand in the file and are not left to their default values."""
+class OnAttributes(DependsOnAttributes, DecidedBeforeRuns):
+    """The attributes of a node are as a function demands.
+
+    Attributes:
+        attributes: Their names.
+        decide: Decides from the attributes of a node, by name; lists of numbers are tuples.
+        unknown: What only the node tells, as a clause.
+    """
 
     attributes: tuple[str, ...]
+    decide: Callable[[Attributes], Judgement]
+    unknown: str
     example: Illustration
 
     subject: ClassVar = Subject.ATTRIBUTES
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+    def of_node(self, attributes: Attributes) -> Requirement:
         """Decide for the attributes of a node."""
-        omitted = [name for name in self.attributes if name not in attributes]
-        judgement = violated(_named(omitted, "left out")) if omitted else self._given()
-        return DecidedByAttributes(judgement, self.example)
+        return DecidedByAttributes(self.decide(attributes), self.example)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Undecided, because the node is unknown."""
         del operands
-        return at_run_time(f"whether {' and '.join(self.attributes)} are given is not known")
+        return at_run_time(f"{self.unknown} is not known")
 
-    def _given(self) -> Judgement:
-        return proved(_named(self.attributes, "given"))
+
+def given_attributes(names: tuple[str, ...], *example: str) -> OnAttributes:
+    """The demand that attributes are in the file, and not left to their default values."""
+
+    def decide(attributes: Attributes) -> Judgement:
+        omitted = [name for name in names if name not in attributes]
+        return violated(_named(omitted, "left out")) if omitted else proved(_named(names, "given"))
+
+    unknown = f"whether {' and '.join(names)} are given"
+    return OnAttributes(names, decide, unknown, Illustration(*example))
 
 
 def _named(names: Sequence[str], state: str) -> str:
     return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {state}"
-
-
-@dataclass(frozen=True, slots=True)
-class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
-    """The value of the attribute, or its default in ONNX, is allowed.
-
-    Attributes:
-        attributes: The name of the attribute.
-        assumed: The default; None if there is none, so that the attribute may be left out.
-        admits: Whether a value is allowed; lists of numbers are tuples.
-        given: Whether it must stand in the file.
-    """
-
-    attributes: tuple[str]
-    assumed: AttributeValue
-    admits: Callable[[Any], bool]
-    example: Illustration
-    given: bool = False
-
-    subject: ClassVar = Subject.ATTRIBUTES
-
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
-        """Decide for the attribute of a node."""
-        return DecidedByAttributes(self._decided(attributes), self.example)
-
-    def _decided(self, attributes: Mapping[str, AttributeValue]) -> Judgement:
-        (name,) = self.attributes
-        said = attributes.get(name)
-        if said is None and name in attributes:
-            return violated(f"the attribute {name} is no number or text")
-        if self.given and said is None:
-            return violated(f"the attribute {name} is left out")
-        value = self.assumed if said is None else said
-        if value is None:
-            return proved(f"the attribute {name} is left out")
-        judgement = proved if self.admits(value) else violated
-        shown = list(value) if isinstance(value, tuple) else value
-        return judgement(f"the attribute {name} is {shown}")
-
-    def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Undecided, because the node is unknown."""
-        del operands
-        return at_run_time(f"what the attribute {self.attributes[0]} says is not known")
 
 
 def admitted(
@@ -174,24 +146,45 @@ def admitted(
     admits: Callable[[Any], bool],
     *example: str,
     given: bool = False,
-) -> AdmittedAttribute:
-    """The demand that a test admits the value of an attribute, with the texts of its example."""
-    return AdmittedAttribute((name,), assumed, admits, Illustration(*example), given)
+) -> OnAttributes:
+    """The demand that the value of an attribute, or its default, is allowed.
+
+    Args:
+        name: The name of the attribute.
+        assumed: The default; None if there is none, so that the attribute may be left out.
+        admits: Whether a value is allowed.
+        example: The texts of the example.
+        given: Whether it must be in the file.
+    """
+
+    def decide(attributes: Attributes) -> Judgement:
+        found = attributes.get(name)
+        if found is None and name in attributes:
+            return violated(f"the attribute {name} is no number or text")
+        if given and found is None:
+            return violated(f"the attribute {name} is left out")
+        value = assumed if found is None else found
+        if value is None:
+            return proved(f"the attribute {name} is left out")
+        shown = list(value) if isinstance(value, tuple) else value
+        return (proved if admits(value) else violated)(f"the attribute {name} is {shown}")
+
+    return OnAttributes((name,), decide, f"what the attribute {name} says", Illustration(*example))
 
 
-def attribute_is(name: str, value: int, remedy: str, *, given: bool = False) -> AdmittedAttribute:
+def attribute_is(name: str, value: int, remedy: str, *, given: bool = False) -> OnAttributes:
     """The attribute is this number, which is its default."""
     example = (f"{name}={value}", f"{name}={value + 1}", remedy)
     return admitted(name, value, lambda found: found == value, *example, given=given)
 
 
-def flag(name: str, assumed: int = 0) -> AdmittedAttribute:
+def flag(name: str, assumed: int = 0) -> OnAttributes:
     """The attribute, with this default, is 0 or 1: kernels take other numbers for either."""
     example = (f"{name}=1", f"{name}=2", "write 0 or 1")
     return admitted(name, assumed, lambda value: value in (0, 1), *example)
 
 
-def axis_from_the_front(assumed: int | None = None) -> AdmittedAttribute:
+def axis_from_the_front(assumed: int | None = None) -> OnAttributes:
     """The attribute axis, or its default, is not negative."""
     example = ("axis=1", "axis=-1", "count the axis from the front")
     return admitted("axis", assumed, lambda axis: axis >= 0, *example)
@@ -223,7 +216,7 @@ def _origin(operand: Operand) -> str:
     return "an input" if operand.origin == "input" else f"computed by {operand.origin}"
 
 
-Relation = Callable[[Sequence[Operand], Mapping[str, AttributeValue]], Judgement]
+Relation = Callable[[Sequence[Operand], Attributes], Judgement]
 """Decides from what is known of operands, and from attributes by name."""
 
 
@@ -249,7 +242,7 @@ class HeldByRuntime(DependsOnAttributes, NamesOperands, HintByExample):
 
     subject: ClassVar = Subject.HELD
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+    def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
         given = ((name, attributes[name]) for name in self.attributes if name in attributes)
         return replace(self, given=tuple(given))
