@@ -174,12 +174,12 @@ def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
     collected = dict.fromkeys(collected_by_loops(graph))
     declared: dict[ir.Value, ir.Shape | None] = {}
     for value in collected:
-        told = known.get(value, ir.TypeAndShape(value.type, None))
-        if says_more(value.shape, told.shape):
+        inferred = known.get(value, ir.TypeAndShape(value.type, None))
+        if says_more(value.shape, inferred.shape):
             remember_declaration(value)
-        shape = _unless_false(value.shape, told.shape, facts.shape(value))
+        shape = _unless_false(value.shape, inferred.shape, facts.shape(value))
         declared[value], value.shape = value.shape, shape
-        value.type = value.type or told.type
+        value.type = value.type or inferred.type
     return [
         LoopOutput(body, index, declared[value], value.shape)
         for body in every_graph(graph)

@@ -171,8 +171,8 @@ def _only_reader(node: ir.Node) -> ir.Node | None:
     if len(readers) != 1 or returned or len(node.outputs) != 2:
         return None
     (reader,) = readers
-    alike = reader.graph is node.graph and tuple(reader.inputs) == tuple(node.outputs)
-    return reader if alike else None
+    reads_results = reader.graph is node.graph and tuple(reader.inputs) == tuple(node.outputs)
+    return reader if reads_results else None
 
 
 def _broadcasts_all(examined: ExaminedNode) -> bool:
@@ -221,9 +221,9 @@ def _broadcasts_alike(examined: ExaminedNode) -> bool:
     if not _is_broadcast(examined) or examined.target.further_attributes:
         return False
     first, *others = (operand_type(examined, index) for index in range(len(examined.operands)))
-    alike = ElementType.named(first) is not None and all(each == first for each in others)
+    of_one_type = ElementType.named(first) is not None and all(each == first for each in others)
     returned = any(output.is_graph_output() for output in examined.target.node.outputs)
-    return alike and not (returned and examined.target.path)
+    return of_one_type and not (returned and examined.target.path)
 
 
 def _aligns(examined: ExaminedNode) -> bool:

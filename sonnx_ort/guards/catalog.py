@@ -213,16 +213,18 @@ class _Guard:
     def _parts(self, numbers: Sequence[int | Number], missing: int) -> Iterator[Value]:
         """Numbers as vectors: constants that follow each other in one, and sizes of one operand."""
         for _, group in groupby(numbers, _vector_key):
-            match alike := list(group):
+            match same_kind := list(group):
                 case [int(), *_]:
-                    yield self.nodes.constant([n for n in alike if isinstance(n, int)], "wanted")
+                    yield self.nodes.constant(
+                        [n for n in same_kind if isinstance(n, int)], "wanted"
+                    )
                 case [Size(tensor), *_]:
-                    axes = [number.axis for number in alike if isinstance(number, Size)]
+                    axes = [number.axis for number in same_kind if isinstance(number, Size)]
                     yield self._sizes(tensor, axes, missing)
                 case [Rank(tensor)]:
                     yield self.nodes.shape(self.nodes.shape(self.operands[tensor.name]))
                 case _:
-                    raise TypeError(f"no guard of the number {alike[0]}")
+                    raise TypeError(f"no guard of the number {same_kind[0]}")
 
     def _sizes(self, tensor: Tensor, axes: Sequence[int], missing: int) -> Value:
         """The sizes of axes; `missing` for one that is not there."""

@@ -110,12 +110,12 @@ class _Inferred(Propagation):
 
     def _take_declared(self, value: ir.Value) -> None:
         """Merge what is computed of a value with what is declared of it."""
-        told = self._declared.get(value)
+        declared = self._declared.get(value)
         if value in self.shapes:
             self.computed[value] = self.shapes[value]
-        if told is None or told.shape is None:
+        if declared is None or declared.shape is None:
             return
-        shape = merged(told.shape, _shape(self.shapes.pop(value, None)))
+        shape = merged(declared.shape, _shape(self.shapes.pop(value, None)))
         if shape is not None:
             self._record(value, [size if isinstance(size, int) else None for size in shape])
 

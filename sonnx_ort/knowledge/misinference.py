@@ -235,9 +235,9 @@ class Misinference:
         for output in node.outputs:
             result = self._shapes.get(output, ())
             shapes = [self._shapes.get(value, ()) for value in operands]
-            alike = [shape for shape in shapes if len(shape) == len(result)]
+            of_same_rank = [shape for shape in shapes if len(shape) == len(result)]
             for position, size in enumerate(map(str, result)):
-                sizes = [shape[position] for shape in alike] or shapes[0]
+                sizes = [shape[position] for shape in of_same_rank] or shapes[0]
                 inferred = name in REDUCTIONS or any(map(self._may_be_inferred, sizes))
                 if size in generated and inferred:
                     yield size

@@ -201,7 +201,7 @@ def _operators_in(graph: ir.Graph) -> list[ir.OperatorIdentifier]:
 def _require_few_copies(
     model: ir.Model, calls: Calls, enforceable: Container[ir.OperatorIdentifier]
 ) -> None:
-    """Check that inlining gives few nodes; it takes a square of the names that are alike."""
+    """Check that inlining gives few nodes; it takes a square of the names that are equal."""
     copies = Counter(_operators_in(model.graph))
     names: Counter[str] = Counter()
     for identifier in reversed(calls):

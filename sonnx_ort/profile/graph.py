@@ -322,7 +322,7 @@ DECLARATION_RULES = (
     UNREAD,
     FALSE_CLAIM,
 )
-"""The rules whose breaches are told as findings if the rules on graphs are not asked for."""
+"""The rules whose breaches are reported as findings if the rules on graphs are not asked for."""
 
 GRAPH_RULES = (
     OPERATORS_OF_THE_SET,

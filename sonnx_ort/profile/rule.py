@@ -84,7 +84,7 @@ class Illustration:
 
     kept: str
     broken: str
-    mended: str
+    remedy: str
 
 
 class Subject(enum.StrEnum):
@@ -242,7 +242,7 @@ class HintByExample:
     def hint(self: Requirement, operands: Sequence[Operand]) -> str:
         """How the author of a model can fix a violation, as a clause."""
         del operands
-        return self.example.mended
+        return self.example.remedy
 
 
 class DecidedBeforeRuns(HintByExample):

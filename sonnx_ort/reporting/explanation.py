@@ -104,7 +104,7 @@ class Explanation:
             "why": self.why,
             "keeps": self.example.kept,
             "breaks": self.example.broken,
-            "to fix": self.example.mended,
+            "to fix": self.example.remedy,
         }
         lines = (f"  {name + ':':9}{text}" for name, text in parts.items() if text)
         return "\n".join([f"{self.id}: {self.sentence}", *lines])

@@ -159,7 +159,7 @@ def _section(group: Sequence[Explanation], bound: Mapping[str, str]) -> str:
     shared = {
         "Keeps it": f"`{first.example.kept}`",
         "Breaks it": f"`{first.example.broken}`",
-        "To fix it": first.example.mended,
+        "To fix it": first.example.remedy,
         "Why": first.why,
         "Against kernels": first.kernels,
     }

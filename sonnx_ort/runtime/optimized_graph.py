@@ -25,7 +25,7 @@ from sonnx_ort.runtime.session_options import (
     config_entry,
     locked,
     temporary_folder,
-    write_weights_apart,
+    write_weights_externally,
 )
 
 _FORMAT = "session.save_model_format"
@@ -189,7 +189,7 @@ def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path
     """
     path = folder / "optimized.onnx"
     if not config_entry(options, WEIGHTS_FOLDER):
-        write_weights_apart(options)
+        write_weights_externally(options)
     weights = config_entry(options, OPTIMIZED_WEIGHTS)
     if Path(weights).name != weights:
         raise SonnxError(

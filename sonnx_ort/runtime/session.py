@@ -141,7 +141,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         )
         with collector_paused():
             enforced, weights = _enforce(path_or_bytes, choices, sess_options)
-            proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()
+            proto = enforced.to_proto() if weights.external else enforced.to_complete_proto()
         self._description = _described(path_or_bytes, enforced)
         self._renamed = NOT_RENAMED
         # Nobody else has options that are made here, as long as no session has started.
@@ -431,9 +431,9 @@ class _Binding(onnxruntime.IOBinding):  # type: ignore[misc]
         super().bind_ortvalue_input(name, ortvalue)
         self.inputs[name] = ortvalue
 
-    def bind_input(self, name: Any, *place: Any, **said: Any) -> None:
+    def bind_input(self, name: Any, *place: Any, **kwargs: Any) -> None:
         """Bind what stands at an address."""
-        super().bind_input(name, *place, **said)
+        super().bind_input(name, *place, **kwargs)
         self.inputs.pop(name, None)
 
 

@@ -143,7 +143,7 @@ def disabled_optimizers(options: onnxruntime.SessionOptions, more: Iterable[str]
     return list(dict.fromkeys(name for name in (*off, *more) if name))
 
 
-def write_weights_apart(options: onnxruntime.SessionOptions) -> None:
+def write_weights_externally(options: onnxruntime.SessionOptions) -> None:
     """Have the weights of an optimized model written to a separate file, which may discard them.
 
     Existing entries are kept, because ONNX Runtime warns if one is overwritten.

@@ -137,17 +137,17 @@ def _from_sentence(message: str) -> ContractViolation | None:
     The message ends with the sentence of a rule; a model cannot choose the end of a message.
     """
     starts = (found.end() for found in re.finditer(_STATUS, message))
-    for said in (_SENTENCE.fullmatch(message, start) for start in starts):
-        rule = None if said is None else RULES.get(said["rule"])
-        if said is None or rule is None or rule.sentence != said["sentence"]:
+    for found in (_SENTENCE.fullmatch(message, start) for start in starts):
+        rule = None if found is None else RULES.get(found["rule"])
+        if found is None or rule is None or rule.sentence != found["sentence"]:
             continue
-        elements = _ELEMENTS.findall(said["reason"])
+        elements = _ELEMENTS.findall(found["reason"])
         return ContractViolation(
-            said.group(),
+            found.group(),
             rule=rule.id,
-            operator=said["operator"],
-            node=restored(said["node"]),
-            shapes=_shapes(said["shapes"]),
+            operator=found["operator"],
+            node=restored(found["node"]),
+            shapes=_shapes(found["shapes"]),
             index=_numbers(elements[0][0]) if elements else None,
             values=tuple(int(value) for _, value in elements) if elements else None,
         )

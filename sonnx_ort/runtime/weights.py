@@ -21,7 +21,7 @@ from sonnx_ort.loading.source import LARGEST, ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.runtime.given_initializers import copied, holds_files, read_files
-from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, config_entry, write_weights_apart
+from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, config_entry, write_weights_externally
 
 _WRITTEN_WITHOUT = 1 << 30
 """Above this number of bytes, weights derived by optimizers could exceed the limit of a graph."""
@@ -32,7 +32,7 @@ _NO_DIGEST = ""
 class Weights:
     """Weights in the graph."""
 
-    apart = False
+    external = False
     """Whether a graph refers to weights outside it."""
 
     def put_into(self, graph: onnx.ModelProto) -> None:
@@ -70,7 +70,7 @@ INSIDE = Weights()
 class WeightsInFolder(Weights):
     """Weights in files of a folder: external data."""
 
-    apart = True
+    external = True
 
     def __init__(self, folder: Path, graph: onnx.ModelProto) -> None:
         """Record the state of the files to which the graph refers."""
@@ -88,7 +88,7 @@ class WeightsInFolder(Weights):
         if not config_entry(options, WEIGHTS_FOLDER):
             options.add_session_config_entry(WEIGHTS_FOLDER, str(self._folder))
         if sum(state[1] for state in self._states.values() if state) > _WRITTEN_WITHOUT:
-            write_weights_apart(options)
+            write_weights_externally(options)
 
     def require_unchanged(self) -> None:
         """Reject files that have changed."""
@@ -103,7 +103,7 @@ class WeightsInFolder(Weights):
 class WeightsInMemory(Weights):
     """Weights in the memory of this process."""
 
-    apart = True
+    external = True
 
     def __init__(self, content: bytes | bytearray) -> None:
         """Keep the memory, as long as options may refer to it."""
@@ -178,7 +178,7 @@ def place(
     Returns:
         The new location of the weights, and the options for the session.
     """
-    if not weights.apart:
+    if not weights.external:
         return weights, options
     saved = bool(options.optimized_model_filepath)
     own = private_copy(options, graph) if shared and not saved else options

@@ -2,7 +2,7 @@
 
 Expands the operands of a node natively; the expanding operators are guards as well. A node fails if
 one of its operands cannot be expanded, and `Expand` fails if sizes differ and neither is 1. It does
-not fail for a size of 0 against 1, so that is checked apart:
+not fail for a size of 0 against 1, so that is checked separately:
 
     Expand(A, Where(Shape(A) + Shape(B) = 1, 2, Shape(B))) -> A
     Expand(B, Shape(of the expanded A)) -> B
@@ -92,13 +92,13 @@ def _expanded_to_positive(
     label: str,
     values: Sequence[ir.Value],
     plan: BroadcastPlan,
-    bearing: tuple[int, Sequence[bool]],
+    position: tuple[int, Sequence[bool]],
 ) -> list[ir.Value]:
     """Expand to the shape of one value, behind a guard that fails for a size of 0.
 
-    `bearing` is the position of the value, and for each of its axes whether the size may be 0.
+    `position` is the position of the value, and for each of its axes whether the size may be 0.
     """
-    reference, exempt = bearing
+    reference, exempt = position
     sizes = nodes.shape(values[reference])
     if any(exempt) or nodes.opset < _MAX_OF_INTEGERS:
         forbidden = nodes.constant([-1 if axis else 0 for axis in exempt] or [0], "forbidden")

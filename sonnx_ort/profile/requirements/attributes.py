@@ -378,10 +378,10 @@ class NotBoth(DecidedBeforeRuns):
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Look at both types; where one is unknown that might not be admitted, it is refused."""
-        told = " and ".join(f"{o.name} is {o.element_type or 'of unknown type'}" for o in operands)
+        types = " and ".join(f"{o.name} is {o.element_type or 'of unknown type'}" for o in operands)
         known = [operand.element_type for operand in operands]
         may_be = all(found in (None, kind) for found, kind in zip(known, self.types, strict=True))
-        return violated(told) if may_be else proved(told)
+        return violated(types) if may_be else proved(types)
 
 
 def differing_types(operand: Operand, result: Operand) -> str:

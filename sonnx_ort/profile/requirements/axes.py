@@ -57,8 +57,8 @@ def named_axes(
     if len(operands) > 1:
         constant = operands[1].constant
         return None if constant is None else _numbers(constant)
-    said = attributes.get("axes")
-    return said if isinstance(said, tuple) else ()  # type: ignore[return-value]
+    given = attributes.get("axes")
+    return given if isinstance(given, tuple) else ()  # type: ignore[return-value]
 
 
 def _numbers(axes: npt.NDArray[Any]) -> Axes:
@@ -232,8 +232,8 @@ class EqualButOnAxis(DependsOnAttributes, HintByExample):
                 size: o.name for o, size in zip(known, sizes, strict=True) if type(size) is int
             }
             if len(named) > 1:
-                told = " and ".join(f"{size} in {name}" for size, name in named.items())
-                return violated(f"axis {axis} has size {told}")
+                shown = " and ".join(f"{size} in {name}" for size, name in named.items())
+                return violated(f"axis {axis} has size {shown}")
         if len(known) < len(operands):
             return rank_unknown(next(o for o in operands if o.shape is None))
         for axis, sizes in axes.items():
@@ -251,8 +251,8 @@ class EqualButOnAxis(DependsOnAttributes, HintByExample):
         kept = {(len(shape), shape[:axis], shape[axis + 1 :]) for shape in shapes}
         if len(kept) == 1 or shapes[0] == ():
             return None
-        told = " and ".join(dict.fromkeys(map(format_shape, shapes)))
-        return Violation(f"the shapes {told} differ beside axis {self.axis}")
+        shown = " and ".join(dict.fromkeys(map(format_shape, shapes)))
+        return Violation(f"the shapes {shown} differ beside axis {self.axis}")
 
     def _place(self, rank: int) -> int:
         """The axis from the front; beyond the last where there is no such axis."""

@@ -217,10 +217,10 @@ def _clash(
 ) -> str:
     """The sizes of two operands on an axis of the common shape, which one of them may not have."""
     rank = max(map(len, shapes))
-    told = [
+    sizes_shown = [
         f"{shapes[index][own]} in {names[index]}"
         if (own := axis - rank + len(shapes[index])) >= 0
         else f"1 in {names[index]} (which has no such axis)"
         for index in misfit
     ]
-    return f"axis {axis} has size {' and '.join(told)}"
+    return f"axis {axis} has size {' and '.join(sizes_shown)}"

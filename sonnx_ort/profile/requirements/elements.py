@@ -241,8 +241,8 @@ halves are equal: of 3000000000 and 0 it considers 0 the larger one.
 """
 
 
-def _converted(said: Attributes) -> NumberSet | Decided:
-    to = said.get("to")
+def _converted(attributes: Attributes) -> NumberSet | Decided:
+    to = attributes.get("to")
     if isinstance(to, int):
         return _held_by(to)
     return Decided(None, "the node does not say which type it converts to")

@@ -106,8 +106,8 @@ def one_size_is_inferred(operands: Sequence[Operand], attributes: Attributes) ->
     numbers = _numbers(sizes)
     if numbers is not None:
         count = numbers.count(_INFERRED)
-        said = "one size is -1" if count == 1 else f"{count or 'no'} sizes are -1"
-        return violated(said) if count > 1 else proved(said)
+        count_shown = "one size is -1" if count == 1 else f"{count or 'no'} sizes are -1"
+        return violated(count_shown) if count > 1 else proved(count_shown)
     if _at_least(sizes, 0):
         return proved("no size is negative")
     match sizes.shape:

@@ -242,22 +242,22 @@ def of_rank(rank: int, *example: str, held: bool = False) -> OnShapes:
     return on_shapes((), lambda _: Each(lambda x: x.rank == rank), *example, held=held)
 
 
-def axis_of(said: Attributes, assumed: AssumedAxes = ((1, 0),)) -> AttributeValue:
+def axis_of(attributes: Attributes, assumed: AssumedAxes = ((1, 0),)) -> AttributeValue:
     """The attribute `axis` of a node, or the axis that ONNX assumes; None if there is none.
 
     Args:
-        said: The attributes of the node, and the version of the standard operators.
+        attributes: The attributes of the node, and the version of the standard operators.
         assumed: What is assumed if it is left out, with the first version in which it is.
     """
-    axis, version = said.get("axis"), said.get(VERSION, 1)
+    axis, version = attributes.get("axis"), attributes.get(VERSION, 1)
     if axis is None and isinstance(version, int):
         *_, axis = (None, *(own for since, own in assumed if since <= version))
     return axis
 
 
-def on_axis(term: Callable[[int], Term], said: Attributes, assumed: AssumedAxes) -> Term:
+def on_axis(term: Callable[[int], Term], attributes: Attributes, assumed: AssumedAxes) -> Term:
     """The term about the axis of a node; without an axis it does not hold."""
-    axis = axis_of(said, assumed)
+    axis = axis_of(attributes, assumed)
     return term(axis) if isinstance(axis, int) else Decided(False, "the attribute axis is left out")
 
 
@@ -269,8 +269,10 @@ def has_axis(
 ) -> OnShapes:
     """The demand that each operand has the axis of the node; `or_end` admits its rank too."""
 
-    def demand(said: Attributes) -> Term:
-        return on_axis(lambda axis: Each(lambda x: x.has_axis(axis, or_end=or_end)), said, assumed)
+    def demand(attributes: Attributes) -> Term:
+        return on_axis(
+            lambda axis: Each(lambda x: x.has_axis(axis, or_end=or_end)), attributes, assumed
+        )
 
     return on_shapes((), demand, *example, attributes=("axis",), held=held)
 
@@ -278,7 +280,7 @@ def has_axis(
 def axis_not_empty(name: str, *example: str) -> OnShapes:
     """The demand that the axis of the node, 0 by default, has elements."""
 
-    def demand(said: Attributes) -> Term:
-        return on_axis(lambda axis: Tensor(name).size(axis) >= 1, said, ((1, 0),))
+    def demand(attributes: Attributes) -> Term:
+        return on_axis(lambda axis: Tensor(name).size(axis) >= 1, attributes, ((1, 0),))
 
     return on_shapes((name,), demand, *example, attributes=("axis",))
