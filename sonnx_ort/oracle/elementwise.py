@@ -20,34 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.oracle import functions
 from sonnx_ort.oracle.balls import ball_of, exact_end, precisely
 from sonnx_ort.oracle.domains import domain
-from sonnx_ort.oracle.functions import (
-    FAR,
-    arc_cosine,
-    divide,
-    divide_by_formula,
-    divide_integers,
-    equal,
-    exponential,
-    floored_remainder,
-    highest,
-    hyperbolic_tangent,
-    largest,
-    less,
-    less_or_equal,
-    logarithm,
-    logistic,
-    magnitude,
-    p_relu,
-    power,
-    reciprocal,
-    relu,
-    remainder,
-    sine,
-    smallest,
-    square_root,
-)
 from sonnx_ort.oracle.node import (
     BallNode,
     Node,
@@ -110,16 +85,16 @@ def _truncated_remainder(a: int, b: int) -> int:
 
 
 _ON_NUMBERS: Mapping[str, Computation] = {
-    "Abs": magnitude,
+    "Abs": functions.magnitude,
     "Add": python.add,
-    "Equal": equal,
-    "Greater": lambda a, b: less(b, a),
-    "GreaterOrEqual": lambda a, b: less_or_equal(b, a),
-    "Less": less,
-    "LessOrEqual": less_or_equal,
+    "Equal": functions.equal,
+    "Greater": lambda a, b: functions.less(b, a),
+    "GreaterOrEqual": lambda a, b: functions.less_or_equal(b, a),
+    "Less": functions.less,
+    "LessOrEqual": functions.less_or_equal,
     "Mul": python.mul,
     "Neg": python.neg,
-    "PRelu": p_relu,
+    "PRelu": functions.p_relu,
     "Sub": python.sub,
     "Where": _selected,
 }
@@ -127,25 +102,25 @@ _ON_NUMBERS: Mapping[str, Computation] = {
 
 _ON_FLOATS: Mapping[str, Computation] = {
     **_ON_NUMBERS,
-    "Acos": arc_cosine,
+    "Acos": functions.arc_cosine,
     "Ceil": lambda x: x.ceil(),
     "Cos": lambda x: x.cos(),
-    "Div": divide,
+    "Div": functions.divide,
     "Erf": lambda x: x.erf(),
-    "Exp": exponential,
+    "Exp": functions.exponential,
     "Floor": lambda x: x.floor(),
-    "LeakyRelu": p_relu,
-    "Log": logarithm,
-    "Max": largest,
-    "Min": smallest,
-    "Mod": floored_remainder,
-    "Pow": power,
-    "Reciprocal": reciprocal,
-    "Relu": relu,
-    "Sigmoid": logistic,
-    "Sin": sine,
-    "Sqrt": square_root,
-    "Tanh": hyperbolic_tangent,
+    "LeakyRelu": functions.p_relu,
+    "Log": functions.logarithm,
+    "Max": functions.largest,
+    "Min": functions.smallest,
+    "Mod": functions.floored_remainder,
+    "Pow": functions.power,
+    "Reciprocal": functions.reciprocal,
+    "Relu": functions.relu,
+    "Sigmoid": functions.logistic,
+    "Sin": functions.sine,
+    "Sqrt": functions.square_root,
+    "Tanh": functions.hyperbolic_tangent,
 }
 _ON_INTEGERS: Mapping[str, Computation] = {
     **_ON_NUMBERS,
@@ -153,7 +128,7 @@ _ON_INTEGERS: Mapping[str, Computation] = {
     "BitwiseAnd": python.and_,
     "BitwiseOr": python.or_,
     "BitwiseXor": python.xor,
-    "Div": divide_integers,
+    "Div": functions.divide_integers,
     "Max": lambda *operands: max(operands),
     "Min": lambda *operands: min(operands),
     "Mod": python.mod,
@@ -162,7 +137,7 @@ _ON_INTEGERS: Mapping[str, Computation] = {
 }
 _ON_CONDITIONS: Mapping[str, Computation] = {
     "And": python.and_,
-    "Equal": equal,
+    "Equal": functions.equal,
     "Or": python.or_,
     "Xor": python.xor,
 }
@@ -332,18 +307,18 @@ def is_narrow(binary: BinaryFormat) -> bool:
 
 def error_of_exponential(made: Any, binary: BinaryFormat) -> Fraction:
     """The error of Exp, and of Sin: so many units in the last place of the larger end."""
-    return ULPS_OF_EXP * spacing(highest(made), binary)
+    return ULPS_OF_EXP * spacing(functions.highest(made), binary)
 
 
 def error_of_tangent(made: Any, x: Any, binary: BinaryFormat) -> Fraction:
     """The error of Tanh: the general formula of `tanh_acc.md`, "non-optimised Exp"."""
     with precisely():
         distance = ball_of(x.magnitude) if isinstance(x, Number) else abs(x)
-        distance = distance.min(FAR)
+        distance = distance.min(functions.FAR)
         most = 2 * exact_end(distance.upper())
         doublings = max(0, floor_log2(most) + 1) if most > 0 else 0
         unit = ball_of(power_of_two(-binary.precision))
-        tangent = ball_of(highest(made))
+        tangent = ball_of(functions.highest(made))
         bound = bound_of_tangent((-2 * distance).exp(), doublings, tangent, unit)
         return exact_end(bound.upper()) + half_a_subnormal(binary)
 
@@ -404,13 +379,13 @@ def computation(
         case "Cast", _:
             return partial(converted, target=result_type(operator, element_type, attributes))
         case "Div", Family.FLOAT if edition is Edition.PRELIMINARY:
-            return divide_by_formula
+            return functions.divide_by_formula
         case "BitShift", Family.INTEGER if attributes.get("direction") == "RIGHT":
             return python.rshift
         case "Mod", Family.INTEGER if attributes.get("fmod"):
             return _truncated_remainder
         case "Mod", Family.FLOAT if attributes.get("fmod"):
-            return remainder
+            return functions.remainder
     if operator not in computations:
         raise ValueError(f"{operator} of {element_type} has no meaning")
     return computations[operator]

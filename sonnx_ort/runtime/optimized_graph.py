@@ -36,31 +36,13 @@ _Level = onnxruntime.GraphOptimizationLevel
 _QUIET_LEVELS = (_Level.ORT_DISABLE_ALL, _Level.ORT_ENABLE_BASIC, _Level.ORT_ENABLE_EXTENDED)
 
 _FUSIONS = (
-    "AttentionFusion",
-    "CommonSubexpressionElimination",
-    "ConstantSharing",
-    "ConvAddFusion",
-    "ConvBNFusion",
-    "ConvMulFusion",
-    "DivMulFusion",
-    "DoubleQDQPairsRemover",
-    "EnsureUniqueDQForNodeUnit",
-    "FuseReluClip",
-    "GeluFusionL1",
-    "GemmSumFusion",
-    "GemmTransposeFusion",
-    "LabelEncoderFusion",
-    "LayerNormFusionL1",
-    "MatMulAddFusion",
-    "MatMul_BatchNormalization_Fusion",
-    "NoopElimination",
-    "NotWhereFusion",
-    "Pad_Fusion",
-    "QDQPropagationTransformer",
-    "ReshapeFusion",
-    "RocmBlasAltImpl",
-    "SliceConcatToSpaceToDepthFusion",
-    "WeightBiasQuantization",
+    *("AttentionFusion", "CommonSubexpressionElimination", "ConstantSharing", "ConvAddFusion"),
+    *("ConvBNFusion", "ConvMulFusion", "DivMulFusion", "DoubleQDQPairsRemover"),
+    *("EnsureUniqueDQForNodeUnit", "FuseReluClip", "GeluFusionL1", "GemmSumFusion"),
+    *("GemmTransposeFusion", "LabelEncoderFusion", "LayerNormFusionL1", "MatMulAddFusion"),
+    *("MatMul_BatchNormalization_Fusion", "NoopElimination", "NotWhereFusion", "Pad_Fusion"),
+    *("QDQPropagationTransformer", "ReshapeFusion", "RocmBlasAltImpl"),
+    *("SliceConcatToSpaceToDepthFusion", "WeightBiasQuantization"),
 )
 """Optimizers of ORT_ENABLE_BASIC that do more than fold constants, remove nodes, move Transpose."""
 

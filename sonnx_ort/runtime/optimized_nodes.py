@@ -82,13 +82,8 @@ def live_nodes(model: ir.Model) -> set[ir.Node]:
 
 _RANDOM = frozenset(
     {
-        "Bernoulli",
-        "Dropout",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
+        *("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike"),
+        *("RandomUniform", "RandomUniformLike"),
     }
 )
 _COMPARED_BYTES = 4096
