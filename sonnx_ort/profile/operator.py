@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, SeesShapes, Subject
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, Subject
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.terms.operand import Operand
 
@@ -149,7 +149,7 @@ class Operator:
         requirement = rule.requirement
         if requirement.subject is not Subject.ELEMENTS:
             return
-        by_shape = requirement.seen_by_shape if isinstance(requirement, SeesShapes) else ()
+        by_shape = getattr(requirement, "seen_by_shape", ())
         names = rule.select_operands(self.operands, self.operands)
         for position, name in enumerate(names):
             if name in self.by_shape and position not in by_shape:

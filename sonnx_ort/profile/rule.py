@@ -1,12 +1,11 @@
 """Rules: their requirements, and how they are evaluated."""
 
 import enum
-import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
@@ -130,17 +129,6 @@ _DEMANDED_OF_ALL = frozenset({Subject.TYPES, Subject.STORAGE})
 
 
 @runtime_checkable
-class JudgesResults(Protocol):
-    """A requirement that also applies to the declared results of a node."""
-
-    def judge_results(
-        self, operands: Sequence[Operand], results: Sequence[Operand]
-    ) -> Judgement | None:
-        """Decide from the declared results; None if they do not contradict the rule."""
-        ...
-
-
-@runtime_checkable
 class DecidedByOperands(Protocol):
     """A requirement decided by elements of the `deciding` operands, if any, for any operator."""
 
@@ -150,13 +138,6 @@ class DecidedByOperands(Protocol):
     def decides(self) -> Hashable:
         """A key that is equal for equivalent requirements."""
         ...
-
-
-@runtime_checkable
-class SeesShapes(Protocol):
-    """A requirement on elements that uses only the shape of the operands at these indices."""
-
-    seen_by_shape: tuple[int, ...]
 
 
 AttributeValue = int | float | str | tuple[int | float | str, ...] | None
@@ -209,7 +190,12 @@ class NamesOperands(ABC):
 
 
 class Requirement(Protocol):
-    """What a rule requires of a node's operands, checked statically or in a run."""
+    """What a rule requires of a node's operands, checked statically or in a run.
+
+    A requirement may have `judge_results(operands, results)`: a violation by the declared results
+    of a node, or None. One on elements may have `seen_by_shape`: the indices of the operands of
+    which it uses only the shape.
+    """
 
     @property
     def subject(self) -> Subject:
@@ -398,10 +384,11 @@ class Rule:
         Returns:
             A violation; None if there is none.
         """
-        requirement = self.requirement
-        if not results or not _judges_results(requirement):
+        judge = getattr(self.requirement, "judge_results", None)
+        if not results or judge is None:
             return None
-        return requirement.judge_results(self.select_operands(names, operands), results)
+        found: Judgement | None = judge(self.select_operands(names, operands), results)
+        return found
 
     def violation(
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
@@ -431,13 +418,3 @@ def release_numbers(version: str) -> tuple[int, ...] | None:
     """The numbers of a released version; None for a preview. A local label behind + is ignored."""
     released = re.fullmatch(r"(\d+(?:\.\d+)*)(?:\+.*)?", version)
     return tuple(map(int, released[1].split("."))) if released else None
-
-
-def _judges_results(requirement: Requirement) -> TypeGuard[JudgesResults]:
-    return _is_judge_of_results(type(requirement))
-
-
-# Asking a protocol takes longer than most rules, and there are few kinds of requirements.
-@functools.cache
-def _is_judge_of_results(kind: type) -> bool:
-    return issubclass(kind, JudgesResults)
