@@ -253,7 +253,9 @@ CONSTANT = _constant.operator(
 )
 
 
-SHAPE = (_shape := RulesOf("Shape", 1021)).operator(
+_shape = RulesOf("Shape", 1021)
+
+SHAPE = _shape.operator(
     rules=_shape.general(None, result_type="int64", remark=LISTED, at="Shape (type)"),
     description="""
         `Shape`: the shape of a tensor, or the part of it from `start` to before `end`.

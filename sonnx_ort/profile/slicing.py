@@ -1,4 +1,4 @@
-"""Slice, Squeeze, Unsqueeze and ArgMax, which name axes."""
+"""Slice, Squeeze and Unsqueeze, which name axes."""
 
 from sonnx_ort.profile.common_rules import (
     LISTED,
@@ -33,10 +33,10 @@ from sonnx_ort.terms.language import All, IfGiven, Tensor, Term
 _slice = RulesOf("Slice", 721)
 _INDICES = ("starts", "ends", "axes", "steps")
 _AXES = ("axes",)
-_NAMES = "The draft names the inputs X, S, E, A and K."
 
 
-def _restriction(tag: str, offset: int, remark: str = _NAMES) -> Place:
+def _restriction(tag: str, offset: int) -> Place:
+    remark = "The draft names the inputs X, S, E, A and K."
     return _slice(tag, offset, f"Restrictions [{tag}]", remark)
 
 

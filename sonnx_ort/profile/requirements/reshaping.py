@@ -88,9 +88,8 @@ def _may_be(size: Dimension, number: int) -> bool:
     return known is None or number in known
 
 
-def no_size_is_below_minus_one(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+def no_size_is_below_minus_one(operands: Sequence[Operand], _: Attributes) -> Judgement:
     """Each size is at least -1."""
-    del attributes
     (sizes,) = operands
     numbers = _numbers(sizes)
     if numbers is None:
@@ -99,9 +98,8 @@ def no_size_is_below_minus_one(operands: Sequence[Operand], attributes: Attribut
     return violated(f"a size is {below[0]}") if below else proved("no size is below -1")
 
 
-def one_size_is_inferred(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+def one_size_is_inferred(operands: Sequence[Operand], _: Attributes) -> Judgement:
     """At most one size is -1."""
-    del attributes
     (sizes,) = operands
     numbers = _numbers(sizes)
     if numbers is not None:
@@ -223,9 +221,8 @@ def _without_common(
     return parts[0], parts[1]
 
 
-def no_step_is_zero(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+def no_step_is_zero(operands: Sequence[Operand], _: Attributes) -> Judgement:
     """No element of the only operand, if it is given, is 0."""
-    del attributes
     if not operands:
         return proved("no steps are given")
     (steps,) = operands
