@@ -94,4 +94,4 @@ def test_node_without_an_axis_breaks_the_rule(attributes: Mapping[str, Attribute
 
 
 def test_hint() -> None:
-    assert LinesAboveNegativeInfinity().hint([]) == LinesAboveNegativeInfinity.example.mended
+    assert LinesAboveNegativeInfinity().hint([]) == LinesAboveNegativeInfinity.example.remedy
