@@ -24,6 +24,7 @@ from sonnx_ort.profile.windows import (
     Window,
     attribute_has_numbers,
     auto_pad_is_not_set,
+    bounds_of_size,
     kernel_of,
     known_size,
 )
@@ -68,11 +69,12 @@ def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgeme
     window = Window.of(attributes)
     judgement = proved("the kernel fits into the padded X")
     for place, axis in enumerate(SPATIAL):
-        size, kernel = known_size(x, axis), known_size(w, axis)
-        if size is None or kernel is None:
-            judgement = at_run_time("the sizes of X or W are known only in a run")
-        elif size < (smallest := window.smallest(place, kernel)):
+        size, kernel = bounds_of_size(x, axis), known_size(w, axis)
+        smallest = 0 if kernel is None else window.smallest(place, kernel)
+        if size is not None and kernel is not None and size.upper < smallest:
             return violated(f"axis {axis} of X is {size}, and the kernel needs {smallest}")
+        if size is None or kernel is None or size.lower < smallest:
+            judgement = at_run_time("the sizes of X or W are known only in a run")
     return judgement
 
 
