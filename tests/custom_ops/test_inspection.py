@@ -168,13 +168,7 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
             "Softmax.float.C6",
             "the line at [1, 0] along axis 1 is -inf throughout; shapes X (2, 1)",
         ),
-        (
-            "QuantizeLinear",
-            [HALF, HALF, [1]],
-            {},
-            "QuantizeLinear.signature",
-            ONE_IN_A_LINE,
-        ),
+        ("QuantizeLinear", [HALF, HALF, [1]], {}, "QuantizeLinear.signature", ONE_IN_A_LINE),
         (
             "QuantizeLinear",
             [np.float32([np.nan]), np.array(0, np.float32), []],

@@ -11,11 +11,7 @@ import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from sonnx_ort.custom_ops.arithmetic import by_ufunc
-from sonnx_ort.custom_ops.catalog import (
-    CUSTOM_OPERATORS,
-    KERNEL_DEFINITIONS,
-    _custom_operator,
-)
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS, _custom_operator
 from sonnx_ort.custom_ops.definition import CARRIERS, KERNEL_TYPES
 from sonnx_ort.custom_ops.failure_channel import LOG, failed_guards
 from sonnx_ort.custom_ops.inspection import Inspection

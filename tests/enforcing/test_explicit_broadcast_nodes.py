@@ -91,12 +91,7 @@ def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewher
 
 @pytest.mark.parametrize(
     ("a_shape", "b_shape", "checked"),
-    [
-        ((2, 3), (3,), False),
-        ((2, 1), (1, 3), False),
-        (("n", 3), (3,), True),
-        ((), None, True),
-    ],
+    [((2, 3), (3,), False), ((2, 1), (1, 3), False), (("n", 3), (3,), True), ((), None, True)],
     ids=str,
 )
 @on_guarding

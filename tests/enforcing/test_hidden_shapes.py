@@ -32,8 +32,7 @@ BELIEVED = [
 
 CERTAIN = [
     pytest.param(
-        "(float[n] x, float[m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }",
-        id="open sizes",
+        "(float[n] x, float[m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }", id="open sizes"
     ),
     pytest.param(
         "(float[n, 3] x, float[n, 1] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"

@@ -179,11 +179,7 @@ UNKNOWN, KNOWN = "float[] x, float[] y", "float[n, m] x, float[k, l] y"
     ],
 )
 def test_negative_axis_of_a_waived_rule_counts_from_the_end(
-    node: str,
-    operands: str,
-    opset: int,
-    shapes: tuple[tuple[int, ...], ...],
-    broken: str | None,
+    node: str, operands: str, opset: int, shapes: tuple[tuple[int, ...], ...], broken: str | None
 ) -> None:
     model = parse(f"({operands}) => (float[] z) {{ [of_axis] z = {node} }}", opset=opset)
     operator = model.graph.node[0].op_type

@@ -49,11 +49,7 @@ OUTPUTS = {
         "violations left: 0",
         "the numbers of PyTorch: True",
     ],
-    "ocr_model": [
-        "1343 violations",
-        "1 left, at MaxPool",
-        "the bits of ONNX Runtime: True",
-    ],
+    "ocr_model": ["1343 violations", "1 left, at MaxPool", "the bits of ONNX Runtime: True"],
     "scikit_learn_pipeline": [
         "write Scaler by operators of the profile",
         "write LinearClassifier by operators of the profile",

@@ -323,9 +323,7 @@ SPREAD: list[Case] = [
 
 
 @pytest.mark.parametrize(
-    ("operator", "operands", "rest", "expected"),
-    PRODUCTS + WINDOWS + SPREAD,
-    ids=str,
+    ("operator", "operands", "rest", "expected"), PRODUCTS + WINDOWS + SPREAD, ids=str
 )
 def test_shape_follows_from_those_of_the_inputs(
     operator: str, operands: Sequence[Operand], rest: dict[str, Any], expected: Dimensions

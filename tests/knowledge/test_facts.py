@@ -48,7 +48,7 @@ def test_operand_is_told_by_the_name_of_its_value_and_what_gives_it() -> None:
     )
     operands = facts.operands(["A", "B", "C"], [values[name] for name in ("x", "a", "y")])
     assert [(o.name, o.value, o.origin) for o in operands] == [
-        *(("A", "x", "input"), ("B", "a", "Relu 'r'"), ("C", "y", "Neg")),
+        *(("A", "x", "input"), ("B", "a", "Relu 'r'"), ("C", "y", "Neg"))
     ]
     assert facts.origin(values["k"]) == "initializer"
 

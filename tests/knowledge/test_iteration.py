@@ -54,10 +54,7 @@ LOOPS = [
     ),
     (
         "y, z = " + _LOOP.format("trips, , x", ", float[] s", ", p1, e"),
-        [
-            *("counts i", "counts g"),
-            *("goes around x s p1 y", "collected z e"),
-        ],
+        [*("counts i", "counts g"), *("goes around x s p1 y", "collected z e")],
     ),
     ("y = " + _LOOP.format("trips, go", "", ", e"), ["counts i", "counts g", "collected y e"]),
     ("y = " + _LOOP.format("trips", "", ", e"), ["counts i", "counts g", "collected y e"]),

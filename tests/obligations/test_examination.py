@@ -239,7 +239,7 @@ def test_nothing_chosen_is_the_whole_report(whole: Report) -> None:
 def test_only_selected_rules_are_told_of(whole: Report) -> None:
     report = whole.selected("Div.int, GR4")
     assert {o.rule.id for o in report.obligations} == {
-        *("Div.int.R1", "Div.int.R2", "Div.int.RG1", "Div.int.C1", "Div.int.C2"),
+        *("Div.int.R1", "Div.int.R2", "Div.int.RG1", "Div.int.C1", "Div.int.C2")
     }
     assert {f.rule.id for f in report.findings} == {"GR4"}
     assert report.ok

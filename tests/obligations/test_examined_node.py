@@ -98,11 +98,7 @@ def described(plan: BroadcastPlan | None) -> str:
             "(n, 3) (n, 1), expanded -x, fits: False",
             [f"R1 {_LEFT}", "E1 runtime: axis 0 is n against n"],
         ),
-        (
-            "[2,3] ",
-            "(2, 3) (), expanded -x, fits: False",
-            [f"R1 {_LEFT}", _SCALAR],
-        ),
+        ("[2,3] ", "(2, 3) (), expanded -x, fits: False", [f"R1 {_LEFT}", _SCALAR]),
     ],
 )
 def test_broadcast_in_front(shapes_of: str, plan: str, told: list[str]) -> None:

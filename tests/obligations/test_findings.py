@@ -154,10 +154,7 @@ class TestDefaults:
             ),
             ("z = DepthToSpace<blocksize = 1>(y)", ["'mode' is left out; ONNX assumes 'DCR'"]),
             ("z = Relu(x)", []),
-            (
-                "z = Transpose(x)",
-                [PERM_LEFT_OUT],
-            ),
+            ("z = Transpose(x)", [PERM_LEFT_OUT]),
             ("z = Transpose<perm = [0]>(x)", []),
             ("z = my.Softmax(x)", []),
         ],
@@ -189,10 +186,7 @@ class TestDefaults:
                 'Conv<group = 1, auto_pad = "NOTSET">(y, y)',
                 ["dilations", "kernel_shape", "pads", "strides"],
             ),
-            (
-                'Conv<group = 1, auto_pad = "VALID">(y, y)',
-                ["dilations", "kernel_shape", "strides"],
-            ),
+            ('Conv<group = 1, auto_pad = "VALID">(y, y)', ["dilations", "kernel_shape", "strides"]),
             (
                 "MaxPool<kernel_shape = [1, 1], ceil_mode = 0, storage_order = 0>(y)",
                 ["auto_pad", "dilations", "pads", "strides"],

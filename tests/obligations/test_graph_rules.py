@@ -217,9 +217,7 @@ def test_node_of_a_function_has_its_standing_too() -> None:
     assert violations(made, "Graph.operator_set") == [("HardSigmoid 'call/inner'", evidence)]
 
 
-@pytest.mark.satisfies(
-    "Requirements.inference",
-)
+@pytest.mark.satisfies("Requirements.inference")
 def test_training_information_violates_the_rule_of_inference() -> None:
     made = parse(KEPT)
     made.training_info.add().algorithm.name = "sgd"
@@ -246,10 +244,7 @@ def test_graph_leaves_out_nothing_and_has_nothing_unread(graph: str) -> None:
     assert {rules["Graph.edges"], rules["Graph.unread"]} == {Status.PROVED}
 
 
-@pytest.mark.satisfies(
-    "Requirements.versions",
-    "Needs.THAV-001",
-)
+@pytest.mark.satisfies("Requirements.versions", "Needs.THAV-001")
 @pytest.mark.parametrize("alias", ["", "ai.onnx"])
 def test_domain_in_two_versions_is_refused(alias: str) -> None:
     made = parse(KEPT, opset=17)

@@ -155,9 +155,7 @@ SLICE = "y = Slice(X, starts, ends, axes, steps)"
 
 
 @pytest.mark.satisfies(
-    "BatchNormalization.draft.scale",
-    "BatchNormalization.draft.statistics",
-    "Slice.draft.R10",
+    "BatchNormalization.draft.scale", "BatchNormalization.draft.statistics", "Slice.draft.R10"
 )
 @pytest.mark.parametrize(
     ("name", "node", "odd", "rule"),

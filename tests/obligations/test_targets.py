@@ -149,8 +149,7 @@ def sparse() -> onnx.ValueInfoProto:
 
 @pytest.mark.satisfies("Div.typed.float.R1.result", "Div.preliminary.R1.result")
 @pytest.mark.parametrize(
-    ("edition", "rules"),
-    [("typed", ["Div.float.R1"]), ("preliminary", ["Div.R1", "Div.R4"])],
+    ("edition", "rules"), [("typed", ["Div.float.R1"]), ("preliminary", ["Div.R1", "Div.R4"])]
 )
 @pytest.mark.parametrize("broadcasting", ["reject", "explicit"])
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
         ),
     )
     assert [waiver.origin for waiver in read_waivers(file)] == [
-        *(f"'{file}', entry 1", f"'{file}', entry 2"),
+        *(f"'{file}', entry 1", f"'{file}', entry 2")
     ]
 
 

@@ -196,10 +196,7 @@ FOUR = "Div 'layer_0', Div 'layer_1', Div 'inner' in If 'choose' then_branch"
     [
         ({"count": 3}, f"4 violations, but its 'count' is 3: {FOUR}, and 1 more"),
         ({"count": 300}, f"4 violations, but its 'count' is 300: {FOUR}, and 1 more"),
-        (
-            {"nodes": "layer_*"},
-            "2 violations, but its 'count' is 4: Div 'layer_0', Div 'layer_1'",
-        ),
+        ({"nodes": "layer_*"}, "2 violations, but its 'count' is 4: Div 'layer_0', Div 'layer_1'"),
         ({"nodes": "*_1", "count": 2}, "1 violation, but its 'count' is 2: Div 'layer_1'"),
     ],
     ids=str,

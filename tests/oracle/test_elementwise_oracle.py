@@ -156,11 +156,7 @@ def test_shift_by_a_negative_number_breaks_the_rule(element_type):
     assert found == Violation("BitShift.int.C1", (1,), (1, -1))
 
 
-@pytest.mark.satisfies(
-    "Less.draft.function",
-    "Less.draft.float.nan",
-    "Less.draft.float.zeros",
-)
+@pytest.mark.satisfies("Less.draft.function", "Less.draft.float.nan", "Less.draft.float.zeros")
 @pytest.mark.parametrize(
     ("a", "b", "truths"),
     [
@@ -253,9 +249,7 @@ def test_conditions_have_their_truth_tables(operator, expected):
 
 
 @pytest.mark.satisfies(
-    "Where.accuracy.introduced",
-    "Where.draft.function",
-    "Where.draft.float.special",
+    "Where.accuracy.introduced", "Where.draft.function", "Where.draft.float.special"
 )
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_where_chooses_bit_for_bit(element_type):
@@ -266,9 +260,7 @@ def test_where_chooses_bit_for_bit(element_type):
     assert_same_bits(result, np.where(condition, x, y))
 
 
-@pytest.mark.satisfies(
-    "Max.draft.function",
-)
+@pytest.mark.satisfies("Max.draft.function")
 @pytest.mark.parametrize("operator", ["Max", "Min"])
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_largest_and_smallest_of_any_number(element_type, operator):

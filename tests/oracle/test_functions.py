@@ -148,9 +148,7 @@ def cosine(angle: Fraction) -> tuple[Fraction, Fraction]:
     return min(sums[-2:]), max(sums[-2:])
 
 
-@pytest.mark.satisfies(
-    "Acos.draft.float.function",
-)
+@pytest.mark.satisfies("Acos.draft.float.function")
 def test_no_angle_is_further_from_the_exact_one_than_half_a_place():
     """A cosine falls from 0 to pi: those of the midpoints next to a result enclose its operand."""
     generator = np.random.default_rng(4)
@@ -267,10 +265,7 @@ def test_alpha_may_be_rounded_to_16_bits_only_there():
     assert verdicts(exact, x.astype(np.float64) * 0.01).tolist() == [Verdict.OUTSIDE] * 2
 
 
-@pytest.mark.satisfies(
-    "Relu.draft.function",
-    "Relu.draft.accuracy",
-)
+@pytest.mark.satisfies("Relu.draft.function", "Relu.draft.accuracy")
 def test_relu_of_integers():
     x = special_values(ElementType.INT8)
     assert only("Relu", x).nearest.tolist() == np.maximum(x, 0).tolist()

@@ -74,9 +74,7 @@ def test_elements_keep_their_order(operator, operands, attributes, shape):
     assert result.nearest.ravel().tolist() == operands[0].ravel().tolist()
 
 
-@pytest.mark.satisfies(
-    "Reshape.draft.example_3",
-)
+@pytest.mark.satisfies("Reshape.draft.example_3")
 @pytest.mark.parametrize(
     ("operator", "operands", "attributes", "told"),
     [
@@ -107,10 +105,7 @@ def test_broken_constraint_leaves_nothing_defined(operator, operands, attributes
     assert told in reason(operator, operands, **attributes)
 
 
-@pytest.mark.satisfies(
-    "Concat.draft.elements",
-    "Concat.draft.shape",
-)
+@pytest.mark.satisfies("Concat.draft.elements", "Concat.draft.shape")
 @pytest.mark.parametrize("kind", ElementType)
 def test_concat_puts_tensors_one_behind_the_other(kind):
     a, b = (np.arange(k, k + 4).reshape(2, 2).astype(kind.dtype) for k in (0, 4))
@@ -127,11 +122,7 @@ def test_concat_takes_the_tensor_and_the_place_that_the_example_computes():
     assert found.shape == (2, 9)
 
 
-@pytest.mark.satisfies(
-    "Shape.draft.clamping",
-    "Shape.draft.slicing",
-    "Shape.draft.examples",
-)
+@pytest.mark.satisfies("Shape.draft.clamping", "Shape.draft.slicing", "Shape.draft.examples")
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
@@ -149,9 +140,7 @@ def test_shape_is_cut_out_of_the_sizes(attributes, expected):
     assert (found.dtype, found.tolist()) == (np.int64, expected)
 
 
-@pytest.mark.satisfies(
-    "Constant.draft.result",
-)
+@pytest.mark.satisfies("Constant.draft.result")
 @pytest.mark.parametrize(
     ("attributes", "dtype", "expected"),
     [
@@ -198,9 +187,7 @@ def quantized(x, scale, zero, dtype=np.uint8, real=F):
 
 
 @pytest.mark.satisfies(
-    "QuantizeLinear.draft.quotient",
-    "QuantizeLinear.draft.examples",
-    "QuantizeLinear.draft.shape",
+    "QuantizeLinear.draft.quotient", "QuantizeLinear.draft.examples", "QuantizeLinear.draft.shape"
 )
 @pytest.mark.parametrize(
     ("x", "scale", "zero", "dtype", "expected"),
@@ -287,10 +274,7 @@ def test_differences_are_rounded_and_scaled(x, scale, zero, dtype, expected):
     assert result.admitted.admits(F(expected)).all()
 
 
-@pytest.mark.satisfies(
-    "Range.draft.formula",
-    "Range.draft.examples",
-)
+@pytest.mark.satisfies("Range.draft.formula", "Range.draft.examples")
 @pytest.mark.parametrize(
     ("start", "limit", "delta", "expected"),
     [

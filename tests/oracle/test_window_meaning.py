@@ -183,9 +183,7 @@ def test_padding_is_zero_before_the_zero_point_is_subtracted():
     assert y.nearest.ravel().tolist() == [-1, 1]
 
 
-@pytest.mark.satisfies(
-    "Gemm.draft.formula",
-)
+@pytest.mark.satisfies("Gemm.draft.formula")
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [

@@ -49,11 +49,7 @@ def test_preliminary_edition_names_both_rules_about_shapes() -> None:
     made = binary_model("Div", "float", [3], [1])
     assert violations(made, "preliminary") == [
         ("Div.R1", "the_node", "axis 0 has size 3 in A and 1 in B"),
-        (
-            "Div.R4",
-            "the_node",
-            "axis 0 has size 3 in A and 1 in B; ONNX would broadcast to (3,)",
-        ),
+        ("Div.R4", "the_node", "axis 0 has size 3 in A and 1 in B; ONNX would broadcast to (3,)"),
     ]
 
 

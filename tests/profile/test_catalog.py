@@ -253,11 +253,7 @@ def test_rule_speaks_of_some_operands_alone(rule):
             "bfloat16",
             "A is of type bfloat16, which is not float16 or float or double",
         ),
-        (
-            "Softmax.float.R2",
-            "int8",
-            "A is of type int8, which is not float16 or float or double",
-        ),
+        ("Softmax.float.R2", "int8", "A is of type int8, which is not float16 or float or double"),
         ("QuantizeLinear.types", "float16", "A is of type float16, which is not float"),
         ("QuantizeLinear.zero_point", "int8", "A is of type int8, which is not uint8"),
         ("DequantizeLinear.types", "uint8", "A is of type uint8, which is not int32"),

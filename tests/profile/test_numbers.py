@@ -29,11 +29,7 @@ UNKNOWN, BYTES = integers("X"), integers("X", bounds=Bounds(0, 255))
         ([UNKNOWN, integers("Z", 0)], "proved", "Z 'z' is 0"),
         ([UNKNOWN, integers("Z", [0, 0])], "proved", "Z 'z' is 0"),
         ([UNKNOWN, integers("Z", 1)], "runtime", "the elements of X are known only in a run"),
-        (
-            [UNKNOWN, integers("Z")],
-            "runtime",
-            "the elements of X and Z are known only in a run",
-        ),
+        ([UNKNOWN, integers("Z")], "runtime", "the elements of X and Z are known only in a run"),
         ([BYTES, integers("Z")], "runtime", "the elements of Z are known only in a run"),
         ([BYTES, integers("Z", 128)], "proved", "every difference lies in -128 to 127"),
         (
@@ -46,11 +42,7 @@ UNKNOWN, BYTES = integers("X"), integers("X", bounds=Bounds(0, 255))
             "violated",
             "of the constants, -2147483648 - 1 at [1] is beyond int32",
         ),
-        (
-            [integers("X", [-1, LARGEST]), integers("Z", 0)],
-            "proved",
-            "Z 'z' is 0",
-        ),
+        ([integers("X", [-1, LARGEST]), integers("Z", 0)], "proved", "Z 'z' is 0"),
         (
             [integers("X", []), integers("Z", 1)],
             "runtime",

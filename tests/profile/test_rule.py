@@ -43,13 +43,7 @@ def test_rule_speaks_of_the_operands_that_it_names_or_of_all(rule_id, select_ope
 
 def test_subjects_that_runs_decide():
     left = {subject for subject in Subject if not subject.in_run}
-    assert left == {
-        Subject.TYPES,
-        Subject.ATTRIBUTES,
-        Subject.STORAGE,
-        Subject.HELD,
-        Subject.GRAPH,
-    }
+    assert left == {Subject.TYPES, Subject.ATTRIBUTES, Subject.STORAGE, Subject.HELD, Subject.GRAPH}
 
 
 @pytest.mark.parametrize(

@@ -82,18 +82,11 @@ FAULTS: tuple[tuple[SingleOperands, tuple[Mutation, ...]], ...] = (
     ),
     (
         SingleOperands("Reshape", T.FLOAT, attributes=ZEROS, vectors={"S": None}),
-        (
-            off_by("zero", 1),
-            operator("not_inferable", "Or"),
-        ),
+        (off_by("zero", 1), operator("not_inferable", "Or")),
     ),
     (
         SingleOperands("Reshape", T.FLOAT, attributes=COPIES, numbers={"S": (-1, 3)}, rank=2),
-        (
-            off_by("zero", 1),
-            swapped("shape_or_code"),
-            number("code", 0),
-        ),
+        (off_by("zero", 1), swapped("shape_or_code"), number("code", 0)),
     ),
     (
         SingleOperands("Squeeze", T.FLOAT, vectors={"A": 2}),
@@ -109,20 +102,12 @@ FAULTS: tuple[tuple[SingleOperands, tuple[Mutation, ...]], ...] = (
     ),
     (
         SingleOperands("Squeeze", T.FLOAT, numbers={"A": (0, -3)}),
-        (
-            off_by("ranks", 1),
-            operator("is_one_axis", "Greater"),
-            number("code", 0),
-        ),
+        (off_by("ranks", 1), operator("is_one_axis", "Greater"), number("code", 0)),
     ),
     (SingleOperands("Unsqueeze", T.FLOAT), (off_by("wanted", 1), number("code", 0))),
     (
         SingleOperands("Range", T.INT64),
-        (
-            off_by("wanted", 1),
-            operator("together", "Or"),
-            number("code", 0),
-        ),
+        (off_by("wanted", 1), operator("together", "Or"), number("code", 0)),
     ),
 )
 """What a programmer may do wrong."""

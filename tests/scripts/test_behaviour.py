@@ -17,10 +17,7 @@ SAID = {"check": ["a", "b"], "rewrite": ["c"]}
         ({"m": SAID}, []),
         ({}, ["m: only before"]),
         ({"m": SAID, "n": SAID}, ["n: only after"]),
-        (
-            {"m": SAID | {"check": ["a", "x"]}},
-            ["m, check:\n  @@ -2 +2 @@\n  -b\n  +x"],
-        ),
+        ({"m": SAID | {"check": ["a", "x"]}}, ["m, check:\n  @@ -2 +2 @@\n  -b\n  +x"]),
         ({"m": SAID | {"rewrite": []}}, ["m, rewrite:\n  @@ -1 +0,0 @@\n  -c"]),
         ({"m": SAID | {"conform": ["d"]}}, ["m, conform:\n  @@ -0,0 +1 @@\n  +d"]),
         (

@@ -73,10 +73,7 @@ def part_of(path: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "cell", "group", "counted"),
-    [
-        ("mutants", r"`(\S+)`", room_of, ()),
-        ("conditions", r"([a-z ]+)", part_of, ("conditions",)),
-    ],
+    [("mutants", r"`(\S+)`", room_of, ()), ("conditions", r"([a-z ]+)", part_of, ("conditions",))],
 )
 def test_page_of_mutants_tells_the_sums_of_what_was_recorded(
     name: str, cell: str, group: Callable[[str], str], counted: tuple[str, ...]

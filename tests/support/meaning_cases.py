@@ -100,10 +100,7 @@ def _range(generator: Generator, kind: ElementType) -> Applied:
 def _quantized(generator: Generator, kind: ElementType) -> Applied:
     scale = kind.dtype.type(_one_of(generator, 1, 2, 0.5, 0.1, -0.7, 0.003, 40))
     x = np.concatenate(
-        [
-            np.arange(-9, 9) * kind.dtype.type(0.5) * scale,
-            elements(generator, kind, [24], 0.1),
-        ]
+        [np.arange(-9, 9) * kind.dtype.type(0.5) * scale, elements(generator, kind, [24], 0.1)]
     ).astype(kind.dtype)
     levels = _one_of(generator, T.UINT8, T.INT8, T.UINT16, T.INT16)
     operands = [x, np.array(scale), elements(generator, levels, ())]

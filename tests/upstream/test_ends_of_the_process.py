@@ -262,8 +262,7 @@ LSTM = "y = LSTM<hidden_size = 1>(x, w, r)"
 
 
 @pytest.mark.parametrize(
-    ("stored", "signals"),
-    [(False, {signal.SIGABRT}), (True, {signal.SIGABRT, signal.SIGSEGV})],
+    ("stored", "signals"), [(False, {signal.SIGABRT}), (True, {signal.SIGABRT, signal.SIGSEGV})]
 )
 def test_lstm_of_an_empty_batch(stored: bool, signals: set[int]) -> None:
     """Once it raises, or gives an empty result, the rule about the batch may go."""

@@ -47,11 +47,7 @@ WRONG = {
         0,
         4.248354255291589e-18,
     ),
-    "Tanh is below -1": (
-        Applied("Tanh", [filled(-8.613058, F, 16)]),
-        -1.0000002,
-        -0.99999994,
-    ),
+    "Tanh is below -1": (Applied("Tanh", [filled(-8.613058, F, 16)]), -1.0000002, -0.99999994),
     "Sin of double near a multiple of pi": (
         Applied("Sin", [filled(12.566383207982742, D, 16)]),
         1.2593623569423683e-05,
@@ -67,11 +63,7 @@ WRONG = {
         np.finfo(F).min,
         NAN,
     ),
-    LOST: (
-        Applied("Softmax", [F([[*[-88] * 15, 0]])]),
-        0,
-        6.054601e-39,
-    ),
+    LOST: (Applied("Softmax", [F([[*[-88] * 15, 0]])]), 0, 6.054601e-39),
     "QuantizeLinear of float16 divides in float": (
         Applied("QuantizeLinear", scalars(H, 0.25, 0.1)),
         3,
