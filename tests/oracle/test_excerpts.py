@@ -15,9 +15,8 @@ from sonnx_ort.oracle.numbers import difference, quotient
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.suite.applied import Applied
 from support.elementwise import singles
-from support.meaning_cases import SORTS, nodes
+from support.meaning_cases import LATE, kernels, nodes
 from support.meanings import Array
-from support.oracle_cases import cases
 
 T = ElementType
 F = np.float32
@@ -30,18 +29,14 @@ def every(result: Array, _: int) -> Array:
 
 def applied(operator: str) -> list[Applied]:
     """Random nodes of an operator, in two types if it has them."""
-    if operator in SORTS:
-        return [
-            node for kind in SORTS[operator].kernels[:2] for node in nodes(operator, kind, COUNT)
-        ]
-    return [Applied(operator, c.operands, c.attributes) for c in cases(operator, T.FLOAT, COUNT)]
+    return [node for kind in kernels(operator)[:2] for node in nodes(operator, kind, COUNT)]
 
 
 def same(one: Array, other: Array) -> bool:
     return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-CUT = sorted([*SORTS, "ArgMax", "BatchNormalization", "Clip", "MatMul", "Slice"])
+CUT = sorted([*LATE, "ArgMax", "BatchNormalization", "Clip", "MatMul", "Slice"])
 
 
 def cut(operator: str) -> Iterator[tuple[Applied, list[Array], Excerpt]]:

@@ -14,8 +14,7 @@ from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite.elements import special_values
-from support.meanings import Verdict, meaning_over_the_reals, verdicts
-from support.oracle_cases import rounded
+from support.meanings import Verdict, meaning_over_the_reals, rounded, verdicts
 from support.values import FLOATS, assert_same_bits, from_bits
 
 INF, NAN = np.inf, np.nan

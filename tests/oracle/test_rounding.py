@@ -20,7 +20,7 @@ from sonnx_ort.oracle.numbers import (
 )
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.suite.elements import special_values
-from support.oracle_cases import rounded
+from support.meanings import rounded
 from support.values import FLOATS, bits_dtype, from_bits, random_pairs
 
 FORMATS = [pytest.param(f, id=t.value) for t, f in FLOAT_FORMATS.items()]
