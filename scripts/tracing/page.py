@@ -18,7 +18,7 @@ from tracing.entries import Document, Entry, all_entries, own_rules
 MARKER = "satisfies"
 """The marker's name: `@pytest.mark.satisfies("Div.typed.float.R1")`.
 
-It names entries, and rules of this project, also by patterns: `"*.RG1"`.
+It names entries, several in a text, and rules of this project, also by patterns: `"*.RG1"`.
 """
 
 PROOFS = "tests/proofs/"
@@ -82,8 +82,8 @@ def _marks_in(path: Path, name: str) -> Iterator[Mark]:
     for call, test in at_tests:
         for argument in call.args:
             match argument:
-                case ast.Constant(value=str() as entry):
-                    yield Mark(entry, test)
+                case ast.Constant(value=str() as entries):
+                    yield from (Mark(entry, test) for entry in entries.split())
                 case _:
                     raise ValueError(f"{test}: a mark '{MARKER}' names an entry by no text")
 

@@ -33,11 +33,8 @@ def test_outcome_is_the_oracles(execution, single, edition, data):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.quotient",
-    "Div.preliminary.quotient",
-    "Div.preliminary.ensures.result",
-    "Sub.preliminary.difference",
-    "Sub.preliminary.ensures.result",
+    "Div.typed.float.quotient Div.preliminary.quotient Div.preliminary.ensures.result",
+    "Sub.preliminary.difference Sub.preliminary.ensures.result",
 )
 @each_operator(editions=False)
 def test_results_on_many_random_patterns_are_the_oracles(execution, single, edition):
@@ -69,19 +66,10 @@ def integer_pairs(element_type, edition, *, broken):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.elements",
-    "Div.typed.float.quotient",
-    "Div.typed.float.infinity",
-    "Div.typed.float.nan",
-    "Div.typed.float.range",
-    "Div.preliminary.elements",
-    "Div.preliminary.quotient",
-    "Div.preliminary.infinity",
-    "Div.preliminary.ensures.result",
-    "Sub.preliminary.elements",
-    "Sub.preliminary.difference",
-    "Sub.preliminary.ensures.result",
-    "Div.onnx.summary",
+    "Div.typed.float.elements Div.typed.float.quotient Div.typed.float.infinity",
+    "Div.typed.float.nan Div.typed.float.range Div.preliminary.elements Div.preliminary.quotient",
+    "Div.preliminary.infinity Div.preliminary.ensures.result Sub.preliminary.elements",
+    "Sub.preliminary.difference Sub.preliminary.ensures.result Div.onnx.summary",
 )
 @each_operator()
 def test_results_are_the_oracles_bit_by_bit(execution, single, edition):
@@ -135,12 +123,8 @@ def test_every_rank_and_size_runs(execution, operator, element_type, shape):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.R1",
-    "Div.preliminary.R1",
-    "Div.preliminary.R4",
-    "Div.preliminary.requires",
-    "Sub.preliminary.R1",
-    "Sub.preliminary.requires",
+    "Div.typed.float.R1 Div.preliminary.R1 Div.preliminary.R4 Div.preliminary.requires",
+    "Sub.preliminary.R1 Sub.preliminary.requires",
 )
 @each_execution
 @OPERATORS
@@ -160,10 +144,7 @@ def test_unequal_sizes_are_the_oracles_violation(
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.R1",
-    "Div.preliminary.R1",
-    "Div.preliminary.requires",
-    "Sub.preliminary.R1",
+    "Div.typed.float.R1 Div.preliminary.R1 Div.preliminary.requires Sub.preliminary.R1",
     "Sub.preliminary.requires",
 )
 @OPERATORS

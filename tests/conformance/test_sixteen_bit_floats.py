@@ -49,9 +49,7 @@ def expected_results(operator, element_type, kind):
     return outcome(operator, (a, b), element_type, Edition.TYPED)
 
 
-@pytest.mark.satisfies(
-    "Div.typed.float.types", "Div.typed.float.quotient", "Sub.preliminary.difference"
-)
+@pytest.mark.satisfies("Div.typed.float.types Div.typed.float.quotient Sub.preliminary.difference")
 @pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 @pytest.mark.parametrize(
     ("operator", "kind"),

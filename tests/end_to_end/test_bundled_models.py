@@ -73,13 +73,8 @@ def operator_nodes(example):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.examples",
-    "Div.preliminary.examples",
-    "Div.preliminary.numpy",
-    "Sub.preliminary.examples",
-    "Sub.preliminary.numpy",
-    "Div.onnx.examples",
-    "Div.onnx.legacy.examples",
+    "Div.typed.float.examples Div.preliminary.examples Div.preliminary.numpy",
+    "Sub.preliminary.examples Sub.preliminary.numpy Div.onnx.examples Div.onnx.legacy.examples",
 )
 @pytest.mark.parametrize(("example", "case"), cases(Outputs))
 def test_run_gives_the_expected_outputs(example, case):

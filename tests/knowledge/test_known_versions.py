@@ -153,9 +153,7 @@ FIRST = {
 VERSIONS = [1, 6, 7, 13, 14]
 
 
-@pytest.mark.satisfies(
-    "Div.onnx.types_1", "Div.onnx.types_7", "Div.onnx.types_13", "Div.onnx.types_14"
-)
+@pytest.mark.satisfies("Div.onnx.types_1 Div.onnx.types_7 Div.onnx.types_13 Div.onnx.types_14")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("element_type", FIRST)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])

@@ -117,13 +117,8 @@ EXAMPLES = [
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.examples",
-    "Div.typed.float.examples",
-    "Div.preliminary.examples",
-    "Div.preliminary.numpy",
-    "Sub.preliminary.examples",
-    "Sub.preliminary.numpy",
-    "Div.onnx.examples",
+    "Div.typed.real.examples Div.typed.float.examples Div.preliminary.examples",
+    "Div.preliminary.numpy Sub.preliminary.examples Sub.preliminary.numpy Div.onnx.examples",
 )
 @pytest.mark.parametrize(("name", "a", "b", "c", "edition"), EXAMPLES)
 def test_example_has_the_numbers_of_its_document(name, a, b, c, edition):

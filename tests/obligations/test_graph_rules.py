@@ -176,29 +176,11 @@ GRAPH_BREACHES = [
 
 
 @pytest.mark.satisfies(
-    "Graph.false_claim",
-    "Requirements.operator_set",
-    "Requirements.deterministic",
-    "Requirements.inference",
-    "Requirements.defaults",
-    "Requirements.shapes",
-    "Requirements.complete",
-    "Requirements.tool",
-    "Needs.THAV-002",
-    "Needs.AI-007",
-    "Needs.AI-008",
-    "Needs.BOSCH-001",
-    "Needs.BOSCH-002",
-    "Graph.draft.control_flow",
-    "Graph.draft.dead_node",
-    "Graph.draft.edges",
-    "Graph.draft.operators",
-    "Graph.draft.unread",
-    "General.GR2",
-    "General.GR3",
-    "General.GR4",
-    "ArgMax.draft.given",
-    "Slice.draft.R5",
+    "Graph.false_claim Requirements.operator_set Requirements.deterministic Requirements.inference",
+    "Requirements.defaults Requirements.shapes Requirements.complete Requirements.tool",
+    "Needs.THAV-002 Needs.AI-007 Needs.AI-008 Needs.BOSCH-001 Needs.BOSCH-002",
+    "Graph.draft.control_flow Graph.draft.dead_node Graph.draft.edges Graph.draft.operators",
+    "Graph.draft.unread General.GR2 General.GR3 General.GR4 ArgMax.draft.given Slice.draft.R5",
 )
 @pytest.mark.parametrize(("rule", "graph", "places"), [(r, g, p) for r, g, *p in GRAPH_BREACHES])
 def test_place_that_breaks_a_rule_violates_it(
@@ -257,13 +239,8 @@ def test_domain_in_two_versions_is_refused(alias: str) -> None:
 
 
 @pytest.mark.satisfies(
-    "Graph.draft.acyclic",
-    "Graph.draft.identified",
-    "Graph.draft.outputs",
-    "Needs.AI-007",
-    "Needs.THAV-000",
-    "Requirements.onnx",
-    "Requirements.tool",
+    "Graph.draft.acyclic Graph.draft.identified Graph.draft.outputs Needs.AI-007 Needs.THAV-000",
+    "Requirements.onnx Requirements.tool",
 )
 @pytest.mark.parametrize(
     "change",

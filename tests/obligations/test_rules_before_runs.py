@@ -89,57 +89,19 @@ def of_results() -> list[object]:
 
 
 @pytest.mark.satisfies(
-    "*.float.R2",
-    "*.int.R2",
-    "*.bool.R2",
-    "Squeeze.types",
-    "Abs.draft.float.type",
-    "Abs.draft.int.type",
-    "Acos.draft.float.type",
-    "Add.draft.float.type",
-    "Add.draft.int.type",
-    "ArgMax.draft.type",
-    "BatchNormalization.draft.type",
-    "Clip.draft.float.type",
-    "Clip.draft.int.type",
-    "Concat.draft.types",
-    "Conv.draft.type",
-    "ConvInteger.draft.w_type",
-    "ConvInteger.draft.x_type",
-    "DequantizeLinear.draft.types",
-    "Exp.draft.float.type",
-    "Flatten.draft.types",
-    "Gemm.types",
-    "LSTM.draft.type",
-    "LeakyRelu.draft.float.type",
-    "Less.draft.float.type",
-    "Less.draft.int.type",
-    "Log.draft.float.type",
-    "MatMul.draft.float.type",
-    "MatMul.draft.int.type",
-    "Max.draft.type",
-    "MaxPool.draft.types",
-    "Mul.draft.float.type",
-    "Mul.draft.int.type",
-    "Neg.draft.float.type",
-    "Neg.draft.int.type",
-    "Pow.draft.float.type",
-    "Pow.draft.int.type",
-    "QuantizeLinear.draft.types",
-    "Range.draft.types",
-    "Relu.draft.float.type",
-    "Relu.draft.int.type",
-    "Reshape.draft.types",
-    "Shape.draft.types",
-    "Sigmoid.draft.float.type",
-    "Sin.draft.float.type",
-    "Slice.draft.R9",
-    "Softmax.draft.float.type",
-    "Sqrt.draft.float.type",
-    "Tanh.draft.float.type",
-    "Unsqueeze.draft.types",
-    "Where.draft.float.type",
-    "Where.draft.int.type",
+    "*.float.R2 *.int.R2 *.bool.R2 Squeeze.types Abs.draft.float.type Abs.draft.int.type",
+    "Acos.draft.float.type Add.draft.float.type Add.draft.int.type ArgMax.draft.type",
+    "BatchNormalization.draft.type Clip.draft.float.type Clip.draft.int.type Concat.draft.types",
+    "Conv.draft.type ConvInteger.draft.w_type ConvInteger.draft.x_type",
+    "DequantizeLinear.draft.types Exp.draft.float.type Flatten.draft.types Gemm.types",
+    "LSTM.draft.type LeakyRelu.draft.float.type Less.draft.float.type Less.draft.int.type",
+    "Log.draft.float.type MatMul.draft.float.type MatMul.draft.int.type Max.draft.type",
+    "MaxPool.draft.types Mul.draft.float.type Mul.draft.int.type Neg.draft.float.type",
+    "Neg.draft.int.type Pow.draft.float.type Pow.draft.int.type QuantizeLinear.draft.types",
+    "Range.draft.types Relu.draft.float.type Relu.draft.int.type Reshape.draft.types",
+    "Shape.draft.types Sigmoid.draft.float.type Sin.draft.float.type Slice.draft.R9",
+    "Softmax.draft.float.type Sqrt.draft.float.type Tanh.draft.float.type Unsqueeze.draft.types",
+    "Where.draft.float.type Where.draft.int.type",
 )
 @pytest.mark.parametrize(("name", "kind", "rule"), of_results())
 def test_result_of_another_type_breaks_the_rule_about_types(
@@ -155,7 +117,7 @@ SLICE = "y = Slice(X, starts, ends, axes, steps)"
 
 
 @pytest.mark.satisfies(
-    "BatchNormalization.draft.scale", "BatchNormalization.draft.statistics", "Slice.draft.R10"
+    "BatchNormalization.draft.scale BatchNormalization.draft.statistics Slice.draft.R10"
 )
 @pytest.mark.parametrize(
     ("name", "node", "odd", "rule"),
@@ -179,11 +141,7 @@ def test_operands_of_two_types_break_the_rule_about_them(
 
 
 @pytest.mark.satisfies(
-    "*.RG1",
-    "General.GR1",
-    "BatchNormalization.draft.sparse",
-    "Slice.draft.R4",
-    "Constant.draft.sparse",
+    "*.RG1 General.GR1 BatchNormalization.draft.sparse Slice.draft.R4 Constant.draft.sparse"
 )
 @pytest.mark.parametrize(
     ("name", "rule"), [pytest.param(n, r.id, id=r.id) for n, r in rules(Dense)]
@@ -232,24 +190,10 @@ def layer(left_out: str = "", further: str = "") -> str:
 
 
 @pytest.mark.satisfies(
-    "Cast.R2",
-    "ConvInteger.signs",
-    "LSTM.clip",
-    "Squeeze.A",
-    "Squeeze.A.type",
-    "Squeeze.axes",
-    "Squeeze.axes.names",
-    "Concat.draft.front",
-    "LSTM.draft.bias",
-    "LSTM.draft.lengths",
-    "LSTM.draft.peepholes",
-    "LSTM.draft.states",
-    "MaxPool.draft.dilations",
-    "MaxPool.draft.pads",
-    "MaxPool.draft.strides",
-    "Reshape.draft.allowzero",
-    "Reshape.draft.signature",
-    "Reshape.draft.vector",
+    "Cast.R2 ConvInteger.signs LSTM.clip Squeeze.A Squeeze.A.type Squeeze.axes Squeeze.axes.names",
+    "Concat.draft.front LSTM.draft.bias LSTM.draft.lengths LSTM.draft.peepholes LSTM.draft.states",
+    "MaxPool.draft.dilations MaxPool.draft.pads MaxPool.draft.strides Reshape.draft.allowzero",
+    "Reshape.draft.signature Reshape.draft.vector",
 )
 @pytest.mark.parametrize(
     ("rule", "graph", "opset"),

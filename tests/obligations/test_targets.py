@@ -220,10 +220,7 @@ def test_hint_speaks_of_the_declaration(declarations: str) -> None:
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.RG1",
-    "Div.preliminary.R2",
-    "Div.preliminary.ensures.length",
-    "Sub.preliminary.R2",
+    "Div.typed.float.RG1 Div.preliminary.R2 Div.preliminary.ensures.length Sub.preliminary.R2",
     "Sub.preliminary.ensures.length",
 )
 @pytest.mark.parametrize(

@@ -41,10 +41,7 @@ def on_scalars(operator, element_type, *values, **attributes):
 
 
 @pytest.mark.satisfies(
-    "Add.draft.float.function",
-    "Mul.draft.float.function",
-    "Max.draft.function",
-    "Max.draft.float.nan",
+    "Add.draft.float.function Mul.draft.float.function Max.draft.function Max.draft.float.nan",
     "Max.draft.float.order",
 )
 @pytest.mark.parametrize(
@@ -184,12 +181,8 @@ def test_float_comparisons_at_the_edges(element_type, a, b, truths):
 
 
 @pytest.mark.satisfies(
-    "Add.draft.int.signed",
-    "Add.draft.int.unsigned",
-    "Add.draft.int.overflow",
-    "Mul.draft.int.signed",
-    "Mul.draft.int.unsigned",
-    "Mul.draft.int.overflow",
+    "Add.draft.int.signed Add.draft.int.unsigned Add.draft.int.overflow Mul.draft.int.signed",
+    "Mul.draft.int.unsigned Mul.draft.int.overflow",
 )
 @pytest.mark.parametrize(
     ("operator", "a", "b", "expected"),
@@ -248,9 +241,7 @@ def test_conditions_have_their_truth_tables(operator, expected):
     assert_same_bits(result, np.array(expected))
 
 
-@pytest.mark.satisfies(
-    "Where.accuracy.introduced", "Where.draft.function", "Where.draft.float.special"
-)
+@pytest.mark.satisfies("Where.accuracy.introduced Where.draft.function Where.draft.float.special")
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_where_chooses_bit_for_bit(element_type):
     x = special_values(element_type)
@@ -377,16 +368,9 @@ def test_results_keep_the_shape(family, shape):
 
 
 @pytest.mark.satisfies(
-    "Broadcast.one_shape",
-    "Broadcast.repeated",
-    "Broadcast.condition_1",
-    "Broadcast.prepended",
-    "Broadcast.prepended.ones",
-    "Broadcast.step_1",
-    "Broadcast.step_1.prepended",
-    "Broadcast.step_1.elements",
-    "Broadcast.step_2.first",
-    "Broadcast.step_2.function",
+    "Broadcast.one_shape Broadcast.repeated Broadcast.condition_1 Broadcast.prepended",
+    "Broadcast.prepended.ones Broadcast.step_1 Broadcast.step_1.prepended",
+    "Broadcast.step_1.elements Broadcast.step_2.first Broadcast.step_2.function",
     "Broadcast.step_2.elements",
 )
 @pytest.mark.parametrize(

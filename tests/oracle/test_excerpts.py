@@ -151,11 +151,8 @@ def test_long_lstm_is_audited_up_to_a_step() -> None:
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.elements",
-    "Div.typed.real.operands",
-    "Div.typed.real.quotient",
-    "Div.typed.real.examples",
-    "Div.preliminary.real",
+    "Div.typed.real.elements Div.typed.real.operands Div.typed.real.quotient",
+    "Div.typed.real.examples Div.preliminary.real",
 )
 @pytest.mark.parametrize(
     ("dividends", "divisors", "quotients"),
@@ -182,9 +179,7 @@ def test_quotient_by_zero_is_undefined(dividend):
     assert quotient(Fraction(dividend), Fraction(0)) is None
 
 
-@pytest.mark.satisfies(
-    "Sub.preliminary.real", "Sub.preliminary.difference", "Sub.preliminary.examples"
-)
+@pytest.mark.satisfies("Sub.preliminary.real Sub.preliminary.difference Sub.preliminary.examples")
 @pytest.mark.parametrize(
     ("minuends", "subtrahends", "differences"),
     [

@@ -39,9 +39,7 @@ def nearest(value):
 
 
 @pytest.mark.satisfies(
-    "Log.draft.float.function",
-    "Acos.draft.float.nan",
-    "Pow.draft.float.function",
+    "Log.draft.float.function Acos.draft.float.nan Pow.draft.float.function",
     "Pow.draft.float.special",
 )
 @pytest.mark.parametrize(
@@ -192,15 +190,9 @@ def only(operator, operand, version=21, **attributes):
 
 
 @pytest.mark.satisfies(
-    "Exp.draft.float.function",
-    "LeakyRelu.draft.float.function",
-    "Sigmoid.draft.float.function",
-    "Sin.draft.float.function",
-    "Tanh.draft.float.function",
-    "Relu.draft.function",
-    "Relu.draft.float.nan",
-    "Relu.draft.accuracy",
-    "Sin.draft.float.infinity",
+    "Exp.draft.float.function LeakyRelu.draft.float.function Sigmoid.draft.float.function",
+    "Sin.draft.float.function Tanh.draft.float.function Relu.draft.function Relu.draft.float.nan",
+    "Relu.draft.accuracy Sin.draft.float.infinity",
 )
 @pytest.mark.parametrize(
     ("operator", "x", "expected"),
@@ -237,10 +229,7 @@ def test_nearest_results_are_admitted(operator, element_type):
 
 
 @pytest.mark.satisfies(
-    "Sigmoid.accuracy.algorithm",
-    "Tanh.accuracy.float",
-    "Tanh.accuracy.sound",
-    "Sin.draft.float.accuracy",
+    "Sigmoid.accuracy.algorithm Tanh.accuracy.float Tanh.accuracy.sound Sin.draft.float.accuracy"
 )
 @pytest.mark.parametrize(
     ("operator", "x", "units"),

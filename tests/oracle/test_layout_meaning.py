@@ -36,12 +36,8 @@ def reason(operator, operands, version=21, **attributes):
 
 
 @pytest.mark.satisfies(
-    "Reshape.draft.elements",
-    "Reshape.draft.zero",
-    "Reshape.draft.examples",
-    "Flatten.draft.elements",
-    "Flatten.draft.examples",
-    "Unsqueeze.draft.elements",
+    "Reshape.draft.elements Reshape.draft.zero Reshape.draft.examples Flatten.draft.elements",
+    "Flatten.draft.examples Unsqueeze.draft.elements",
 )
 @pytest.mark.parametrize(
     ("operator", "operands", "attributes", "shape"),
@@ -187,7 +183,7 @@ def quantized(x, scale, zero, dtype=np.uint8, real=F):
 
 
 @pytest.mark.satisfies(
-    "QuantizeLinear.draft.quotient", "QuantizeLinear.draft.examples", "QuantizeLinear.draft.shape"
+    "QuantizeLinear.draft.quotient QuantizeLinear.draft.examples QuantizeLinear.draft.shape"
 )
 @pytest.mark.parametrize(
     ("x", "scale", "zero", "dtype", "expected"),
@@ -249,9 +245,7 @@ def test_scales_for_blocks_are_an_error():
 
 
 @pytest.mark.satisfies(
-    "DequantizeLinear.draft.product",
-    "DequantizeLinear.draft.examples",
-    "DequantizeLinear.draft.shape",
+    "DequantizeLinear.draft.product DequantizeLinear.draft.examples DequantizeLinear.draft.shape",
     "DequantizeLinear.draft.overflow",
 )
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_infinite_weight_on_padding_is_nan():
 
 
 @pytest.mark.satisfies(
-    "ConvInteger.draft.sums", "ConvInteger.draft.example", "ConvInteger.draft.left_out"
+    "ConvInteger.draft.sums ConvInteger.draft.example ConvInteger.draft.left_out"
 )
 def test_convolution_of_integers_is_that_of_the_draft():
     x = image([[2, 4, 6], [8, 10, 12], [14, 16, 18]], np.int8)

@@ -190,7 +190,7 @@ def test_marks_of_functions_and_classes_are_found(tmp_path):
         """
 import pytest
 
-@pytest.mark.satisfies("one", "two")
+@pytest.mark.satisfies("one five", "two")
 def test_function(): ...
 
 @pytest.mark.satisfies("three")
@@ -202,6 +202,7 @@ class TestAll:
     )
     assert set(find_marks(tmp_path, tmp_path)) == {
         Mark("one", "test_it.py::test_function"),
+        Mark("five", "test_it.py::test_function"),
         Mark("two", "test_it.py::test_function"),
         Mark("three", "test_it.py::TestAll"),
         Mark("four", "test_it.py::TestAll::test_method"),
