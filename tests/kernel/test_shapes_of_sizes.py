@@ -62,24 +62,12 @@ ASKED_FOR: list[Case] = [
     ("Tile", [("n", 4), integers(0, 1)], {}, (0, 4)),
     ("Resize", [IMAGE, None, None, Holding(("k", 5, None))], {}, ("k", 5, None)),
     ("Resize", [IMAGE, None, None, integers(5)], {"axes": [1]}, (None, None, None)),
-    (
-        "Resize",
-        [IMAGE, None, None, integers(5, 5, 5)],
-        {"keep_aspect_ratio_policy": "stretch"},
-        (None, None, None),
-    ),
-    (
-        "Resize",
-        [IMAGE, None, None, integers(5, 5, 5)],
-        {"coordinate_transformation_mode": "tf_crop_and_resize"},
-        (None, None, None),
-    ),
-    (
-        "Resize",
-        [IMAGE, None, None, integers(5, 6, 7)],
-        {"coordinate_transformation_mode": "asymmetric"},
-        (5, 6, 7),
-    ),
+    ("Resize", [IMAGE, None, None, integers(5, 5, 5)], {"keep_aspect_ratio_policy": "stretch"},
+     (None, None, None)),
+    ("Resize", [IMAGE, None, None, integers(5, 5, 5)],
+     {"coordinate_transformation_mode": "tf_crop_and_resize"}, (None, None, None)),
+    ("Resize", [IMAGE, None, None, integers(5, 6, 7)],
+     {"coordinate_transformation_mode": "asymmetric"}, (5, 6, 7)),
     ("Resize", [IMAGE, None, floats(1, 2, 0.4)], {}, (None, 8, 3)),
     ("Resize", [IMAGE, None, floats(1, 2, 0.4)], {"version": 11}, (None, 8, 3)),
     ("Resize", [IMAGE, floats(1, 2, 0.4)], {"version": 10}, (None, 8, 3)),
@@ -122,7 +110,7 @@ ASKED_FOR: list[Case] = [
     ("Reshape", [("n", 6), Holding(("n", -1))], {"shared": ["m"]}, ("n", 6)),
     ("Reshape", [("n", 6), integers(0, -1)], {"shared": ["n"]}, ("n", 6)),
     ("Reshape", [(4, 6), integers(6, -1)], {}, (6, 4)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("operator", "operands", "rest", "expected"), COUNTED + ASKED_FOR, ids=str)

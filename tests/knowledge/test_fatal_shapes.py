@@ -357,18 +357,12 @@ TOO_LONG = (
     "its operand\n"
 )
 REFUSED = {
-    "joined": (
-        f"{FROM} {{ {JOINED} y = Identity(v40) }}",
-        TOO_MANY.format("Gather '(output v18)'"),
-    ),
-    "added": (
-        f"{FROM} <int64[2] a = {{0, 1}}> {{ {ADDED} y = Identity(v1500) }}",
-        TOO_MANY.format("Unsqueeze '(output v723)'"),
-    ),
-    "declared": (
-        "(int64[1099511627776] v) => (float[] y) { y = ConstantOfShape(v) }",
-        TOO_LONG.format("ConstantOfShape", "v", 1 << 40),
-    ),
+    "joined": (f"{FROM} {{ {JOINED} y = Identity(v40) }}",
+        TOO_MANY.format("Gather '(output v18)'")),
+    "added": (f"{FROM} <int64[2] a = {{0, 1}}> {{ {ADDED} y = Identity(v1500) }}",
+        TOO_MANY.format("Unsqueeze '(output v723)'")),
+    "declared": ("(int64[1099511627776] v) => (float[] y) { y = ConstantOfShape(v) }",
+        TOO_LONG.format("ConstantOfShape", "v", 1 << 40)),
     "declared for a Reshape": (
         "(float[2] x, int64[1099511627776] v) => (float[] y) { y = Reshape(x, v) }",
         TOO_LONG.format("Reshape", "v", 1 << 40),
@@ -377,15 +371,11 @@ REFUSED = {
         f"(float[2] x) => (float[] y) {{ v0 = Shape(x) {DOUBLED} y = ConstantOfShape(v40) }}",
         TOO_LONG.format("ConstantOfShape", "v40", 1 << 40),
     ),
-    "filled": (
-        f"() => (float[] y) <int64[1] n = {{1000000000}}> {{ {FILLED} }}",
-        TOO_LONG.format("ConstantOfShape", "v", 10**9),
-    ),
-    "filled by a shape": (
-        f"(float[1000000000] x) => (float[] y) {{ n = Shape(x) {FILLED} }}",
-        TOO_LONG.format("ConstantOfShape", "v", 10**9),
-    ),
-}
+    "filled": (f"() => (float[] y) <int64[1] n = {{1000000000}}> {{ {FILLED} }}",
+        TOO_LONG.format("ConstantOfShape", "v", 10**9)),
+    "filled by a shape": (f"(float[1000000000] x) => (float[] y) {{ n = Shape(x) {FILLED} }}",
+        TOO_LONG.format("ConstantOfShape", "v", 10**9)),
+}  # fmt: skip
 
 
 CHECK_ONE = """

@@ -39,11 +39,8 @@ def test_graph_that_keeps_every_rule_has_one_proved_obligation_for_each() -> Non
 
 
 GRAPH_BREACHES = [
-    (
-        "Graph.operator_set",
-        "(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }",
-        ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft covers it"),
-    ),
+    ("Graph.operator_set", "(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }",
+     ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft covers it")),
     (
         "Graph.operator_set",
         """(int64 n, bool c, float[2] x) => (float[2] y) {
@@ -60,11 +57,8 @@ GRAPH_BREACHES = [
         }""",
         ("Scan 'scan'", "Scan is not in the operator set, and no draft covers it"),
     ),
-    (
-        "Graph.operator_set",
-        "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
-        ("Add 'o'", "my::Add is not in the operator set, and no draft covers it"),
-    ),
+    ("Graph.operator_set", "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
+     ("Add 'o'", "my::Add is not in the operator set, and no draft covers it")),
     (
         "Graph.operator_set",
         """(bool c, float[2] x) => (float[2] y) {
@@ -74,26 +68,16 @@ GRAPH_BREACHES = [
             >
         }""",
         ("If 'choose'", "If is not in the operator set, and no draft covers it"),
-        (
-            "HardSigmoid 'h' in If 'choose' then_branch",
-            "HardSigmoid is not in the operator set, and no draft covers it",
-        ),
+        ("HardSigmoid 'h' in If 'choose' then_branch",
+         "HardSigmoid is not in the operator set, and no draft covers it"),
     ),
-    (
-        "Graph.deterministic",
-        "() => (float[2] y) { [r] y = RandomNormal<shape = [2]>() }",
-        ("RandomNormal 'r'", "RandomNormal draws random numbers"),
-    ),
-    (
-        "Graph.deterministic",
-        "(float[2] x, bool t) => (float[2] y) <float r = {0.5}> { [d] y = Dropout(x, r, t) }",
-        ("Dropout 'd'", "Dropout draws random numbers"),
-    ),
-    (
-        "Graph.inference",
-        "(float[2] x) => (float[2] y) { [d] y = Dropout(x) }",
-        ("Dropout 'd'", "it is an operator for training"),
-    ),
+    ("Graph.deterministic", "() => (float[2] y) { [r] y = RandomNormal<shape = [2]>() }",
+     ("RandomNormal 'r'", "RandomNormal draws random numbers")),
+    ("Graph.deterministic",
+     "(float[2] x, bool t) => (float[2] y) <float r = {0.5}> { [d] y = Dropout(x, r, t) }",
+     ("Dropout 'd'", "Dropout draws random numbers")),
+    ("Graph.inference", "(float[2] x) => (float[2] y) { [d] y = Dropout(x) }",
+     ("Dropout 'd'", "it is an operator for training")),
     (
         "Graph.inference",
         """(float[1,2] x, float[2] s) => (float[1,2] y) {
@@ -101,31 +85,18 @@ GRAPH_BREACHES = [
         }""",
         ("BatchNormalization 'n'", "it is in training mode"),
     ),
-    (
-        "Graph.dead_node",
-        "(float[2] x) => (float[2] y) { [d] a = Neg(x) y = Abs(x) }",
-        ("Neg 'd'", "none of its outputs contributes to an output of the graph"),
-    ),
-    (
-        "Graph.unused_input",
-        "(float[2] x, float[2] u) => (float[2] y) { y = Abs(x) }",
-        ("input 'u'", "nothing reads it"),
-    ),
-    (
-        "Graph.edges",
-        "(float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,3,3] y) { [c] y = Conv(x, w) }",
-        ("Conv 'c'", "the input 'B' is left out"),
-    ),
-    (
-        "Graph.edges",
-        "(float[2] x, float h) => (float[2] y) { [c] y = Clip(x, , h) }",
-        ("Clip 'c'", "the input 'min' is left out"),
-    ),
-    (
-        "Graph.edges",
-        "(float[1,1,4,4] x) => (float[1,1,3,3] y) { [m] y = MaxPool<kernel_shape = [2, 2]>(x) }",
-        ("MaxPool 'm'", "the output 'Indices' is left out"),
-    ),
+    ("Graph.dead_node", "(float[2] x) => (float[2] y) { [d] a = Neg(x) y = Abs(x) }",
+     ("Neg 'd'", "none of its outputs contributes to an output of the graph")),
+    ("Graph.unused_input", "(float[2] x, float[2] u) => (float[2] y) { y = Abs(x) }",
+     ("input 'u'", "nothing reads it")),
+    ("Graph.edges",
+     "(float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,3,3] y) { [c] y = Conv(x, w) }",
+     ("Conv 'c'", "the input 'B' is left out")),
+    ("Graph.edges", "(float[2] x, float h) => (float[2] y) { [c] y = Clip(x, , h) }",
+     ("Clip 'c'", "the input 'min' is left out")),
+    ("Graph.edges",
+     "(float[1,1,4,4] x) => (float[1,1,3,3] y) { [m] y = MaxPool<kernel_shape = [2, 2]>(x) }",
+     ("MaxPool 'm'", "the output 'Indices' is left out")),
     (
         "Graph.edges",
         """(bool c, float[2] x) => (float[2] y) {
@@ -137,42 +108,22 @@ GRAPH_BREACHES = [
         ("Clip 's' in If 'choose' then_branch", "the input 'min' is left out"),
         ("Clip 's' in If 'choose' then_branch", "the input 'max' is left out"),
     ),
-    (
-        "Graph.unread",
-        "(float[1,1,4,4] x) => (float[1,1,3,3] y) { y, i = MaxPool<kernel_shape = [2, 2]>(x) }",
-        ("value 'i'", "nothing reads it, and it is no output of the graph"),
-    ),
-    (
-        "Graph.unread",
-        "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Abs(x) }",
-        ("initializer 'w'", "nothing reads it, and it is no output of the graph"),
-    ),
-    (
-        "Graph.false_claim",
-        "(float[2] x) => (float[2] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
-        ("value 'a'", "declared (3,), is (2,)"),
-    ),
-    (
-        "Graph.implicit_shape",
-        "(float[2] x) => (float[2] y) <float[] a> { a = Neg(x) y = Abs(a) }",
-        ("value 'a'", "the file gives no shape"),
-    ),
-    (
-        "GR2",
-        "(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }",
-        ("value 'a'", "the file gives no type"),
-    ),
-    (
-        "GR3",
-        "(float[2] x, int64[2] n) => (float[2] y) { [p] y = Pow(x, n) }",
-        ("Pow 'p'", "X is float and Y is int64; one is converted"),
-    ),
-    (
-        "GR4",
-        "(int32[2] x) => (int32[2] y) { [m] y = Mod(x, x) }",
-        ("Mod 'm'", "'fmod' is left out; ONNX assumes 0"),
-    ),
-]
+    ("Graph.unread",
+     "(float[1,1,4,4] x) => (float[1,1,3,3] y) { y, i = MaxPool<kernel_shape = [2, 2]>(x) }",
+     ("value 'i'", "nothing reads it, and it is no output of the graph")),
+    ("Graph.unread", "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Abs(x) }",
+     ("initializer 'w'", "nothing reads it, and it is no output of the graph")),
+    ("Graph.false_claim", "(float[2] x) => (float[2] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
+     ("value 'a'", "declared (3,), is (2,)")),
+    ("Graph.implicit_shape", "(float[2] x) => (float[2] y) <float[] a> { a = Neg(x) y = Abs(a) }",
+     ("value 'a'", "the file gives no shape")),
+    ("GR2", "(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }",
+     ("value 'a'", "the file gives no type")),
+    ("GR3", "(float[2] x, int64[2] n) => (float[2] y) { [p] y = Pow(x, n) }",
+     ("Pow 'p'", "X is float and Y is int64; one is converted")),
+    ("GR4", "(int32[2] x) => (int32[2] y) { [m] y = Mod(x, x) }",
+     ("Mod 'm'", "'fmod' is left out; ONNX assumes 0")),
+]  # fmt: skip
 
 
 @pytest.mark.satisfies(

@@ -201,33 +201,21 @@ def layer(left_out: str = "", further: str = "") -> str:
         (None, "(float[2] x) => (float[4] y) { y = Concat<axis = 0>(x, x) }", 21),
         ("Concat.R1", "(float[2] x) => (float[4] y) { y = Concat<axis = -1>(x, x) }", 21),
         (None, f"(float[2] x, int64[1] s) => (float[2] y) {{ {_RESHAPED.format(1)} }}", 21),
-        (
-            "Reshape.allowzero.C1",
-            f"(float[2] x, int64[1] s) => (float[2] y) {{ {_RESHAPED.format(2)} }}",
-            21,
-        ),
-        (
-            "Reshape.S.type",
-            f"(float[2] x, int32[1] s) => (float[2] y) {{ {_RESHAPED.format(1)} }}",
-            21,
-        ),
+        ("Reshape.allowzero.C1",
+         f"(float[2] x, int64[1] s) => (float[2] y) {{ {_RESHAPED.format(2)} }}", 21),
+        ("Reshape.S.type", f"(float[2] x, int32[1] s) => (float[2] y) {{ {_RESHAPED.format(1)} }}",
+         21),
         ("Reshape.S", "(float[2] x) => (float[2] y) { y = Reshape<shape = [2]>(x) }", 1),
         (None, "(float[2] x, int64[1] s) => (float[2, 1] y) { y = Unsqueeze(x, s) }", 21),
-        (
-            "Unsqueeze.A.type",
-            "(float[2] x, int32[1] s) => (float[2, 1] y) { y = Unsqueeze(x, s) }",
-            21,
-        ),
+        ("Unsqueeze.A.type", "(float[2] x, int32[1] s) => (float[2, 1] y) { y = Unsqueeze(x, s) }",
+         21),
         (None, "(float[2, 1] x, int64[1] s) => (float[2] y) { y = Squeeze(x, s) }", 21),
         ("Squeeze.A.type", "(float[2, 1] x, int32[1] s) => (float[2] y) { y = Squeeze(x, s) }", 21),
         ("Squeeze.A", "(float[2, 1] x) => (float[2] y) { y = Squeeze(x) }", 21),
         (None, "(float[2, 1] x) => (float[2] y) { y = Squeeze<axes = [1]>(x) }", 12),
         ("Squeeze.axes", "(float[2, 1] x) => (float[2] y) { y = Squeeze(x) }", 12),
-        (
-            "Squeeze.axes.names",
-            "(float[2, 1] x) => (float[2, 1] y) { y = Squeeze<axes: ints = []>(x) }",
-            12,
-        ),
+        ("Squeeze.axes.names",
+         "(float[2, 1] x) => (float[2, 1] y) { y = Squeeze<axes: ints = []>(x) }", 12),
         (None, "(float[2] x) => (int32[2] y) { y = Cast<to = 6>(x) }", 21),
         ("Cast.R2", "(string[2] x) => (int32[2] y) { y = Cast<to = 6>(x) }", 21),
         (None, convolved("uint8", "int8"), 21),
@@ -242,7 +230,7 @@ def layer(left_out: str = "", further: str = "") -> str:
         ("LSTM.clip", layer(further=", clip = 1.0"), 14),
         *((f"LSTM.{name}", layer(name), 14) for name in _STATES),
     ],
-)
+)  # fmt: skip
 def test_attribute_or_input_that_is_not_admitted_breaks_its_rule(
     rule: str | None, graph: str, opset: int
 ) -> None:

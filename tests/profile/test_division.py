@@ -99,23 +99,15 @@ def test_unsigned_quotients_always_fit(element_type):
     ("a", "b"),
     [
         pytest.param(Operand("A", "x", "input"), Operand("B", "w", "input"), id="nothing is known"),
-        pytest.param(
-            Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
-            Operand("B", "w", "input", "int8"),
-            id="a constant of another type",
-        ),
-        pytest.param(
-            Operand("A", "x", "initializer", "bool", constant=np.array([True])),
-            Operand("B", "w", "input", "int8"),
-            id="a constant that is not numeric",
-        ),
-        pytest.param(
-            Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
+        pytest.param(Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
+            Operand("B", "w", "input", "int8"), id="a constant of another type"),
+        pytest.param(Operand("A", "x", "initializer", "bool", constant=np.array([True])),
+            Operand("B", "w", "input", "int8"), id="a constant that is not numeric"),
+        pytest.param(Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
             Operand("B", "w", "initializer", "int8", constant=np.int8([-1])),
-            id="constants of two types",
-        ),
+            id="constants of two types"),
     ],
-)
+)  # fmt: skip
 def test_judgement_decides_nothing_where_types_leave_it_open(rule_id, a, b):
     assert RULES[rule_id].requirement.judge((a, b)).status is not Status.VIOLATED
 

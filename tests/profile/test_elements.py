@@ -133,32 +133,16 @@ def test_first_element_outside_is_a_violation(requirement, dtype: str, elements,
 @pytest.mark.parametrize(
     ("requirement", "names", "arrays", "violation"),
     [
-        (
-            DIGITS,
-            ("X", "Y"),
-            [np.int8([[1, 2]]), np.int8([[3, 9]])],
-            Violation("Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9", (0, 1), (2, 9)),
-        ),
-        (
-            NONZERO_DIVISOR,
-            ("A", "B"),
-            [np.int8([1, 2]), np.int8([3, 0])],
-            Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0)),
-        ),
-        (
-            SCALE,
-            ("y_scale",),
-            [np.float32(0)],
-            Violation("y_scale is 0 or NaN: y_scale[] = 0.0", (), (0.0,)),
-        ),
-        (
-            WITHIN_INT32,
-            ("A", "B"),
-            [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
-            Violation("B is an int64 beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,)),
-        ),
+        (DIGITS, ("X", "Y"), [np.int8([[1, 2]]), np.int8([[3, 9]])],
+         Violation("Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9", (0, 1), (2, 9))),
+        (NONZERO_DIVISOR, ("A", "B"), [np.int8([1, 2]), np.int8([3, 0])],
+         Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0))),
+        (SCALE, ("y_scale",), [np.float32(0)],
+         Violation("y_scale is 0 or NaN: y_scale[] = 0.0", (), (0.0,))),
+        (WITHIN_INT32, ("A", "B"), [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
+         Violation("B is an int64 beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,))),
     ],
-)
+)  # fmt: skip
 def test_violation_tells_the_operands(requirement, names, arrays, violation: Violation) -> None:
     assert requirement.violation_of(names, arrays) == violation
 

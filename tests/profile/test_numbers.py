@@ -32,25 +32,16 @@ UNKNOWN, BYTES = integers("X"), integers("X", bounds=Bounds(0, 255))
         ([UNKNOWN, integers("Z")], "runtime", "the elements of X and Z are known only in a run"),
         ([BYTES, integers("Z")], "runtime", "the elements of Z are known only in a run"),
         ([BYTES, integers("Z", 128)], "proved", "every difference lies in -128 to 127"),
-        (
-            [BYTES, integers("Z", SMALLEST)],
-            "runtime",
-            "the differences lie in 2147483648 to 2147483903",
-        ),
-        (
-            [integers("X", [5, SMALLEST]), integers("Z", 1)],
-            "violated",
-            "of the constants, -2147483648 - 1 at [1] is beyond int32",
-        ),
+        ([BYTES, integers("Z", SMALLEST)], "runtime",
+         "the differences lie in 2147483648 to 2147483903"),
+        ([integers("X", [5, SMALLEST]), integers("Z", 1)], "violated",
+         "of the constants, -2147483648 - 1 at [1] is beyond int32"),
         ([integers("X", [-1, LARGEST]), integers("Z", 0)], "proved", "Z 'z' is 0"),
-        (
-            [integers("X", []), integers("Z", 1)],
-            "runtime",
-            "the elements of X are known only in a run",
-        ),
+        ([integers("X", []), integers("Z", 1)], "runtime",
+         "the elements of X are known only in a run"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_is_known_of_a_difference(
     operands: Sequence[Operand], status: str, evidence: str
 ) -> None:

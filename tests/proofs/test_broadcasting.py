@@ -38,63 +38,39 @@ WHERE = "Where(A, B, C)"
 PAIR = "sonnx.Broadcast(A, B)"
 
 FORMS: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {
-    "any ranks": (
-        Broadcasting("float[] A, float[] B", DIV),
-        (number("impossible", 1), swapped("sizes_or_impossible"), swapped("aligned_2")),
-    ),
-    "one of unknown rank": (
-        Broadcasting("float[] A, float[?] B", DIV),
-        (number("impossible", 1), number("one", 2)),
-    ),
-    "known ranks": (
-        Broadcasting("float[?,?] A, float[?] B", DIV),
-        (number("impossible", 1), number("one", 2), swapped("aligned")),
-    ),
-    "equal ranks": (
-        Broadcasting("float[?,?,?] A, float[?,1,?] B", DIV),
-        (number("impossible", 1), number("one", 2)),
-    ),
-    "one of one element": (
-        Broadcasting("float[?] A, float[1] B", DIV, within_int32=True),
-        (number("one", 0),),
-    ),
+    "any ranks": (Broadcasting("float[] A, float[] B", DIV),
+        (number("impossible", 1), swapped("sizes_or_impossible"), swapped("aligned_2"))),
+    "one of unknown rank": (Broadcasting("float[] A, float[?] B", DIV),
+        (number("impossible", 1), number("one", 2))),
+    "known ranks": (Broadcasting("float[?,?] A, float[?] B", DIV),
+        (number("impossible", 1), number("one", 2), swapped("aligned"))),
+    "equal ranks": (Broadcasting("float[?,?,?] A, float[?,1,?] B", DIV),
+        (number("impossible", 1), number("one", 2))),
+    "one of one element": (Broadcasting("float[?] A, float[1] B", DIV, within_int32=True),
+        (number("one", 0),)),
     "one of one element, before Max took integers": (
         Broadcasting("float[?] A, float[1] B", DIV, opset=11),
         (number("forbidden", -1), number("code", 0)),
     ),
-    "one of a known shape": (
-        Broadcasting("float[2,3] A, float[?] B", DIV),
-        (left_out("expanded"),),
-    ),
-    "one to the other": (
-        Broadcasting("float[?,2] A, float[1,?] B", DIV),
-        (number("one", 2), number("code", 0), left_out("expanded")),
-    ),
-    "three of known ranks": (
-        Broadcasting("bool[?,?] A, float[?] B, float[?,?] C", WHERE),
-        (operator("all_fit_2", "Or"), number("code", 2)),
-    ),
-    "the operator, known ranks": (
-        Broadcasting("float[?] A, float[?,?] B", PAIR),
-        (operator("fits", "And"), number("code", 2)),
-    ),
-    "the operator, any ranks": (
-        Broadcasting("float[] A, float[] B", PAIR),
-        (operator("fits", "And"), left_out("ranks_or_code")),
-    ),
-    "the operator in bfloat16, known ranks": (
-        Broadcasting("bfloat16[?] A, bfloat16[?,?] B", PAIR),
-        (operator("fits", "And"), without_allowzero("placed_2")),
-    ),
-    "the operator in bfloat16, any ranks": (
-        Broadcasting("bfloat16[] A, bfloat16[] B", PAIR),
-        (operator("fits", "And"), left_out("ranks_or_code"), without_allowzero("placed")),
-    ),
+    "one of a known shape": (Broadcasting("float[2,3] A, float[?] B", DIV),
+        (left_out("expanded"),)),
+    "one to the other": (Broadcasting("float[?,2] A, float[1,?] B", DIV),
+        (number("one", 2), number("code", 0), left_out("expanded"))),
+    "three of known ranks": (Broadcasting("bool[?,?] A, float[?] B, float[?,?] C", WHERE),
+        (operator("all_fit_2", "Or"), number("code", 2))),
+    "the operator, known ranks": (Broadcasting("float[?] A, float[?,?] B", PAIR),
+        (operator("fits", "And"), number("code", 2))),
+    "the operator, any ranks": (Broadcasting("float[] A, float[] B", PAIR),
+        (operator("fits", "And"), left_out("ranks_or_code"))),
+    "the operator in bfloat16, known ranks": (Broadcasting("bfloat16[?] A, bfloat16[?,?] B", PAIR),
+        (operator("fits", "And"), without_allowzero("placed_2"))),
+    "the operator in bfloat16, any ranks": (Broadcasting("bfloat16[] A, bfloat16[] B", PAIR),
+        (operator("fits", "And"), left_out("ranks_or_code"), without_allowzero("placed"))),
     "the operator in bfloat16, one of unknown rank": (
         Broadcasting("bfloat16[] A, bfloat16[?,?] B", PAIR),
         (operator("fits", "And"), without_allowzero("placed_2")),
     ),
-}
+}  # fmt: skip
 LONG: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {
     "three of any ranks": (
         Broadcasting("bool[] A, float[] B, float[] C", WHERE),

@@ -48,68 +48,36 @@ def forms() -> Iterator[SingleOperands]:
 FAULTS: tuple[tuple[SingleOperands, tuple[Mutation, ...]], ...] = (
     (
         SingleOperands("Concat", T.FLOAT, TWO, attributes={"axis": 1}),
-        (
-            off_by("axis", 1),
-            operator("equal_or_the_axis", "And"),
-            operator("all_equal", "Or"),
-            operator("equal", "Greater"),
-            swapped("sizes"),
-            swapped("shape_or_code"),
-            number("code", 0),
-        ),
+        (off_by("axis", 1), operator("equal_or_the_axis", "And"), operator("all_equal", "Or"),
+         operator("equal", "Greater"), swapped("sizes"), swapped("shape_or_code"),
+         number("code", 0)),
     ),
     (
         SingleOperands("Concat", T.FLOAT, THREE, attributes={"axis": 1}, rank=3),
-        (
-            number("is_the_axis", True),
-            number("is_the_axis", False),
-            operator("all_equal", "Or"),
-            operator("equal_2", "Less"),
-            swapped("shape_or_code"),
-            number("code", 0),
-        ),
+        (number("is_the_axis", True), number("is_the_axis", False), operator("all_equal", "Or"),
+         operator("equal_2", "Less"), swapped("shape_or_code"), number("code", 0)),
     ),
     (
         SingleOperands("Reshape", T.FLOAT, attributes=COPIES, vectors={"S": None}),
-        (
-            off_by("zero", 1),
-            off_by("minus_one", -1),
-            operator("not_inferable", "Or"),
-            operator("is_inferred", "Greater"),
-            swapped("shape_or_code"),
-            number("code", 0),
-        ),
+        (off_by("zero", 1), off_by("minus_one", -1), operator("not_inferable", "Or"),
+         operator("is_inferred", "Greater"), swapped("shape_or_code"), number("code", 0)),
     ),
-    (
-        SingleOperands("Reshape", T.FLOAT, attributes=ZEROS, vectors={"S": None}),
-        (off_by("zero", 1), operator("not_inferable", "Or")),
-    ),
-    (
-        SingleOperands("Reshape", T.FLOAT, attributes=COPIES, numbers={"S": (-1, 3)}, rank=2),
-        (off_by("zero", 1), swapped("shape_or_code"), number("code", 0)),
-    ),
+    (SingleOperands("Reshape", T.FLOAT, attributes=ZEROS, vectors={"S": None}),
+     (off_by("zero", 1), operator("not_inferable", "Or"))),
+    (SingleOperands("Reshape", T.FLOAT, attributes=COPIES, numbers={"S": (-1, 3)}, rank=2),
+     (off_by("zero", 1), swapped("shape_or_code"), number("code", 0))),
     (
         SingleOperands("Squeeze", T.FLOAT, vectors={"A": 2}),
-        (
-            operator("is_behind", "Equal"),
-            operator("is_named_twice", "Or"),
-            operator("is_negative", "Greater"),
-            swapped("from_the_front"),
-            operator("counted", "Sub"),
-            swapped("shape_or_code"),
-            number("code", 0),
-        ),
+        (operator("is_behind", "Equal"), operator("is_named_twice", "Or"),
+         operator("is_negative", "Greater"), swapped("from_the_front"), operator("counted", "Sub"),
+         swapped("shape_or_code"), number("code", 0)),
     ),
-    (
-        SingleOperands("Squeeze", T.FLOAT, numbers={"A": (0, -3)}),
-        (off_by("ranks", 1), operator("is_one_axis", "Greater"), number("code", 0)),
-    ),
+    (SingleOperands("Squeeze", T.FLOAT, numbers={"A": (0, -3)}),
+     (off_by("ranks", 1), operator("is_one_axis", "Greater"), number("code", 0))),
     (SingleOperands("Unsqueeze", T.FLOAT), (off_by("wanted", 1), number("code", 0))),
-    (
-        SingleOperands("Range", T.INT64),
-        (off_by("wanted", 1), operator("together", "Or"), number("code", 0)),
-    ),
-)
+    (SingleOperands("Range", T.INT64),
+     (off_by("wanted", 1), operator("together", "Or"), number("code", 0))),
+)  # fmt: skip
 """What a programmer may do wrong."""
 
 ALL = [

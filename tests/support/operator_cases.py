@@ -175,18 +175,13 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     "Equal": OperatorCase((*NUMBERS, T.BOOL)),
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), OperatorCase()),
     "Where": OperatorCase(tuple(t for t in _WITHOUT_16_BITS if t is not T.UINT64)),
-    "Mod": OperatorCase(
-        attributes={Family.FLOAT: {"fmod": 1}},
-        boundaries=(_by_zero("Mod"), _smallest_by_minus_one("Mod", (T.INT32, T.INT64))),
-    ),
+    "Mod": OperatorCase(attributes={Family.FLOAT: {"fmod": 1}},
+        boundaries=(_by_zero("Mod"), _smallest_by_minus_one("Mod", (T.INT32, T.INT64)))),
     "Pow": OperatorCase(
         (*FLOATS, T.INT32, T.INT64),
         boundaries=(
-            Boundary(
-                "Pow.int.C1",
-                lambda kind: [(2, -1), (7, -1), (0, smallest_value(kind))],
-                lambda _: [(2, 0), (0, 0), (-3, 3), (1, 7)],
-            ),
+            Boundary("Pow.int.C1", lambda kind: [(2, -1), (7, -1), (0, smallest_value(kind))],
+                lambda _: [(2, 0), (0, 0), (-3, 3), (1, 7)]),
             Boundary("Pow.int.C2", _inexact_powers, _exact_powers),
         ),
     ),
@@ -208,12 +203,9 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     ),
     "Abs": OperatorCase(
         boundaries=(
-            Boundary(
-                "Abs.int.C1",
-                lambda kind: [(smallest_value(kind),)],
+            Boundary("Abs.int.C1", lambda kind: [(smallest_value(kind),)],
                 lambda kind: [(smallest_value(kind) + 1,), (-smallest_value(kind) - 1,), (0,)],
-                SIGNED_INTEGERS,
-            ),
+                SIGNED_INTEGERS),
         )
     ),
     "Neg": OperatorCase((*FLOATS, *SIGNED_INTEGERS)),
@@ -254,10 +246,8 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     "BatchNormalization": OperatorCase(FLOATS),
     "Clip": OperatorCase(_WITHOUT_16_BITS),
     "Slice": OperatorCase(tuple(ElementType)),
-    "ArgMax": OperatorCase(
-        (*FLOATS, T.INT8, T.UINT8, T.INT32, T.INT64),
-        attributes={family: {"axis": 0} for family in Family},
-    ),
+    "ArgMax": OperatorCase((*FLOATS, T.INT8, T.UINT8, T.INT32, T.INT64),
+        attributes={family: {"axis": 0} for family in Family}),
     "Concat": OperatorCase(tuple(T), attributes={family: {"axis": 0} for family in Family}),
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), OperatorCase(tuple(T))),
     **dict.fromkeys(("Constant", "Shape"), OperatorCase(tuple(T))),
@@ -274,7 +264,7 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
     "QuantizeLinear": OperatorCase((T.FLOAT,)),
     "DequantizeLinear": OperatorCase((T.INT32,)),
-}
+}  # fmt: skip
 
 
 def called(

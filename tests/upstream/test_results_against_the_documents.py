@@ -36,47 +36,26 @@ LOST = "Softmax is 0 below the normal numbers"
 """ONNX Runtime has another kernel for processors with AVX-512, which is right."""
 
 WRONG = {
-    "Sigmoid far below zero is larger": (
-        Applied("Sigmoid", [filled(-17.374096, F, 16)]),
-        1.4901161e-07,
-        2.8479084e-08,
-    ),
+    "Sigmoid far below zero is larger": (Applied("Sigmoid", [filled(-17.374096, F, 16)]),
+        1.4901161e-07, 2.8479084e-08),
     "Sigmoid of float is 0 below -19": (Applied("Sigmoid", [filled(-20, F, 16)]), 0, 2.0611537e-9),
-    "Sigmoid of double is 0 below -38": (
-        Applied("Sigmoid", [filled(-40, D, 16)]),
-        0,
-        4.248354255291589e-18,
-    ),
+    "Sigmoid of double is 0 below -38": (Applied("Sigmoid", [filled(-40, D, 16)]), 0,
+        4.248354255291589e-18),
     "Tanh is below -1": (Applied("Tanh", [filled(-8.613058, F, 16)]), -1.0000002, -0.99999994),
-    "Sin of double near a multiple of pi": (
-        Applied("Sin", [filled(12.566383207982742, D, 16)]),
-        1.2593623569423683e-05,
-        1.2593623568933825e-05,
-    ),
-    "MaxPool passes over NaN": (
-        Applied("MaxPool", [F([[[1, NAN]]])], {"kernel_shape": [2]}),
-        1,
-        NAN,
-    ),
-    "MaxPool of NaN alone is finite": (
-        Applied("MaxPool", [F([[[NAN]]])], {"kernel_shape": [1]}),
-        np.finfo(F).min,
-        NAN,
-    ),
+    "Sin of double near a multiple of pi": (Applied("Sin", [filled(12.566383207982742, D, 16)]),
+        1.2593623569423683e-05, 1.2593623568933825e-05),
+    "MaxPool passes over NaN": (Applied("MaxPool", [F([[[1, NAN]]])], {"kernel_shape": [2]}), 1,
+        NAN),
+    "MaxPool of NaN alone is finite": (Applied("MaxPool", [F([[[NAN]]])], {"kernel_shape": [1]}),
+        np.finfo(F).min, NAN),
     LOST: (Applied("Softmax", [F([[*[-88] * 15, 0]])]), 0, 6.054601e-39),
-    "QuantizeLinear of float16 divides in float": (
-        Applied("QuantizeLinear", scalars(H, 0.25, 0.1)),
-        3,
-        2,
-    ),
+    "QuantizeLinear of float16 divides in float": (Applied("QuantizeLinear", scalars(H, 0.25, 0.1)),
+        3, 2),
     "LSTM has the error of Sigmoid": (lstm(-17.374096), 1.4891162e-07, 2.8459976e-08),
     "LSTM does not clip the cell": (lstm(clip=0.5), 0.6059582, 0.28764912),
     "ConvInteger pads with the zero point": (
-        Applied(
-            "ConvInteger",
-            [filled(1, U8, 1, 1, 1), filled(1, U8, 1, 1, 2), np.array(3, U8)],
-            {"pads": [1, 0]},
-        ),
+        Applied("ConvInteger", [filled(1, U8, 1, 1, 1), filled(1, U8, 1, 1, 2), np.array(3, U8)],
+            {"pads": [1, 0]}),
         -2,
         -5,
     ),
@@ -85,7 +64,7 @@ WRONG = {
         1,
         NAN,
     ),
-}
+}  # fmt: skip
 
 
 @on_x86
