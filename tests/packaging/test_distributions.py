@@ -40,10 +40,10 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(tmp_path_factory, compiler):
     python, folder = Path(sys.executable), tmp_path_factory.mktemp("release")
     source = build_source_distribution(python, ROOT, folder)
-    return Built(source, build_wheel(python, unpack(source, folder), folder))
+    return Built(source, build_wheel(python, unpack(source, folder), folder, **compiler))
 
 
 @pytest.fixture(scope="module")
