@@ -186,16 +186,10 @@ def test_kernel_survives_an_error_without_text():
         pytest.param(
             ones(3), ones(3, np.complex64), "n", "typed", "UFuncTypeError: ", id="complex divisor"
         ),
-        pytest.param(
-            np.array(["a"]),
-            np.array(["b"]),
-            "n",
-            "typed",
-            "ValueError: could not convert",
-            id="strings",
-        ),
+        pytest.param(np.array(["a"]), np.array(["b"]), "n", "typed",
+            "ValueError: could not convert", id="strings"),
     ],
-)
+)  # fmt: skip
 def test_kernel_records_that_it_could_not_finish(a, b, node, edition, message):
     code, recorded = failure_of(kernel_of("Div", "float")(a, b, node, edition))
     expected = f"sonnx::CheckedDiv, node 'n': the kernel could not finish: {message}"

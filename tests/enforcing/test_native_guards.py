@@ -135,15 +135,10 @@ def test_interval_without_zero_is_refused() -> None:
     ("element_type", "room", "table", "key", "checked_before"),
     [
         ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
-        (
-            "int32",
-            catalog,
-            "DECIDING_GUARDS",
-            RepresentableQuotient,
-            "21 Div.int.R1, 24 Div.int.C1",
-        ),
+        ("int32", catalog, "DECIDING_GUARDS", RepresentableQuotient,
+         "21 Div.int.R1, 24 Div.int.C1"),
     ],
-)
+)  # fmt: skip
 def test_guard_that_presumes_earlier_rules_reads_guarded_operands(  # noqa: PLR0917
     monkeypatch: pytest.MonkeyPatch,
     element_type: str,

@@ -116,16 +116,10 @@ def operators(graph: str, **choices: str) -> list[str]:
         pytest.param(
             "z = Div(c, c) w = Div(i, j)", ["standard Div", "standard Div"], id="constants alone"
         ),
-        pytest.param(
-            "z = Div(x, c) w = Div(i, j)",
-            ["sonnx CheckedDiv", "standard Div"],
-            id="an input elsewhere",
-        ),
-        pytest.param(
-            "s = Sub(c, c) z = Div(s, c) w = Div(i, j)",
-            ["standard Sub", "standard Div", "standard Div"],
-            id="one behind the other",
-        ),
+        pytest.param("z = Div(x, c) w = Div(i, j)", ["sonnx CheckedDiv", "standard Div"],
+            id="an input elsewhere"),
+        pytest.param("s = Sub(c, c) z = Div(s, c) w = Div(i, j)",
+            ["standard Sub", "standard Div", "standard Div"], id="one behind the other"),
         pytest.param(
             "r = RandomNormal<shape = [3]>() s = Squeeze(r) d = Sub(s, s) z = Div(d, c)"
             " w = Div(i, j)",
@@ -139,7 +133,7 @@ def operators(graph: str, **choices: str) -> list[str]:
             id="behind a custom operator nothing is left",
         ),
     ],
-)
+)  # fmt: skip
 def test_standard_operator_is_left_where_nothing_differs(graph: str, expected: list[str]) -> None:
     assert operators(graph) == expected
 

@@ -136,11 +136,9 @@ ONE_AND_NINE = "p = Constant<value = int32 {1}>() q = Constant<value = int32 {9}
         ("int64", "n = Neg(a) d = Min(y, n)", Bounds(-(2**63), -1)),
         ("int64", "d = Min(y, a)", None),
         ("int64", "n = Neg(a) d = Max(y, n)", None),
-        (
-            "int64",
-            "i = Constant<value = int64 {2}>() j = Constant<value = int64 {7}>() d = Clip(y, i, j)",
-            Bounds(2, 7),
-        ),
+        ("int64",
+         "i = Constant<value = int64 {2}>() j = Constant<value = int64 {7}>() d = Clip(y, i, j)",
+         Bounds(2, 7)),
         ("int64", "i = Constant<value = int64 {7}>() d = Clip(y, i)", None),
         ("int64", "i = Constant<value = int64 {3000000000}>() d = Max(y, i)", None),
         ("int64", "c = Mul(a, a) d = Max(c, a)", Bounds(1, 10000)),
@@ -150,15 +148,12 @@ ONE_AND_NINE = "p = Constant<value = int32 {1}>() q = Constant<value = int32 {9}
         ("int64", "d = NonZero(y)", Bounds(0, 2**63 - 1)),
         ("int64", "k = Constant<value_ints = [1]>() v, d = TopK(y, k)", Bounds(0, 2**63 - 1)),
         ("int64", "u, i, v, d = Unique(y)", Bounds(1, 2**63 - 1)),
-        (
-            "int8",
-            "s = Constant<value_ints = [2]>() d = ConstantOfShape<value = int8[1] {3}>(s)",
-            Bounds(3, 3),
-        ),
+        ("int8", "s = Constant<value_ints = [2]>() d = ConstantOfShape<value = int8[1] {3}>(s)",
+         Bounds(3, 3)),
         ("int8", "c = Cast<to = 6>(a) k = Mul(c, c) d = Cast<to = 3>(c)", Bounds(1, 100)),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_interval_of_operators(dtype: str, node: str, expected: Bounds) -> None:
     nodes = f"a = {constant(dtype, 1, 100)} b = {constant(dtype, 5, 1)} {node}"
     assert bounds_of(nodes, dtype) == expected

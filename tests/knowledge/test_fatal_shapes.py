@@ -260,11 +260,8 @@ _PADS = "<int64[2] p = {-3, 0}, int64[1] from = {0}, int64[1] to = {1}>"
             _NEGATIVE.format("(output y)", -1),
             id="Slice behind Slice and what has a negative size",
         ),
-        pytest.param(
-            f"{_NORMALIZED} {{ y, m, v = LayerNormalization<axis = 2>(x, w) }}",
-            _AXIS.format(2),
-            id="LayerNormalization",
-        ),
+        pytest.param(f"{_NORMALIZED} {{ y, m, v = LayerNormalization<axis = 2>(x, w) }}",
+            _AXIS.format(2), id="LayerNormalization"),
         pytest.param(
             "(float[3,4] x, float[4] w) => (float[?,?] y) <int64[1] from = {0}, int64[1] to = {1}>"
             " { q = Constant<value_float = 1.0>() x0 = Mul(x, q) x1 = Slice(x0, from, to)"
@@ -291,13 +288,10 @@ _PADS = "<int64[2] p = {-3, 0}, int64[1] from = {0}, int64[1] to = {1}>"
             _AXIS.format(7).replace("output y", "output each"),
             id="LayerNormalization in a body, of what is outside",
         ),
-        pytest.param(
-            "(float[3] x, int64 n) => (float[?] y) { y = DFT(x, n) }",
-            FATAL["DFT of a scalar"][2],
-            id="DFT",
-        ),
+        pytest.param("(float[3] x, int64 n) => (float[?] y) { y = DFT(x, n) }",
+            FATAL["DFT of a scalar"][2], id="DFT"),
     ],
-)
+)  # fmt: skip
 def test_refusal_names_the_node_and_what_is_wrong_with_it(graph: str, message: str) -> None:
     """The bounds of each Slice are open and no axis lies before the first: it would be survived."""
     made = parse(graph)

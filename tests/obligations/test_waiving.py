@@ -74,20 +74,14 @@ UNBOUND = "no such node has this rule; correct or remove the waiver"
     [
         ({"node": "none"}, "node 'none'", UNBOUND),
         ({"rule": "Div.float.R2"}, "node 'ratio'", "the rule is proved there; remove the waiver"),
-        (
-            {"rule": "Div.int.C1", "node": "quotient"},
-            "node 'quotient'",
-            "the rule is runtime there; remove the waiver",
-        ),
-        (
-            {"path": ("If 'choose' then_branch",)},
-            "node 'ratio' in If 'choose' then_branch",
-            UNBOUND,
-        ),
+        ({"rule": "Div.int.C1", "node": "quotient"}, "node 'quotient'",
+         "the rule is runtime there; remove the waiver"),
+        ({"path": ("If 'choose' then_branch",)}, "node 'ratio' in If 'choose' then_branch",
+         UNBOUND),
         ({"model": "0" * 64}, "node 'ratio'", UNBOUND),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_waiver_of_no_violation(
     whole: Report, changed: dict[str, Any], place: str, why: str
 ) -> None:

@@ -240,7 +240,10 @@ def _light(array: Array) -> Array:
 
 
 def compared(
-    chunk: Sequence[Outcome], is_open: bool, counts: Counter[str], misfits: list[str]
+    chunk: Sequence[Outcome],
+    is_open: bool,
+    counts: Counter[str],
+    misfits: list[str],
 ) -> None:
     """Compare what is said of a chunk, whose data are declared open or not, with its results."""
     model = model_of(chunk, is_open)
