@@ -62,27 +62,24 @@ def test_outputs_are_int64_whatever_comes_of_it(shapes):
     assert [output.dtype for output in called(*shapes)] == [np.int64, np.int64]
 
 
-@pytest.mark.parametrize(
-    ("shapes", "names", "message"),
-    [
-        ([(3,), (2,)], ["x", "y"],
-         "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'x' (3,), X1 'y' (2,)"),
+@pytest.mark.parametrize(("shapes", "names", "message"), [
+    ([(3,), (2,)], ["x", "y"],
+     "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'x' (3,), X1 'y' (2,)"),
+    (
+        [(0,), ()],
+        ["batch", "scale"],
         (
-            [(0,), ()],
-            ["batch", "scale"],
-            (
-                "axis 0 has size 0 in X0 and 1 in X1 (which has no such axis); shapes X0 'batch' "
-                "(0,), X1 'scale' ()"
-            ),
+            "axis 0 has size 0 in X0 and 1 in X1 (which has no such axis); shapes X0 'batch' "
+            "(0,), X1 'scale' ()"
         ),
-        ([(1,), (4, 2), (4, 3)], ["x", "y", "z"],
-         "axis 1 has size 2 in X1 and 3 in X2; shapes X0 'x' (1,), X1 'y' (4, 2), X2 'z' (4, 3)"),
-        ([(3,), (2,)], ["", "it's"],
-         "axis 0 has size 3 in X0 and 2 in X1; shapes X0 '' (3,), X1 'it's' (2,)"),
-        ([(3,), (2,)], ["two\nlines", "größe"],
-         "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'two\\x0alines' (3,), X1 'größe' (2,)"),
-    ],
-)  # fmt: skip
+    ),
+    ([(1,), (4, 2), (4, 3)], ["x", "y", "z"],
+     "axis 1 has size 2 in X1 and 3 in X2; shapes X0 'x' (1,), X1 'y' (4, 2), X2 'z' (4, 3)"),
+    ([(3,), (2,)], ["", "it's"],
+     "axis 0 has size 3 in X0 and 2 in X1; shapes X0 '' (3,), X1 'it's' (2,)"),
+    ([(3,), (2,)], ["two\nlines", "größe"],
+     "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'two\\x0alines' (3,), X1 'größe' (2,)"),
+])  # fmt: skip
 def test_violation_names_tensors_axis_and_sizes(shapes, names, message):
     code, error = failure_of(called(*shapes, names=names))
     assert code == E1

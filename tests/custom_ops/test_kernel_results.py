@@ -177,19 +177,16 @@ def test_kernel_survives_an_error_without_text():
     assert code == KERNEL_FAILURE
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "node", "edition", "message"),
-    [
-        pytest.param(ones(3), ones(3), "n", "draft", "KeyError: 'draft'", id="unknown edition"),
-        pytest.param(ones(3), ones(3), "n", None, "KeyError: None", id="no edition"),
-        pytest.param(None, None, "n", "typed", "AttributeError: ", id="no arrays"),
-        pytest.param(
-            ones(3), ones(3, np.complex64), "n", "typed", "UFuncTypeError: ", id="complex divisor"
-        ),
-        pytest.param(np.array(["a"]), np.array(["b"]), "n", "typed",
-            "ValueError: could not convert", id="strings"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("a", "b", "node", "edition", "message"), [
+    pytest.param(ones(3), ones(3), "n", "draft", "KeyError: 'draft'", id="unknown edition"),
+    pytest.param(ones(3), ones(3), "n", None, "KeyError: None", id="no edition"),
+    pytest.param(None, None, "n", "typed", "AttributeError: ", id="no arrays"),
+    pytest.param(
+        ones(3), ones(3, np.complex64), "n", "typed", "UFuncTypeError: ", id="complex divisor"
+    ),
+    pytest.param(np.array(["a"]), np.array(["b"]), "n", "typed",
+        "ValueError: could not convert", id="strings"),
+])  # fmt: skip
 def test_kernel_records_that_it_could_not_finish(a, b, node, edition, message):
     code, recorded = failure_of(kernel_of("Div", "float")(a, b, node, edition))
     expected = f"sonnx::CheckedDiv, node 'n': the kernel could not finish: {message}"

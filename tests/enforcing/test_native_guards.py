@@ -131,14 +131,11 @@ def test_interval_without_zero_is_refused() -> None:
         look_at(NumberSet("0 or above 7", lambda _: (-np.inf, 7), admits_zero=False))
 
 
-@pytest.mark.parametrize(
-    ("element_type", "room", "table", "key", "checked_before"),
-    [
-        ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
-        ("int32", catalog, "DECIDING_GUARDS", RepresentableQuotient,
-         "21 Div.int.R1, 24 Div.int.C1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("element_type", "room", "table", "key", "checked_before"), [
+    ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
+    ("int32", catalog, "DECIDING_GUARDS", RepresentableQuotient,
+     "21 Div.int.R1, 24 Div.int.C1"),
+])  # fmt: skip
 def test_guard_that_presumes_earlier_rules_reads_guarded_operands(  # noqa: PLR0917
     monkeypatch: pytest.MonkeyPatch,
     element_type: str,

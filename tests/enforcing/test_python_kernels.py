@@ -110,30 +110,27 @@ def operators(graph: str, **choices: str) -> list[str]:
     return [f"{node.domain or 'standard'} {node.op_type}" for node in nodes]
 
 
-@pytest.mark.parametrize(
-    ("graph", "expected"),
-    [
-        pytest.param(
-            "z = Div(c, c) w = Div(i, j)", ["standard Div", "standard Div"], id="constants alone"
-        ),
-        pytest.param("z = Div(x, c) w = Div(i, j)", ["sonnx CheckedDiv", "standard Div"],
-            id="an input elsewhere"),
-        pytest.param("s = Sub(c, c) z = Div(s, c) w = Div(i, j)",
-            ["standard Sub", "standard Div", "standard Div"], id="one behind the other"),
-        pytest.param(
-            "r = RandomNormal<shape = [3]>() s = Squeeze(r) d = Sub(s, s) z = Div(d, c)"
-            " w = Div(i, j)",
-            ["sonnx CheckedSub", "sonnx CheckedDiv", "standard Div"],
-            id="a shape that only a run tells",
-        ),
-        pytest.param(
-            "p = Softsign(c) h = Cast<to = 7>(p) g = Cast<to = 7>(two) d = Sub(h, h) q = Div(h, h)"
-            " e = Sub(q, d) z = Cast<to = 1>(e) w = Identity(k)",
-            ["standard Sub", "sonnx CheckedDiv", "sonnx CheckedSub"],
-            id="behind a custom operator nothing is left",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("graph", "expected"), [
+    pytest.param(
+        "z = Div(c, c) w = Div(i, j)", ["standard Div", "standard Div"], id="constants alone"
+    ),
+    pytest.param("z = Div(x, c) w = Div(i, j)", ["sonnx CheckedDiv", "standard Div"],
+        id="an input elsewhere"),
+    pytest.param("s = Sub(c, c) z = Div(s, c) w = Div(i, j)",
+        ["standard Sub", "standard Div", "standard Div"], id="one behind the other"),
+    pytest.param(
+        "r = RandomNormal<shape = [3]>() s = Squeeze(r) d = Sub(s, s) z = Div(d, c)"
+        " w = Div(i, j)",
+        ["sonnx CheckedSub", "sonnx CheckedDiv", "standard Div"],
+        id="a shape that only a run tells",
+    ),
+    pytest.param(
+        "p = Softsign(c) h = Cast<to = 7>(p) g = Cast<to = 7>(two) d = Sub(h, h) q = Div(h, h)"
+        " e = Sub(q, d) z = Cast<to = 1>(e) w = Identity(k)",
+        ["standard Sub", "sonnx CheckedDiv", "sonnx CheckedSub"],
+        id="behind a custom operator nothing is left",
+    ),
+])  # fmt: skip
 def test_standard_operator_is_left_where_nothing_differs(graph: str, expected: list[str]) -> None:
     assert operators(graph) == expected
 

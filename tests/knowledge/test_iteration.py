@@ -68,22 +68,19 @@ def test_loop_of_every_version(text: str, expected: list[str], version: int) -> 
     assert described(iteration_of(node_of(text), version)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("y, z = " + _SCAN.format("num_scan_inputs = 1, "),
-         ["goes around x s s1 y", "part t w axis 0", "collected z t1"]),
-        ("y, z, c = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [1], "),
-         ["goes around x s s1 y", "part t w axis 1", "collected z t1", "collected c e"]),
-        ("y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1, -1], "),
-         ["part s x axis 1", "part t w axis -1", "collected y s1"]),
-        ("y, z = " + _SCAN.format(""), ["goes around x s s1 y", "goes around w t t1 z"]),
-        ("y = " + _SCAN.format("num_scan_inputs = 3, "), None),
-        ("y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1], "), None),
-        ("y = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [0, 1], "), None),
-        ("y = com.example." + _SCAN.format("num_scan_inputs = 1, "), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "expected"), [
+    ("y, z = " + _SCAN.format("num_scan_inputs = 1, "),
+     ["goes around x s s1 y", "part t w axis 0", "collected z t1"]),
+    ("y, z, c = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [1], "),
+     ["goes around x s s1 y", "part t w axis 1", "collected z t1", "collected c e"]),
+    ("y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1, -1], "),
+     ["part s x axis 1", "part t w axis -1", "collected y s1"]),
+    ("y, z = " + _SCAN.format(""), ["goes around x s s1 y", "goes around w t t1 z"]),
+    ("y = " + _SCAN.format("num_scan_inputs = 3, "), None),
+    ("y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1], "), None),
+    ("y = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [0, 1], "), None),
+    ("y = com.example." + _SCAN.format("num_scan_inputs = 1, "), None),
+])  # fmt: skip
 @pytest.mark.parametrize("version", [9, 25])
 def test_scan_without_a_batch(text: str, expected: list[str] | None, version: int) -> None:
     assert described(iteration_of(node_of(text), version)) == expected

@@ -75,18 +75,14 @@ class TestLeftToInference:
 class TestImplicitConversion:
     """Operands of two types where the operator takes them of one as well."""
 
-    @pytest.mark.parametrize(
-        ("inputs", "node", "detail"),
-        [
-            ("float[2] x, int64[2] y", "Pow(x, y)", "X is float and Y is int64"),
-            ("float16[1, 2] x, float[2] s, float[2] m", "BatchNormalization(x, s, s, m, m)",
-             "X is float16 and scale is float"),
-            ("float[1, 2] x, float[2] s, double[2] m", "BatchNormalization(x, s, s, m, m)",
-             "X is float and input_mean is double"),
-            ("float16[1, 1, 2, 2] x, float[1, 1, 1, 2] g", "GridSample(x, g)", "X is float16 and"),
-        ],
-        ids=str,
-    )  # fmt: skip
+    @pytest.mark.parametrize(("inputs", "node", "detail"), [
+        ("float[2] x, int64[2] y", "Pow(x, y)", "X is float and Y is int64"),
+        ("float16[1, 2] x, float[2] s, float[2] m", "BatchNormalization(x, s, s, m, m)",
+         "X is float16 and scale is float"),
+        ("float[1, 2] x, float[2] s, double[2] m", "BatchNormalization(x, s, s, m, m)",
+         "X is float and input_mean is double"),
+        ("float16[1, 1, 2, 2] x, float[1, 1, 1, 2] g", "GridSample(x, g)", "X is float16 and"),
+    ], ids=str)  # fmt: skip
     def test_is_found(self, inputs: str, node: str, detail: str) -> None:
         ((place, told),) = found(f"({inputs}) => (float[] z) {{ [n] z = {node} }}", "GR3")
         assert place.endswith(" 'n'")

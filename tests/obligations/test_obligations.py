@@ -147,23 +147,20 @@ class TestElements:
         (obligation,) = [o for o in obligations(graph) if o.rule.id == rule]
         return obligation.status, obligation.evidence
 
-    @pytest.mark.parametrize(
-        ("divisor", "rule", "status", "evidence"),
-        [
-            ("d = Constant<value = int32[2] {1, 2}>()", "Div.int.C1", Status.PROVED,
-             "every element of B 'd' lies in 1 to 2"),
-            ("d = Constant<value = int32[2] {-1, 2}>()", "Div.int.C1", Status.PROVED,
-             "no element of the constant B 'd' is zero"),
-            ("d = Constant<value = int32[2] {3, 0}>()", "Div.int.C1", Status.VIOLATED,
-             "the constant B 'd' is zero at [1]"),
-            ("d = Neg(y)", "Div.int.C1", Status.RUNTIME,
-             "the elements of B are known only in a run"),
-            ("d = Constant<value = int32[2] {-1, 2}>()", "Div.int.C2", Status.RUNTIME,
-             "the elements are known only in a run"),
-            ("d = Constant<value = int32[2] {1, 2}>()", "Div.int.C2", Status.PROVED,
-             "every element of B 'd' lies in 1 to 2"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("divisor", "rule", "status", "evidence"), [
+        ("d = Constant<value = int32[2] {1, 2}>()", "Div.int.C1", Status.PROVED,
+         "every element of B 'd' lies in 1 to 2"),
+        ("d = Constant<value = int32[2] {-1, 2}>()", "Div.int.C1", Status.PROVED,
+         "no element of the constant B 'd' is zero"),
+        ("d = Constant<value = int32[2] {3, 0}>()", "Div.int.C1", Status.VIOLATED,
+         "the constant B 'd' is zero at [1]"),
+        ("d = Neg(y)", "Div.int.C1", Status.RUNTIME,
+         "the elements of B are known only in a run"),
+        ("d = Constant<value = int32[2] {-1, 2}>()", "Div.int.C2", Status.RUNTIME,
+         "the elements are known only in a run"),
+        ("d = Constant<value = int32[2] {1, 2}>()", "Div.int.C2", Status.PROVED,
+         "every element of B 'd' lies in 1 to 2"),
+    ])  # fmt: skip
     def test_constant_divisor(self, divisor: str, rule: str, status: Status, evidence: str) -> None:
         assert self.found(divisor, rule) == (status, evidence)
 

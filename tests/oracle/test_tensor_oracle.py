@@ -182,18 +182,15 @@ def test_momentum_has_no_effect():
 
 
 @pytest.mark.satisfies("MatMul.draft.examples")
-@pytest.mark.parametrize(
-    ("a", "b", "element_type", "expected"),
-    [
-        ([[1, 2], [3, 4]], [[5, 6], [7, 8]], FLOAT, [[19, 22], [43, 50]]),
-        ([[INF, -INF, NAN], [NAN, INF, -INF]], [[1, 2], [4, 5], [7, 8]], FLOAT,
-         [[NAN, NAN], [NAN, NAN]]),
-        ([[INF, INF], [NAN, INF]], [[1, 2, 3, 4], [4, 5, 6, 7]], FLOAT, [[INF] * 4, [NAN] * 4]),
-        ([[1, 2], [3, 4]], [[5, 6], [7, 8]], ElementType.INT32, [[19, 22], [43, 50]]),
-        ([[1, 2], [3, 4], [5, 6]], [[7, 8, 9], [10, 11, 12]], ElementType.INT32,
-         [[27, 30, 33], [61, 68, 75], [95, 106, 117]]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("a", "b", "element_type", "expected"), [
+    ([[1, 2], [3, 4]], [[5, 6], [7, 8]], FLOAT, [[19, 22], [43, 50]]),
+    ([[INF, -INF, NAN], [NAN, INF, -INF]], [[1, 2], [4, 5], [7, 8]], FLOAT,
+     [[NAN, NAN], [NAN, NAN]]),
+    ([[INF, INF], [NAN, INF]], [[1, 2, 3, 4], [4, 5, 6, 7]], FLOAT, [[INF] * 4, [NAN] * 4]),
+    ([[1, 2], [3, 4]], [[5, 6], [7, 8]], ElementType.INT32, [[19, 22], [43, 50]]),
+    ([[1, 2], [3, 4], [5, 6]], [[7, 8, 9], [10, 11, 12]], ElementType.INT32,
+     [[27, 30, 33], [61, 68, 75], [95, 106, 117]]),
+])  # fmt: skip
 def test_products_of_the_drafts_examples(a, b, element_type, expected):
     assert_same_bits(
         computed("MatMul", [a, b], element_type), np.array(expected, element_type.dtype)

@@ -118,19 +118,16 @@ def test_unsigned_quotients_always_fit(element_type):
 
 
 @pytest.mark.parametrize("rule_id", [NONZERO, REPRESENTABLE, INFINITY])
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        pytest.param(Operand("A", "x", "input"), Operand("B", "w", "input"), id="nothing is known"),
-        pytest.param(Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
-            Operand("B", "w", "input", "int8"), id="a constant of another type"),
-        pytest.param(Operand("A", "x", "initializer", "bool", constant=np.array([True])),
-            Operand("B", "w", "input", "int8"), id="a constant that is not numeric"),
-        pytest.param(Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
-            Operand("B", "w", "initializer", "int8", constant=np.int8([-1])),
-            id="constants of two types"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("a", "b"), [
+    pytest.param(Operand("A", "x", "input"), Operand("B", "w", "input"), id="nothing is known"),
+    pytest.param(Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
+        Operand("B", "w", "input", "int8"), id="a constant of another type"),
+    pytest.param(Operand("A", "x", "initializer", "bool", constant=np.array([True])),
+        Operand("B", "w", "input", "int8"), id="a constant that is not numeric"),
+    pytest.param(Operand("A", "x", "initializer", "float", constant=np.float32([1.5])),
+        Operand("B", "w", "initializer", "int8", constant=np.int8([-1])),
+        id="constants of two types"),
+])  # fmt: skip
 def test_judgement_decides_nothing_where_types_leave_it_open(rule_id, a, b):
     assert RULES[rule_id].requirement.judge((a, b)).status is not Status.VIOLATED
 
@@ -319,26 +316,22 @@ def integers(name: str, constant: object = None, bounds: Bounds | None = None) -
 UNKNOWN, BYTES = integers("X"), integers("X", bounds=Bounds(0, 255))
 
 
-@pytest.mark.parametrize(
-    ("operands", "status", "evidence"),
-    [
-        ([UNKNOWN], "proved", "nothing is subtracted"),
-        ([UNKNOWN, integers("Z", 0)], "proved", "Z 'z' is 0"),
-        ([UNKNOWN, integers("Z", [0, 0])], "proved", "Z 'z' is 0"),
-        ([UNKNOWN, integers("Z", 1)], "runtime", "the elements of X are known only in a run"),
-        ([UNKNOWN, integers("Z")], "runtime", "the elements of X and Z are known only in a run"),
-        ([BYTES, integers("Z")], "runtime", "the elements of Z are known only in a run"),
-        ([BYTES, integers("Z", 128)], "proved", "every difference lies in -128 to 127"),
-        ([BYTES, integers("Z", SMALLEST)], "runtime",
-         "the differences lie in 2147483648 to 2147483903"),
-        ([integers("X", [5, SMALLEST]), integers("Z", 1)], "violated",
-         "of the constants, -2147483648 - 1 at [1] is beyond int32"),
-        ([integers("X", [-1, LARGEST]), integers("Z", 0)], "proved", "Z 'z' is 0"),
-        ([integers("X", []), integers("Z", 1)], "runtime",
-         "the elements of X are known only in a run"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("operands", "status", "evidence"), [
+    ([UNKNOWN], "proved", "nothing is subtracted"),
+    ([UNKNOWN, integers("Z", 0)], "proved", "Z 'z' is 0"),
+    ([UNKNOWN, integers("Z", [0, 0])], "proved", "Z 'z' is 0"),
+    ([UNKNOWN, integers("Z", 1)], "runtime", "the elements of X are known only in a run"),
+    ([UNKNOWN, integers("Z")], "runtime", "the elements of X and Z are known only in a run"),
+    ([BYTES, integers("Z")], "runtime", "the elements of Z are known only in a run"),
+    ([BYTES, integers("Z", 128)], "proved", "every difference lies in -128 to 127"),
+    ([BYTES, integers("Z", SMALLEST)], "runtime",
+     "the differences lie in 2147483648 to 2147483903"),
+    ([integers("X", [5, SMALLEST]), integers("Z", 1)], "violated",
+     "of the constants, -2147483648 - 1 at [1] is beyond int32"),
+    ([integers("X", [-1, LARGEST]), integers("Z", 0)], "proved", "Z 'z' is 0"),
+    ([integers("X", []), integers("Z", 1)], "runtime",
+     "the elements of X are known only in a run"),
+], ids=str)  # fmt: skip
 def test_what_is_known_of_a_difference(
     operands: Sequence[Operand], status: str, evidence: str
 ) -> None:

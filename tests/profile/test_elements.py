@@ -55,30 +55,27 @@ def operand(
     return Operand(name, name.lower(), "input", kind, constant=array, bounds=interval)
 
 
-@pytest.mark.parametrize(
-    ("requirement", "kind", "constant", "bounds", "status", "evidence"),
-    [
-        (DIGITS, "int8", None, None, "runtime", UNKNOWN),
-        (DIGITS, "int8", None, (0, 7), "proved", "every element of Y 'y' lies in 0 to 7"),
-        (DIGITS, "int8", None, (0, 8), "runtime", UNKNOWN),
-        (DIGITS, "int8", None, (-1, 7), "runtime", UNKNOWN),
-        (DIGITS, "int8", [0, 7], None, "proved", ALL_DIGITS),
-        (DIGITS, "int8", [], None, "proved", ALL_DIGITS),
-        (DIGITS, "int8", [[0, 7], [1, 8]], None, "violated", f"{NO_DIGIT} [1, 1]"),
-        (DIGITS, "int8", -1, None, "violated", f"{NO_DIGIT} []"),
-        (DIGITS, None, None, (0, 7), "runtime", UNKNOWN),
-        (POSITIVE, "uint8", None, None, "proved", "no uint8 is negative"),
-        (NUMBERS, "int8", None, None, "proved", "no int8 is NaN"),
-        (NUMBERS, "double", None, None, "runtime", UNKNOWN),
-        (NONZERO_DIVISOR, "int8", None, (1, 9), "proved", "every element of Y 'y' lies in 1 to 9"),
-        (NONZERO_DIVISOR, "int8", None, (-1, 1), "runtime", UNKNOWN),
-        (NONZERO_DIVISOR, "int8", [3, 0], None, "violated", "the constant Y 'y' is zero at [1]"),
-        (WITHIN_INT32, "int64", [1, BEYOND], None, "violated", TOO_LARGE),
-        (WITHIN_INT32, "int64", None, (-BEYOND, 0), "proved", f"{WITHIN} -2147483648 to 0"),
-        (WITHIN_INT32, "int64", None, (0, BEYOND), "runtime", UNKNOWN),
-        (WITHIN_INT32, "uint64", None, None, "proved", "no uint64 is an int64 beyond int32"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("requirement", "kind", "constant", "bounds", "status", "evidence"), [
+    (DIGITS, "int8", None, None, "runtime", UNKNOWN),
+    (DIGITS, "int8", None, (0, 7), "proved", "every element of Y 'y' lies in 0 to 7"),
+    (DIGITS, "int8", None, (0, 8), "runtime", UNKNOWN),
+    (DIGITS, "int8", None, (-1, 7), "runtime", UNKNOWN),
+    (DIGITS, "int8", [0, 7], None, "proved", ALL_DIGITS),
+    (DIGITS, "int8", [], None, "proved", ALL_DIGITS),
+    (DIGITS, "int8", [[0, 7], [1, 8]], None, "violated", f"{NO_DIGIT} [1, 1]"),
+    (DIGITS, "int8", -1, None, "violated", f"{NO_DIGIT} []"),
+    (DIGITS, None, None, (0, 7), "runtime", UNKNOWN),
+    (POSITIVE, "uint8", None, None, "proved", "no uint8 is negative"),
+    (NUMBERS, "int8", None, None, "proved", "no int8 is NaN"),
+    (NUMBERS, "double", None, None, "runtime", UNKNOWN),
+    (NONZERO_DIVISOR, "int8", None, (1, 9), "proved", "every element of Y 'y' lies in 1 to 9"),
+    (NONZERO_DIVISOR, "int8", None, (-1, 1), "runtime", UNKNOWN),
+    (NONZERO_DIVISOR, "int8", [3, 0], None, "violated", "the constant Y 'y' is zero at [1]"),
+    (WITHIN_INT32, "int64", [1, BEYOND], None, "violated", TOO_LARGE),
+    (WITHIN_INT32, "int64", None, (-BEYOND, 0), "proved", f"{WITHIN} -2147483648 to 0"),
+    (WITHIN_INT32, "int64", None, (0, BEYOND), "runtime", UNKNOWN),
+    (WITHIN_INT32, "uint64", None, None, "proved", "no uint64 is an int64 beyond int32"),
+])  # fmt: skip
 def test_what_is_known_of_one_operand(  # noqa: PLR0917 - a table of cases
     requirement: OnElements, kind: str | None, constant, bounds, status: str, evidence: str
 ) -> None:
@@ -146,19 +143,16 @@ def test_first_element_outside_is_a_violation(requirement, dtype: str, elements,
     assert (None if found is None else found.index) == index
 
 
-@pytest.mark.parametrize(
-    ("requirement", "names", "arrays", "violation"),
-    [
-        (DIGITS, ("X", "Y"), [np.int8([[1, 2]]), np.int8([[3, 9]])],
-         Violation("Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9", (0, 1), (2, 9))),
-        (NONZERO_DIVISOR, ("A", "B"), [np.int8([1, 2]), np.int8([3, 0])],
-         Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0))),
-        (SCALE, ("y_scale",), [np.float32(0)],
-         Violation("y_scale is 0 or NaN: y_scale[] = 0.0", (), (0.0,))),
-        (WITHIN_INT32, ("A", "B"), [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
-         Violation("B is an int64 beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,))),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("requirement", "names", "arrays", "violation"), [
+    (DIGITS, ("X", "Y"), [np.int8([[1, 2]]), np.int8([[3, 9]])],
+     Violation("Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9", (0, 1), (2, 9))),
+    (NONZERO_DIVISOR, ("A", "B"), [np.int8([1, 2]), np.int8([3, 0])],
+     Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0))),
+    (SCALE, ("y_scale",), [np.float32(0)],
+     Violation("y_scale is 0 or NaN: y_scale[] = 0.0", (), (0.0,))),
+    (WITHIN_INT32, ("A", "B"), [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
+     Violation("B is an int64 beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,))),
+])  # fmt: skip
 def test_violation_tells_the_operands(requirement, names, arrays, violation: Violation) -> None:
     assert requirement.violation_of(names, arrays) == violation
 

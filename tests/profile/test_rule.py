@@ -122,31 +122,28 @@ def with_rule(operator, rule, **changes):
     return replace(operator, contracts=contracts)
 
 
-@pytest.mark.parametrize(
-    ("define", "reason"),
-    [
-        (lambda: with_rule(CLIP, SCALAR_BOUNDS, operands=("minimum", "max")),
-         "the rule Clip.C9 names the operand 'minimum', and it has input, min, max"),
-        (lambda: with_rule(OPERATORS["Max"], SCALAR_BOUNDS, operands=("data_0",)),
-         "the rule Max.C9 names the operand 'data_0', and it has data_0 and so on"),
+@pytest.mark.parametrize(("define", "reason"), [
+    (lambda: with_rule(CLIP, SCALAR_BOUNDS, operands=("minimum", "max")),
+     "the rule Clip.C9 names the operand 'minimum', and it has input, min, max"),
+    (lambda: with_rule(OPERATORS["Max"], SCALAR_BOUNDS, operands=("data_0",)),
+     "the rule Max.C9 names the operand 'data_0', and it has data_0 and so on"),
+    (
+        lambda: with_rule(OPERATORS["MatMul"], INTERVAL, operands=("A",)),
         (
-            lambda: with_rule(OPERATORS["MatMul"], INTERVAL, operands=("A",)),
-            (
-                "the rule MatMul.C9 is about elements of 'A', of which its kernel sees the "
-                "shape alone (by_shape)"
-            ),
+            "the rule MatMul.C9 is about elements of 'A', of which its kernel sees the "
+            "shape alone (by_shape)"
         ),
-        (lambda: with_rule(CLIP, SCALAR_BOUNDS, id="Clamp.C9"),
-         "the id of the rule Clamp.C9 does not start with its name"),
-        (lambda: replace(DIV, optional=("D",)),
-         "its optional names the operand 'D', and it has A, B"),
-        (lambda: replace(DIV, single=("b",)), "its single names the operand 'b', and it has A, B"),
-        (lambda: replace(DIV, operand_types={"condition": "bool"}),
-         "its operand_types names the operand 'condition', and it has A, B"),
-        (lambda: replace(OPERATORS["MatMul"], elementwise=True),
-         "it is element-wise, so that its kernel sees more than shapes (by_shape)"),
-    ],
-)  # fmt: skip
+    ),
+    (lambda: with_rule(CLIP, SCALAR_BOUNDS, id="Clamp.C9"),
+     "the id of the rule Clamp.C9 does not start with its name"),
+    (lambda: replace(DIV, optional=("D",)),
+     "its optional names the operand 'D', and it has A, B"),
+    (lambda: replace(DIV, single=("b",)), "its single names the operand 'b', and it has A, B"),
+    (lambda: replace(DIV, operand_types={"condition": "bool"}),
+     "its operand_types names the operand 'condition', and it has A, B"),
+    (lambda: replace(OPERATORS["MatMul"], elementwise=True),
+     "it is element-wise, so that its kernel sees more than shapes (by_shape)"),
+])  # fmt: skip
 def test_operator_that_names_what_it_does_not_have_is_refused(define, reason):
     with pytest.raises(ValueError, match="cannot be enforced") as caught:
         define()
@@ -154,24 +151,21 @@ def test_operator_that_names_what_it_does_not_have_is_refused(define, reason):
     assert str(caught.value) == f"the operator {name} cannot be enforced: {reason}"
 
 
-@pytest.mark.parametrize(
-    ("define", "message"),
-    [
-        (lambda: with_rule(DIV, FIRST_OF_DIV, id="Div.float.R1"),
-         "there are two different rules Div.float.R1"),
-        (lambda: with_rule(SQRT, FIRST_OF_DIV, code=FIRST_OF_SQRT.code),
-         f"the rules {FIRST_OF_SQRT.id} and Sqrt.C9 have one code, {FIRST_OF_SQRT.code}"),
-        (lambda: require_distinct([FIRST_OF_DIV, replace(SCALAR_BOUNDS, code=FIRST_OF_DIV.code)]),
-         f"the rules Div.float.R1 and Clip.C1 have one code, {FIRST_OF_DIV.code}"),
-        *(
-            (
-                lambda code=code: replace(SCALAR_BOUNDS, code=code),
-                f"the rule Clip.C1 has the code {code}; codes are numbers from 2 to 9998",
-            )
-            for code in (-1, 1, 9999)
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("define", "message"), [
+    (lambda: with_rule(DIV, FIRST_OF_DIV, id="Div.float.R1"),
+     "there are two different rules Div.float.R1"),
+    (lambda: with_rule(SQRT, FIRST_OF_DIV, code=FIRST_OF_SQRT.code),
+     f"the rules {FIRST_OF_SQRT.id} and Sqrt.C9 have one code, {FIRST_OF_SQRT.code}"),
+    (lambda: require_distinct([FIRST_OF_DIV, replace(SCALAR_BOUNDS, code=FIRST_OF_DIV.code)]),
+     f"the rules Div.float.R1 and Clip.C1 have one code, {FIRST_OF_DIV.code}"),
+    *(
+        (
+            lambda code=code: replace(SCALAR_BOUNDS, code=code),
+            f"the rule Clip.C1 has the code {code}; codes are numbers from 2 to 9998",
+        )
+        for code in (-1, 1, 9999)
+    ),
+])  # fmt: skip
 def test_rules_that_a_run_could_not_tell_apart_are_refused(define, message):
     with pytest.raises(ValueError, match="rule") as caught:
         define()

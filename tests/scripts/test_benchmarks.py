@@ -128,21 +128,18 @@ def outcomes(*measurements):
     return [row for row in rows if not row.startswith("not measured")]
 
 
-@pytest.mark.parametrize(
-    ("measured", "outcome"),
-    [
-        (measurement(16, nodes=100, proved=True, onnxruntime=[100] * 2, native=[100, 101]),
-         "reached       native: 1.00 times ONNX Runtime where all is proved: 1.00 / 1.00"),
-        (measurement(16, nodes=100, onnxruntime=[100], native=[351]),
-         "MISSED        native: a node adds at most 2.5 us on small float32: 2.51 / 2.51"),
-        (measurement(1_000_000, "int32", onnxruntime=[10, 10, 10], native=[10, 17, 19]),
-         "MISSED        native: at most 1.6 times ONNX Runtime at 1,000,000 int32: 1.00 / 1.70"),
-        (measurement(1_000_000, "int64", onnxruntime=[10], native=[16]),
-         "reached       native: at most 1.6 times ONNX Runtime at 1,000,000 int64: 1.60 / 1.60"),
-        (measurement(16, "int64", nodes=10, onnxruntime=[100], python=[200]),
-         "reached       python: a node adds at most 10 us on small tensors: 10.0 / 10.0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("measured", "outcome"), [
+    (measurement(16, nodes=100, proved=True, onnxruntime=[100] * 2, native=[100, 101]),
+     "reached       native: 1.00 times ONNX Runtime where all is proved: 1.00 / 1.00"),
+    (measurement(16, nodes=100, onnxruntime=[100], native=[351]),
+     "MISSED        native: a node adds at most 2.5 us on small float32: 2.51 / 2.51"),
+    (measurement(1_000_000, "int32", onnxruntime=[10, 10, 10], native=[10, 17, 19]),
+     "MISSED        native: at most 1.6 times ONNX Runtime at 1,000,000 int32: 1.00 / 1.70"),
+    (measurement(1_000_000, "int64", onnxruntime=[10], native=[16]),
+     "reached       native: at most 1.6 times ONNX Runtime at 1,000,000 int64: 1.60 / 1.60"),
+    (measurement(16, "int64", nodes=10, onnxruntime=[100], python=[200]),
+     "reached       python: a node adds at most 10 us on small tensors: 10.0 / 10.0"),
+])  # fmt: skip
 def test_target_is_decided_by_the_median(measured, outcome):
     assert outcomes(measured) == [outcome]
 

@@ -104,29 +104,26 @@ each_backend = pytest.mark.parametrize(
 OTHER_NAN = np.frombuffer(b"\x01\x00\xc0\x7f", np.float32)
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "found"),
-    [
-        (np.ones(2), np.ones(2), None),
-        (np.ones(2), np.ones(2, np.float32), "dtype float64 against float32"),
-        (np.ones(2), np.ones((1, 2)), "shape (2,) against (1, 2)"),
-        (np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0], [9.0, 8.0]]),
-         "2 of 4 elements; the first at [1, 0]: np.float64(3.0) against np.float64(9.0)"),
-        (np.array(0.0), np.array(-0.0),
-         "1 of 1 elements; the first at []: np.float64(0.0) against np.float64(-0.0)"),
-        (NAN, NAN.copy(), None),
-        (NAN, OTHER_NAN,
-         "1 of 1 elements; the first at [0]: np.float32(nan) against np.float32(nan)"),
-        ([np.ones(1)], [np.ones(1)], None),
-        ([np.ones(1)], [], "items [0] against []"),
-        ([np.ones(1)], [np.ones(2)], "item 0: shape (1,) against (2,)"),
-        ({"a": 1.0}, {"a": 1.0}, None),
-        ({"a": 1.0}, {"b": 1.0}, "items ['a'] against ['b']"),
-        (np.array(["a"], object), np.array(["a"], object), None),
-        (np.array(["a"], object), np.array(["b"], object), "item 0: 'a' against 'b'"),
-        (1.0, 1, "float against int"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("expected", "actual", "found"), [
+    (np.ones(2), np.ones(2), None),
+    (np.ones(2), np.ones(2, np.float32), "dtype float64 against float32"),
+    (np.ones(2), np.ones((1, 2)), "shape (2,) against (1, 2)"),
+    (np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0], [9.0, 8.0]]),
+     "2 of 4 elements; the first at [1, 0]: np.float64(3.0) against np.float64(9.0)"),
+    (np.array(0.0), np.array(-0.0),
+     "1 of 1 elements; the first at []: np.float64(0.0) against np.float64(-0.0)"),
+    (NAN, NAN.copy(), None),
+    (NAN, OTHER_NAN,
+     "1 of 1 elements; the first at [0]: np.float32(nan) against np.float32(nan)"),
+    ([np.ones(1)], [np.ones(1)], None),
+    ([np.ones(1)], [], "items [0] against []"),
+    ([np.ones(1)], [np.ones(2)], "item 0: shape (1,) against (2,)"),
+    ({"a": 1.0}, {"a": 1.0}, None),
+    ({"a": 1.0}, {"b": 1.0}, "items ['a'] against ['b']"),
+    (np.array(["a"], object), np.array(["a"], object), None),
+    (np.array(["a"], object), np.array(["b"], object), "item 0: 'a' against 'b'"),
+    (1.0, 1, "float against int"),
+])  # fmt: skip
 def test_difference_is_found_bit_by_bit(expected, actual, found):
     assert difference(expected, actual) == found
 

@@ -153,24 +153,21 @@ def write(folder, content):
 ENTRY = '[[entry]]\nid = "Div.R1"\nplaces = ["Restrictions"]\nsentence = "A must"\n'
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (ENTRY, "it has to name rules or code, or why it does not apply"),
-        (f'{ENTRY}rules = ["Div.R1"]\nnot_applicable = "It is so."\n',
-         "it has to name rules or code, or why it does not apply"),
-        (f'{ENTRY}rules = ["Div.R9"]\n', "there is no rule Div.R9"),
-        (f'{ENTRY}code = ["sonnx_ort/no.py"]\n', "there is no file sonnx_ort/no.py"),
-        (f'{ENTRY}code = ["custom_ops/arithmetic.py:no"]\n',
-         "custom_ops/arithmetic.py defines no no"),
-        ('[[entry]]\nid = "Div.R1"\nplaces = ["Restrictions"]\nrules = ["Div.R1"]\n',
-         "it has to quote a sentence, or be of whole places"),
-        (f'{ENTRY}rules = ["Div.R1"]\nwhole = true\n',
-         "it has to quote a sentence, or be of whole places"),
-        (f'{ENTRY}rule = "Div.R1"\n', "'rule' is unknown"),
-        (f'{ENTRY}rules = ["Div.R1"]\n' * 2, "there are two entries of this name"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "message"), [
+    (ENTRY, "it has to name rules or code, or why it does not apply"),
+    (f'{ENTRY}rules = ["Div.R1"]\nnot_applicable = "It is so."\n',
+     "it has to name rules or code, or why it does not apply"),
+    (f'{ENTRY}rules = ["Div.R9"]\n', "there is no rule Div.R9"),
+    (f'{ENTRY}code = ["sonnx_ort/no.py"]\n', "there is no file sonnx_ort/no.py"),
+    (f'{ENTRY}code = ["custom_ops/arithmetic.py:no"]\n',
+     "custom_ops/arithmetic.py defines no no"),
+    ('[[entry]]\nid = "Div.R1"\nplaces = ["Restrictions"]\nrules = ["Div.R1"]\n',
+     "it has to quote a sentence, or be of whole places"),
+    (f'{ENTRY}rules = ["Div.R1"]\nwhole = true\n',
+     "it has to quote a sentence, or be of whole places"),
+    (f'{ENTRY}rule = "Div.R1"\n', "'rule' is unknown"),
+    (f'{ENTRY}rules = ["Div.R1"]\n' * 2, "there are two entries of this name"),
+])  # fmt: skip
 def test_unusable_entry_is_told_of(tmp_path, content, message):
     with pytest.raises(UnusableEntry) as caught:
         read_documents(write(tmp_path, content))
