@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from environment import ROOT
@@ -44,6 +45,7 @@ class Mark:
         return self.test.startswith(PROOFS)
 
 
+@cache
 def find_marks(folder: Path = ROOT / "tests", root: Path = ROOT) -> tuple[Mark, ...]:
     """Find every mark in the tests of a folder.
 

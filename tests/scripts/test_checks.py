@@ -103,11 +103,8 @@ def test_package_that_cannot_be_built_fails_the_type_check(tmp_path, capsys):
 
 
 def test_static_checks_run_no_test():
-    assert list(choose_checks(Environment(), [], static=True)) == [
-        "ruff check",
-        "ruff format",
-        "mypy",
-    ]
+    checks = choose_checks(Environment(), [], static=True)
+    assert list(checks) == ["ruff check", "ruff format", "mypy"]
 
 
 @pytest.mark.parametrize(
