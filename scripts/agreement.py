@@ -286,10 +286,7 @@ def _called(library: Path, function: Function, values: dict[str, Array]) -> Arra
     called.argtypes = [_TYPES[type(given)] for given in function.arguments]
     called.restype = None
     result = np.zeros(function.shapes["="])
-    arrays = {
-        **{n: np.ascontiguousarray(v, np.float64) for n, v in values.items()},
-        "=": result,
-    }
+    arrays = {**{n: np.ascontiguousarray(v, np.float64) for n, v in values.items()}, "=": result}
     called(*(_argument(given, arrays) for given in function.arguments))
     return result.astype(bool) if function.operator == "Less" else result
 

@@ -116,10 +116,7 @@ def _to_try(path: str, outcomes: Outcomes) -> list[str]:
 
 
 def _add(
-    outcomes: Outcomes,
-    path: str,
-    tried: Sequence[str],
-    results: Mapping[tuple[str, str], int],
+    outcomes: Outcomes, path: str, tried: Sequence[str], results: Mapping[tuple[str, str], int]
 ) -> None:
     """Note what came of a file's mutants."""
     named = _named(path)

@@ -26,9 +26,7 @@ PACKAGE = ROOT / "build" / "package"
 def main() -> int:
     """Prepare the environment, and build the site strictly."""
     parser = argparse.ArgumentParser(
-        usage="%(prog)s [--fresh] [argument of mkdocs ...]",
-        description=__doc__,
-        allow_abbrev=False,
+        usage="%(prog)s [--fresh] [argument of mkdocs ...]", description=__doc__, allow_abbrev=False
     )
     parser.add_argument("--fresh", action="store_true", help="make the environment anew")
     options, arguments = parser.parse_known_args()

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,237 +14,68 @@ from support.child import run_python
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-BELOW: dict[str, set[str]] = {
-    "kernel": set(),
-    "deferred_sympy": set(),
-    "errors": set(),
-    "arguments": {"errors"},
-    "versions": set(),
-    "terms": {"kernel", "errors"},
-    "profile": {"kernel", "errors", "terms"},
-    "guards": {"profile", "terms"},
-    "checker": {"guards", "kernel", "profile", "terms"},
-    "oracle": {"kernel", "profile"},
-    "reading": {"errors"},
-    "custom_ops": {"errors", "profile", "terms"},
-    "backends": {"arguments", "custom_ops", "errors"},
-    "loading": {"errors", "kernel", "profile", "reading"},
-    "models": {"errors", "profile", "terms"},
-    "files": {"errors", "loading"},
-    "value_files": {"errors", "files"},
-    "knowledge": {"kernel", "custom_ops", "errors", "loading", "profile", "terms"},
-    "obligations": {
-        "arguments",
-        "errors",
-        "kernel",
-        "knowledge",
-        "loading",
-        "profile",
-        "reading",
-        "versions",
-        "terms",
-    },
-    "conforming": {
-        "kernel",
-        "errors",
-        "knowledge",
-        "loading",
-        "obligations",
-        "profile",
-        "terms",
-    },
-    "options": {"arguments", "backends", "errors", "obligations", "profile"},
-    "certificates": {
-        "checker",
-        "kernel",
-        "errors",
-        "loading",
-        "obligations",
-        "profile",
-        "terms",
-    },
-    "enforcing": {
-        "backends",
-        "certificates",
-        "custom_ops",
-        "errors",
-        "guards",
-        "kernel",
-        "knowledge",
-        "loading",
-        "obligations",
-        "options",
-        "profile",
-        "terms",
-    },
-    "pipeline": {
-        "backends",
-        "certificates",
-        "conforming",
-        "enforcing",
-        "errors",
-        "loading",
-        "obligations",
-        "options",
-        "profile",
-    },
-    "evidence": {
-        "arguments",
-        "certificates",
-        "checker",
-        "conforming",
-        "errors",
-        "files",
-        "loading",
-        "obligations",
-        "options",
-        "pipeline",
-        "profile",
-        "reading",
-        "versions",
-    },
-    "api": {
-        "arguments",
-        "backends",
-        "errors",
-        "evidence",
-        "files",
-        "loading",
-        "obligations",
-        "options",
-        "pipeline",
-        "profile",
-    },
-    "file_api": {
-        "api",
-        "arguments",
-        "backends",
-        "certificates",
-        "errors",
-        "evidence",
-        "files",
-        "loading",
-        "obligations",
-        "options",
-        "pipeline",
-        "profile",
-    },
-    "runtime": {
-        "arguments",
-        "backends",
-        "custom_ops",
-        "errors",
-        "loading",
-        "obligations",
-        "options",
-        "pipeline",
-        "profile",
-        "terms",
-    },
-    "comparing": {
-        "api",
-        "arguments",
-        "backends",
-        "custom_ops",
-        "enforcing",
-        "errors",
-        "loading",
-        "models",
-        "obligations",
-        "options",
-        "oracle",
-        "pipeline",
-        "profile",
-        "runtime",
-        "terms",
-        "value_files",
-    },
-    "suite": {
-        "backends",
-        "comparing",
-        "errors",
-        "kernel",
-        "oracle",
-        "profile",
-        "runtime",
-        "terms",
-        "versions",
-    },
-    "demonstration": {"backends", "errors", "models", "obligations", "runtime"},
-    "installation": {
-        "backends",
-        "comparing",
-        "custom_ops",
-        "demonstration",
-        "errors",
-        "evidence",
-        "models",
-        "profile",
-        "runtime",
-        "versions",
-    },
-    "conformity": {
-        "arguments",
-        "backends",
-        "comparing",
-        "conforming",
-        "errors",
-        "files",
-        "loading",
-        "obligations",
-        "options",
-        "pipeline",
-        "profile",
-        "runtime",
-    },
-    "envelope": {
-        "arguments",
-        "comparing",
-        "errors",
-        "kernel",
-        "knowledge",
-        "loading",
-        "obligations",
-        "profile",
-        "value_files",
-    },
-    "reporting": {
-        "comparing",
-        "conforming",
-        "conformity",
-        "enforcing",
-        "errors",
-        "loading",
-        "obligations",
-        "options",
-        "pipeline",
-        "profile",
-        "suite",
-        "terms",
-    },
+ROOMS = """
+kernel:
+deferred_sympy:
+errors:
+arguments: errors
+versions:
+terms: errors kernel
+profile: errors kernel terms
+guards: profile terms
+checker: guards kernel profile terms
+oracle: kernel profile
+reading: errors
+custom_ops: errors profile terms
+backends: arguments custom_ops errors
+loading: errors kernel profile reading
+models: errors profile terms
+files: errors loading
+value_files: errors files
+knowledge: custom_ops errors kernel loading profile terms
+obligations: arguments errors kernel knowledge loading profile reading terms versions
+conforming: errors kernel knowledge loading obligations profile terms
+options: arguments backends errors obligations profile
+certificates: checker errors kernel loading obligations profile terms
+enforcing: backends certificates custom_ops errors guards kernel knowledge loading obligations
+    options profile terms
+pipeline: backends certificates conforming enforcing errors loading obligations options profile
+evidence: arguments certificates checker conforming errors files loading obligations options
+    pipeline profile reading versions
+api: arguments backends errors evidence files loading obligations options pipeline profile
+file_api: api arguments backends certificates errors evidence files loading obligations options
+    pipeline profile
+runtime: arguments backends custom_ops errors loading obligations options pipeline profile
+    terms
+comparing: api arguments backends custom_ops enforcing errors loading models obligations
+    options oracle pipeline profile runtime terms value_files
+suite: backends comparing errors kernel oracle profile runtime terms versions
+demonstration: backends errors models obligations runtime
+installation: backends comparing custom_ops demonstration errors evidence models profile
+    runtime versions
+conformity: arguments backends comparing conforming errors files loading obligations options
+    pipeline profile runtime
+envelope: arguments comparing errors kernel knowledge loading obligations profile value_files
+reporting: comparing conforming conformity enforcing errors loading obligations options
+    pipeline profile suite terms
+"""
+"""Each room, and the rooms that it may import."""
+
+BELOW = {
+    room: set(below.split())
+    for room, below in re.findall(r"^(\w+):(.*(?:\n .*)*)", ROOMS, re.MULTILINE)
 }
 
 AT_FIRST_USE = {"obligations": {"reporting"}, "conformity": {"reporting"}}
 """The rooms that functions of a room import: results are shown by a room that reads them."""
 
-ANNEXES = {
-    "certificates",
-    "checker",
-    "cli",
-    "comparing",
-    "conforming",
-    "conformity",
-    "demonstration",
-    "envelope",
-    "evidence",
-    "file_api",
-    "installation",
-    "models",
-    "oracle",
-    "reporting",
-    "suite",
-    "value_files",
-}
+ANNEXES = set(
+    re.findall(
+        r"\w+",
+        "certificates checker cli comparing conforming conformity demonstration envelope "
+        "evidence file_api installation models oracle reporting suite value_files",
+    )
+)
 """The rooms that are imported at their first use: no enforced model needs them."""
 
 FOLDERS = {

@@ -164,11 +164,7 @@ def _rewrite(content: bytes, choices: dict[str, Any], backend: Backend) -> str:
 
 def _run(made: FuzzedModel, backend: Backend, say: Say) -> str:
     session = sonnx_ort.InferenceSession(
-        made.content,
-        make_options(),
-        backend=backend,
-        providers=PROVIDERS,
-        **made.choices,
+        made.content, make_options(), backend=backend, providers=PROVIDERS, **made.choices
     )
     feeds = _feeds(session, made.feeds)
     if feeds is None:

@@ -53,12 +53,7 @@ def declared(element_type: str, shape: Dimensions) -> str:
 
 
 def binary(
-    operator: str,
-    element_type: str,
-    shapes: Sequence[Dimensions],
-    node: str,
-    *,
-    opset: int = OPSET,
+    operator: str, element_type: str, shapes: Sequence[Dimensions], node: str, *, opset: int = OPSET
 ) -> onnx.ModelProto:
     """Make a model of one node: `A, B -> operator -> C`."""
     a, b, c = (declared(element_type, shape) for shape in shapes)

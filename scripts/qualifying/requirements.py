@@ -79,8 +79,7 @@ def tables(demanded: Sequence[Requirement]) -> dict[str, str]:
         ),
         "commands": table(("command", "options"), map(_command, COMMANDS)),
         "rules": table(
-            ("number", "rule", "requirement", "verified by"),
-            (_rule(r) for r in demanded if r.rule),
+            ("number", "rule", "requirement", "verified by"), (_rule(r) for r in demanded if r.rule)
         ),
     }
 

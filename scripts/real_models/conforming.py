@@ -14,13 +14,7 @@ import onnx
 from benchmarks import report
 from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, take_turns
 
-from real_models.comparison import (
-    Comparison,
-    ModelNotTried,
-    Outcome,
-    compare_forms,
-    start_session,
-)
+from real_models.comparison import Comparison, ModelNotTried, Outcome, compare_forms, start_session
 from real_models.feeds import DryRun, make_feeds, trials_for
 from real_models.table import Measurement
 from sonnx_ort import Conformed, Obligation, SonnxError

@@ -16,13 +16,7 @@ from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
 from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, take_turns
 
 from real_models.census import Census, take_census
-from real_models.comparison import (
-    Comparison,
-    ModelNotTried,
-    Outcome,
-    compare,
-    start_session,
-)
+from real_models.comparison import Comparison, ModelNotTried, Outcome, compare, start_session
 from real_models.feeds import DryRun, Feeds, UnknownInput, make_feeds, trials_for
 from real_models.table import Measurement
 from sonnx_ort import ModelRejected, SonnxError

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from environment import ROOT
@@ -18,7 +19,7 @@ from tracing.entries import Document, Entry, all_entries, own_rules
 MARKER = "satisfies"
 """The marker's name: `@pytest.mark.satisfies("Div.typed.float.R1")`.
 
-It names entries, and rules of this project, also by patterns: `"*.RG1"`.
+It names entries, several in a text, and rules of this project, also by patterns: `"*.RG1"`.
 """
 
 PROOFS = "tests/proofs/"
@@ -44,6 +45,7 @@ class Mark:
         return self.test.startswith(PROOFS)
 
 
+@cache
 def find_marks(folder: Path = ROOT / "tests", root: Path = ROOT) -> tuple[Mark, ...]:
     """Find every mark in the tests of a folder.
 
@@ -82,8 +84,8 @@ def _marks_in(path: Path, name: str) -> Iterator[Mark]:
     for call, test in at_tests:
         for argument in call.args:
             match argument:
-                case ast.Constant(value=str() as entry):
-                    yield Mark(entry, test)
+                case ast.Constant(value=str() as entries):
+                    yield from (Mark(entry, test) for entry in entries.split())
                 case _:
                     raise ValueError(f"{test}: a mark '{MARKER}' names an entry by no text")
 

@@ -56,31 +56,19 @@ def test_name_of_a_guard_tells_the_node(name: str, node: str | None) -> None:
     assert guarded_node(name) == node
 
 
-@pytest.mark.parametrize(
-    ("message", "guard"),
-    [
-        pytest.param(
-            RUN.format("Reshape", GUARD, IMPOSSIBLE.format(50011)),
-            FailedGuard(50011, "Div", "it's a\nnode"),
-            id="of a kernel",
-        ),
-        pytest.param(
-            RUN.format("Reshape", "theirs", IMPOSSIBLE.format(50011)),
-            FailedGuard(50011),
-            id="not named",
-        ),
-        pytest.param(
-            RUN.format("Expand", REFUSING, "invalid expand shape"),
-            FailedGuard(71, "Broadcast", "it's a\nnode"),
-            id="of one rule",
-        ),
-        pytest.param(
-            f"Node ({GUARD}) Op (Reshape) [ShapeInferenceError] Invalid dimension value: -11",
-            FailedGuard(11, "Div", "it's a\nnode"),
-            id="before all runs",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("message", "guard"), [
+    pytest.param(RUN.format("Reshape", GUARD, IMPOSSIBLE.format(50011)),
+        FailedGuard(50011, "Div", "it's a\nnode"), id="of a kernel"),
+    pytest.param(RUN.format("Reshape", "theirs", IMPOSSIBLE.format(50011)), FailedGuard(50011),
+        id="not named"),
+    pytest.param(RUN.format("Expand", REFUSING, "invalid expand shape"),
+        FailedGuard(71, "Broadcast", "it's a\nnode"), id="of one rule"),
+    pytest.param(
+        f"Node ({GUARD}) Op (Reshape) [ShapeInferenceError] Invalid dimension value: -11",
+        FailedGuard(11, "Div", "it's a\nnode"),
+        id="before all runs",
+    ),
+])  # fmt: skip
 def test_message_tells_the_ticket_the_operator_and_the_node(
     message: str, guard: FailedGuard
 ) -> None:

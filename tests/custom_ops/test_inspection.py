@@ -68,143 +68,61 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
     assert plain(outputs) == [(np.int64, shape), (np.int64, [len(shape)])]
 
 
-@pytest.mark.parametrize(
-    ("operator", "inputs", "attributes", "rule", "told"),
-    [
+@pytest.mark.parametrize(("operator", "inputs", "attributes", "rule", "told"), [
+    ("MatMul", [[2, 3], [3]], {}, "MatMul.C1",
+     "the rank of B (3,) is 1, not 2; shapes A (2, 3), B (3,)"),
+    ("ArgMax", [np.ones((2, 0), np.float32)], {"axis": 1}, "ArgMax.R5",
+     "axis 1 of X (2, 0) is 0, not at least 1; shapes X (2, 0)"),
+    ("ArgMax", [np.float32([1, np.nan, 3])], {"axis": 0}, "ArgMax.float.C1",
+     "X is NaN: X[1] = nan; shapes X (3,)"),
+    ("Clip", [np.float32([1, 2]), NO_BOUND, np.float32([7])], {}, "Clip.C1",
+     "the rank of max (1,) is 1, not 0; shapes input (2,), max (1,)"),
+    ("Clip", [np.float32([1, np.nan]), HALF, np.array(0, np.float32)], {}, "Clip.float.C3",
+     "min 0.5 is above max 0.0, and input[1] is NaN; shapes input (2,), min (), max ()"),
+    ("BatchNormalization", [[1, 2], np.float32([0, -1])], {}, "BatchNormalization.C3",
+     "input_var is negative or NaN: input_var[1] = -1.0; shapes X (1, 2), input_var (2,)"),
+    ("Conv", [[1, 4, 4, 4], [6, 1, 3, 3], LEAVES_OUT], {"group": 2}, "Conv.R3",
+     "axis 1 of X (1, 4, 4, 4) is 4, not 2; shapes X (1, 4, 4, 4), W (6, 1, 3, 3)"),
+    ("MaxPool", [np.ones((1, 1, 1, 2), np.float32)], {"kernel_shape": [2, 2]}, "MaxPool.fits",
+     "axis 2 of X (1, 1, 1, 2) is 1, not at least 2; shapes X (1, 1, 1, 2)"),
+    (
+        "Gemm",
+        [[2, 3], [3, 4], [1, 4]],
+        {},
+        "Gemm.R3",
         (
-            "MatMul",
-            [[2, 3], [3]],
-            {},
-            "MatMul.C1",
-            "the rank of B (3,) is 1, not 2; shapes A (2, 3), B (3,)",
+            "axis 0 of C (1, 4) is 1, and axis 0 of A (2, 3) is 2; shapes A (2, 3), B (3, 4), "
+            "C (1, 4)"
         ),
+    ),
+    (
+        "Slice",
+        [[4, 4], [0], [4], [0], [1]],
+        {},
+        "Slice.R2",
         (
-            "ArgMax",
-            [np.ones((2, 0), np.float32)],
-            {"axis": 1},
-            "ArgMax.R5",
-            "axis 1 of X (2, 0) is 0, not at least 1; shapes X (2, 0)",
+            "axis 0 of axes (1,) is 1, and the rank of X (4, 4) is 2; "
+            "shapes X (4, 4), starts (1,), ends (1,), axes (1,), steps (1,)"
         ),
-        (
-            "ArgMax",
-            [np.float32([1, np.nan, 3])],
-            {"axis": 0},
-            "ArgMax.float.C1",
-            "X is NaN: X[1] = nan; shapes X (3,)",
-        ),
-        (
-            "Clip",
-            [np.float32([1, 2]), NO_BOUND, np.float32([7])],
-            {},
-            "Clip.C1",
-            "the rank of max (1,) is 1, not 0; shapes input (2,), max (1,)",
-        ),
-        (
-            "Clip",
-            [np.float32([1, np.nan]), HALF, np.array(0, np.float32)],
-            {},
-            "Clip.float.C3",
-            "min 0.5 is above max 0.0, and input[1] is NaN; shapes input (2,), min (), max ()",
-        ),
-        (
-            "BatchNormalization",
-            [[1, 2], np.float32([0, -1])],
-            {},
-            "BatchNormalization.C3",
-            "input_var is negative or NaN: input_var[1] = -1.0; shapes X (1, 2), input_var (2,)",
-        ),
-        (
-            "Conv",
-            [[1, 4, 4, 4], [6, 1, 3, 3], LEAVES_OUT],
-            {"group": 2},
-            "Conv.R3",
-            "axis 1 of X (1, 4, 4, 4) is 4, not 2; shapes X (1, 4, 4, 4), W (6, 1, 3, 3)",
-        ),
-        (
-            "MaxPool",
-            [np.ones((1, 1, 1, 2), np.float32)],
-            {"kernel_shape": [2, 2]},
-            "MaxPool.fits",
-            "axis 2 of X (1, 1, 1, 2) is 1, not at least 2; shapes X (1, 1, 1, 2)",
-        ),
-        (
-            "Gemm",
-            [[2, 3], [3, 4], [1, 4]],
-            {},
-            "Gemm.R3",
-            (
-                "axis 0 of C (1, 4) is 1, and axis 0 of A (2, 3) is 2; shapes A (2, 3), B (3, 4), "
-                "C (1, 4)"
-            ),
-        ),
-        (
-            "Slice",
-            [[4, 4], [0], [4], [0], [1]],
-            {},
-            "Slice.R2",
-            (
-                "axis 0 of axes (1,) is 1, and the rank of X (4, 4) is 2; "
-                "shapes X (4, 4), starts (1,), ends (1,), axes (1,), steps (1,)"
-            ),
-        ),
-        (
-            "Softmax",
-            [np.ones((2, 3, 4), np.float32)],
-            {"axis": 1, "version": 12},
-            "Softmax.C4",
-            "axis 2 of X (2, 3, 4) is longer than 1; shapes X (2, 3, 4)",
-        ),
-        (
-            "Softmax",
-            [np.ones(3, np.float32)],
-            {"axis": None, "version": 12},
-            "Softmax.C2",
-            "X (3,) has no axis 1; shapes X (3,)",
-        ),
-        (
-            "Softmax",
-            [np.float32([[1], [-np.inf]])],
-            {"axis": 1, "version": 28},
-            "Softmax.float.C6",
-            "the line at [1, 0] along axis 1 is -inf throughout; shapes X (2, 1)",
-        ),
-        (
-            "QuantizeLinear",
-            [HALF, HALF, [1]],
-            {},
-            "QuantizeLinear.signature",
-            ONE_IN_A_LINE,
-        ),
-        (
-            "QuantizeLinear",
-            [np.float32([np.nan]), np.array(0, np.float32), []],
-            {},
-            "QuantizeLinear.C1",
-            "y_scale is 0 or NaN: y_scale[] = 0.0; shapes X (1,), y_scale (), y_zero_point ()",
-        ),
-        (
-            "DequantizeLinear",
-            [np.array([-(2**31)], np.int32), [], NOTHING + 1],
-            {},
-            "DequantizeLinear.C1",
-            "-2147483648 - 1 at [0] is beyond int32; shapes X (1,), x_scale (), x_zero_point ()",
-        ),
-        (
-            "Cast",
-            [np.float32([1, 300])],
-            {"to": onnx.TensorProto.INT8},
-            "Cast.float.C1",
-            "X is NaN or beyond int8: X[1] = 300.0; shapes X (2,)",
-        ),
-        (
-            "Max",
-            [np.float32([1, 2, 3]), [2, 1], [1, 1]],
-            {},
-            "Max.float.R1",
-            "the shapes (2,) and (1,) differ; shapes data_0 (2,), data_1 (1,)",
-        ),
-    ],
-)
+    ),
+    ("Softmax", [np.ones((2, 3, 4), np.float32)], {"axis": 1, "version": 12}, "Softmax.C4",
+     "axis 2 of X (2, 3, 4) is longer than 1; shapes X (2, 3, 4)"),
+    ("Softmax", [np.ones(3, np.float32)], {"axis": None, "version": 12}, "Softmax.C2",
+     "X (3,) has no axis 1; shapes X (3,)"),
+    ("Softmax", [np.float32([[1], [-np.inf]])], {"axis": 1, "version": 28}, "Softmax.float.C6",
+     "the line at [1, 0] along axis 1 is -inf throughout; shapes X (2, 1)"),
+    ("QuantizeLinear", [HALF, HALF, [1]], {}, "QuantizeLinear.signature", ONE_IN_A_LINE),
+    ("QuantizeLinear", [np.float32([np.nan]), np.array(0, np.float32), []], {},
+     "QuantizeLinear.C1",
+     "y_scale is 0 or NaN: y_scale[] = 0.0; shapes X (1,), y_scale (), y_zero_point ()"),
+    ("DequantizeLinear", [np.array([-(2**31)], np.int32), [], NOTHING + 1], {},
+     "DequantizeLinear.C1",
+     "-2147483648 - 1 at [0] is beyond int32; shapes X (1,), x_scale (), x_zero_point ()"),
+    ("Cast", [np.float32([1, 300])], {"to": onnx.TensorProto.INT8}, "Cast.float.C1",
+     "X is NaN or beyond int8: X[1] = 300.0; shapes X (2,)"),
+    ("Max", [np.float32([1, 2, 3]), [2, 1], [1, 1]], {}, "Max.float.R1",
+     "the shapes (2,) and (1,) differ; shapes data_0 (2,), data_1 (1,)"),
+])  # fmt: skip
 def test_broken_rule_is_told_with_the_operands_that_are_given(
     operator, inputs, attributes, rule, told
 ):
@@ -247,48 +165,23 @@ def test_what_keeps_the_kernel_from_finishing_is_no_violation(inputs, cause):
     assert str(error).startswith(told)
 
 
-@pytest.mark.parametrize(
-    ("operator", "name", "inputs", "attributes"),
-    [
-        ("MatMul", "MatMulOperands", [("int64", "int64")], ("node", "edition")),
-        (
-            "ArgMax",
-            "ArgMaxOperands",
-            [(t.value,) for t in KERNEL_TYPES if t is not ElementType.BOOL],
-            ("node", "edition", "axis"),
-        ),
-        (
-            "BatchNormalization",
-            "BatchNormalizationOperands",
-            [("int64", "float"), ("int64", "double")],
-            ("node", "edition"),
-        ),
-        ("Slice", "SliceOperands", [("int64",) * 5], ("node", "edition")),
-        ("Conv", "ConvOperands", [("int64",) * 3], ("node", "edition", "group")),
-        (
-            "ConvInteger",
-            "ConvIntegerOperands",
-            [
-                ("int64", "int64", t.value, "int64")
-                for t in KERNEL_TYPES
-                if t.family is Family.INTEGER
-            ],
-            ("node", "edition", "group", "pads"),
-        ),
-        (
-            "Softmax",
-            "SoftmaxOperands",
-            [("float",), ("double",)],
-            ("node", "edition", "axis", "version"),
-        ),
-        (
-            "QuantizeLinear",
-            "QuantizeLinearOperands",
-            [("float", "float", "int64"), ("double", "double", "int64")],
-            ("node", "edition"),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("operator", "name", "inputs", "attributes"), [
+    ("MatMul", "MatMulOperands", [("int64", "int64")], ("node", "edition")),
+    ("ArgMax", "ArgMaxOperands",
+     [(t.value,) for t in KERNEL_TYPES if t is not ElementType.BOOL],
+     ("node", "edition", "axis")),
+    ("BatchNormalization", "BatchNormalizationOperands",
+     [("int64", "float"), ("int64", "double")], ("node", "edition")),
+    ("Slice", "SliceOperands", [("int64",) * 5], ("node", "edition")),
+    ("Conv", "ConvOperands", [("int64",) * 3], ("node", "edition", "group")),
+    ("ConvInteger", "ConvIntegerOperands",
+     [("int64", "int64", t.value, "int64") for t in KERNEL_TYPES if t.family is Family.INTEGER],
+     ("node", "edition", "group", "pads")),
+    ("Softmax", "SoftmaxOperands", [("float",), ("double",)],
+     ("node", "edition", "axis", "version")),
+    ("QuantizeLinear", "QuantizeLinearOperands",
+     [("float", "float", "int64"), ("double", "double", "int64")], ("node", "edition")),
+])  # fmt: skip
 def test_there_is_a_kernel_for_each_type_of_elements_that_are_looked_at(
     operator, name, inputs, attributes
 ):

@@ -1,13 +1,18 @@
-"""What a kernel gives where no rule is violated: result and shape, in the declared types."""
+"""What a kernel gives where no rule is violated, in which form, and that it always returns."""
 
 import concurrent.futures
+import logging
 import warnings
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.definition import KERNEL_TYPES
-from support.execution import kernel_of
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES, KernelOutput, kernel_output
+from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE, LOG
+from sonnx_ort.custom_ops.kernel import separated, shapes_in
+from sonnx_ort.errors import SonnxError
+from support.execution import failure_of, kernel_of, kernel_with
 from support.values import INTEGERS
 
 SHAPES = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (1, 1, 1, 1, 1), (2, 1, 3, 1, 2)]
@@ -76,3 +81,159 @@ def test_second_operand_is_left_as_it_is(operator, element_type):
     b = np.array([1, 2, 3], element_type.dtype)
     kernel_of(operator, element_type)(np.array([7, 7, 7], b.dtype), b, "the_node", "typed")
     assert b.tolist() == [1, 2, 3]
+
+
+FLOAT32 = np.dtype(np.float32)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (2, 0, 3)], ids=str)
+def test_contiguous_array_of_the_declared_dtype_is_not_copied(shape):
+    array = np.ones(shape, np.float32)
+    output = kernel_output(array, FLOAT32)
+    assert output.__array_interface__["data"] == array.__array_interface__["data"]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pytest.param(np.arange(6, dtype=np.float32)[::2], id="every other element"),
+        pytest.param(np.arange(6, dtype=np.float32)[::-1], id="backwards"),
+        pytest.param(np.arange(6, dtype=np.float32).reshape(2, 3).T, id="transposed"),
+        pytest.param(np.arange(6, dtype=np.float32).reshape(2, 3)[:, 1:], id="a block"),
+        pytest.param(np.broadcast_to(np.float32(2), (2, 3)), id="broadcast"),
+        pytest.param(np.arange(6, dtype=np.float64), id="of another dtype"),
+        pytest.param(np.arange(6, dtype=">f4"), id="of another byte order"),
+        pytest.param(np.float32(2), id="a numpy scalar"),
+        pytest.param(np.array(2, np.float64), id="of rank 0 and another dtype"),
+        pytest.param(np.empty((0, 3), np.float64).T, id="of size 0"),
+    ],
+)
+def test_any_other_array_is_handed_over_contiguous_and_in_the_declared_dtype(array):
+    handed_over = kernel_output(array, FLOAT32).flatten().tolist()
+    assert handed_over.dtype == FLOAT32
+    assert handed_over.flags.c_contiguous
+    assert np.array_equal(handed_over, array)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3)], ids=str)
+def test_output_says_the_arrays_shape(shape):
+    assert kernel_output(np.ones(shape, np.float32), FLOAT32).shape == shape
+
+
+def test_output_of_rank_0_is_handed_over_as_an_array_of_rank_0():
+    handed_over = kernel_output(np.array(2, np.float32), FLOAT32).flatten().tolist()
+    assert (type(handed_over), handed_over.shape) == (np.ndarray, ())
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+def test_flatten_copies_nothing(order):
+    output = kernel_output(np.ones((2, 3), np.float32), FLOAT32)
+    assert output.flatten(order) is output
+
+
+def test_output_of_an_output_is_handed_over_as_a_plain_array():
+    output = kernel_output(kernel_output(np.ones(3, np.float32), FLOAT32), FLOAT32)
+    assert (type(output), type(output.tolist())) == (KernelOutput, np.ndarray)
+
+
+def ones(shape, dtype=np.float32):
+    return np.ones(shape, dtype)
+
+
+class Unprintable(Exception):  # noqa: N818 - what it is matters, not that it is an error
+    def __str__(self):
+        raise ValueError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("no room"), "MemoryError: no room"),
+        (KeyboardInterrupt(), "KeyboardInterrupt: "),
+        (SystemExit(3), "SystemExit: 3"),
+        (RecursionError("too deep"), "RecursionError: too deep"),
+        (FloatingPointError("overflow"), "FloatingPointError: overflow"),
+        (RuntimeWarning("a warning turned into an error"), "RuntimeWarning: a warning turned "),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_kernel_records_whatever_its_arithmetic_raises(error, message):
+    kernel = kernel_with(Mock(side_effect=error))
+    code, recorded = failure_of(kernel(ones(3), ones(3), "the_node", "typed"))
+    expected = f"sonnx::CheckedDiv, node 'the_node': the kernel could not finish: {message}"
+    assert (code, str(recorded)[: len(expected)]) == (KERNEL_FAILURE, expected)
+
+
+def test_recorded_failure_keeps_what_caused_it():
+    cause = MemoryError("no room")
+    kernel = kernel_with(Mock(side_effect=cause))
+    _, recorded = failure_of(kernel(ones(3), ones(3), "the_node", "typed"))
+    assert recorded.__cause__ is cause
+
+
+def test_kernel_survives_an_error_without_text():
+    kernel = kernel_with(Mock(side_effect=Unprintable))
+    code, _ = failure_of(kernel(ones(3), ones(3), "the_node", "typed"))
+    assert code == KERNEL_FAILURE
+
+
+@pytest.mark.parametrize(("a", "b", "node", "edition", "message"), [
+    pytest.param(ones(3), ones(3), "n", "draft", "KeyError: 'draft'", id="unknown edition"),
+    pytest.param(ones(3), ones(3), "n", None, "KeyError: None", id="no edition"),
+    pytest.param(None, None, "n", "typed", "AttributeError: ", id="no arrays"),
+    pytest.param(
+        ones(3), ones(3, np.complex64), "n", "typed", "UFuncTypeError: ", id="complex divisor"
+    ),
+    pytest.param(np.array(["a"]), np.array(["b"]), "n", "typed",
+        "ValueError: could not convert", id="strings"),
+])  # fmt: skip
+def test_kernel_records_that_it_could_not_finish(a, b, node, edition, message):
+    code, recorded = failure_of(kernel_of("Div", "float")(a, b, node, edition))
+    expected = f"sonnx::CheckedDiv, node 'n': the kernel could not finish: {message}"
+    assert (code, type(recorded), str(recorded)[: len(expected)]) == (
+        KERNEL_FAILURE,
+        SonnxError,
+        expected,
+    )
+
+
+def test_kernel_fails_even_where_nothing_can_be_recorded(monkeypatch):
+    monkeypatch.setattr(LOG, "record", Mock(side_effect=MemoryError))
+    result, shape = kernel_of("Div", "float")(ones(3), ones(1), "the_node", "typed")
+    assert (result.shape, shape.tolist().tolist()) == ((0,), [-KERNEL_FAILURE])
+
+
+class RaisingHandler(logging.Handler):
+    def emit(self, record):
+        del record
+        raise RuntimeError("the log is full")
+
+
+def test_kernel_survives_a_logging_handler_that_raises():
+    logger, handler = logging.getLogger("sonnx_ort"), RaisingHandler()
+    logger.addHandler(handler)
+    try:
+        outputs = kernel_of("Div", "float")(ones(3), ones(1), "the_node", "typed")
+    finally:
+        logger.removeHandler(handler)
+    _, recorded = failure_of(outputs)
+    assert recorded.rule == "Div.float.R1"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ranks", "shapes"),
+    [
+        ([], [], []),
+        ([], [0, 0], [(), ()]),
+        ([2, 3, 4], [2, 1], [(2, 3), (4,)]),
+        ([2, 3, 4], [1, 0, 2], [(2,), (), (3, 4)]),
+    ],
+)
+def test_each_shape_has_as_many_sizes_as_its_rank(sizes, ranks, shapes):
+    assert shapes_in(np.array(sizes, np.int64), np.array(ranks, np.int64)) == shapes
+
+
+def test_each_tensor_has_the_elements_behind_those_of_the_one_before():
+    tensors = separated(np.arange(10), np.array([1, 2, 3, 0, 3]), np.array([2, 1, 0, 2]))
+    assert [tensor.tolist() for tensor in tensors] == [[[0, 1]], [2, 3, 4], 5, []]
+    assert tensors[3].shape == (0, 3)

@@ -49,7 +49,7 @@ NOT_RUN = {
 """Why blocks are left out, and how many. tests/examples looks at those of the scripts."""
 
 ELSEWHERE = {"cpp", "javascript"}
-"""Languages whose blocks tests/end_to_end/test_documented_examples.py looks at."""
+"""Languages whose blocks tests/end_to_end/test_plain_runtimes.py looks at."""
 
 
 def named(page: Path) -> str:

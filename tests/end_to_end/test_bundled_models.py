@@ -1,4 +1,7 @@
-"""Every bundled model, rewritten and run; results against oracles that are not the manifest's."""
+"""Every bundled model, rewritten and run; those that broadcast also with waivers."""
+
+import datetime as dt
+from collections.abc import Mapping
 
 import ml_dtypes
 import numpy as np
@@ -11,6 +14,7 @@ import sonnx_ort
 from sonnx_ort import models
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation, same_elements
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Subject
 from support.backends import on_each_backend
 
 pytestmark = on_each_backend
@@ -69,13 +73,8 @@ def operator_nodes(example):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.examples",
-    "Div.preliminary.examples",
-    "Div.preliminary.numpy",
-    "Sub.preliminary.examples",
-    "Sub.preliminary.numpy",
-    "Div.onnx.examples",
-    "Div.onnx.legacy.examples",
+    "Div.typed.float.examples Div.preliminary.examples Div.preliminary.numpy",
+    "Sub.preliminary.examples Sub.preliminary.numpy Div.onnx.examples Div.onnx.legacy.examples",
 )
 @pytest.mark.parametrize(("example", "case"), cases(Outputs))
 def test_run_gives_the_expected_outputs(example, case):
@@ -258,3 +257,56 @@ def test_convolutional_model_computes_what_its_weights_say():
     [expected] = ReferenceEvaluator(models.load(example.name)).run(None, dict(case.inputs))
     outputs = run(rewritten_session(example, case), case)
     np.testing.assert_allclose(outputs["probabilities"], expected, rtol=1e-3, atol=1e-6)
+
+
+EDITIONS = ("typed", "preliminary")
+
+
+def waivers(model: onnx.ModelProto, edition: str) -> list[sonnx_ort.Waiver]:
+    """One for each violation, if all are about equal shapes."""
+    violations = sonnx_ort.check(model, operators="default", edition=edition).violations
+    if any(o.rule.requirement.subject is not Subject.EQUAL_SHAPES for o in violations):
+        return []
+    return [
+        sonnx_ort.Waiver(o.rule.id, o.node, "reviewed", "the board", dt.date.max, path=o.path)
+        for o in violations
+    ]
+
+
+def fitting(name: str, edition: str) -> bool:
+    """Whether a model broadcasts, and explicit broadcasting is all that it needs."""
+    model = models.load(name)
+    kept = sonnx_ort.check(model, operators="default", edition=edition, broadcast="explicit").ok
+    return kept and bool(waivers(model, edition))
+
+
+BROADCASTING = [
+    (name, edition) for name in models.names() for edition in EDITIONS if fitting(name, edition)
+]
+
+
+def outcome(
+    session: sonnx_ort.InferenceSession, feeds: Mapping[str, np.ndarray]
+) -> list[np.ndarray] | str:
+    try:
+        return session.run(None, dict(feeds))
+    except sonnx_ort.ContractViolation as violation:
+        return str(violation)
+
+
+@pytest.mark.parametrize(("name", "edition"), BROADCASTING)
+def test_runs_are_those_of_explicit_broadcasting(name: str, edition: str) -> None:
+    model = models.load(name)
+    waived = sonnx_ort.InferenceSession(model, edition=edition, waivers=waivers(model, edition))
+    explicit = sonnx_ort.InferenceSession(model, edition=edition, broadcast="explicit")
+    for case in models.example(name).cases:
+        if case.inputs or not explicit.get_inputs():
+            np.testing.assert_equal(outcome(waived, case.inputs), outcome(explicit, case.inputs))
+
+
+@pytest.mark.parametrize(("name", "edition"), BROADCASTING)
+def test_rewriting_twice_with_the_waivers_changes_nothing(name: str, edition: str) -> None:
+    model = models.load(name)
+    given = waivers(model, edition)
+    once = sonnx_ort.rewrite(model, edition=edition, waivers=given)
+    assert sonnx_ort.rewrite(once, edition=edition, waivers=given) == once

@@ -96,29 +96,17 @@ RUNS = {
     "all finite": (CHAIN, {"x": f(1, 2)}, None),
     "no elements": (CHAIN, {"x": f()}, None),
     "NaN": (CHAIN, {"x": f(-1)}, "log"),
-    "double": (
-        "(double[n] x) => (double[n] y) { [exp] y = Exp(x) }",
-        {"x": np.array([800.0])},
-        "exp",
-    ),
-    "largest double": (
-        "(double[n] x) => (double[n] y) { y = Neg(x) }",
-        {"x": np.array([np.finfo(np.float64).max])},
-        None,
-    ),
+    "double": ("(double[n] x) => (double[n] y) { [exp] y = Exp(x) }", {"x": np.array([800.0])},
+        "exp"),
+    "largest double": ("(double[n] x) => (double[n] y) { y = Neg(x) }",
+        {"x": np.array([np.finfo(np.float64).max])}, None),
     "float16, rounded down": (NARROWED, {"x": half(65504), "z": half(8)}, None),
     "float16, rounded up": (NARROWED, {"x": half(65504), "z": half(16)}, "add"),
     "float16, finite again": (NARROWED, {"x": half(60000), "z": half(10000)}, "add"),
-    "narrowed, rounded down": (
-        "(float[n] x) => (float16[n] y) { [cast] y = Cast<to = 10>(x) }",
-        {"x": f(65519)},
-        None,
-    ),
-    "narrowed, rounded up": (
-        "(float[n] x) => (float16[n] y) { [cast] y = Cast<to = 10>(x) }",
-        {"x": f(65520)},
-        "cast",
-    ),
+    "narrowed, rounded down": ("(float[n] x) => (float16[n] y) { [cast] y = Cast<to = 10>(x) }",
+        {"x": f(65519)}, None),
+    "narrowed, rounded up": ("(float[n] x) => (float16[n] y) { [cast] y = Cast<to = 10>(x) }",
+        {"x": f(65520)}, "cast"),
     "bfloat16, finite": (
         "(float[n] x) => (float[n] y) { [to] h = Cast<to = 16>(x) y = Cast<to = 1>(h) }",
         {"x": f(3.38e38)},
@@ -131,16 +119,10 @@ RUNS = {
     ),
     "scalar": ("(float x) => (float y) { [exp] y = Exp(x) }", {"x": np.float32(100)}, "exp"),
     "vector for a scalar": ("(float x) => (float y) { [exp] y = Exp(x) }", {"x": f(1, 2)}, None),
-    "long vector for a scalar": (
-        "(float x) => (float y) { [exp] y = Exp(x) }",
-        {"x": f(1, 100)},
-        "exp",
-    ),
-    "only the shape is read": (
-        "(float[3] x) => (int64[1] y) { [log] h = Log(x) y = Shape(h) }",
-        {"x": f(1, 0, 1)},
-        "log",
-    ),
+    "long vector for a scalar": ("(float x) => (float y) { [exp] y = Exp(x) }", {"x": f(1, 100)},
+        "exp"),
+    "only the shape is read": ("(float[3] x) => (int64[1] y) { [log] h = Log(x) y = Shape(h) }",
+        {"x": f(1, 0, 1)}, "log"),
     "in a branch": (BRANCHES, {"c": np.True_, "x": f(1, 0, 1)}, "log"),
     "in a branch that is not run": (BRANCHES, {"c": np.False_, "x": f(1, 0, 1)}, None),
     "in a branch that is inlined": (
@@ -152,11 +134,8 @@ RUNS = {
     "in a Loop without iterations": (LOOP, {"k": np.int64(0), "x": f(20)}, None),
     "in a Scan": (SCAN, {"s": f(1), "x": np.zeros((2, 1), np.float32)}, "log"),
     "in a state of a Scan": (SCAN, {"s": f(3e38), "x": f(9, 9).reshape(2, 1)}, "product"),
-    "behind an enforced node": (
-        "(float[n] x, float[n] z) => (float[n] y) { [div] y = Div(x, z) }",
-        {"x": f(1), "z": f(0)},
-        "div",
-    ),
+    "behind an enforced node": ("(float[n] x, float[n] z) => (float[n] y) { [div] y = Div(x, z) }",
+        {"x": f(1), "z": f(0)}, "div"),
     "in a function": (
         """(float[n] x) => (float[n] y) { [call] y = local.f(x) }
         <domain: "local", opset_import: ["": 17]> f (a) => (b) { [log] c = Log(a) b = Exp(c) }""",
@@ -168,11 +147,8 @@ RUNS = {
         {"x": f(1)},
         "log",
     ),
-    "integers": (
-        "(int32[n] x) => (int32[n] y) { y = Add(x, x) }",
-        {"x": np.ones(2, np.int32)},
-        None,
-    ),
+    "integers": ("(int32[n] x) => (int32[n] y) { y = Add(x, x) }", {"x": np.ones(2, np.int32)},
+        None),
     "sequence": (
         """(float[n] x) => (float[n] y) <int64 i = {0}> {
             q = SequenceConstruct(x) [at] y = SequenceAt(q, i)
@@ -180,7 +156,7 @@ RUNS = {
         {"x": f(np.inf)},
         "at",
     ),
-}
+}  # fmt: skip
 """A graph, what it is run with, and the node that is named; None for a run that goes through."""
 
 

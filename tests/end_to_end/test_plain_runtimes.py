@@ -1,4 +1,4 @@
-"""Natively rewritten models where there is no sonnx_ort: in a bare Python, and in Node.js.
+"""Natively rewritten models where there is no sonnx_ort: bare Python, Node.js and C++.
 
 Either program gets a folder, in which `runs.json` holds the runs: their names, the files of the
 models, the element types of all inputs and outputs, and the inputs by their bits. It writes one
@@ -9,7 +9,9 @@ message, or `cannot_hold`, an element type.
 import base64
 import functools
 import json
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +23,7 @@ import ml_dtypes  # noqa: F401 - makes numpy know the name "bfloat16"
 import numpy as np
 import onnx
 import pytest
-from node_packages import what_is_missing
+from node_packages import FOLDER, what_is_missing
 from onnx import helper
 from restrictions import Violation, outcome
 
@@ -39,7 +41,7 @@ from sonnx_ort.models import (
 )
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS, names_of
+from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS, UNWANTED_OPTIMIZERS, names_of
 from sonnx_ort.suite.applied import special_values
 from support.child import TESTS, run_program, run_python
 from support.graphs import binary_model
@@ -285,3 +287,43 @@ def test_network_gives_the_same_bits_before_and_after(outcomes, original, rewrit
     else:
         [name] = after
         assert expected.distance(name, after[name]) <= expected.tolerance
+
+
+EXAMPLE = FOLDER / "example.mjs"
+DOCUMENT = FOLDER.parents[1] / "docs" / "how-to" / "plain-runtime.md"
+
+
+def test_example_divides_and_is_refused_a_zero_divisor(tmp_path):
+    if reason := what_is_missing():
+        pytest.skip(reason)
+    model = binary_model("Div", "int32", ["n"], ["m"], node="normalize/div")
+    enforced = sonnx_ort.rewrite(model, backend="native")
+    (tmp_path / "enforced.onnx").write_bytes(enforced.SerializeToString())
+    done = subprocess.run(
+        [shutil.which("node"), EXAMPLE],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    quotients, _, message = done.stdout.partition("\n")
+    assert quotients == "Int32Array(2) [ 4, 3 ]"
+    assert failure_in(message) == Failure("Div", "normalize/div", "Div.int.C1")
+
+
+def test_example_switches_off_what_undoes_enforcement():
+    listed = re.search(r"\[[^]]*\]", EXAMPLE.read_text(encoding="utf-8"))
+    names = json.loads(listed[0].replace(",\n]", "\n]"))
+    assert sorted(names) == sorted(names_of(UNWANTED_OPTIMIZERS))
+
+
+def test_readme_shows_the_example():
+    assert EXAMPLE.read_text(encoding="utf-8") in DOCUMENT.read_text(encoding="utf-8")
+
+
+def test_readme_switches_the_same_off_in_cpp():
+    joined = re.sub(r'"\s*"', "", DOCUMENT.read_text(encoding="utf-8"))
+    [(key, value)] = re.findall(r'AddConfigEntry\(\s*"([\w.]+)",\s*"([\w;]+)"\)', joined)
+    assert key == DISABLED_OPTIMIZERS
+    assert sorted(value.split(";")) == sorted(names_of(UNWANTED_OPTIMIZERS))

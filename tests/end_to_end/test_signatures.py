@@ -16,11 +16,8 @@ def the_node(made: onnx.ModelProto) -> onnx.NodeProto:
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.signature",
-    "Div.typed.float.signature",
-    "Div.preliminary.signature",
-    "Sub.preliminary.signature",
-    "Div.onnx.operands",
+    "Div.typed.real.signature Div.typed.float.signature Div.preliminary.signature",
+    "Sub.preliminary.signature Div.onnx.operands",
 )
 @OPERATORS
 @pytest.mark.parametrize("inputs", [[], ["A"], ["A", ""], ["A", "B", "A"]], ids=str)
@@ -32,9 +29,7 @@ def test_other_number_of_inputs_is_invalid(operator, inputs):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.signature",
-    "Div.typed.float.signature",
-    "Div.preliminary.signature",
+    "Div.typed.real.signature Div.typed.float.signature Div.preliminary.signature",
     "Sub.preliminary.signature",
 )
 @OPERATORS
@@ -46,9 +41,7 @@ def test_second_output_is_invalid(operator):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.attributes",
-    "Div.typed.float.attributes",
-    "Div.preliminary.attributes",
+    "Div.typed.real.attributes Div.typed.float.attributes Div.preliminary.attributes",
     "Sub.preliminary.attributes",
 )
 @OPERATORS
@@ -61,9 +54,7 @@ def test_attribute_is_invalid(operator, name):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.attributes",
-    "Div.typed.float.attributes",
-    "Div.preliminary.attributes",
+    "Div.typed.real.attributes Div.typed.float.attributes Div.preliminary.attributes",
     "Sub.preliminary.attributes",
 )
 @OPERATORS

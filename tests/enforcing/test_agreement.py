@@ -1,8 +1,14 @@
 """Which sizes of inputs are looked at once, and for which nodes."""
 
+import re
+
+import numpy as np
+import onnx
 import onnx_ir as ir
+import onnxruntime as ort
 import pytest
 
+import sonnx_ort
 from sonnx_ort.enforcing.native.inputs import Agreement, find_agreements, prove_by_inputs
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.obligations.examination import Examination, examine_model
@@ -11,6 +17,7 @@ from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
+from support.sessions import quiet
 
 
 def examined(
@@ -162,3 +169,52 @@ def test_settled_is_what_is_said_of_shapes_that_only_a_run_would_tell() -> None:
         (o.rule.id, o.status, o.evidence) for n in proved_by_inputs for o in n.obligations
     ]
     assert Status.RUNTIME in {status for _, status, _ in told}
+
+
+CHAIN = """(float[n, k] x, float[n, k] y, float[n] w)
+    => (float[] p, float[] q) {
+    a = Relu(x)
+    [first] p = Div(a, y)
+    b = Mul(p, p)
+    [second] q = Sub(b, x)
+}"""
+
+
+def enforced() -> onnx.ModelProto:
+    return sonnx_ort.rewrite(parse(CHAIN), backend="native")
+
+
+def plain_session() -> ort.InferenceSession:
+    options = quiet()
+    return ort.InferenceSession(enforced().SerializeToString(), options)
+
+
+def feeds(x: tuple[int, int], y: tuple[int, int], w: int = 7) -> dict[str, np.ndarray]:
+    shapes = {"x": x, "y": y, "w": (w,)}
+    return {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+
+
+def test_inputs_that_agree_give_what_the_original_gives() -> None:
+    p, q = plain_session().run(None, feeds((2, 3), (2, 3)))
+    np.testing.assert_array_equal(p, np.ones((2, 3)))
+    np.testing.assert_array_equal(q, np.zeros((2, 3)))
+
+
+def test_input_of_the_same_symbol_that_no_node_divides_may_be_of_any_size() -> None:
+    plain_session().run(None, feeds((2, 3), (2, 3), w=5))
+
+
+@pytest.mark.parametrize("y", [(1, 3), (2, 1), (1, 1), (3, 3)])
+def test_inputs_that_do_not_agree_are_refused_by_a_plain_session(y: tuple[int, int]) -> None:
+    told = r"Name:'Div 'first' breaks the SONNX profile;.*got -11$"
+    with pytest.raises(Exception, match=re.compile(told, re.DOTALL)):
+        plain_session().run(None, feeds((2, 3), y))
+
+
+def test_our_session_says_which_node_fails_and_with_which_shapes() -> None:
+    session = sonnx_ort.InferenceSession(parse(CHAIN), backend="native")
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run(None, feeds((2, 3), (1, 3)))
+    violation = caught.value
+    assert (violation.rule, violation.node) == ("Div.float.R1", "first")
+    assert violation.shapes == ((2, 3), (1, 3))

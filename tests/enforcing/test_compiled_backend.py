@@ -17,21 +17,12 @@ OPEN = "(float[n] a, float[m] b)"
 NODES = {
     "an open Div": (f"{OPEN} => (float[k] c) {{ c = Div(a, b) }}", {}, ["CheckedDiv"]),
     "a proved Sub": ("(float[3] a) => (float[3] c) { c = Sub(a, a) }", {}, ["CheckedSub"]),
-    "a Div that broadcasts": (
-        f"{OPEN} => (float[k] c) {{ c = Div(a, b) }}",
-        {"broadcast": "explicit"},
-        ["CheckedDiv"],
-    ),
-    "a Div of bfloat16": (
-        "(bfloat16[n] a, bfloat16[m] b) => (bfloat16[k] c) { c = Div(a, b) }",
-        {},
-        ["CheckedDiv"],
-    ),
-    "a Sub in float16 that needs no check": (
-        "(float16[n] a) => (float16[n] c) { c = Sub(a, a) }",
-        {},
-        ["CheckedSub"],
-    ),
+    "a Div that broadcasts": (f"{OPEN} => (float[k] c) {{ c = Div(a, b) }}",
+        {"broadcast": "explicit"}, ["CheckedDiv"]),
+    "a Div of bfloat16": ("(bfloat16[n] a, bfloat16[m] b) => (bfloat16[k] c) { c = Div(a, b) }", {},
+        ["CheckedDiv"]),
+    "a Sub in float16 that needs no check": ("(float16[n] a) => (float16[n] c) { c = Sub(a, a) }",
+        {}, ["CheckedSub"]),
     "constants alone": (
         (
             "(float[2] a) => (float[2] c) <float[2] x = {1, 2}, float[2] y = {3, 4}> "
@@ -40,16 +31,11 @@ NODES = {
         {},
         ["Div", "Mul"],
     ),
-    "an operator without a rule that runs decide": (
-        "(float[n] a) => (float[n] c) { c = Sqrt(a) }",
+    "an operator without a rule that runs decide": ("(float[n] a) => (float[n] c) { c = Sqrt(a) }",
+        {"operators": "elementwise"}, ["Sqrt"]),
+    "an operator without a kernel": (f"{OPEN} => (float[k] c) {{ c = Max(a, b) }}",
         {"operators": "elementwise"},
-        ["Sqrt"],
-    ),
-    "an operator without a kernel": (
-        f"{OPEN} => (float[k] c) {{ c = Max(a, b) }}",
-        {"operators": "elementwise"},
-        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Max"],
-    ),
+        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Max"]),
     "an operator of three operands that ONNX Runtime computes": (
         "(bool[n] q, float[m] a, float[m] b) => (float[k] c) { c = Where(q, a, b) }",
         {"operators": "elementwise", "broadcast": "explicit"},
@@ -70,31 +56,23 @@ NODES = {
         {"operators": "Mod"},
         ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Mod"],
     ),
-    "an exponent of one element": (
-        "(float[n] a) => (float[n] c) <float b = {2}> { c = Pow(a, b) }",
-        {"operators": "Pow", "broadcast": "explicit"},
-        ["CheckedPow"],
-    ),
+    "an exponent of one element": ("(float[n] a) => (float[n] c) <float b = {2}> { c = Pow(a, b) }",
+        {"operators": "Pow", "broadcast": "explicit"}, ["CheckedPow"]),
     "an exponent that has to be expanded": (
         "(float[2,3] a, float[2,1] b) => (float[2,3] c) { c = Pow(a, b) }",
         {"operators": "Pow", "broadcast": "explicit"},
         ["Constant", "Expand", "Pow"],
     ),
-    "a Pow with one type parameter": (
-        f"{OPEN} => (float[k] c) {{ c = Pow(a, b) }}",
+    "a Pow with one type parameter": (f"{OPEN} => (float[k] c) {{ c = Pow(a, b) }}",
         {"operators": "Pow", "opset": 11},
-        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Pow"],
-    ),
+        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Pow"]),
     "a Broadcast in front of a Pow": (
         f"{OPEN} => (float[k] e) {{ c, d = sonnx.Broadcast(a, b)\n e = Pow(c, d) }}",
         {"operators": "Pow,Broadcast"},
         ["CheckedBroadcast", "CheckedPow"],
     ),
-    "a Broadcast": (
-        f"{OPEN} => (float[k] c, float[l] d) {{ c, d = sonnx.Broadcast(a, b) }}",
-        {},
-        ["CheckedBroadcast"],
-    ),
+    "a Broadcast": (f"{OPEN} => (float[k] c, float[l] d) {{ c, d = sonnx.Broadcast(a, b) }}", {},
+        ["CheckedBroadcast"]),
     "a Broadcast without a first result": (
         f"{OPEN} => (float[l] d) {{ , d = sonnx.Broadcast(a, b) }}",
         {},
@@ -134,7 +112,7 @@ NODES = {
         {"broadcast": "explicit", "opset": 6},
         ["Constant", "Expand", "Div"],
     ),
-}
+}  # fmt: skip
 
 
 def read(text: str, options: dict[str, Any]) -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -177,19 +155,11 @@ def attributes(node: onnx.NodeProto) -> dict[str, str]:
 
 
 BROADCASTING = {
-    "by the option": (
-        "{ [ratio] e = Div(a, b) }",
-        {"broadcast": "explicit"},
-        "ratio",
-        {"node": "ratio"},
-    ),
-    "for a Broadcast of the model": (
-        "{ [spread] c, d = sonnx.Broadcast(a, b)\n e = Div(c, d) }",
-        {},
-        "",
-        {"node": "(output e)", "broadcast": "spread"},
-    ),
-}
+    "by the option": ("{ [ratio] e = Div(a, b) }", {"broadcast": "explicit"}, "ratio",
+        {"node": "ratio"}),
+    "for a Broadcast of the model": ("{ [spread] c, d = sonnx.Broadcast(a, b)\n e = Div(c, d) }",
+        {}, "", {"node": "(output e)", "broadcast": "spread"}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

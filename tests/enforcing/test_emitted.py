@@ -1,20 +1,25 @@
-"""What `rewrite` makes of small models, word for word.
+"""What `rewrite` makes of small models, what they record, and what is reported of them.
 
 A file in `emitted` has a model and what each backend makes of it. After a change that is wanted,
 `python3 scripts/record_emitted.py` writes the files anew.
 """
 
+import datetime as dt
 from pathlib import Path
 
 import onnx
+import onnx_ir as ir
 import pytest
 
 import sonnx_ort
 from sonnx_ort.enforcing.record import GROUP, ORIGINAL
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
+from sonnx_ort.obligations.waiving import WAIVERS, record_waivers, recorded_waivers
 from sonnx_ort.pipeline import reference_of
-from support.backends import with_guards
+from support.backends import BACKENDS, with_guards
 from support.emitted import FOLDER, Emitted
+from support.graphs import parse
 
 FILES = sorted(FOLDER.glob("*.txt"))
 
@@ -73,3 +78,72 @@ def test_native_model_is_recognized(path: Path) -> None:
     emitted = Emitted.read(path)
     native = emitted.rewritten("native")
     assert sonnx_ort.rewrite(native, backend="native", **emitted.choices) == native
+
+
+MODELS = {
+    "elements": "(float[n] x, float[n] w) => (float[n] y) { a = Div(x, w) y = Sub(a, w) }",
+    "broadcast": "(float[n,m] x, float[m] w) => (float[n,m] y) { y = Div(x, w) }",
+    "many operands": "(float[n] x, float[m] w, float[k] u) => (float[n] y) { y = Max(x, w, u) }",
+    "standard node": "(bool[n] c, float[n] x, float[m] w) => (float[n] y) { y = Where(c, x, w) }",
+    "shapes": "(float[n,k] x, float[k,m] w) => (float[n,m] y) { y = MatMul(x, w) }",
+    "scalars": "(float[n] x, float l, float h) => (float[n] y) { y = Clip(x, l, h) }",
+    "Broadcast": "(float[n] x) => (float[n] y) { a, b = sonnx.Broadcast(x, x) y = Div(a, b) }",
+    "branch": (
+        "(float[n] x, float[n] w, bool c) => (float[n] y) { y = If(c) <then_branch = t () => "
+        "(float[n] p) { p = Div(x, w) }, else_branch = e () => (float[n] q) { q = Sub(x, w) }> }"
+    ),
+}
+
+
+def counted(report: sonnx_ort.Report) -> dict[str, tuple[int, str]]:
+    return {each.operator: (each.nodes, str(each.extent)) for each in report.coverage}
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", MODELS)
+def test_nodes_are_those_of_the_original(name: str, backend: str) -> None:
+    choices = {"operators": "profile,-Graph", "broadcast": "explicit"}
+    original = parse(MODELS[name], domains={"sonnx": 1})
+    rewritten = sonnx_ort.rewrite(original, backend=backend, **choices)
+    assert counted(sonnx_ort.check(rewritten, **{"operators": "default", **choices})) == counted(
+        sonnx_ort.check(original, **{"operators": "default", **choices})
+    )
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_is_found_that_rewrite_made(name: str, backend: str) -> None:
+    rewritten = sonnx_ort.rewrite(
+        parse(MODELS[name], domains={"sonnx": 1}), backend=backend, broadcast="explicit"
+    )
+    assert sonnx_ort.check(rewritten, operators="default", broadcast="explicit").findings == ()
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", ["elements", "broadcast", "many operands", "shapes", "scalars"])
+def test_whole_profile_is_kept_by_what_rewrite_made(name: str, backend: str) -> None:
+    choices = {"operators": "profile", "broadcast": "explicit"}
+    original = parse(MODELS[name], domains={"sonnx": 1})
+    rewritten = sonnx_ort.rewrite(original, backend=backend, make_explicit=True, **choices)
+    assert sonnx_ort.check(rewritten, **{"operators": "default", **choices}).violations == ()
+    assert sonnx_ort.rewrite(rewritten, backend=backend, **choices) == rewritten
+
+
+WAIVER = Waiver("Div.float.R1", "divide", "B is für eins", "the board", dt.date(2030, 12, 31))
+
+
+def test_model_has_the_waivers_that_were_recorded() -> None:
+    model = ir.Model(ir.Graph([], [], nodes=[]), ir_version=9)
+    assert recorded_waivers(model.metadata_props) == ()
+    assert not record_waivers(model, [])
+    assert record_waivers(model, [WAIVER])
+    assert recorded_waivers(model.metadata_props) == (WAIVER,)
+    assert not record_waivers(model, [WAIVER])
+    assert record_waivers(model, [])
+    assert WAIVERS not in model.metadata_props
+
+
+def test_options_of_a_record_have_waivers_under_a_key_of_their_own() -> None:
+    options = {"edition": "typed", "waivers": waivers_to_json([WAIVER])}
+    assert recorded_waivers(options, "waivers") == (WAIVER,)
+    assert recorded_waivers(options) == ()

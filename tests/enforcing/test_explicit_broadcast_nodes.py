@@ -1,6 +1,8 @@
-"""What `broadcast="explicit"` puts into a model, and what it spares."""
+"""What broadcasts a model gets, what is advised, and what is written down."""
 
+import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import helper
 
@@ -89,12 +91,7 @@ def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewher
 
 @pytest.mark.parametrize(
     ("a_shape", "b_shape", "checked"),
-    [
-        ((2, 3), (3,), False),
-        ((2, 1), (1, 3), False),
-        (("n", 3), (3,), True),
-        ((), None, True),
-    ],
+    [((2, 3), (3,), False), ((2, 1), (1, 3), False), (("n", 3), (3,), True), ((), None, True)],
     ids=str,
 )
 @on_guarding
@@ -153,3 +150,154 @@ def test_new_values_take_no_name_that_is_taken():
         made.graph.output.append(tensor(name, "float", ["n"]))
     produced = [name for node in explicit(made).graph.node for name in node.output]
     assert len(produced) == len(set(produced))
+
+
+INSERTS = 'rewrite with broadcast="explicit", which inserts a Broadcast of '
+NOTHING_FITS = "the shapes cannot be broadcast to each other; correct the model"
+
+
+def hint(made, **choices):
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(made, **choices)
+    hints = {o.hint for o in caught.value.report.violations}
+    assert len(hints) == 1
+    return hints.pop()
+
+
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape", "advice"),
+    [
+        ((2, 3), (), INSERTS + "B from () to (2, 3)"),
+        ((3,), (2, 3), INSERTS + "A from (3,) to (2, 3)"),
+        ((2, 1), (1, 3), INSERTS + "A from (2, 1) to (2, 3) and B from (1, 3) to (2, 3)"),
+        (("n", 3), (3,), INSERTS + "B from (3,) to (n, 3)"),
+        ((3,), (2,), NOTHING_FITS),
+        ((2, 3), (2, 4), NOTHING_FITS),
+        ((0,), (1,), NOTHING_FITS),
+        ((0, 3), (3,), NOTHING_FITS),
+    ],
+    ids=str,
+)
+def test_shapes_before_and_after(edition, a_shape, b_shape, advice):
+    made = binary_model("Div", "float", a_shape, b_shape)
+    assert hint(made, edition=edition).endswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("b_shape", "attributes", "advice"),
+    [
+        ((4, 5), {}, INSERTS + "B from (4, 5) to (2, 3, 4, 5)"),
+        ((3, 4), {"axis": 1}, INSERTS + "B from (3, 4) to (2, 3, 4, 5)"),
+        ((2,), {"axis": 0}, INSERTS + "B from (2,) to (2, 3, 4, 5)"),
+    ],
+    ids=str,
+)
+def test_legacy_broadcasting_is_advised_by_its_own_alignment(b_shape, attributes, advice):
+    made = legacy_model("Div", (2, 3, 4, 5), b_shape, 6, broadcast=1, **attributes)
+    assert hint(made) == advice
+
+
+@pytest.mark.parametrize("choice", ["reject", "explicit"])
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape", "attributes"),
+    [((2, 3, 4, 5), (5,), {"axis": 4}), ((3,), (2, 3), {}), ((1,), (3,), {})],
+    ids=str,
+)
+def test_explicit_is_not_advised_where_it_would_be_rejected_too(
+    choice, a_shape, b_shape, attributes
+):
+    made = legacy_model("Div", a_shape, b_shape, 6, broadcast=1, **attributes)
+    assert "explicit" not in hint(made, broadcast=choice)
+
+
+OPTIONS = {"make_explicit": True}
+
+
+def made() -> onnx.ModelProto:
+    return parse("""(float[n,3] a, float[n,3] b) => (float[n,3] z) {
+        [softmax] s = Softmax(a)
+        [relu] r = Relu(b)
+        [div] q = Div(s, r)
+        [sub] z = Sub(q, r)
+    }""")
+
+
+def findings(proto: onnx.ModelProto) -> list[str]:
+    return [finding.rule.id for finding in sonnx_ort.check(proto, operators="default").findings]
+
+
+def test_findings_about_the_models_own_nodes_are_gone() -> None:
+    before = findings(made())
+    assert {"GR2", "GR4"} <= set(before)
+    rewritten = sonnx_ort.rewrite(made(), **OPTIONS)
+    own = {"softmax", "relu", "s", "r", "q", "z"}
+    left = [
+        f
+        for f in sonnx_ort.check(rewritten, operators="default").findings
+        if f.place.split("'")[1] in own
+    ]
+    assert left == []
+
+
+def test_defaults_stand_in_the_file() -> None:
+    rewritten = sonnx_ort.rewrite(made(), **OPTIONS)
+    (softmax,) = [node for node in rewritten.graph.node if node.op_type == "Softmax"]
+    assert [(a.name, a.i) for a in softmax.attribute] == [("axis", -1)]
+
+
+def test_types_and_shapes_stand_in_the_file() -> None:
+    rewritten = sonnx_ort.rewrite(made(), **OPTIONS)
+    declared = {value.name: value for value in rewritten.graph.value_info}
+    for name in ("s", "r", "q"):
+        assert declared[name] == tensor(name, "float", ["n", 3])
+
+
+def test_making_explicit_twice_changes_nothing() -> None:
+    once = sonnx_ort.rewrite(made(), **OPTIONS)
+    assert sonnx_ort.rewrite(once, **OPTIONS) == once
+
+
+@pytest.mark.parametrize("node", ["Max(a, b)", "MatMul(a, b)"])
+def test_what_rewriting_made_is_recognized_with_its_defaults_written_down(node: str) -> None:
+    choices = {"operators": "all,-Graph", **OPTIONS}
+    model = parse(f"(float[] a, float[] b) => (float[] z) {{ z = {node} }}")
+    once = sonnx_ort.rewrite(model, **choices)
+    again = sonnx_ort.rewrite(once, **choices)
+    assert sonnx_ort.rewrite(again, **choices) == again
+
+
+@pytest.mark.parametrize("broadcast", ["reject", "explicit"])
+def test_results_stay_the_same(broadcast: str) -> None:
+    feeds = {"a": np.ones((2, 3), np.float32), "b": np.full((2, 3), 4, np.float32)}
+    results = [
+        ort.InferenceSession(
+            sonnx_ort.rewrite(
+                made(), broadcast=broadcast, make_explicit=wanted
+            ).SerializeToString(),
+            sonnx_ort.register(),
+        ).run(None, feeds)[0]
+        for wanted in (False, True)
+    ]
+    np.testing.assert_array_equal(*results)
+
+
+def test_declarations_of_the_file_are_left_as_they_are() -> None:
+    claimed = made()
+    claimed.graph.value_info.append(tensor("s", "float", ["their", "own"]))
+    rewritten = sonnx_ort.rewrite(claimed, **OPTIONS)
+    assert tensor("s", "float", ["their", "own"]) in rewritten.graph.value_info
+
+
+def test_types_and_shapes_behind_custom_operators_stand_in_the_file() -> None:
+    model = parse("""(float[n,3] a, float[n,3] b) => (float[n,3] z) {
+        [sub] d = Sub(a, b)
+        r = Relu(b)
+        s = Exp(r)
+        z = Concat<axis = 0>(d, s)
+    }""")
+    once = sonnx_ort.rewrite(model, backend="python")
+    again = sonnx_ort.rewrite(once, backend="python", **OPTIONS)
+    declared = {value.name: value for value in again.graph.value_info}
+    for name in ("r", "s"):
+        assert declared[name] == tensor(name, "float", ["n", 3])

@@ -1,14 +1,22 @@
-"""Every rule that a run can break has a guard of standard operators."""
+"""Every rule that a run can break has a guard of standard operators.
 
+A plain session says the code; whether it is told by the look that settles most tensors, or by the
+closer one, is not to be seen.
+"""
+
+import re
 from dataclasses import replace
+from itertools import product
 from types import ModuleType
 
 import numpy as np
 import onnx
 import onnx_ir as ir
+import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.guards import catalog, element_guards
 from sonnx_ort.guards.catalog import deciding_guard
@@ -29,10 +37,13 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.arithmetic import NONZERO, RepresentableQuotient
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from sonnx_ort.profile.requirements.elements import on_elements
-from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.rule import Rule, Subject, Violation
+from sonnx_ort.runtime.session_options import prepare
 from sonnx_ort.terms.elements import NumberSet
 from support.graphs import binary_model, parse
+from support.sessions import quiet
 from support.waivers import waiver
 
 (NUMBERS,) = (rule for rule in RULES.values() if rule.sentence == "No element of X is NaN.")
@@ -120,19 +131,11 @@ def test_interval_without_zero_is_refused() -> None:
         look_at(NumberSet("0 or above 7", lambda _: (-np.inf, 7), admits_zero=False))
 
 
-@pytest.mark.parametrize(
-    ("element_type", "room", "table", "key", "checked_before"),
-    [
-        ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
-        (
-            "int32",
-            catalog,
-            "DECIDING_GUARDS",
-            RepresentableQuotient,
-            "21 Div.int.R1, 24 Div.int.C1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("element_type", "room", "table", "key", "checked_before"), [
+    ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
+    ("int32", catalog, "DECIDING_GUARDS", RepresentableQuotient,
+     "21 Div.int.R1, 24 Div.int.C1"),
+])  # fmt: skip
 def test_guard_that_presumes_earlier_rules_reads_guarded_operands(  # noqa: PLR0917
     monkeypatch: pytest.MonkeyPatch,
     element_type: str,
@@ -168,11 +171,7 @@ UNKNOWN, KNOWN = "float[] x, float[] y", "float[n, m] x, float[k, l] y"
     ],
 )
 def test_negative_axis_of_a_waived_rule_counts_from_the_end(
-    node: str,
-    operands: str,
-    opset: int,
-    shapes: tuple[tuple[int, ...], ...],
-    broken: str | None,
+    node: str, operands: str, opset: int, shapes: tuple[tuple[int, ...], ...], broken: str | None
 ) -> None:
     model = parse(f"({operands}) => (float[] z) {{ [of_axis] z = {node} }}", opset=opset)
     operator = model.graph.node[0].op_type
@@ -187,3 +186,160 @@ def test_negative_axis_of_a_waived_rule_counts_from_the_end(
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         session.run(None, feeds)
     assert caught.value.rule == broken
+
+
+ZERO, OVERFLOW = 24, 25
+LEVELS = [
+    ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+]
+SIGNED = {"int8": [14], "int16": [14], "int32": [9, 12, 17, 20], "int64": [9, 12, 17, 20]}
+UNSIGNED = {"uint8": [14], "uint16": [14], "uint32": [9, 17], "uint64": [9, 17]}
+
+
+def plain_session(made: onnx.ModelProto, level: ort.GraphOptimizationLevel) -> ort.InferenceSession:
+    options = quiet()
+    options.graph_optimization_level = level
+    prepare(options, Backend.NATIVE)
+    return ort.InferenceSession(made.SerializeToString(), options)
+
+
+def outcome(session: ort.InferenceSession, a: list[int], b: list[int], dtype: str) -> object:
+    """The result, or the code in the error, or an error without one."""
+    try:
+        (result,) = session.run(None, {"A": np.array(a, dtype), "B": np.array(b, dtype)})
+    except Exception as error:  # noqa: BLE001 - its kinds are private
+        found = re.search(r"A dimension cannot be less than -1, got -(\d+)", str(error))
+        return str(error) if found is None else int(found[1])
+    return result.tolist()
+
+
+@pytest.fixture(
+    params=[(d, o) for d, opsets in (SIGNED | UNSIGNED).items() for o in opsets], ids=str
+)
+def rewritten(request: pytest.FixtureRequest) -> tuple[str, onnx.ModelProto]:
+    dtype, opset = request.param
+    made = binary_model("Div", dtype, None, None, opset=opset)
+    return dtype, sonnx_ort.rewrite(made, backend=Backend.NATIVE)
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_every_integer_division_gives_its_quotient_or_the_code_of_the_first_broken_rule(
+    rewritten: tuple[str, onnx.ModelProto], level: ort.GraphOptimizationLevel
+) -> None:
+    dtype, made = rewritten
+    session = plain_session(made, level)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    cases = {
+        "positive divisors": ([low, high, 7], [1, 2, high], [low, high // 2, 0]),
+        "a zero": ([1, 2], [3, 0], ZERO),
+        "nothing but a zero": (1, 0, ZERO),
+        "scalars": (7, 2, 3),
+        "no elements": ([], [], []),
+    }
+    if low < 0:
+        cases |= {
+            "negative divisors": ([low, 7], [-2, low], [low // -2, 0]),
+            "-1, not at the smallest": ([low, 7, low + 1], [2, -1, -1], [low // 2, -7, high]),
+            "smallest / -1": ([7, low], [1, -1], OVERFLOW),
+            "smallest / -1, scalars": (low, -1, OVERFLOW),
+            "smallest / -1 and a zero": ([low, 1], [-1, 0], ZERO),
+            "a zero before smallest / -1": ([1, low], [0, -1], ZERO),
+        }
+    found = {name: outcome(session, a, b, dtype) for name, (a, b, _) in cases.items()}
+    assert found == {name: expected for name, (_, _, expected) in cases.items()}
+
+
+@pytest.mark.parametrize("divisor", [-1, 1])
+@pytest.mark.parametrize("dtype", SIGNED)
+def test_dividends_around_the_smallest_are_told_apart(dtype: str, divisor: int) -> None:
+    made = binary_model("Div", dtype, [1], [1])
+    session = plain_session(sonnx_ort.rewrite(made, backend=Backend.NATIVE), LEVELS[0])
+    low = int(np.iinfo(dtype).min)
+    for dividend in (low, low + 1, low + 2, -low - 1):
+        breaks = dividend == low and divisor == -1
+        expected = OVERFLOW if breaks else [dividend * divisor]
+        assert outcome(session, [dividend], [divisor], dtype) == expected
+
+
+def test_axis_of_one_size_may_be_empty_where_another_one_may_not() -> None:
+    made = parse(
+        "(float[n, m] x) => (float[] z) { axes = Constant<value_ints = [1]>()"
+        " sums = ReduceSum(x, axes) z = Div(x, sums) }"
+    )
+    session = sonnx_ort.InferenceSession(made, broadcast="explicit", backend="native")
+    assert session.run(None, {"x": np.ones((0, 2), np.float32)})[0].shape == (0, 2)
+    with pytest.raises(sonnx_ort.ContractViolation, match=r"Broadcast\.E1"):
+        session.run(None, {"x": np.ones((2, 0), np.float32)})
+
+
+SIZES = (0, 1, 2, 3)
+SHAPES = [shape for rank in range(3) for shape in product(SIZES, repeat=rank)]
+DECLARED = [
+    pytest.param(("n", "m"), ("k", "l"), id="ranks 2 and 2"),
+    pytest.param(("n", "m"), ("k",), id="ranks 2 and 1"),
+    pytest.param(("n",), ("k", "m"), id="ranks 1 and 2"),
+    pytest.param(("n", 3), ("k", 1), id="one axis open"),
+    pytest.param((2, "n"), ("m", 3), id="an open axis each"),
+    pytest.param(("n", "m"), (1, 1), id="one element"),
+    pytest.param(("n", "m"), (0, 2), id="an axis of size 0"),
+    pytest.param((0, "n"), ("m", 0), id="an axis of size 0 each"),
+    pytest.param(None, None, id="unknown ranks"),
+    pytest.param(None, ("k", "m"), id="an unknown rank"),
+]
+
+
+def fits(declared: tuple[str | int, ...] | None, shape: tuple[int, ...]) -> bool:
+    if declared is None:
+        return True
+    sizes = zip(declared, shape, strict=False)
+    return len(declared) == len(shape) and all(isinstance(d, str) or d == s for d, s in sizes)
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), DECLARED)
+@pytest.mark.parametrize("opset", [9, 17])
+def test_exactly_what_the_rule_forbids_is_refused(a_shape, b_shape, opset) -> None:
+    made = binary_model("Div", "float", a_shape, b_shape, opset=opset)
+    session = sonnx_ort.InferenceSession(made, broadcast="explicit", backend="native")
+    pairs = [p for p in product(SHAPES, repeat=2) if fits(a_shape, p[0]) and fits(b_shape, p[1])]
+    wrong = []
+    for a, b in pairs:
+        try:
+            ended = session.run(None, {"A": np.ones(a, "f"), "B": np.ones(b, "f")})[0].shape
+        except sonnx_ort.ContractViolation as violation:
+            ended = violation.rule
+        broken = isinstance(Broadcastable().common_shape([a, b]), Violation)
+        if ended != ("Broadcast.E1" if broken else np.broadcast_shapes(a, b)):
+            wrong.append((a, b, ended))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape"), [("[2, 3]", "[n, m]"), ("[n, 3]", "[2, m]"), ("[n, 3]", "[2, 1]")]
+)
+def test_guard_stays_where_only_the_shape_is_read(a_shape: str, b_shape: str) -> None:
+    made = parse(
+        f"(float{a_shape} a, float{b_shape} b) => (int64[] s) {{ z = Div(a, b) s = Shape(z) }}"
+    )
+    session = sonnx_ort.InferenceSession(made, broadcast="explicit", backend="native")
+    sizes = (3, 3) if a_shape[1] == "n" else (2, 3)
+    feeds = {"a": np.ones(sizes, np.float32), "b": np.ones((2, 1), np.float32)}
+    if a_shape[1] != "n":
+        feeds["b"] = np.ones((3, 3), np.float32)
+    with pytest.raises(sonnx_ort.ContractViolation, match=r"Broadcast\.E1"):
+        session.run(None, feeds)
+
+
+def test_guard_in_a_branch_tells_its_rule() -> None:
+    made = parse(
+        "(float[n] x, float[m] y, bool c) => (float[] z) { z = If (c) <then_branch = t () => "
+        "(float[] p) { [inner] p = Div(x, y) }, else_branch = e () => (float[] q) "
+        "{ q = Identity(x) }> }"
+    )
+    session = sonnx_ort.InferenceSession(made, broadcast="explicit", backend="native")
+    feeds = {"x": np.ones(2, np.float32), "y": np.ones(3, np.float32)}
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run(None, feeds | {"c": np.array(True)})
+    told = (caught.value.rule, caught.value.operator, caught.value.node)
+    assert told == ("Broadcast.E1", "Broadcast", "inner")

@@ -200,14 +200,8 @@ def given(name: str) -> Change:
         ("MatMul", read_elsewhere("y_guarded")),
         ("MatMul", read_elsewhere("y_of_its_shape")),
         ("MatMul", given("y_of_its_shape")),
-        (
-            "BatchNormalization of float16",
-            says("to", onnx.TensorProto.DOUBLE, of="y_v_as_float16"),
-        ),
-        (
-            "BatchNormalization of float16",
-            becomes("Cast", "com.example", of="y_v_as_float16"),
-        ),
+        ("BatchNormalization of float16", says("to", onnx.TensorProto.DOUBLE, of="y_v_as_float16")),
+        ("BatchNormalization of float16", becomes("Cast", "com.example", of="y_v_as_float16")),
         ("BatchNormalization of float16", reads("y_of_its_shape", "s", "b", "m", "v")),
         ("Clip from above", reads("y_of_its_shape", "a", "a")),
         ("Clip from above", reads("y_of_its_shape")),

@@ -87,12 +87,8 @@ LOOP = """trips = Constant<value_int = 2>() z = Loop(trips, , a) <
 @pytest.mark.parametrize(
     ("inputs", "nodes", "named"),
     [
-        pytest.param(
-            f"{OPEN}, bool c",
-            IF.format("[one] p = Div(a, b)", "[two] q = Div(a, b)"),
-            ["one", "two"],
-            id="two branches",
-        ),
+        pytest.param(f"{OPEN}, bool c", IF.format("[one] p = Div(a, b)", "[two] q = Div(a, b)"),
+            ["one", "two"], id="two branches"),
         pytest.param(
             f"{OPEN}, bool c",
             IF.format("[one] p = Div(a, b)", "q = Identity(a)").replace("z =", "y =")
@@ -100,18 +96,12 @@ LOOP = """trips = Constant<value_int = 2>() z = Loop(trips, , a) <
             ["one", "two"],
             id="behind a branch",
         ),
-        pytest.param(
-            f"{OPEN}, bool c",
+        pytest.param(f"{OPEN}, bool c",
             "[one] x = Div(a, b)" + IF.format("[two] p = Div(x, b)", "q = Identity(x)"),
-            ["one", "two"],
-            id="before a branch",
-        ),
-        pytest.param(
-            f"{OPEN}, bool c",
-            IF.format("[one] p1 = Div(a, b) [two] p = Div(p1, b)", "q = Identity(a)"),
-            ["one"],
-            id="within a branch",
-        ),
+            ["one", "two"], id="before a branch"),
+        pytest.param(f"{OPEN}, bool c",
+            IF.format("[one] p1 = Div(a, b) [two] p = Div(p1, b)", "q = Identity(a)"), ["one"],
+            id="within a branch"),
         pytest.param(
             OPEN,
             LOOP.format("[one] next = Div(state, b)").replace("z =", "y =")
@@ -119,27 +109,17 @@ LOOP = """trips = Constant<value_int = 2>() z = Loop(trips, , a) <
             ["one", "two"],
             id="behind a loop",
         ),
-        pytest.param(
-            OPEN,
-            LOOP.format("[one] s = Div(state, b) [two] next = Sub(b, s)"),
-            ["one"],
-            id="within a loop",
-        ),
+        pytest.param(OPEN, LOOP.format("[one] s = Div(state, b) [two] next = Sub(b, s)"), ["one"],
+            id="within a loop"),
         pytest.param(
             OPEN, "[one] x = Div(a, b) [two] z = Div(a, b)", ["one", "two"], id="first one is dead"
         ),
-        pytest.param(
-            f"{OPEN}, float[k] c",
+        pytest.param(f"{OPEN}, float[k] c",
             "[one] x = Div(a, b) [two] y = Sub(b, c) [three] w = Sub(a, c) z = Max(w, x, y)",
-            ["one", "two", "three"],
-            id="other operands",
-        ),
-        pytest.param(
-            f"{OPEN}, float[k] c",
+            ["one", "two", "three"], id="other operands"),
+        pytest.param(f"{OPEN}, float[k] c",
             "[one] x = Div(a, b) [two] y = Sub(x, c) [three] w = Div(c, x) z = Max(w, y)",
-            ["one", "two"],
-            id="one more operand",
-        ),
+            ["one", "two"], id="one more operand"),
         pytest.param("float[2] a, float[m] b", PAIR, ["one"], id="a result whose sizes are known"),
         pytest.param(
             "float[1, 1, 5] a, float[m] b",
@@ -148,26 +128,14 @@ LOOP = """trips = Constant<value_int = 2>() z = Loop(trips, , a) <
             ["one", "two"],
             id="an operand whose shape ONNX Runtime infers wrongly",
         ),
-        pytest.param(
-            OPEN,
-            "[one] x = Div(a, b) r = ReduceSum<keepdims = 1>(x) [two] z = Sub(r, b)",
-            ["one", "two"],
-            id="behind a sum",
-        ),
-        pytest.param(
-            OPEN,
-            "[one] x = Div(a, b) r = Dropout(x) [two] z = Sub(r, b)",
-            ["one", "two"],
-            id="behind a Dropout",
-        ),
-        pytest.param(
-            "float[n, m] a, float[n, 1] b",
-            SAME.replace("[three] z = Div", "z = Sum"),
-            ["one", "two"],
-            id="sizes that one symbol declares",
-        ),
+        pytest.param(OPEN, "[one] x = Div(a, b) r = ReduceSum<keepdims = 1>(x) [two] z = Sub(r, b)",
+            ["one", "two"], id="behind a sum"),
+        pytest.param(OPEN, "[one] x = Div(a, b) r = Dropout(x) [two] z = Sub(r, b)", ["one", "two"],
+            id="behind a Dropout"),
+        pytest.param("float[n, m] a, float[n, 1] b", SAME.replace("[three] z = Div", "z = Sum"),
+            ["one", "two"], id="sizes that one symbol declares"),
     ],
-)
+)  # fmt: skip
 def test_a_node_learns_only_from_what_it_reads_in_its_own_graph(inputs, nodes, named):
     rewritten = explicit(made(inputs, nodes))
     assert sorted(guards(rewritten)) == sorted(named)
@@ -228,36 +196,24 @@ def test_operands_that_are_aligned_by_different_axes_are_expanded_apart():
 MODELS = {
     "alike": (OPEN, "[one] x = Div(a, b) [two] y = Sub(b, a) z = Sum(x, y)"),
     "chain": (OPEN, "[one] x = Div(a, b) [two] y = Sub(x, b) [three] z = Div(a, y)"),
-    "unknown ranks": (
-        "float[] a, float[] b",
-        "[one] x = Div(a, b) r = Relu(x) [two] z = Sub(b, r)",
-    ),
+    "unknown ranks": ("float[] a, float[] b",
+        "[one] x = Div(a, b) r = Relu(x) [two] z = Sub(b, r)"),
     "one size": ("float[n, 3] a, float[3] b", PAIR),
-    "only the shape": (
-        OPEN,
-        "[one] x = Div(a, b) [two] y = Sub(x, b) s = Shape(y) z = Cast<to=1>(s)",
-    ),
-    "known sizes": (
-        "float[2, 3] a, float[n, m] b",
-        f"{PAIR.replace('z =', 'y =')} s = Shape(y) z = Cast<to=1>(s)",
-    ),
-    "integers": (
-        "int32[n] a, int32[m] b",
-        "[one] x = Div(a, b) [two] y = Div(b, a) w = Sub(x, y) z = Cast<to=1>(w)",
-    ),
+    "only the shape": (OPEN,
+        "[one] x = Div(a, b) [two] y = Sub(x, b) s = Shape(y) z = Cast<to=1>(s)"),
+    "known sizes": ("float[2, 3] a, float[n, m] b",
+        f"{PAIR.replace('z =', 'y =')} s = Shape(y) z = Cast<to=1>(s)"),
+    "integers": ("int32[n] a, int32[m] b",
+        "[one] x = Div(a, b) [two] y = Div(b, a) w = Sub(x, y) z = Cast<to=1>(w)"),
     "misinferred": (
         "float[n, 2] a, float[m] b",
         """axes = Constant<value_ints = [-1]>() r = ReduceSum<keepdims = 0>(a, axes)
         [one] x = Div(r, b) [two] y = Sub(b, r) z = Sum(x, y)""",
     ),
-    "an operand twice": (
-        "float[n, 3] a, float[3] b",
-        "[one] x = Max(a, b, a) [two] y = Max(b, a, b) z = Sum(x, y)",
-    ),
-    "the operator Broadcast": (
-        OPEN,
-        "p, q = sonnx.Broadcast(a, b) r, s = sonnx.Broadcast(a, b) z = Sum(p, q, r, s)",
-    ),
+    "an operand twice": ("float[n, 3] a, float[3] b",
+        "[one] x = Max(a, b, a) [two] y = Max(b, a, b) z = Sum(x, y)"),
+    "the operator Broadcast": (OPEN,
+        "p, q = sonnx.Broadcast(a, b) r, s = sonnx.Broadcast(a, b) z = Sum(p, q, r, s)"),
     "bfloat16": (
         OPEN,
         """c = Cast<to = 16>(a) d = Cast<to = 16>(b)
@@ -269,7 +225,7 @@ MODELS = {
         """[one] x = Div(a, b) [two] y = Sub(x, b) [three] w = Div(b, a)
         v = Sum(w, y) z = Cast<to=1>(v)""",
     ),
-}
+}  # fmt: skip
 SHAPES = [(), (0,), (1,), (2,), (3,), (2, 3), (2, 1), (1, 2), (3, 2), (0, 2), (0, 3)]
 
 

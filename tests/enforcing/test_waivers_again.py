@@ -1,9 +1,11 @@
-"""Models made with waivers are rewritten again; what a model claims of waivers changes nothing."""
+"""Models made with waivers are rewritten again; one waiver may cover many nodes."""
 
 import datetime as dt
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import onnx
 import pytest
 
@@ -146,3 +148,206 @@ def test_claims_that_make_no_sense_are_passed_over(text: str) -> None:
     model = binary_model("Div", "float", [3], [3])
     model.metadata_props.add(key=WAIVERS, value=text)
     assert recorded(sonnx_ort.rewrite(model)) is None
+
+
+SCALED = """(float[3] x, float[1] y, float[n] v) => (float[?] w) {
+    [scale_0] a = Div(x, y)
+    [scale_1] b = Div(a, y)
+    [ratio] w = Div(b, v)
+}"""
+"""Two violations, and a node that is left to the run."""
+
+MANY = replace(waiver("Div.float.R1"), node=None, operator="Div", count=2)
+NAMED = replace(MANY, operator=None, nodes="scale_*")
+
+
+def each(*names: str) -> list[sonnx_ort.Waiver]:
+    """A waiver of its own for each node."""
+    return [waiver("Div.float.R1", name) for name in names]
+
+
+def without_metadata(model: onnx.ModelProto) -> onnx.ModelProto:
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    del made.metadata_props[:]
+    return made
+
+
+@pytest.mark.parametrize("given", [MANY, NAMED], ids=["operator", "names"])
+def test_nodes_are_enforced_as_with_a_waiver_for_each(given: sonnx_ort.Waiver) -> None:
+    made = sonnx_ort.rewrite(parse(SCALED), waivers=[given])
+    expected = sonnx_ort.rewrite(parse(SCALED), waivers=each("scale_0", "scale_1"))
+    assert without_metadata(made) == without_metadata(expected)
+
+
+@pytest.mark.parametrize("given", [MANY, NAMED], ids=["operator", "names"])
+def test_metadata_has_one_entry(given: sonnx_ort.Waiver) -> None:
+    assert recorded(sonnx_ort.rewrite(parse(SCALED), waivers=[given])) == [
+        {
+            "rule": "Div.float.R1",
+            "node": None,
+            "path": None,
+            "model": None,
+            "reason": "B is one number",
+            "who": "the board",
+            "until": "9999-12-31",
+            "operator": given.operator,
+            "nodes": given.nodes,
+            "count": 2,
+        }
+    ]
+
+
+def test_other_nodes_that_it_names_are_enforced_in_the_run() -> None:
+    np.testing.assert_array_equal(
+        run(parse(SCALED), [4, 8, 12], [2], [1, 2, 3], waivers=[MANY]), [1, 1, 1]
+    )
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        run(parse(SCALED), [4, 8, 12], [2], [1], waivers=[MANY])
+    assert (caught.value.rule, caught.value.node) == ("Div.float.R1", "ratio")
+
+
+@pytest.mark.parametrize("given", [MANY, NAMED], ids=["operator", "names"])
+def test_rewriting_again_with_the_waiver_changes_nothing(given: sonnx_ort.Waiver) -> None:
+    once = sonnx_ort.rewrite(parse(SCALED), waivers=[given])
+    assert sonnx_ort.rewrite(once, waivers=[given]) == once
+
+
+def test_renewed_waiver_of_many_nodes_takes_the_place_of_the_old_one() -> None:
+    old = replace(MANY, until=dt.date(9000, 1, 1), reason="for now")
+    once = sonnx_ort.rewrite(parse(SCALED), waivers=[old])
+    again = sonnx_ort.rewrite(once, waivers=[MANY])
+    assert recorded(again) == recorded(sonnx_ort.rewrite(parse(SCALED), waivers=[MANY]))
+
+
+WRONG = [
+    (parse(SCALED), [replace(MANY, count=1)]),
+    (parse(SCALED), [replace(MANY, count=3)]),
+    (parse(SCALED), [replace(MANY, nodes="scale_0")]),
+    (parse(SCALED), [MANY, *each("scale_0")]),
+]
+
+
+@pytest.mark.parametrize(("model", "given"), WRONG)
+@pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
+def test_other_number_is_refused(
+    model: onnx.ModelProto, given: Sequence[sonnx_ort.Waiver], *, again: bool
+) -> None:
+    subject = sonnx_ort.rewrite(model, waivers=[MANY]) if again else model
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(subject, waivers=given)
+    assert "the waiver of Div.float.R1 at node" in str(caught.value)
+
+
+@on_python
+def test_number_of_a_broadcast_model_stays_that_of_its_original(backend: str) -> None:
+    del backend
+    once = sonnx_ort.rewrite(parse(SCALED), waivers=[MANY])
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(once, waivers=[replace(MANY, count=3)])
+    assert str(caught.value) == (
+        "the waiver of Div.float.R1 at nodes of Div matches no violation: the rule is proved or "
+        "runtime there; remove the waiver"
+    )
+
+
+@on_python
+def test_broadcasts_are_enforced_whoever_asks(backend: str) -> None:
+    del backend
+    once = sonnx_ort.rewrite(parse(SCALED), waivers=[MANY])
+    assert sonnx_ort.rewrite(once) == once
+    shapes = [
+        o
+        for o in sonnx_ort.check(once, operators="default").obligations
+        if o.rule.id == "Div.float.R1"
+    ]
+    front = "a Broadcast in front makes the shapes equal"
+    told = (
+        "the model's metadata says that such violations were waived by the board until 9999-12-31, "
+        "2 in all: B is one number"
+    )
+    *waived, left = (o.evidence for o in shapes)
+    assert waived == [f"{front}; {told}"] * 2
+    assert left.endswith(f"; {told}; the model checks it in each run")
+
+
+@on_native
+def test_natively_enforced_model_needs_the_waiver_again(backend: str) -> None:
+    del backend
+    once = sonnx_ort.rewrite(parse(SCALED), waivers=[MANY])
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(once)
+    hints = {o.node: o.hint for o in caught.value.report.violations}
+    assert list(hints) == ["scale_0", "scale_1"]
+    for hint in hints.values():
+        assert hint.endswith(
+            "; the model's metadata says that such violations were waived by the board until "
+            "9999-12-31, 2 in all: B is one number; give that waiver to accept it"
+        )
+
+
+@on_native
+def test_nodes_that_were_not_violated_do_not_speak_of_the_waiver(backend: str) -> None:
+    del backend
+    once = sonnx_ort.rewrite(parse(SCALED), waivers=[MANY])
+    (left,) = (
+        o
+        for o in sonnx_ort.check(once, operators="default").obligations
+        if (o.node, o.rule.id) == ("ratio", "Div.float.R1")
+    )
+    assert "waived" not in left.evidence
+
+
+ANGLES = """(float[2] y, float[2] v) => (float[2] z, float[2] w) <float[2] x = {2, 0}> {
+    [one] a = Acos(x)
+    [two] b = Acos(x)
+    c = Add(a, b)
+    z = Add(c, y)
+    [open] w = Acos(v)
+}"""
+"""Two violations by constants, and a node that is left to the run."""
+
+OF_ANGLES = replace(MANY, rule="Acos.float.C1", operator="Acos")
+
+
+def test_elements_are_waived_at_many_nodes() -> None:
+    choices = {"operators": "Acos", "waivers": [OF_ANGLES]}
+    model = parse(ANGLES, opset=22)
+    assert np.isnan(run(model, [0, 0], [1, 1], **choices)[0])
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        run(model, [0, 0], [2, 1], **choices)
+    assert (caught.value.rule, caught.value.node) == ("Acos.float.C1", "open")
+
+
+def test_elements_that_stay_violated_are_counted_again() -> None:
+    once = sonnx_ort.rewrite(parse(ANGLES, opset=22), operators="Acos", waivers=[OF_ANGLES])
+    assert sonnx_ort.rewrite(once, operators="Acos", waivers=[OF_ANGLES]) == once
+    with pytest.raises(sonnx_ort.SonnxError, match="matches 2 violations, but its 'count' is 3: "):
+        sonnx_ort.rewrite(once, operators="Acos", waivers=[replace(OF_ANGLES, count=3)])
+    with pytest.raises(sonnx_ort.ModelRejected):
+        sonnx_ort.rewrite(once, operators="Acos")
+
+
+def test_expired_waiver_is_refused() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(parse(SCALED), waivers=[replace(NAMED, until=dt.date(2020, 1, 31))])
+    assert str(caught.value) == (
+        "the waiver of Div.float.R1 at nodes 'scale_*' expired on 2020-01-31; fix the model, or "
+        "have the waiver renewed"
+    )
+
+
+def test_rule_that_keeps_the_process_alive_takes_no_waiver() -> None:
+    text = """(int32[1] x) => (int32[1] z) <int32[1] y = {0}> {
+        [one] a = Div(x, y)
+        [two] z = Div(a, y)
+    }"""
+    with pytest.raises(sonnx_ort.SonnxError, match=r"of Div\.int\.C1 at Div 'one' has no"):
+        sonnx_ort.rewrite(parse(text), waivers=[replace(MANY, rule="Div.int.C1")])
+
+
+def test_order_of_waivers_makes_no_difference() -> None:
+    given = [replace(NAMED, nodes="*_0", count=1), *each("scale_1")]
+    made = sonnx_ort.rewrite(parse(SCALED), waivers=given)
+    assert sonnx_ort.rewrite(parse(SCALED), waivers=given[::-1]) == made
+    assert sonnx_ort.rewrite(made, waivers=given[::-1]) == made

@@ -1,9 +1,11 @@
-"""The examples do what they show; each is skipped where its framework is not installed."""
+"""The examples: scripts and C++."""
 
 import importlib.util
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -15,7 +17,8 @@ from real_models.packages import CACHE
 import sonnx_ort
 from sonnx_ort import models
 from support.child import TESTS, ChildResult, run_program, run_python
-from support.graphs import binary_model
+from support.compiled import HEADER
+from support.graphs import binary_model, parse
 from support.pages import blocks
 
 EXAMPLES = TESTS.parent / "examples"
@@ -46,11 +49,7 @@ OUTPUTS = {
         "violations left: 0",
         "the numbers of PyTorch: True",
     ],
-    "ocr_model": [
-        "1343 violations",
-        "1 left, at MaxPool",
-        "the bits of ONNX Runtime: True",
-    ],
+    "ocr_model": ["1343 violations", "1 left, at MaxPool", "the bits of ONNX Runtime: True"],
     "scikit_learn_pipeline": [
         "write Scaler by operators of the profile",
         "write LinearClassifier by operators of the profile",
@@ -232,3 +231,33 @@ def test_native_model_is_served_without_this_package(tmp_path):
     quotients, refusal = done.stdout.splitlines()[:2]
     assert quotients == "quotients: [4, 3]"
     assert "Div 'normalize/div' breaks the SONNX profile" in refusal
+
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = sorted(ROOT.glob("tests/node/node_modules/onnxruntime-node/bin/*/linux/x64"))
+"""Where the package onnxruntime-node has a shared library of ONNX Runtime."""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.skipif(not HEADER.is_file(), reason="needs the header of ONNX Runtime")
+@pytest.mark.skipif(not LIBRARIES, reason="needs the package onnxruntime-node")
+def test_example_divides_and_says_what_is_violated(tmp_path):
+    program, model = tmp_path / "divide", tmp_path / "enforced.onnx"
+    original = parse("(int32[n] A, int32[n] B) => (int32[n] C) { [ratio] C = Div(A, B) }")
+    onnx.save(sonnx_ort.rewrite(original, backend="compiled"), model)
+    folder = LIBRARIES[0]
+    command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-isystem", HEADER.parent]
+    command += [ROOT / "examples/cpp/divide.cc", "-L", folder, "-l:libonnxruntime.so.1"]
+    command += [f"-Wl,-rpath,{folder}", "-o", program]
+    subprocess.run(command, check=True)
+    done = subprocess.run(
+        [program, model, sonnx_ort.kernels_library()], capture_output=True, check=True, text=True
+    )
+    assert done.stdout.splitlines() == [
+        "4 3",
+        (
+            "Non-zero status code returned while running CheckedDiv node. Name:'ratio' Status "
+            "Message: SONNX: Div 'ratio' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; "
+            "shapes A (2,), B (2,). The rule: No element of B is zero."
+        ),
+    ]

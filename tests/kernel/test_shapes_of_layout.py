@@ -46,18 +46,10 @@ PARTS: list[Case] = [
     ("Slice", [IMAGE, integers(1, 0), integers(3, 7), integers(1, 2)], {}, ("n", 2, 7)),
     ("Slice", [IMAGE, integers(0), integers(7), integers(2), integers(3)], {}, ("n", 4, 3)),
     ("Slice", [IMAGE, integers(0, 1), integers(END, 2)], {}, ("n", 1, 8)),
-    (
-        "Slice",
-        [IMAGE, integers(0, 1), integers(9, 8), None, integers(1, 3)],
-        {},
-        ("min(n, 9)", 1, 8),
-    ),
-    (
-        "Slice",
-        [IMAGE, integers(0), integers(0), integers(0), integers(2)],
-        {},
-        ("sliced(n, 0, 0, 2)", 4, 8),
-    ),
+    ("Slice", [IMAGE, integers(0, 1), integers(9, 8), None, integers(1, 3)], {},
+     ("min(n, 9)", 1, 8)),
+    ("Slice", [IMAGE, integers(0), integers(0), integers(0), integers(2)], {},
+     ("sliced(n, 0, 0, 2)", 4, 8)),
     ("Slice", [IMAGE, ("k",), integers(2)], {}, (None, None, None)),
     ("Slice", [IMAGE, integers(0), None], {}, (None, None, None)),
     ("Slice", [IMAGE, integers(0), ("k",)], {}, (None, None, None)),
@@ -66,20 +58,12 @@ PARTS: list[Case] = [
     ("Slice", [IMAGE, integers(0), integers(2), integers(1), integers(0)], {}, (None, None, None)),
     ("Slice", [IMAGE, integers(0, 0), integers(2)], {}, (None, None, None)),
     ("Slice", [IMAGE, integers(0), integers(2), integers(1, 2)], {}, (None, None, None)),
-    (
-        "Slice",
-        [IMAGE, integers(0), integers(2), integers(1), integers(1, 1)],
-        {},
-        (None, None, None),
-    ),
+    ("Slice", [IMAGE, integers(0), integers(2), integers(1), integers(1, 1)], {},
+     (None, None, None)),
     ("Slice", [IMAGE, integers(0, 0), integers(2, 3), integers(1, -2)], {}, (None, None, None)),
     ("Slice", [IMAGE, integers(0), integers(2), integers(3)], {}, (None, None, None)),
-    (
-        "Slice",
-        [IMAGE],
-        {"starts": [1, 2], "ends": [3, 4], "axes": [1, 2], "version": 1},
-        ("n", 2, 2),
-    ),
+    ("Slice", [IMAGE], {"starts": [1, 2], "ends": [3, 4], "axes": [1, 2], "version": 1},
+     ("n", 2, 2)),
     ("Slice", [IMAGE], {"starts": [0, 1], "ends": [END, 4], "version": 1}, ("n", 3, 8)),
     ("Slice", [IMAGE, integers(0), integers(2)], {"version": 10}, ("min(n, 2)", 4, 8)),
     ("Gather", [IMAGE, ("k", 2)], {}, ("k", 2, 4, 8)),
@@ -91,7 +75,7 @@ PARTS: list[Case] = [
     ("GatherND", [IMAGE, (2,)], {}, (8,)),
     ("GatherND", [IMAGE, ("n", 4, 1)], {"batch_dims": 2}, ("n", 4)),
     ("GatherND", [IMAGE, ("n", 1)], {"batch_dims": 1}, ("n", 8)),
-]
+]  # fmt: skip
 
 SPACE: list[Case] = [
     ("DepthToSpace", [("n", 18, "h", 5)], {"blocksize": 3}, ("n", 2, "3*h", 15)),

@@ -1,4 +1,4 @@
-"""Operators whose output has sizes that another tensor holds, and those that compute sizes."""
+"""Operators whose output has sizes that another tensor holds, and what sizes are of numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
+from sonnx_ort.kernel.sizes import equal_parts, is_within, reach, selected
 from sonnx_ort.knowledge.graph_node import constant_sizes
 from support.shape_rules import Dimensions, Holding, Operand, contents_of, integers, shapes_of
 
@@ -67,24 +68,12 @@ ASKED_FOR: list[Case] = [
     ("Tile", [("n", 4), integers(0, 1)], {}, (0, 4)),
     ("Resize", [IMAGE, None, None, Holding(("k", 5, None))], {}, ("k", 5, None)),
     ("Resize", [IMAGE, None, None, integers(5)], {"axes": [1]}, (None, None, None)),
-    (
-        "Resize",
-        [IMAGE, None, None, integers(5, 5, 5)],
-        {"keep_aspect_ratio_policy": "stretch"},
-        (None, None, None),
-    ),
-    (
-        "Resize",
-        [IMAGE, None, None, integers(5, 5, 5)],
-        {"coordinate_transformation_mode": "tf_crop_and_resize"},
-        (None, None, None),
-    ),
-    (
-        "Resize",
-        [IMAGE, None, None, integers(5, 6, 7)],
-        {"coordinate_transformation_mode": "asymmetric"},
-        (5, 6, 7),
-    ),
+    ("Resize", [IMAGE, None, None, integers(5, 5, 5)], {"keep_aspect_ratio_policy": "stretch"},
+     (None, None, None)),
+    ("Resize", [IMAGE, None, None, integers(5, 5, 5)],
+     {"coordinate_transformation_mode": "tf_crop_and_resize"}, (None, None, None)),
+    ("Resize", [IMAGE, None, None, integers(5, 6, 7)],
+     {"coordinate_transformation_mode": "asymmetric"}, (5, 6, 7)),
     ("Resize", [IMAGE, None, floats(1, 2, 0.4)], {}, (None, 8, 3)),
     ("Resize", [IMAGE, None, floats(1, 2, 0.4)], {"version": 11}, (None, 8, 3)),
     ("Resize", [IMAGE, floats(1, 2, 0.4)], {"version": 10}, (None, 8, 3)),
@@ -127,7 +116,7 @@ ASKED_FOR: list[Case] = [
     ("Reshape", [("n", 6), Holding(("n", -1))], {"shared": ["m"]}, ("n", 6)),
     ("Reshape", [("n", 6), integers(0, -1)], {"shared": ["n"]}, ("n", 6)),
     ("Reshape", [(4, 6), integers(6, -1)], {}, (6, 4)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("operator", "operands", "rest", "expected"), COUNTED + ASKED_FOR, ids=str)
@@ -250,3 +239,45 @@ def test_constants_of_few_integers_may_hold_sizes(
     elements: np.ndarray, expected: Dimensions | None
 ) -> None:
     assert constant_sizes(ir.val(None, const_value=ir.tensor(elements))) == expected
+
+
+FAR = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("size", "start", "end", "step", "expected"),
+    [
+        (4, 1, 3, 1, [1, 2]),
+        (4, -9, 2, 1, [0, 1]),
+        (4, 9, -9, -2, [3, 1]),
+        (4, -3, 9, 2, [1, 3]),
+        (4, 0, FAR, FAR, [0]),
+        (2, -5, -9, -1, [0]),
+        (2, -2, -9, -1, [0]),
+        (2, -5, 0, -1, []),
+        (0, -5, -9, -1, []),
+        (0, 0, FAR, 1, []),
+    ],
+)
+def test_slice_moves_places_beyond_an_axis_to_its_ends(
+    size: int, start: int, end: int, step: int, expected: list[int]
+) -> None:
+    assert [*selected(size, start, end, step)] == expected
+
+
+@pytest.mark.parametrize(("kernel", "dilation", "expected"), [(1, 9, 1), (3, 1, 3), (3, 2, 5)])
+def test_reach_of_a_window(kernel: int, dilation: int, expected: int) -> None:
+    assert reach(kernel, dilation) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "expected"), [(6, 3, [2, 2, 2]), (5, 2, [3, 2]), (1, 3, [1, 1, -1])]
+)
+def test_equal_parts_of_a_size(size: int, count: int, expected: list[int]) -> None:
+    assert equal_parts(size, count) == expected
+
+
+def test_nothing_is_stated_of_numbers_beyond_int32() -> None:
+    assert is_within([0, "n", None, 2**31 - 1, 1 - 2**31, b"NOTSET"])
+    assert not is_within([2**31])
+    assert not is_within([-(2**31)])

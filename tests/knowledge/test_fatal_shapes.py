@@ -239,65 +239,56 @@ def test_batch_dims_that_a_call_decides_is_refused() -> None:
 _PADS = "<int64[2] p = {-3, 0}, int64[1] from = {0}, int64[1] to = {1}>"
 
 
-@pytest.mark.parametrize(
-    ("graph", "message"),
-    [
-        pytest.param(
-            f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
-            " { a = Pad(x, p) [cut] y = Slice(a, s, e) }",
-            _NEGATIVE.format("cut", -1),
-            id="Slice",
-        ),
-        pytest.param(
-            f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
-            " { a0 = Slice(x, from, to) a1 = Relu(a0) a = Pad(a1, p) y = Slice(a, s, e) }",
-            _NEGATIVE.format("(output y)", -2),
-            id="Slice behind Slice and Pad",
-        ),
-        pytest.param(
-            f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
-            " { a0 = Slice(x, from, to) a1 = Pad(x, p) a = Add(a0, a1) y = Slice(a, s, e) }",
-            _NEGATIVE.format("(output y)", -1),
-            id="Slice behind Slice and what has a negative size",
-        ),
-        pytest.param(
-            f"{_NORMALIZED} {{ y, m, v = LayerNormalization<axis = 2>(x, w) }}",
-            _AXIS.format(2),
-            id="LayerNormalization",
-        ),
-        pytest.param(
-            "(float[3,4] x, float[4] w) => (float[?,?] y) <int64[1] from = {0}, int64[1] to = {1}>"
-            " { q = Constant<value_float = 1.0>() x0 = Mul(x, q) x1 = Slice(x0, from, to)"
-            " x2 = Relu(x1) y, m, v = LayerNormalization<epsilon = 0.1, axis = 2>(x2, w) }",
-            _AXIS.format(2),
-            id="LayerNormalization behind Slice",
-        ),
-        pytest.param(
-            "(bool c, float[3,4] x, float[4] w) => (float[?,?] y)"
-            " <int64[1] from = {0}, int64[1] to = {1}> { a = If(c) <"
-            "then_branch = t () => (float[?,?] u) { b = Relu(x) u = Slice(b, from, to) },"
-            " else_branch = f () => (float[?,?] v) { v = Relu(x) }>"
-            " y, m, v = LayerNormalization<axis = 2>(a, w) }",
-            _AXIS.format(2),
-            id="LayerNormalization behind a branch with a Slice",
-        ),
-        pytest.param(
-            "(float[3,4] x, float[4] w, int64 trips, bool go) => (float[?,?] y)"
-            " <int64[1] from = {0}, int64[1] to = {1}> { a = Slice(x, from, to)"
-            " b, l = Loop(trips, go, a) <body = body (int64 i, bool g, float[?,?] state)"
-            " => (bool still, float[?,?] next, float[?,?] each) { still = Identity(g)"
-            " next = Relu(state) each, m, v = LayerNormalization<axis = 7>(a, w) }>"
-            " y = Relu(b) }",
-            _AXIS.format(7).replace("output y", "output each"),
-            id="LayerNormalization in a body, of what is outside",
-        ),
-        pytest.param(
-            "(float[3] x, int64 n) => (float[?] y) { y = DFT(x, n) }",
-            FATAL["DFT of a scalar"][2],
-            id="DFT",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("graph", "message"), [
+    pytest.param(
+        f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
+        " { a = Pad(x, p) [cut] y = Slice(a, s, e) }",
+        _NEGATIVE.format("cut", -1),
+        id="Slice",
+    ),
+    pytest.param(
+        f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
+        " { a0 = Slice(x, from, to) a1 = Relu(a0) a = Pad(a1, p) y = Slice(a, s, e) }",
+        _NEGATIVE.format("(output y)", -2),
+        id="Slice behind Slice and Pad",
+    ),
+    pytest.param(
+        f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
+        " { a0 = Slice(x, from, to) a1 = Pad(x, p) a = Add(a0, a1) y = Slice(a, s, e) }",
+        _NEGATIVE.format("(output y)", -1),
+        id="Slice behind Slice and what has a negative size",
+    ),
+    pytest.param(f"{_NORMALIZED} {{ y, m, v = LayerNormalization<axis = 2>(x, w) }}",
+        _AXIS.format(2), id="LayerNormalization"),
+    pytest.param(
+        "(float[3,4] x, float[4] w) => (float[?,?] y) <int64[1] from = {0}, int64[1] to = {1}>"
+        " { q = Constant<value_float = 1.0>() x0 = Mul(x, q) x1 = Slice(x0, from, to)"
+        " x2 = Relu(x1) y, m, v = LayerNormalization<epsilon = 0.1, axis = 2>(x2, w) }",
+        _AXIS.format(2),
+        id="LayerNormalization behind Slice",
+    ),
+    pytest.param(
+        "(bool c, float[3,4] x, float[4] w) => (float[?,?] y)"
+        " <int64[1] from = {0}, int64[1] to = {1}> { a = If(c) <"
+        "then_branch = t () => (float[?,?] u) { b = Relu(x) u = Slice(b, from, to) },"
+        " else_branch = f () => (float[?,?] v) { v = Relu(x) }>"
+        " y, m, v = LayerNormalization<axis = 2>(a, w) }",
+        _AXIS.format(2),
+        id="LayerNormalization behind a branch with a Slice",
+    ),
+    pytest.param(
+        "(float[3,4] x, float[4] w, int64 trips, bool go) => (float[?,?] y)"
+        " <int64[1] from = {0}, int64[1] to = {1}> { a = Slice(x, from, to)"
+        " b, l = Loop(trips, go, a) <body = body (int64 i, bool g, float[?,?] state)"
+        " => (bool still, float[?,?] next, float[?,?] each) { still = Identity(g)"
+        " next = Relu(state) each, m, v = LayerNormalization<axis = 7>(a, w) }>"
+        " y = Relu(b) }",
+        _AXIS.format(7).replace("output y", "output each"),
+        id="LayerNormalization in a body, of what is outside",
+    ),
+    pytest.param("(float[3] x, int64 n) => (float[?] y) { y = DFT(x, n) }",
+        FATAL["DFT of a scalar"][2], id="DFT"),
+])  # fmt: skip
 def test_refusal_names_the_node_and_what_is_wrong_with_it(graph: str, message: str) -> None:
     """The bounds of each Slice are open and no axis lies before the first: it would be survived."""
     made = parse(graph)
@@ -357,18 +348,12 @@ TOO_LONG = (
     "its operand\n"
 )
 REFUSED = {
-    "joined": (
-        f"{FROM} {{ {JOINED} y = Identity(v40) }}",
-        TOO_MANY.format("Gather '(output v18)'"),
-    ),
-    "added": (
-        f"{FROM} <int64[2] a = {{0, 1}}> {{ {ADDED} y = Identity(v1500) }}",
-        TOO_MANY.format("Unsqueeze '(output v723)'"),
-    ),
-    "declared": (
-        "(int64[1099511627776] v) => (float[] y) { y = ConstantOfShape(v) }",
-        TOO_LONG.format("ConstantOfShape", "v", 1 << 40),
-    ),
+    "joined": (f"{FROM} {{ {JOINED} y = Identity(v40) }}",
+        TOO_MANY.format("Gather '(output v18)'")),
+    "added": (f"{FROM} <int64[2] a = {{0, 1}}> {{ {ADDED} y = Identity(v1500) }}",
+        TOO_MANY.format("Unsqueeze '(output v723)'")),
+    "declared": ("(int64[1099511627776] v) => (float[] y) { y = ConstantOfShape(v) }",
+        TOO_LONG.format("ConstantOfShape", "v", 1 << 40)),
     "declared for a Reshape": (
         "(float[2] x, int64[1099511627776] v) => (float[] y) { y = Reshape(x, v) }",
         TOO_LONG.format("Reshape", "v", 1 << 40),
@@ -377,15 +362,11 @@ REFUSED = {
         f"(float[2] x) => (float[] y) {{ v0 = Shape(x) {DOUBLED} y = ConstantOfShape(v40) }}",
         TOO_LONG.format("ConstantOfShape", "v40", 1 << 40),
     ),
-    "filled": (
-        f"() => (float[] y) <int64[1] n = {{1000000000}}> {{ {FILLED} }}",
-        TOO_LONG.format("ConstantOfShape", "v", 10**9),
-    ),
-    "filled by a shape": (
-        f"(float[1000000000] x) => (float[] y) {{ n = Shape(x) {FILLED} }}",
-        TOO_LONG.format("ConstantOfShape", "v", 10**9),
-    ),
-}
+    "filled": (f"() => (float[] y) <int64[1] n = {{1000000000}}> {{ {FILLED} }}",
+        TOO_LONG.format("ConstantOfShape", "v", 10**9)),
+    "filled by a shape": (f"(float[1000000000] x) => (float[] y) {{ n = Shape(x) {FILLED} }}",
+        TOO_LONG.format("ConstantOfShape", "v", 10**9)),
+}  # fmt: skip
 
 
 CHECK_ONE = """

@@ -1,4 +1,8 @@
-"""What follows about shapes and types, and what does not."""
+"""What follows about shapes and types, what symbols prove, and what engines say wrongly.
+
+Each graph was found with a PROVED obligation that a run breaks; the sizes that break it stand
+beside it.
+"""
 
 import numpy as np
 import onnx
@@ -6,10 +10,11 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.facts import Facts, has_scalars, shared_symbols
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.loading.traversal import defined_values
-from support.graphs import declared, parse
+from sonnx_ort.profile.rule import Status
+from support.graphs import declared, parse, tensor
 
 
 def facts_of(made: onnx.ModelProto) -> tuple[ir.Model, Facts]:
@@ -162,3 +167,207 @@ def test_types_flow_through_custom_operators_in_a_body_of_a_loop() -> None:
     assert [facts.element_type(v) for v in defined_values(loaded.graph) if v.name == "w"] == [
         "int64"
     ]
+
+
+def with_constants(graph: str) -> onnx.ModelProto:
+    return parse(graph)
+
+
+def shape_rule(graph: str) -> tuple[Status, str]:
+    (found,) = [
+        o
+        for o in sonnx_ort.check(with_constants(graph), operators="default").obligations
+        if o.rule.id.endswith(".R1")
+    ]
+    return found.status, found.evidence
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shared"),
+    [
+        ("float[n] x, float[m] y", set()),
+        ("float[n] x, float[n] y", {"n"}),
+        ("float[n, n] x", {"n"}),
+        ("float[n, m, 3] x, float[m, k] y, float[3] z", {"m"}),
+        ("float[?] x, float[?] y", set()),
+        ("float[] x, float[2, 2] y", set()),
+    ],
+    ids=str,
+)
+def test_symbol_is_shared_if_two_dimensions_are_declared_with_it(
+    inputs: str, shared: set[str]
+) -> None:
+    model = ir.from_proto(with_constants(f"({inputs}) => (float[2] r) {{ r = Relu(x) }}"))
+    assert shared_symbols(model.graph.inputs) == shared
+
+
+@pytest.mark.parametrize(
+    ("nodes", "evidence"),
+    [
+        ("z = Div(x, x)", "both shapes are (n, m)"),
+        ("a = Relu(x) z = Div(a, x)", "both shapes are (n, m)"),
+        ("a = Transpose(x) b = Transpose(a) z = Div(b, x)", "both shapes are (n, m)"),
+        ("a = Transpose(x) b = Transpose(x) z = Sub(a, b)", "both shapes are (m, n)"),
+    ],
+    ids=lambda value: value,
+)
+def test_symbol_of_one_dimension_proves_equal_sizes(nodes: str, evidence: str) -> None:
+    assert shape_rule(f"(float[n, m] x) => (float[] z) {{ {nodes} }}") == (Status.PROVED, evidence)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "z = Div(x, y)",
+        "a = Relu(x) z = Div(a, y)",
+        "a = Flatten(x) b = Flatten(y) z = Div(a, b)",
+        "a = Transpose(x) b = Transpose(y) z = Div(a, b)",
+    ],
+    ids=lambda value: value,
+)
+def test_shared_symbol_is_left_to_the_run(nodes: str) -> None:
+    status, evidence = shape_rule(f"(float[2, n] x, float[2, n] y) => (float[] z) {{ {nodes} }}")
+    assert status is Status.RUNTIME
+    assert "n" in evidence
+
+
+def test_symbol_of_inputs_that_the_node_does_not_depend_on_is_no_matter() -> None:
+    graph = "(float[n] x, float[n] y) => (float[] z, float[] w) { z = Div(x, x) w = Neg(y) }"
+    assert shape_rule(graph) == (Status.PROVED, "both shapes are (n,)")
+
+
+def test_evidence_says_why_a_shared_symbol_proves_nothing() -> None:
+    assert shape_rule("(float[n] x, float[n] y) => (float[] z) { z = Div(x, y) }") == (
+        Status.RUNTIME,
+        (
+            "axis 0 is n in both, but several dimensions of the inputs are declared so, and ONNX "
+            "Runtime does not require them to be equal"
+        ),
+    )
+
+
+def test_two_symbols_are_left_to_the_run() -> None:
+    assert shape_rule("(float[n] x, float[m] y) => (float[] z) { z = Div(x, y) }") == (
+        Status.RUNTIME,
+        "axis 0 is n in A and m in B",
+    )
+
+
+@pytest.mark.parametrize("symbol", ["unk__0", "_d0", "_d1", "floor", "Max", "E", "lambda", "é"])
+def test_no_name_of_a_symbol_is_taken_for_a_size_that_an_engine_made_up(symbol: str) -> None:
+    made = with_constants(
+        "(float[n] x, float[m] y) => (float[] z)"
+        " { p = NonZero(y) t = Transpose(p) c = Cast<to = 1>(t) f = Flatten<axis = 2>(c)"
+        " axes = Constant<value_ints = [1]>() s = Squeeze(f, axes) z = Div(x, s) }"
+    )
+    made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = symbol
+    (found,) = [
+        o
+        for o in sonnx_ort.check(made, operators="default").obligations
+        if o.rule.id == "Div.float.R1"
+    ]
+    assert found.status is Status.RUNTIME
+
+
+@pytest.mark.parametrize("reader", ["z = Add(x, s)", "z = Expand(x, s)", "z = Neg(s)"])
+def test_scalar_input_that_is_computed_with_makes_shapes_uncertain(reader: str) -> None:
+    made = with_constants(f"(float[n] x, float s) => (float[] z) {{ {reader} }}")
+    made.graph.input[1].type.tensor_type.shape.SetInParent()
+    assert has_scalars(ir.from_proto(made).graph.inputs)
+
+
+def test_scalar_input_that_is_a_condition_is_no_matter() -> None:
+    made = with_constants(
+        "(float[n] x, bool c) => (float[] z) { z = If(c) <then_branch = a () => (float[] p)"
+        " { p = Relu(x) }, else_branch = b () => (float[] q) { q = Neg(x) }> }"
+    )
+    made.graph.input[1].type.tensor_type.shape.SetInParent()
+    assert not has_scalars(ir.from_proto(made).graph.inputs)
+
+
+DOMAINS = {"sonnx": 1, "local": 1}
+
+GRAPHS = {
+    "squeeze without axes, (1, 3)": """
+        (float[n, m] x) => (float[n, m] z) { a = Squeeze(x)  z = Div(a, x) }""",
+    "function that is not inlined, (3)": """
+        (float[n] x, float[7] c) => (float[7] z) { y = local.fun(x)  z = Div(y, c) }
+        <domain: "local", opset_import: ["" : 17]>
+        fun (a) => (b) {
+            s = Constant<value_ints = [0]>()
+            e = Constant<value_ints = [7]>()
+            b = Slice(a, s, e)
+        }""",
+    "n against m behind a Broadcast, (1) and (3)": """
+        (float[n] x, float[m] y, float[1] one) => (float[n] z) {
+            bx, bo = sonnx.Broadcast(x, one)  s = Add(bx, y)  z = Div(s, bx)
+        }""",
+    "reshape to a computed size of 0, (3, 0) and (0, 0)": """
+        (float[a, b] x, float[n, k] y) => (float[n, k] z) {
+            t = Shape(y)  r = Reshape(x, t)  z = Div(r, y)
+        }""",
+    "size that went through bool": """
+        (float[5] x, float[1] one) => (float[5] z) {
+            t = Shape(x)  b = Cast<to = 9>(t)  i = Cast<to = 7>(b)
+            e = Expand(one, i)  z = Div(e, x)
+        }""",
+    "loop of no iteration": """
+        (float[n] x, int64 t) => (float[n] z) {
+            go = Constant<value = bool {1}>()
+            y = Loop(t, go) <body = b (int64 i, bool c) => (bool d, float[n] so) {
+                d = Identity(c)  so = Identity(x)
+            }>
+            first = Constant<value_ints = [0]>()
+            r = ReduceSum<keepdims = 0>(y, first)  z = Div(r, x)
+        }""",
+    "slope that is larger": """
+        (float[n, 4, m] x, float[k, 4, l] s) => (float[n, 4, m] z) {
+            p = PRelu(x, s)  z = Div(p, x)
+        }""",
+    "negative axis of size 0, (2, 0)": """
+        (float[n, m] x, float[n, 1] y) => (float[n, 1] z) {
+            last = Constant<value_ints = [-1]>()
+            r = ReduceSum<keepdims = 1>(x, last)  z = Div(r, y)
+        }""",
+    "scalars that are none, (3) and (1)": """
+        (float x, float y) => (float z) { z = Div(x, y) }""",
+}
+
+
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS.keys())
+def test_shapes_are_not_proved(graph: str) -> None:
+    made = parse(graph, domains=DOMAINS)
+    report = sonnx_ort.check(made, operators="default")
+    (shapes,) = [o for o in report.obligations if o.rule.id == "Div.float.R1"]
+    assert shapes.status is not Status.PROVED, shapes.evidence
+
+
+def test_type_that_a_file_claims_of_a_constant_in_a_branch_is_not_believed() -> None:
+    made = parse("""(bool c, int32[2] x) => (int32[2] z) {
+        z = If(c) <
+            then_branch = t () => (int32[2] a) <int32[2] k = {1, 0}> { a = Div(k, k) },
+            else_branch = e () => (int32[2] b) { b = Identity(x) }
+        >
+    }""")
+    made.graph.node[0].attribute[0].g.value_info.append(tensor("k", "float", [2]))
+    assert [o.rule.id for o in sonnx_ort.check(made, operators="default").violations] == [
+        "Div.int.C1"
+    ]
+
+
+def test_arithmetic_that_wraps_violates_nothing() -> None:
+    made = parse(
+        """(float[3] x, float[1] one) => (float[3] z) {
+            a = Constant<value = int32[1] {65536}>()
+            p = Mul(a, a)
+            three = Constant<value = int32[1] {3}>()
+            w = Add(p, three)
+            i = Cast<to = 7>(w)
+            e = Expand(one, i)
+            z = Div(e, x)
+        }""",
+        domains=DOMAINS,
+    )
+    x = np.ones(3, np.float32)
+    (result,) = sonnx_ort.InferenceSession(made).run(None, {"x": x, "one": x[:1]})
+    np.testing.assert_array_equal(result, [1, 1, 1])

@@ -1,9 +1,14 @@
-"""What a Loop or Scan hands to its body, and what it takes back."""
+"""What a Loop or Scan hands to its body and takes back, and that analyses of loops end."""
 
+import onnx
 import onnx_ir as ir
 import pytest
+from onnx import TensorProto, helper
 
+import sonnx_ort
+from sonnx_ort import Status
 from sonnx_ort.knowledge.declarations import Iteration, iteration_of, loop_of
+from support.child import run_python
 from support.graphs import parse
 
 _INPUTS = "(float[2,3] x, float[2,3] w, int64 trips, bool go)"
@@ -49,10 +54,7 @@ LOOPS = [
     ),
     (
         "y, z = " + _LOOP.format("trips, , x", ", float[] s", ", p1, e"),
-        [
-            *("counts i", "counts g"),
-            *("goes around x s p1 y", "collected z e"),
-        ],
+        [*("counts i", "counts g"), *("goes around x s p1 y", "collected z e")],
     ),
     ("y = " + _LOOP.format("trips, go", "", ", e"), ["counts i", "counts g", "collected y e"]),
     ("y = " + _LOOP.format("trips", "", ", e"), ["counts i", "counts g", "collected y e"]),
@@ -66,28 +68,19 @@ def test_loop_of_every_version(text: str, expected: list[str], version: int) -> 
     assert described(iteration_of(node_of(text), version)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "y, z = " + _SCAN.format("num_scan_inputs = 1, "),
-            ["goes around x s s1 y", "part t w axis 0", "collected z t1"],
-        ),
-        (
-            "y, z, c = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [1], "),
-            ["goes around x s s1 y", "part t w axis 1", "collected z t1", "collected c e"],
-        ),
-        (
-            "y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1, -1], "),
-            ["part s x axis 1", "part t w axis -1", "collected y s1"],
-        ),
-        ("y, z = " + _SCAN.format(""), ["goes around x s s1 y", "goes around w t t1 z"]),
-        ("y = " + _SCAN.format("num_scan_inputs = 3, "), None),
-        ("y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1], "), None),
-        ("y = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [0, 1], "), None),
-        ("y = com.example." + _SCAN.format("num_scan_inputs = 1, "), None),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("y, z = " + _SCAN.format("num_scan_inputs = 1, "),
+     ["goes around x s s1 y", "part t w axis 0", "collected z t1"]),
+    ("y, z, c = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [1], "),
+     ["goes around x s s1 y", "part t w axis 1", "collected z t1", "collected c e"]),
+    ("y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1, -1], "),
+     ["part s x axis 1", "part t w axis -1", "collected y s1"]),
+    ("y, z = " + _SCAN.format(""), ["goes around x s s1 y", "goes around w t t1 z"]),
+    ("y = " + _SCAN.format("num_scan_inputs = 3, "), None),
+    ("y = " + _SCAN.format("num_scan_inputs = 2, scan_input_axes = [1], "), None),
+    ("y = " + _SCAN.format("num_scan_inputs = 1, scan_input_axes = [0, 1], "), None),
+    ("y = com.example." + _SCAN.format("num_scan_inputs = 1, "), None),
+])  # fmt: skip
 @pytest.mark.parametrize("version", [9, 25])
 def test_scan_without_a_batch(text: str, expected: list[str] | None, version: int) -> None:
     assert described(iteration_of(node_of(text), version)) == expected
@@ -111,3 +104,87 @@ def test_nothing_is_known_of_a_scan_of_more_than_there_is(scanned: int) -> None:
 def test_nothing_is_known_of_other_nodes(text: str) -> None:
     assert iteration_of(node_of(text), 17) is None
     assert loop_of(node_of(text)) is None
+
+
+CHECK = """
+import resource
+import sonnx_ort
+from support.graphs import parse
+
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+chain = " ".join(TEXT.format(level, level + 1) for level in range(LEVELS))
+graph = (
+    "(float[n] x, float[m] y) => (float[] z) <int64[1] three = {3}>"
+    f" {{ a = Shape(x) b = Shape(y) s0 = Add(a, b) {chain} z = ConstantOfShape(s{LEVELS}) }}"
+)
+sonnx_ort.check(parse(graph))
+print("checked")
+"""
+
+
+def nested_loops(depth: int) -> onnx.ModelProto:
+    """Loops within each other; the innermost result is appended to a value of each of them."""
+    info = helper.make_tensor_value_info
+    nodes = [helper.make_node("Div", ["x", "x"], ["z0"])]
+    for level in range(depth):
+        inner = nodes[-1].output[0]
+        nodes += [
+            helper.make_node("Identity", [f"c{level}"], [f"go{level}"]),
+            helper.make_node("Concat", [f"s{level}", inner], [f"t{level}"], axis=0),
+        ]
+        body = helper.make_graph(
+            nodes,
+            f"body{level}",
+            [
+                info(f"i{level}", TensorProto.INT64, []),
+                info(f"c{level}", TensorProto.BOOL, []),
+                info(f"s{level}", TensorProto.FLOAT, None),
+            ],
+            [info(f"go{level}", TensorProto.BOOL, []), info(f"t{level}", TensorProto.FLOAT, None)],
+        )
+        nodes = [helper.make_node("Loop", ["trips", "", "x"], [f"z{level + 1}"], body=body)]
+    made = parse("(float[n] x, int64 trips) => (float[] z) { z = Relu(x) }")
+    del made.graph.node[:]
+    nodes[0].output[0] = "z"
+    made.graph.node.extend(nodes)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("s{1} = Mul(s{0}, s{0})", 40),
+        ("s{1} = Add(s{0}, s{0})", 15000),
+        ("p{0} = Mul(s{0}, s{0}) s{1} = Div(p{0}, three)", 40),
+    ],
+    ids=["products", "sums", "quotients"],
+)
+def test_check_of_sizes_that_double_ends(text: str, levels: int) -> None:
+    child = run_python(f"TEXT, LEVELS = {text!r}, {levels}{CHECK}", timeout=120)
+    assert (child.exit_status, child.stdout) == (0, "checked\n"), child
+
+
+def test_sizes_within_the_limits_are_compared() -> None:
+    made = parse(
+        "(float[n] x, float[m] y) => (float[] z) { p = Concat<axis = 0>(x, y)"
+        " q = Concat<axis = 0>(x, y) z = Div(p, q) }"
+    )
+    (found,) = [
+        each
+        for each in sonnx_ort.check(made, operators="default").obligations
+        if each.rule.id == "Div.float.R1"
+    ]
+    assert found.status is Status.PROVED
+
+
+@pytest.mark.parametrize("depth", [3, 25])
+def test_check_of_nested_loops_ends(depth: int) -> None:
+    script = (
+        "import resource, onnx, sonnx_ort\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (60, 60))\n"
+        f"model = onnx.load_from_string({nested_loops(depth).SerializeToString()!r})\n"
+        "print(len(sonnx_ort.check(model, operators='Div').obligations) > 0)\n"
+    )
+    child = run_python(script, timeout=120)
+    assert (child.exit_status, child.stdout) == (0, "True\n"), child

@@ -1,13 +1,22 @@
 """What is no usable model is refused with a sentence."""
 
+import bz2
+import gzip
+import io
+import lzma
+import pickle
+import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import sonnx_ort
+from sonnx_ort.loading.external_data import check_elements
+from support.child import run_python
 from support.graphs import binary_model, parse
 
 
@@ -191,3 +200,231 @@ def test_unknown_element_type_of_an_initializer() -> None:
         "tensor 'w' has the element type 77, which this installation does not know; upgrade onnx "
         "and onnx-ir, or export the model again"
     )
+
+
+UNPACK = "unpack it, and give the model that it contains"
+
+
+def _zip() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("model.onnx", "content")
+    return file.getvalue()
+
+
+def _tar() -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("model.onnx"))
+    return file.getvalue()
+
+
+def _array() -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.ones(3))
+    return file.getvalue()
+
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f"
+    b"32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+HTML = "is a page of HTML, such as a login or an error, in the place of the model"
+TEXT = "is text; give a model in the binary form of ONNX, or end the name of its text with .onnxtxt"
+EMPTY = "is empty; copy or export the model again"
+
+FILES = {
+    "empty": (b"", EMPTY),
+    "zeros": (bytes(100), "is filled with zeros, as after an interrupted copy"),
+    "Git LFS": (POINTER, "is a pointer of Git LFS in the place of the model; get the model with `"),
+    "gzip": (gzip.compress(b"model"), f"is compressed by gzip; {UNPACK}"),
+    "bzip2": (bz2.compress(b"model"), f"is compressed by bzip2; {UNPACK}"),
+    "xz": (lzma.compress(b"model"), f"is compressed by xz; {UNPACK}"),
+    "zip": (_zip(), f"is a zip archive; {UNPACK}, or, if it is a file of PyTorch or Keras, export"),
+    "tar": (_tar(), f"is an archive of tar; {UNPACK}"),
+    ".ort": (b"\x18\0\0\0ORTM" + bytes(90), "is a model in the format of ONNX Runtime (.ort)"),
+    ".tflite": (b"\x1c\0\0\0TFL3" + bytes(90), "is a model of TensorFlow Lite"),
+    ".h5": (b"\x89HDF\r\n\x1a\n" + bytes(90), "is a file of HDF5, as Keras writes"),
+    ".npy": (_array(), "is an array of numpy; give the model's file"),
+    "pickle": (pickle.dumps({"weights": [1.0]}), "is a pickle, as PyTorch and scikit-learn write"),
+    "safetensors": (b"\x40\0\0\0\0\0\0\0" + b'{"w": {}}', "is a file of safetensors"),
+    "HTML": (b"\n<!DOCTYPE html>\n<html><head>", HTML),
+    "html": (b"\xef\xbb\xbf<html lang='en'>", HTML),
+    "text": (b"Not Found\n", TEXT),
+    "JSON": (b'{"irVersion": "10"}', TEXT),
+    "text of a model": (b'<ir_version: 10, opset_import: ["": 20]>', TEXT),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_file(tmp_path: Path, name: str) -> None:
+    content, told = FILES[name]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.check(path, operators="default")
+    assert str(caught.value).startswith(f"'{path}' {told}")
+    assert "export it again" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_bytes(name: str) -> None:
+    content, told = FILES[name]
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.check(content, operators="default")
+    assert str(caught.value).startswith(f"the bytes are {told.removeprefix('is ')}")
+
+
+ONCE, TWICE = 1, 2
+
+CHECK = """
+import sonnx_ort
+from support.graphs import parse
+
+made = parse(
+    "(float[2, 2] x, float[2, 2] y) => (float[] z)"
+    ' { z = Einsum<equation = "ij,jk->ik">(x, y) }'
+)
+made.graph.node[0].attribute[0].s = EQUATION
+try:
+    sonnx_ort.check(made)
+    print("checked")
+except sonnx_ort.InvalidModel as error:
+    print(str(error).partition(", or")[0])
+"""
+
+
+def calling(levels: int, calls: int) -> onnx.ModelProto:
+    """Functions of which each calls the one before."""
+    made = parse(f"(float[2] x) => (float[] y) {{ y = local.f{levels}(x) }}", domains={"local": 1})
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    first = [helper.make_node("Div", ["a", "a"], ["b"])]
+    made.functions.append(helper.make_function("local", "f0", ["a"], ["b"], first, imports))
+    for level in range(1, levels + 1):
+        names = ["a", *(f"t{n}" for n in range(calls - 1)), "b"]
+        nodes = [
+            helper.make_node(f"f{level - 1}", [names[n]], [names[n + 1]], domain="local")
+            for n in range(calls)
+        ]
+        made.functions.append(
+            helper.make_function("local", f"f{level}", ["a"], ["b"], nodes, imports)
+        )
+    return made
+
+
+@pytest.mark.parametrize("operators", ["default", "profile"])
+@pytest.mark.parametrize("levels", [14, 18, 60])
+def test_functions_that_call_each_other_twice_are_refused(levels: int, operators: str) -> None:
+    with pytest.raises(sonnx_ort.InvalidModel, match="when each call is replaced by its function"):
+        sonnx_ort.check(calling(levels, TWICE), operators=operators)
+
+
+@pytest.mark.parametrize(("levels", "calls", "nodes"), [(3, TWICE, 8), (30, ONCE, 1)])
+def test_functions_that_give_few_nodes_are_examined(levels: int, calls: int, nodes: int) -> None:
+    report = sonnx_ort.check(calling(levels, calls), operators="Div")
+    assert len({each.node for each in report.obligations}) == nodes
+
+
+@pytest.mark.parametrize(
+    "equation", ["i.j->ij", "ij,jk.", "é", "..", "ij....", "i...j...", "ij->", "i j, j k -> i k"]
+)
+def test_einsum_whose_equation_is_read_for_ever_is_refused(equation: str) -> None:
+    child = run_python(f"EQUATION = {equation.encode()!r}{CHECK}", timeout=60)
+    refused = (
+        f"Einsum '': its equation is {equation!r}; it must have terms of letters and at most one "
+        "'...' each, as in 'ij,jk->ik'\n"
+    )
+    fits = equation in ("ij->", "i j, j k -> i k")
+    assert (child.exit_status, child.stdout) == (0, "checked\n" if fits else refused), child
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.INT64])
+def test_tensor_of_more_axes_than_an_array_has_is_refused(kind: int) -> None:
+    made = parse("(float[2] x) => (float[] y) { y = Add(x, c) }")
+    made.graph.initializer.append(TensorProto(name="c", data_type=kind, dims=[1] * 100))
+    made.graph.initializer[0].raw_data = bytes(4 if kind == TensorProto.FLOAT else 8)
+    with pytest.raises(sonnx_ort.InvalidModel) as refused:
+        sonnx_ort.check(made, operators="default")
+    assert str(refused.value) == (
+        "tensor 'c' has 100 axes, and arrays have at most 64; take axes of size 1 away"
+    )
+
+
+TYPES = sorted(
+    set(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING}
+)
+
+
+def with_tensor(tensor: onnx.TensorProto) -> onnx.ModelProto:
+    made = parse("(float[2] x) => (float[2] y) { y = Div(x, x) }")
+    made.graph.initializer.append(tensor)
+    return made
+
+
+def refusal_of_elements(tensor: onnx.TensorProto) -> str:
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        check_elements(with_tensor(tensor))
+    return str(caught.value)
+
+
+def test_model_with_too_many_elements_is_refused() -> None:
+    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.INT64, dims=[2])
+    tensor.int64_data.extend(range(4))
+    with pytest.raises(sonnx_ort.InvalidModel, match="needs 2 entries, and the file has 4"):
+        sonnx_ort.check(with_tensor(tensor), operators="default")
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 3, 4])
+@pytest.mark.parametrize("element_type", TYPES, ids=onnx.TensorProto.DataType.Name)
+def test_what_onnx_writes_is_complete(element_type: int, size: int, *, raw: bool) -> None:
+    tensor = helper.make_tensor("t", element_type, [size], np.ones(size, np.float32))
+    if raw:
+        tensor = numpy_helper.from_array(numpy_helper.to_array(tensor), "t")
+    check_elements(with_tensor(tensor))
+
+
+def test_strings_are_complete() -> None:
+    check_elements(with_tensor(helper.make_tensor("t", onnx.TensorProto.STRING, [2], ["a", "b"])))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "stored", "needed"), [([2], 4, 2), ([], 2, 1), ([3], 2, 3), ([2, 0], 1, 0)]
+)
+def test_list_of_another_length(sizes: list[int], stored: int, needed: int) -> None:
+    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.INT64, dims=sizes)
+    tensor.int64_data.extend(range(stored))
+    assert refusal_of_elements(tensor) == (
+        f"tensor 't' of shape {sizes} needs {needed} entries, and the file has {stored}; export "
+        "the model again"
+    )
+
+
+def test_bytes_of_another_length() -> None:
+    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.FLOAT, dims=[2], raw_data=b"123")
+    assert refusal_of_elements(tensor).startswith(
+        "tensor 't' of shape [2] needs 8 bytes, and the file has 3"
+    )
+
+
+def test_negative_size() -> None:
+    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.FLOAT, dims=[-1, -1])
+    tensor.float_data.append(1)
+    assert refusal_of_elements(tensor) == "tensor 't' has a negative size: [-1, -1]"
+
+
+def test_tensor_of_an_attribute() -> None:
+    made = parse("(float[2] x) => (float[2] y) { y = Div(x, x) }")
+    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.INT64, dims=[5])
+    tensor.int64_data.append(1)
+    made.graph.node.insert(0, helper.make_node("Constant", [], ["c"], value=tensor))
+    with pytest.raises(sonnx_ort.InvalidModel, match=r"shape \[5\] needs 5 entries"):
+        check_elements(made)
+
+
+def test_tensor_of_an_attribute_of_an_unknown_type() -> None:
+    made = parse("(float[2] x) => (float[2] y) { y = Div(x, x) }")
+    tensor = onnx.TensorProto(name="t", data_type=77, dims=[5])
+    made.graph.node.insert(0, helper.make_node("Constant", [], ["c"], value=tensor))
+    with pytest.raises(sonnx_ort.InvalidModel, match="tensor 't' has the element type 77"):
+        check_elements(made)

@@ -27,23 +27,15 @@ ENTRIES: dict[str, tuple[list[tuple[str, str]], str]] = {
     "absolute": ([("location", "/etc/passwd")], f"'/etc/passwd' {OUTSIDE}"),
     "of Windows": ([("location", "C:\\w.bin")], f"'C:\\w.bin' {OUTSIDE}"),
     "above in Windows": ([("location", "..\\w.bin")], f"'..\\w.bin' {OUTSIDE}"),
-    "NUL": (
-        [("location", "w.bin\0x")],
-        "has the location 'w.bin\\x00x', which no file should have; rename it",
-    ),
-    "escape sequence": (
-        [("location", "\x1b[31m")],
-        "has the location '\\x1b[31m', which no file should have; rename it",
-    ),
-    "unknown": (
-        [HERE, ("basepath", "/etc")],
-        "has an unknown entry 'basepath'; write only location, offset, length, checksum",
-    ),
+    "NUL": ([("location", "w.bin\0x")],
+        "has the location 'w.bin\\x00x', which no file should have; rename it"),
+    "escape sequence": ([("location", "\x1b[31m")],
+        "has the location '\\x1b[31m', which no file should have; rename it"),
+    "unknown": ([HERE, ("basepath", "/etc")],
+        "has an unknown entry 'basepath'; write only location, offset, length, checksum"),
     "location twice": ([HERE, HERE], "has the entry 'location' twice; write it once"),
-    "offset twice": (
-        [HERE, ("offset", "4"), ("offset", "0")],
-        "has the entry 'offset' twice; write it once",
-    ),
+    "offset twice": ([HERE, ("offset", "4"), ("offset", "0")],
+        "has the entry 'offset' twice; write it once"),
     **{
         f"{key} {number!r}": (
             [HERE, (key, number)],
@@ -52,19 +44,13 @@ ENTRIES: dict[str, tuple[list[tuple[str, str]], str]] = {
         for key in ("offset", "length")
         for number in ("", "many", "-4", "+4", " 4", "4.0", "0x4", "1_0", "\u0664", "9" * 30)
     },
-    "length too small": (
-        [HERE, ("length", "8")],
-        f"has 8 bytes, but 16 are needed for the shape [4]; {EXPORT}",
-    ),
-    "length too large": (
-        [HERE, ("length", "17")],
-        f"has 17 bytes, but 16 are needed for the shape [4]; {EXPORT}",
-    ),
-    "length 0": (
-        [HERE, ("length", "0")],
-        f"has 0 bytes, but 16 are needed for the shape [4]; {EXPORT}",
-    ),
-}
+    "length too small": ([HERE, ("length", "8")],
+        f"has 8 bytes, but 16 are needed for the shape [4]; {EXPORT}"),
+    "length too large": ([HERE, ("length", "17")],
+        f"has 17 bytes, but 16 are needed for the shape [4]; {EXPORT}"),
+    "length 0": ([HERE, ("length", "0")],
+        f"has 0 bytes, but 16 are needed for the shape [4]; {EXPORT}"),
+}  # fmt: skip
 
 FILES: dict[str, tuple[list[tuple[str, str]], str]] = {
     "missing": ([("location", "none")], "'none' is missing; keep it beside the model"),
@@ -72,31 +58,19 @@ FILES: dict[str, tuple[list[tuple[str, str]], str]] = {
     "folder": ([("location", "folder")], "'folder' is no file; put the file itself there"),
     "pipe": ([("location", "pipe")], "'pipe' is no file; put the file itself there"),
     "socket": ([("location", "socket")], "'socket' is no file; put the file itself there"),
-    "link outside": (
-        [("location", "outside")],
-        "'outside' is a link that leads outside the model's folder; put the file itself there",
-    ),
-    "link to itself": (
-        [("location", "itself")],
-        "'itself' cannot be read: Too many levels of symbolic links",
-    ),
-    "cut without a length": (
-        [("location", "cut")],
-        "'cut' ends at byte 8, but the tensor reaches to byte 16; the file is truncated",
-    ),
-    "cut with a length": (
-        [("location", "cut"), ("length", "16")],
-        "'cut' ends at byte 8, but the tensor reaches to byte 16; the file is truncated",
-    ),
-    "cut by an offset": (
-        [HERE, ("offset", "20")],
-        "'w.bin' ends at byte 32, but the tensor reaches to byte 36; the file is truncated",
-    ),
-    "offset far beyond": (
-        [HERE, ("offset", "9" * 18)],
-        f"'w.bin' ends at byte 32, but the tensor reaches to byte {10**18 + 15}; {CUT}",
-    ),
-}
+    "link outside": ([("location", "outside")],
+        "'outside' is a link that leads outside the model's folder; put the file itself there"),
+    "link to itself": ([("location", "itself")],
+        "'itself' cannot be read: Too many levels of symbolic links"),
+    "cut without a length": ([("location", "cut")],
+        "'cut' ends at byte 8, but the tensor reaches to byte 16; the file is truncated"),
+    "cut with a length": ([("location", "cut"), ("length", "16")],
+        "'cut' ends at byte 8, but the tensor reaches to byte 16; the file is truncated"),
+    "cut by an offset": ([HERE, ("offset", "20")],
+        "'w.bin' ends at byte 32, but the tensor reaches to byte 36; the file is truncated"),
+    "offset far beyond": ([HERE, ("offset", "9" * 18)],
+        f"'w.bin' ends at byte 32, but the tensor reaches to byte {10**18 + 15}; {CUT}"),
+}  # fmt: skip
 
 WHERE = ["initializer", "Constant", "branch", "function", "sparse"]
 

@@ -46,28 +46,16 @@ def files_in(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    ("spoil", "line"),
-    [
-        (
-            lambda models: (models / "data" / "digits.onnx").write_bytes(b""),
-            "data/digits.onnx is not what the code builds",
-        ),
-        (
-            lambda models: (models / "data" / "digits.npz").unlink(),
-            "data/digits.npz is not what the code builds",
-        ),
-        (
-            lambda models: (models / "manifest.json").write_text("{}", encoding="utf-8"),
-            "manifest.json is not what the code builds",
-        ),
-        (
-            lambda models: (models / "data" / "stray.onnx").write_bytes(b""),
-            "data/stray.onnx is built by no code",
-        ),
-    ],
-    ids=["changed model", "missing tensors", "changed manifest", "stray file"],
-)
+@pytest.mark.parametrize(("spoil", "line"), [
+    (lambda models: (models / "data" / "digits.onnx").write_bytes(b""),
+     "data/digits.onnx is not what the code builds"),
+    (lambda models: (models / "data" / "digits.npz").unlink(),
+     "data/digits.npz is not what the code builds"),
+    (lambda models: (models / "manifest.json").write_text("{}", encoding="utf-8"),
+     "manifest.json is not what the code builds"),
+    (lambda models: (models / "data" / "stray.onnx").write_bytes(b""),
+     "data/stray.onnx is built by no code"),
+], ids=["changed model", "missing tensors", "changed manifest", "stray file"])  # fmt: skip
 def test_check_names_what_differs_and_changes_nothing(models, capsys, spoil, line):
     spoil(models)
     spoilt = files_in(models)

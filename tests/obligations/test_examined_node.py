@@ -78,33 +78,17 @@ def described(plan: BroadcastPlan | None) -> str:
     return ", ".join(words)
 
 
-@pytest.mark.parametrize(
-    ("shapes_of", "plan", "told"),
-    [
-        ("[2,3] [2,3]", "none", ["R1 proved: both shapes are (2, 3)"]),
-        ("[2,3] [3]", "(2, 3) (3,), expanded -x, fits: True", [f"R1 {_BROADCAST}", _FIT]),
-        (
-            "[2,3] [k]",
-            "(2, 3) (k,), expanded -x, fits: False",
-            [f"R1 {_BROADCAST}", "E1 runtime: axis 1 is 3 against k"],
-        ),
-        (
-            "[2,3] [4]",
-            "(2, 3) (4,), expanded -x, fits: False",
-            [f"R1 {_BROADCAST}", _MISFIT.format(1, 3, 4, "(2, 3)", "(4,)")],
-        ),
-        (
-            "[n,3] [n,1]",
-            "(n, 3) (n, 1), expanded -x, fits: False",
-            [f"R1 {_LEFT}", "E1 runtime: axis 0 is n against n"],
-        ),
-        (
-            "[2,3] ",
-            "(2, 3) (), expanded -x, fits: False",
-            [f"R1 {_LEFT}", _SCALAR],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("shapes_of", "plan", "told"), [
+    ("[2,3] [2,3]", "none", ["R1 proved: both shapes are (2, 3)"]),
+    ("[2,3] [3]", "(2, 3) (3,), expanded -x, fits: True", [f"R1 {_BROADCAST}", _FIT]),
+    ("[2,3] [k]", "(2, 3) (k,), expanded -x, fits: False",
+     [f"R1 {_BROADCAST}", "E1 runtime: axis 1 is 3 against k"]),
+    ("[2,3] [4]", "(2, 3) (4,), expanded -x, fits: False",
+     [f"R1 {_BROADCAST}", _MISFIT.format(1, 3, 4, "(2, 3)", "(4,)")]),
+    ("[n,3] [n,1]", "(n, 3) (n, 1), expanded -x, fits: False",
+     [f"R1 {_LEFT}", "E1 runtime: axis 0 is n against n"]),
+    ("[2,3] ", "(2, 3) (), expanded -x, fits: False", [f"R1 {_LEFT}", _SCALAR]),
+])  # fmt: skip
 def test_broadcast_in_front(shapes_of: str, plan: str, told: list[str]) -> None:
     a, b = shapes_of.split(" ")
     graph = f"(float{a} x, float{b} z) => (float[] y) {{ [d] y = Div(x, z) }}"
@@ -131,76 +115,50 @@ def test_one_element_is_read_where_it_is_proved_that_the_shapes_fit_then(
     assert described(examined(graph, Broadcasting.EXPLICIT).broadcast) == plan
 
 
-@pytest.mark.parametrize(
-    ("asked", "rejected", "plan", "told"),
-    [
+@pytest.mark.parametrize(("asked", "rejected", "plan", "told"), [
+    ("[2,3] [2,3]", f"{_ASKED_FOR}; remove the attribute broadcast", "none",
+     ["R1 proved: both shapes are (2, 3)"]),
+    ("[2,3] [3]", f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (3,) to (2, 3)",
+     "(2, 3) (3,), expanded -x, lined up by 0, Div.float.R1 proved, fits: True",
+     [f"R1 {_BROADCAST}", _FIT]),
+    ("[2,3] [2] axis=0",
+     f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (2,) to (2, 3)",
+     "(2, 3) (2, 1), expanded -x, lined up by 1, Div.float.R1 proved, fits: True",
+     [f"R1 {_BROADCAST}", _FIT]),
+    ("[n,m] [n] axis=0",
+     f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (n,) to (n, m)",
+     "(n, m) (n, 1), expanded -x, lined up by 1, Div.float.R1 runtime, fits: False",
+     [_LINED_UP, "E1 runtime: axis 0 is n against n"]),
+    ("[] [3]", f"{_ASKED_FOR}; {_REWRITE}",
+     "(rank unknown) (3,), expanded -x, lined up by 0, Div.float.R1 runtime, fits: False",
+     [_RANK, "E1 runtime: the rank of A is unknown"]),
+    ("[3] []", f"{_ASKED_FOR}; {_REWRITE}",
+     "(3,) (rank unknown), expanded -x, lined up by 0, Div.float.R1 runtime, fits: False",
+     [_RANK, "E1 runtime: the rank of B is unknown"]),
+    (
+        "[] [3] axis=0",
+        f"{_ASKED_FOR}; {_REWRITE}",
         (
-            "[2,3] [2,3]",
-            f"{_ASKED_FOR}; remove the attribute broadcast",
-            "none",
-            ["R1 proved: both shapes are (2, 3)"],
+            "(rank unknown) (rank unknown), expanded -x, lined up by None, "
+            "Div.float.R1 runtime, fits: False"
         ),
-        (
-            "[2,3] [3]",
-            f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (3,) to (2, 3)",
-            "(2, 3) (3,), expanded -x, lined up by 0, Div.float.R1 proved, fits: True",
-            [f"R1 {_BROADCAST}", _FIT],
-        ),
-        (
-            "[2,3] [2] axis=0",
-            f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (2,) to (2, 3)",
-            "(2, 3) (2, 1), expanded -x, lined up by 1, Div.float.R1 proved, fits: True",
-            [f"R1 {_BROADCAST}", _FIT],
-        ),
-        (
-            "[n,m] [n] axis=0",
-            f"R1 violated: rank 2 is not rank 1; {_REWRITE} of B from (n,) to (n, m)",
-            "(n, m) (n, 1), expanded -x, lined up by 1, Div.float.R1 runtime, fits: False",
-            [_LINED_UP, "E1 runtime: axis 0 is n against n"],
-        ),
-        (
-            "[] [3]",
-            f"{_ASKED_FOR}; {_REWRITE}",
-            "(rank unknown) (3,), expanded -x, lined up by 0, Div.float.R1 runtime, fits: False",
-            [_RANK, "E1 runtime: the rank of A is unknown"],
-        ),
-        (
-            "[3] []",
-            f"{_ASKED_FOR}; {_REWRITE}",
-            "(3,) (rank unknown), expanded -x, lined up by 0, Div.float.R1 runtime, fits: False",
-            [_RANK, "E1 runtime: the rank of B is unknown"],
-        ),
-        (
-            "[] [3] axis=0",
-            f"{_ASKED_FOR}; {_REWRITE}",
-            (
-                "(rank unknown) (rank unknown), expanded -x, lined up by None, "
-                "Div.float.R1 runtime, fits: False"
+        [_RANK, "E1 runtime: the rank of A and B is unknown"],
+    ),
+    ("[2,3]  axis=1", f"R1 violated: rank 2 is not rank 0; {_REWRITE}",
+     "(2, 3) (rank unknown), expanded -x, lined up by None, Div.float.R1 runtime, fits: False",
+     [_RANK, "E1 runtime: the rank of B is unknown"]),
+    (
+        "[0,3] [1]",
+        f"R1 violated: rank 2 is not rank 1; {_NOT_LINED_UP}",
+        "(0, 3) (1,), expanded -x, lined up by 0, Div.float.R1 proved, fits: False",
+        [
+            f"R1 {_BROADCAST}",
+            _MISFIT.format(0, 0, 1, "(0, 3)", "(1,)").replace(
+                "in B", "in B (which has no such axis)"
             ),
-            [_RANK, "E1 runtime: the rank of A and B is unknown"],
-        ),
-        (
-            "[2,3]  axis=1",
-            f"R1 violated: rank 2 is not rank 0; {_REWRITE}",
-            (
-                "(2, 3) (rank unknown), expanded -x, lined up by None, Div.float.R1 runtime,"
-                " fits: False"
-            ),
-            [_RANK, "E1 runtime: the rank of B is unknown"],
-        ),
-        (
-            "[0,3] [1]",
-            f"R1 violated: rank 2 is not rank 1; {_NOT_LINED_UP}",
-            "(0, 3) (1,), expanded -x, lined up by 0, Div.float.R1 proved, fits: False",
-            [
-                f"R1 {_BROADCAST}",
-                _MISFIT.format(0, 0, 1, "(0, 3)", "(1,)").replace(
-                    "in B", "in B (which has no such axis)"
-                ),
-            ],
-        ),
-    ],
-)
+        ],
+    ),
+])  # fmt: skip
 def test_broadcasting_of_version_6(asked: str, rejected: str, plan: str, told: list[str]) -> None:
     graph = asking(asked)
     refused = examined(graph)

@@ -75,24 +75,14 @@ class TestLeftToInference:
 class TestImplicitConversion:
     """Operands of two types where the operator takes them of one as well."""
 
-    @pytest.mark.parametrize(
-        ("inputs", "node", "detail"),
-        [
-            ("float[2] x, int64[2] y", "Pow(x, y)", "X is float and Y is int64"),
-            (
-                "float16[1, 2] x, float[2] s, float[2] m",
-                "BatchNormalization(x, s, s, m, m)",
-                "X is float16 and scale is float",
-            ),
-            (
-                "float[1, 2] x, float[2] s, double[2] m",
-                "BatchNormalization(x, s, s, m, m)",
-                "X is float and input_mean is double",
-            ),
-            ("float16[1, 1, 2, 2] x, float[1, 1, 1, 2] g", "GridSample(x, g)", "X is float16 and"),
-        ],
-        ids=str,
-    )
+    @pytest.mark.parametrize(("inputs", "node", "detail"), [
+        ("float[2] x, int64[2] y", "Pow(x, y)", "X is float and Y is int64"),
+        ("float16[1, 2] x, float[2] s, float[2] m", "BatchNormalization(x, s, s, m, m)",
+         "X is float16 and scale is float"),
+        ("float[1, 2] x, float[2] s, double[2] m", "BatchNormalization(x, s, s, m, m)",
+         "X is float and input_mean is double"),
+        ("float16[1, 1, 2, 2] x, float[1, 1, 1, 2] g", "GridSample(x, g)", "X is float16 and"),
+    ], ids=str)  # fmt: skip
     def test_is_found(self, inputs: str, node: str, detail: str) -> None:
         ((place, told),) = found(f"({inputs}) => (float[] z) {{ [n] z = {node} }}", "GR3")
         assert place.endswith(" 'n'")
@@ -154,10 +144,7 @@ class TestDefaults:
             ),
             ("z = DepthToSpace<blocksize = 1>(y)", ["'mode' is left out; ONNX assumes 'DCR'"]),
             ("z = Relu(x)", []),
-            (
-                "z = Transpose(x)",
-                [PERM_LEFT_OUT],
-            ),
+            ("z = Transpose(x)", [PERM_LEFT_OUT]),
             ("z = Transpose<perm = [0]>(x)", []),
             ("z = my.Softmax(x)", []),
         ],
@@ -189,10 +176,7 @@ class TestDefaults:
                 'Conv<group = 1, auto_pad = "NOTSET">(y, y)',
                 ["dilations", "kernel_shape", "pads", "strides"],
             ),
-            (
-                'Conv<group = 1, auto_pad = "VALID">(y, y)',
-                ["dilations", "kernel_shape", "strides"],
-            ),
+            ('Conv<group = 1, auto_pad = "VALID">(y, y)', ["dilations", "kernel_shape", "strides"]),
             (
                 "MaxPool<kernel_shape = [1, 1], ceil_mode = 0, storage_order = 0>(y)",
                 ["auto_pad", "dilations", "pads", "strides"],

@@ -1,4 +1,4 @@
-"""The rules on graphs, where they are asked for."""
+"""The rules on graphs and on finite values, where they are asked for."""
 
 import datetime as dt
 
@@ -39,11 +39,8 @@ def test_graph_that_keeps_every_rule_has_one_proved_obligation_for_each() -> Non
 
 
 GRAPH_BREACHES = [
-    (
-        "Graph.operator_set",
-        "(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }",
-        ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft covers it"),
-    ),
+    ("Graph.operator_set", "(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }",
+     ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft covers it")),
     (
         "Graph.operator_set",
         """(int64 n, bool c, float[2] x) => (float[2] y) {
@@ -60,11 +57,8 @@ GRAPH_BREACHES = [
         }""",
         ("Scan 'scan'", "Scan is not in the operator set, and no draft covers it"),
     ),
-    (
-        "Graph.operator_set",
-        "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
-        ("Add 'o'", "my::Add is not in the operator set, and no draft covers it"),
-    ),
+    ("Graph.operator_set", "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
+     ("Add 'o'", "my::Add is not in the operator set, and no draft covers it")),
     (
         "Graph.operator_set",
         """(bool c, float[2] x) => (float[2] y) {
@@ -74,26 +68,16 @@ GRAPH_BREACHES = [
             >
         }""",
         ("If 'choose'", "If is not in the operator set, and no draft covers it"),
-        (
-            "HardSigmoid 'h' in If 'choose' then_branch",
-            "HardSigmoid is not in the operator set, and no draft covers it",
-        ),
+        ("HardSigmoid 'h' in If 'choose' then_branch",
+         "HardSigmoid is not in the operator set, and no draft covers it"),
     ),
-    (
-        "Graph.deterministic",
-        "() => (float[2] y) { [r] y = RandomNormal<shape = [2]>() }",
-        ("RandomNormal 'r'", "RandomNormal draws random numbers"),
-    ),
-    (
-        "Graph.deterministic",
-        "(float[2] x, bool t) => (float[2] y) <float r = {0.5}> { [d] y = Dropout(x, r, t) }",
-        ("Dropout 'd'", "Dropout draws random numbers"),
-    ),
-    (
-        "Graph.inference",
-        "(float[2] x) => (float[2] y) { [d] y = Dropout(x) }",
-        ("Dropout 'd'", "it is an operator for training"),
-    ),
+    ("Graph.deterministic", "() => (float[2] y) { [r] y = RandomNormal<shape = [2]>() }",
+     ("RandomNormal 'r'", "RandomNormal draws random numbers")),
+    ("Graph.deterministic",
+     "(float[2] x, bool t) => (float[2] y) <float r = {0.5}> { [d] y = Dropout(x, r, t) }",
+     ("Dropout 'd'", "Dropout draws random numbers")),
+    ("Graph.inference", "(float[2] x) => (float[2] y) { [d] y = Dropout(x) }",
+     ("Dropout 'd'", "it is an operator for training")),
     (
         "Graph.inference",
         """(float[1,2] x, float[2] s) => (float[1,2] y) {
@@ -101,31 +85,18 @@ GRAPH_BREACHES = [
         }""",
         ("BatchNormalization 'n'", "it is in training mode"),
     ),
-    (
-        "Graph.dead_node",
-        "(float[2] x) => (float[2] y) { [d] a = Neg(x) y = Abs(x) }",
-        ("Neg 'd'", "none of its outputs contributes to an output of the graph"),
-    ),
-    (
-        "Graph.unused_input",
-        "(float[2] x, float[2] u) => (float[2] y) { y = Abs(x) }",
-        ("input 'u'", "nothing reads it"),
-    ),
-    (
-        "Graph.edges",
-        "(float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,3,3] y) { [c] y = Conv(x, w) }",
-        ("Conv 'c'", "the input 'B' is left out"),
-    ),
-    (
-        "Graph.edges",
-        "(float[2] x, float h) => (float[2] y) { [c] y = Clip(x, , h) }",
-        ("Clip 'c'", "the input 'min' is left out"),
-    ),
-    (
-        "Graph.edges",
-        "(float[1,1,4,4] x) => (float[1,1,3,3] y) { [m] y = MaxPool<kernel_shape = [2, 2]>(x) }",
-        ("MaxPool 'm'", "the output 'Indices' is left out"),
-    ),
+    ("Graph.dead_node", "(float[2] x) => (float[2] y) { [d] a = Neg(x) y = Abs(x) }",
+     ("Neg 'd'", "none of its outputs contributes to an output of the graph")),
+    ("Graph.unused_input", "(float[2] x, float[2] u) => (float[2] y) { y = Abs(x) }",
+     ("input 'u'", "nothing reads it")),
+    ("Graph.edges",
+     "(float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,3,3] y) { [c] y = Conv(x, w) }",
+     ("Conv 'c'", "the input 'B' is left out")),
+    ("Graph.edges", "(float[2] x, float h) => (float[2] y) { [c] y = Clip(x, , h) }",
+     ("Clip 'c'", "the input 'min' is left out")),
+    ("Graph.edges",
+     "(float[1,1,4,4] x) => (float[1,1,3,3] y) { [m] y = MaxPool<kernel_shape = [2, 2]>(x) }",
+     ("MaxPool 'm'", "the output 'Indices' is left out")),
     (
         "Graph.edges",
         """(bool c, float[2] x) => (float[2] y) {
@@ -137,68 +108,30 @@ GRAPH_BREACHES = [
         ("Clip 's' in If 'choose' then_branch", "the input 'min' is left out"),
         ("Clip 's' in If 'choose' then_branch", "the input 'max' is left out"),
     ),
-    (
-        "Graph.unread",
-        "(float[1,1,4,4] x) => (float[1,1,3,3] y) { y, i = MaxPool<kernel_shape = [2, 2]>(x) }",
-        ("value 'i'", "nothing reads it, and it is no output of the graph"),
-    ),
-    (
-        "Graph.unread",
-        "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Abs(x) }",
-        ("initializer 'w'", "nothing reads it, and it is no output of the graph"),
-    ),
-    (
-        "Graph.false_claim",
-        "(float[2] x) => (float[2] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
-        ("value 'a'", "declared (3,), is (2,)"),
-    ),
-    (
-        "Graph.implicit_shape",
-        "(float[2] x) => (float[2] y) <float[] a> { a = Neg(x) y = Abs(a) }",
-        ("value 'a'", "the file gives no shape"),
-    ),
-    (
-        "GR2",
-        "(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }",
-        ("value 'a'", "the file gives no type"),
-    ),
-    (
-        "GR3",
-        "(float[2] x, int64[2] n) => (float[2] y) { [p] y = Pow(x, n) }",
-        ("Pow 'p'", "X is float and Y is int64; one is converted"),
-    ),
-    (
-        "GR4",
-        "(int32[2] x) => (int32[2] y) { [m] y = Mod(x, x) }",
-        ("Mod 'm'", "'fmod' is left out; ONNX assumes 0"),
-    ),
-]
+    ("Graph.unread",
+     "(float[1,1,4,4] x) => (float[1,1,3,3] y) { y, i = MaxPool<kernel_shape = [2, 2]>(x) }",
+     ("value 'i'", "nothing reads it, and it is no output of the graph")),
+    ("Graph.unread", "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Abs(x) }",
+     ("initializer 'w'", "nothing reads it, and it is no output of the graph")),
+    ("Graph.false_claim", "(float[2] x) => (float[2] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
+     ("value 'a'", "declared (3,), is (2,)")),
+    ("Graph.implicit_shape", "(float[2] x) => (float[2] y) <float[] a> { a = Neg(x) y = Abs(a) }",
+     ("value 'a'", "the file gives no shape")),
+    ("GR2", "(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }",
+     ("value 'a'", "the file gives no type")),
+    ("GR3", "(float[2] x, int64[2] n) => (float[2] y) { [p] y = Pow(x, n) }",
+     ("Pow 'p'", "X is float and Y is int64; one is converted")),
+    ("GR4", "(int32[2] x) => (int32[2] y) { [m] y = Mod(x, x) }",
+     ("Mod 'm'", "'fmod' is left out; ONNX assumes 0")),
+]  # fmt: skip
 
 
 @pytest.mark.satisfies(
-    "Graph.false_claim",
-    "Requirements.operator_set",
-    "Requirements.deterministic",
-    "Requirements.inference",
-    "Requirements.defaults",
-    "Requirements.shapes",
-    "Requirements.complete",
-    "Requirements.tool",
-    "Needs.THAV-002",
-    "Needs.AI-007",
-    "Needs.AI-008",
-    "Needs.BOSCH-001",
-    "Needs.BOSCH-002",
-    "Graph.draft.control_flow",
-    "Graph.draft.dead_node",
-    "Graph.draft.edges",
-    "Graph.draft.operators",
-    "Graph.draft.unread",
-    "General.GR2",
-    "General.GR3",
-    "General.GR4",
-    "ArgMax.draft.given",
-    "Slice.draft.R5",
+    "Graph.false_claim Requirements.operator_set Requirements.deterministic Requirements.inference",
+    "Requirements.defaults Requirements.shapes Requirements.complete Requirements.tool",
+    "Needs.THAV-002 Needs.AI-007 Needs.AI-008 Needs.BOSCH-001 Needs.BOSCH-002",
+    "Graph.draft.control_flow Graph.draft.dead_node Graph.draft.edges Graph.draft.operators",
+    "Graph.draft.unread General.GR2 General.GR3 General.GR4 ArgMax.draft.given Slice.draft.R5",
 )
 @pytest.mark.parametrize(("rule", "graph", "places"), [(r, g, p) for r, g, *p in GRAPH_BREACHES])
 def test_place_that_breaks_a_rule_violates_it(
@@ -217,9 +150,7 @@ def test_node_of_a_function_has_its_standing_too() -> None:
     assert violations(made, "Graph.operator_set") == [("HardSigmoid 'call/inner'", evidence)]
 
 
-@pytest.mark.satisfies(
-    "Requirements.inference",
-)
+@pytest.mark.satisfies("Requirements.inference")
 def test_training_information_violates_the_rule_of_inference() -> None:
     made = parse(KEPT)
     made.training_info.add().algorithm.name = "sgd"
@@ -246,10 +177,7 @@ def test_graph_leaves_out_nothing_and_has_nothing_unread(graph: str) -> None:
     assert {rules["Graph.edges"], rules["Graph.unread"]} == {Status.PROVED}
 
 
-@pytest.mark.satisfies(
-    "Requirements.versions",
-    "Needs.THAV-001",
-)
+@pytest.mark.satisfies("Requirements.versions", "Needs.THAV-001")
 @pytest.mark.parametrize("alias", ["", "ai.onnx"])
 def test_domain_in_two_versions_is_refused(alias: str) -> None:
     made = parse(KEPT, opset=17)
@@ -262,13 +190,8 @@ def test_domain_in_two_versions_is_refused(alias: str) -> None:
 
 
 @pytest.mark.satisfies(
-    "Graph.draft.acyclic",
-    "Graph.draft.identified",
-    "Graph.draft.outputs",
-    "Needs.AI-007",
-    "Needs.THAV-000",
-    "Requirements.onnx",
-    "Requirements.tool",
+    "Graph.draft.acyclic Graph.draft.identified Graph.draft.outputs Needs.AI-007 Needs.THAV-000",
+    "Requirements.onnx Requirements.tool",
 )
 @pytest.mark.parametrize(
     "change",
@@ -363,3 +286,69 @@ class TestRewriting:
             made, operators="profile", make_explicit=True, backend=backend
         )
         assert [value.name for value in rewritten.graph.value_info] == ["a"]
+
+
+GRAPH = """(float[n] x, bool c) => (float[n] y, int64[1] s, float[2] w) {
+    [relu] h = Relu(x)
+    s = Shape(h)
+    [unread] u = Exp(x)
+    [if] z = If(c) <
+        then_branch = t () => (float[n] a) { [log] a = Log(h) },
+        else_branch = e () => (float[n] b) { [neg] b = Neg(h) }
+    >
+    [out] y = Identity(z)
+    [c] w = Constant<value = float[2] {1.0, 2.0}>()
+}"""
+
+
+def finite_obligations(operators: str, graph: str = GRAPH) -> list[tuple[str, str, str]]:
+    found = sonnx_ort.check(parse(graph), operators=operators).obligations
+    return [(o.place, o.status, o.evidence) for o in found if o.rule.id == "Graph.finite"]
+
+
+OPEN = "the elements of output are known only in a run"
+CONSTANT = ("Constant 'c'", "proved", "every element of output 'w' lies in 1 to 2")
+
+
+def test_float_outputs_have_one_each() -> None:
+    assert finite_obligations("Graph.finite") == [("Identity 'out'", "runtime", OPEN), CONSTANT]
+
+
+def test_every_float_that_is_read_has_one() -> None:
+    assert finite_obligations("Graph.finite_values") == [
+        ("Relu 'relu'", "runtime", OPEN),
+        ("If 'if'", "runtime", OPEN),
+        ("Log 'log' in If 'if' then_branch", "runtime", OPEN),
+        ("Neg 'neg' in If 'if' else_branch", "runtime", OPEN),
+        ("Identity 'out'", "runtime", OPEN),
+        CONSTANT,
+    ]
+
+
+@pytest.mark.parametrize("operators", ["default", "elementwise", "profile", "all", "Graph"])
+def test_it_is_part_of_no_group(operators: str) -> None:
+    assert not finite_obligations(operators)
+
+
+def test_it_can_be_left_out_again() -> None:
+    assert not finite_obligations("Graph.finite_values,-Graph.finite_values")
+
+
+def test_constant_tells_its_first_element_that_is_not_finite() -> None:
+    graph = "() => (float[2] w) { [c] w = Constant<value = float[2] {1.0, inf}>() }"
+    assert finite_obligations("Graph.finite", graph) == [
+        ("Constant 'c'", "violated", "the constant output 'w' is NaN or infinite at [1]")
+    ]
+
+
+def test_value_of_unknown_type_is_refused_when_it_is_enforced() -> None:
+    made = parse(
+        "(float[n] x) => (float[n] y) { [custom] h = other.Custom(x) y = Identity(h) }",
+        domains={"other": 1},
+    )
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(made, operators="Graph.finite_values")
+    assert str(caught.value) == (
+        "Graph.finite: the element type of 'h', which Custom 'custom' computes, is unknown; "
+        "declare it in value_info"
+    )

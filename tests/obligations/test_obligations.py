@@ -26,10 +26,7 @@ def shape_rules(found: Iterable[Obligation]) -> list[Obligation]:
     ("operator", "element_type", "edition", "rules"),
     [
         ("Div", "float", "typed", "Div.float.R2 Div.float.RG1 Div.float.R1"),
-        (
-            *("Div", "int32", "typed"),
-            "Div.int.R2 Div.int.RG1 Div.int.R1 Div.int.C1 Div.int.C2",
-        ),
+        (*("Div", "int32", "typed"), "Div.int.R2 Div.int.RG1 Div.int.R1 Div.int.C1 Div.int.C2"),
         ("Div", "bfloat16", "preliminary", "Div.R3 Div.R2 Div.R1 Div.R4 Div.R5"),
         ("Div", "uint8", "preliminary", "Div.R3 Div.R2 Div.R1 Div.R4 Div.R5 Div.int.C2"),
         ("Sub", "double", "typed", "Sub.float.R2 Sub.float.RG1 Sub.float.R1"),
@@ -47,9 +44,7 @@ def test_every_rule_that_binds_a_node_is_there_once(
 
 
 def test_rules_of_all_families_bind_a_node_of_unknown_type() -> None:
-    found = obligations(
-        "(float[2] x) => (float[2] z) { a = local.Mystery(x) z = Div(a, a) }",
-    )
+    found = obligations("(float[2] x) => (float[2] z) { a = local.Mystery(x) z = Div(a, a) }")
     assert [o.rule.id for o in found] == [
         *("Div.float.R2", "Div.float.RG1", "Div.float.R1"),
         *("Div.int.R2", "Div.int.RG1", "Div.int.R1", "Div.int.C1", "Div.int.C2"),
@@ -152,47 +147,20 @@ class TestElements:
         (obligation,) = [o for o in obligations(graph) if o.rule.id == rule]
         return obligation.status, obligation.evidence
 
-    @pytest.mark.parametrize(
-        ("divisor", "rule", "status", "evidence"),
-        [
-            (
-                "d = Constant<value = int32[2] {1, 2}>()",
-                "Div.int.C1",
-                Status.PROVED,
-                "every element of B 'd' lies in 1 to 2",
-            ),
-            (
-                "d = Constant<value = int32[2] {-1, 2}>()",
-                "Div.int.C1",
-                Status.PROVED,
-                "no element of the constant B 'd' is zero",
-            ),
-            (
-                "d = Constant<value = int32[2] {3, 0}>()",
-                "Div.int.C1",
-                Status.VIOLATED,
-                "the constant B 'd' is zero at [1]",
-            ),
-            (
-                "d = Neg(y)",
-                "Div.int.C1",
-                Status.RUNTIME,
-                "the elements of B are known only in a run",
-            ),
-            (
-                "d = Constant<value = int32[2] {-1, 2}>()",
-                "Div.int.C2",
-                Status.RUNTIME,
-                "the elements are known only in a run",
-            ),
-            (
-                "d = Constant<value = int32[2] {1, 2}>()",
-                "Div.int.C2",
-                Status.PROVED,
-                "every element of B 'd' lies in 1 to 2",
-            ),
-        ],
-    )
+    @pytest.mark.parametrize(("divisor", "rule", "status", "evidence"), [
+        ("d = Constant<value = int32[2] {1, 2}>()", "Div.int.C1", Status.PROVED,
+         "every element of B 'd' lies in 1 to 2"),
+        ("d = Constant<value = int32[2] {-1, 2}>()", "Div.int.C1", Status.PROVED,
+         "no element of the constant B 'd' is zero"),
+        ("d = Constant<value = int32[2] {3, 0}>()", "Div.int.C1", Status.VIOLATED,
+         "the constant B 'd' is zero at [1]"),
+        ("d = Neg(y)", "Div.int.C1", Status.RUNTIME,
+         "the elements of B are known only in a run"),
+        ("d = Constant<value = int32[2] {-1, 2}>()", "Div.int.C2", Status.RUNTIME,
+         "the elements are known only in a run"),
+        ("d = Constant<value = int32[2] {1, 2}>()", "Div.int.C2", Status.PROVED,
+         "every element of B 'd' lies in 1 to 2"),
+    ])  # fmt: skip
     def test_constant_divisor(self, divisor: str, rule: str, status: Status, evidence: str) -> None:
         assert self.found(divisor, rule) == (status, evidence)
 
@@ -223,12 +191,7 @@ class TestExplicitBroadcasting:
         [
             ("float[3] b", Status.PROVED, Status.RUNTIME, "axis 0 is n against 1"),
             ("float[m] b", Status.PROVED, Status.RUNTIME, "axis 0 is n against 1"),
-            (
-                "float[4] b",
-                Status.PROVED,
-                Status.VIOLATED,
-                "axis 1 has size 3 in A and 4 in B",
-            ),
+            ("float[4] b", Status.PROVED, Status.VIOLATED, "axis 1 has size 3 in A and 4 in B"),
             ("float[] b", Status.PROVED, Status.RUNTIME, "the rank of B is unknown"),
         ],
         ids=str,

@@ -215,11 +215,7 @@ class TestJson:
                 "place": "LogSoftmax '(output q)'",
                 "detail": "'axis' is left out; ONNX assumes -1",
             },
-            {
-                "restriction": "GR2",
-                "place": "value 'r'",
-                "detail": "the file gives no type",
-            },
+            {"restriction": "GR2", "place": "value 'r'", "detail": "the file gives no type"},
             {
                 "restriction": "Graph.implicit_shape",
                 "place": "value 'r'",

@@ -48,7 +48,7 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
         ),
     )
     assert [waiver.origin for waiver in read_waivers(file)] == [
-        *(f"'{file}', entry 1", f"'{file}', entry 2"),
+        *(f"'{file}', entry 1", f"'{file}', entry 2")
     ]
 
 
@@ -89,26 +89,22 @@ def test_field_that_is_missing(file: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"rule": "1"}, "'rule' is not a string"),
-        ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
-        ({"rule": '"GR9"'}, "there is no rule 'GR9'; `sonnx-ort explain` lists all rules"),
-        ({"node": '["ratio"]'}, "'node' is not a string"),
-        ({"reason": '" "'}, "'reason' is empty"),
-        ({"who": '""'}, "'who' is empty"),
-        ({"until": '"2027-01-31"'},
-         "'until' is not a date; write until = 2027-01-31, without quotes"),
-        ({"until": "2027-01-31T00:00:00Z"},
-         "'until' is not a date; write until = 2027-01-31, without quotes"),
-        ({"path": '"If"'}, "'path' is not a list of strings"),
-        ({"path": "[1]"}, "'path' is not a list of strings"),
-        ({"model": "1"}, "'model' is not a string"),
-        ({"untill": "2027-01-31"}, f"'untill' is unknown; a waiver has {FIELDS}"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"rule": "1"}, "'rule' is not a string"),
+    ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
+    ({"rule": '"GR9"'}, "there is no rule 'GR9'; `sonnx-ort explain` lists all rules"),
+    ({"node": '["ratio"]'}, "'node' is not a string"),
+    ({"reason": '" "'}, "'reason' is empty"),
+    ({"who": '""'}, "'who' is empty"),
+    ({"until": '"2027-01-31"'},
+     "'until' is not a date; write until = 2027-01-31, without quotes"),
+    ({"until": "2027-01-31T00:00:00Z"},
+     "'until' is not a date; write until = 2027-01-31, without quotes"),
+    ({"path": '"If"'}, "'path' is not a list of strings"),
+    ({"path": "[1]"}, "'path' is not a list of strings"),
+    ({"model": "1"}, "'model' is not a string"),
+    ({"untill": "2027-01-31"}, f"'untill' is unknown; a waiver has {FIELDS}"),
+], ids=str)  # fmt: skip
 def test_field_that_is_wrong(file: Path, changed: dict[str, str], message: str) -> None:
     file.write_text(entry(**changed), encoding="utf-8")
     with pytest.raises(SonnxError) as caught:
@@ -119,33 +115,29 @@ def test_field_that_is_wrong(file: Path, changed: dict[str, str], message: str) 
 NO_NUMBER = "; write a whole number of 1 or more"
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({}, "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
-        ({"path": '["a"]'},
-         "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
-        ({"operator": '"Div"'}, "'count' is missing; write the number of accepted violations"),
-        ({"nodes": '"*"'}, "'count' is missing; write the number of accepted violations"),
-        ({"count": "3"}, "'count' is for several nodes; name them by 'operator' or 'nodes'"),
-        ({"node": '"ratio"', "count": "1"},
-         "'node' is for one node and 'count' for several; remove one"),
-        ({"node": '""', "operator": '"Div"'},
-         "'node' is for one node and 'operator' for several; remove one"),
-        ({"path": '["a"]', "nodes": '"*"', "count": "1"},
-         "'path' is for one node and 'nodes' for several; remove one"),
-        ({"operator": '"Div"', "count": "0"}, f"'count' is 0{NO_NUMBER}"),
-        ({"operator": '"Div"', "count": "-1"}, f"'count' is -1{NO_NUMBER}"),
-        ({"operator": '"Div"', "count": "2.0"}, f"'count' is 2.0{NO_NUMBER}"),
-        ({"operator": '"Div"', "count": "true"}, f"'count' is True{NO_NUMBER}"),
-        ({"operator": '"Div"', "count": '"all"'}, f"'count' is 'all'{NO_NUMBER}"),
-        ({"operator": '" "', "count": "1"}, "'operator' is empty"),
-        ({"operator": "1", "count": "1"}, "'operator' is not a string"),
-        ({"nodes": '""', "count": "1"}, "'nodes' is empty"),
-        ({"nodes": '["a"]', "count": "1"}, "'nodes' is not a string"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "message"), [
+    ({}, "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
+    ({"path": '["a"]'},
+     "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
+    ({"operator": '"Div"'}, "'count' is missing; write the number of accepted violations"),
+    ({"nodes": '"*"'}, "'count' is missing; write the number of accepted violations"),
+    ({"count": "3"}, "'count' is for several nodes; name them by 'operator' or 'nodes'"),
+    ({"node": '"ratio"', "count": "1"},
+     "'node' is for one node and 'count' for several; remove one"),
+    ({"node": '""', "operator": '"Div"'},
+     "'node' is for one node and 'operator' for several; remove one"),
+    ({"path": '["a"]', "nodes": '"*"', "count": "1"},
+     "'path' is for one node and 'nodes' for several; remove one"),
+    ({"operator": '"Div"', "count": "0"}, f"'count' is 0{NO_NUMBER}"),
+    ({"operator": '"Div"', "count": "-1"}, f"'count' is -1{NO_NUMBER}"),
+    ({"operator": '"Div"', "count": "2.0"}, f"'count' is 2.0{NO_NUMBER}"),
+    ({"operator": '"Div"', "count": "true"}, f"'count' is True{NO_NUMBER}"),
+    ({"operator": '"Div"', "count": '"all"'}, f"'count' is 'all'{NO_NUMBER}"),
+    ({"operator": '" "', "count": "1"}, "'operator' is empty"),
+    ({"operator": "1", "count": "1"}, "'operator' is not a string"),
+    ({"nodes": '""', "count": "1"}, "'nodes' is empty"),
+    ({"nodes": '["a"]', "count": "1"}, "'nodes' is not a string"),
+], ids=str)  # fmt: skip
 def test_nodes_that_are_named_wrongly(file: Path, changed: dict[str, str], message: str) -> None:
     file.write_text(entry(**{"node": None} | changed), encoding="utf-8")
     with pytest.raises(SonnxError) as caught:

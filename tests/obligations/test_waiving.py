@@ -69,25 +69,15 @@ def test_waiver_holds_until_its_last_day_and_is_told_of_behind_it(whole: Report)
 UNBOUND = "no such node has this rule; correct or remove the waiver"
 
 
-@pytest.mark.parametrize(
-    ("changed", "place", "why"),
-    [
-        ({"node": "none"}, "node 'none'", UNBOUND),
-        ({"rule": "Div.float.R2"}, "node 'ratio'", "the rule is proved there; remove the waiver"),
-        (
-            {"rule": "Div.int.C1", "node": "quotient"},
-            "node 'quotient'",
-            "the rule is runtime there; remove the waiver",
-        ),
-        (
-            {"path": ("If 'choose' then_branch",)},
-            "node 'ratio' in If 'choose' then_branch",
-            UNBOUND,
-        ),
-        ({"model": "0" * 64}, "node 'ratio'", UNBOUND),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("changed", "place", "why"), [
+    ({"node": "none"}, "node 'none'", UNBOUND),
+    ({"rule": "Div.float.R2"}, "node 'ratio'", "the rule is proved there; remove the waiver"),
+    ({"rule": "Div.int.C1", "node": "quotient"}, "node 'quotient'",
+     "the rule is runtime there; remove the waiver"),
+    ({"path": ("If 'choose' then_branch",)}, "node 'ratio' in If 'choose' then_branch",
+     UNBOUND),
+    ({"model": "0" * 64}, "node 'ratio'", UNBOUND),
+], ids=str)  # fmt: skip
 def test_waiver_of_no_violation(
     whole: Report, changed: dict[str, Any], place: str, why: str
 ) -> None:
@@ -196,10 +186,7 @@ FOUR = "Div 'layer_0', Div 'layer_1', Div 'inner' in If 'choose' then_branch"
     [
         ({"count": 3}, f"4 violations, but its 'count' is 3: {FOUR}, and 1 more"),
         ({"count": 300}, f"4 violations, but its 'count' is 300: {FOUR}, and 1 more"),
-        (
-            {"nodes": "layer_*"},
-            "2 violations, but its 'count' is 4: Div 'layer_0', Div 'layer_1'",
-        ),
+        ({"nodes": "layer_*"}, "2 violations, but its 'count' is 4: Div 'layer_0', Div 'layer_1'"),
         ({"nodes": "*_1", "count": 2}, "1 violation, but its 'count' is 2: Div 'layer_1'"),
     ],
     ids=str,

@@ -19,10 +19,9 @@ from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind, exact_elements
 from sonnx_ort.oracle.results import Choices, Copies, Result
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.suite.applied import Applied
-from support.meaning_cases import SORTS, nodes
+from support.meaning_cases import EARLY, LATE, nodes
 from support.meanings import Array, meaning_over_the_reals
 from support.operator_cases import OPERATOR_CASES, elements
-from support.oracle_cases import cases
 
 T = ElementType
 F = np.float32
@@ -51,14 +50,8 @@ def real(operand: Array | None) -> Array | None:
 def applied(operator: str, kind: ElementType) -> Iterator[Applied]:
     """Random nodes of an operator on numbers of a type; other tests of the oracle have them too."""
     with np.errstate(invalid="ignore"):
-        if operator in SORTS:
-            made = nodes(operator, kind, COUNT)
-        elif OPERATOR_CASES[operator].random:
-            found = cases(operator, kind, COUNT)
-            made = [Applied(operator, each.operands, each.attributes) for each in found]
-        else:
-            made = list(of_elements(operator, kind))
-        for each in made:
+        made = nodes if operator in (*EARLY, *LATE) else of_elements
+        for each in made(operator, kind, COUNT):
             operands = [real(operand) for operand in each.operands]
             for place in POSITIVE.get(operator, ()):
                 operand = operands[place]
@@ -68,7 +61,7 @@ def applied(operator: str, kind: ElementType) -> Iterator[Applied]:
             yield replace(each, operands=operands)
 
 
-def of_elements(operator: str, kind: ElementType) -> Iterator[Applied]:
+def of_elements(operator: str, kind: ElementType, _: int) -> Iterator[Applied]:
     generator = np.random.default_rng([*map(ord, operator)])
     said = OPERATOR_CASES[operator].attributes.get(kind.family, {})
     for shapes in (((4, 1), (3,), (2, 1, 1)), ((), (5,), ()), ((2, 3),) * 3):

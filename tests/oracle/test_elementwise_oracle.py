@@ -1,22 +1,26 @@
-"""The oracle of the further element-wise operators: by hand, and against numpy."""
+"""The oracle of element-wise operators and Broadcast: by hand, and against numpy."""
 
 import itertools
 
 import numpy as np
 import pytest
-from restrictions import OPERATORS, Violation, outcome
+from hypothesis import given
+from hypothesis import strategies as st
+from restrictions import OPERATORS, Violation, broadcast, outcome
 
 from sonnx_ort.oracle import COMPUTED
 from sonnx_ort.profile import catalog
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite.applied import special_values
+from support.broadcasting import assert_identical, shapes_of_tensors
 from support.values import (
     FLOATS,
     INTEGERS,
     SIGNED_INTEGERS,
     all_pairs,
     assert_same_bits,
+    from_bits,
     random_pairs,
 )
 
@@ -37,10 +41,7 @@ def on_scalars(operator, element_type, *values, **attributes):
 
 
 @pytest.mark.satisfies(
-    "Add.draft.float.function",
-    "Mul.draft.float.function",
-    "Max.draft.function",
-    "Max.draft.float.nan",
+    "Add.draft.float.function Mul.draft.float.function Max.draft.function Max.draft.float.nan",
     "Max.draft.float.order",
 )
 @pytest.mark.parametrize(
@@ -152,11 +153,7 @@ def test_shift_by_a_negative_number_breaks_the_rule(element_type):
     assert found == Violation("BitShift.int.C1", (1,), (1, -1))
 
 
-@pytest.mark.satisfies(
-    "Less.draft.function",
-    "Less.draft.float.nan",
-    "Less.draft.float.zeros",
-)
+@pytest.mark.satisfies("Less.draft.function", "Less.draft.float.nan", "Less.draft.float.zeros")
 @pytest.mark.parametrize(
     ("a", "b", "truths"),
     [
@@ -184,12 +181,8 @@ def test_float_comparisons_at_the_edges(element_type, a, b, truths):
 
 
 @pytest.mark.satisfies(
-    "Add.draft.int.signed",
-    "Add.draft.int.unsigned",
-    "Add.draft.int.overflow",
-    "Mul.draft.int.signed",
-    "Mul.draft.int.unsigned",
-    "Mul.draft.int.overflow",
+    "Add.draft.int.signed Add.draft.int.unsigned Add.draft.int.overflow Mul.draft.int.signed",
+    "Mul.draft.int.unsigned Mul.draft.int.overflow",
 )
 @pytest.mark.parametrize(
     ("operator", "a", "b", "expected"),
@@ -248,11 +241,7 @@ def test_conditions_have_their_truth_tables(operator, expected):
     assert_same_bits(result, np.array(expected))
 
 
-@pytest.mark.satisfies(
-    "Where.accuracy.introduced",
-    "Where.draft.function",
-    "Where.draft.float.special",
-)
+@pytest.mark.satisfies("Where.accuracy.introduced Where.draft.function Where.draft.float.special")
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_where_chooses_bit_for_bit(element_type):
     x = special_values(element_type)
@@ -262,9 +251,7 @@ def test_where_chooses_bit_for_bit(element_type):
     assert_same_bits(result, np.where(condition, x, y))
 
 
-@pytest.mark.satisfies(
-    "Max.draft.function",
-)
+@pytest.mark.satisfies("Max.draft.function")
 @pytest.mark.parametrize("operator", ["Max", "Min"])
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_largest_and_smallest_of_any_number(element_type, operator):
@@ -378,3 +365,76 @@ def test_results_keep_the_shape(family, shape):
     element_type = next(t for t in ElementType if t.family is family)
     operand = np.ones(shape, element_type.dtype)
     assert computed("Equal", element_type, operand, operand).shape == shape
+
+
+@pytest.mark.satisfies(
+    "Broadcast.one_shape Broadcast.repeated Broadcast.condition_1 Broadcast.prepended",
+    "Broadcast.prepended.ones Broadcast.step_1 Broadcast.step_1.prepended",
+    "Broadcast.step_1.elements Broadcast.step_2.first Broadcast.step_2.function",
+    "Broadcast.step_2.elements",
+)
+@pytest.mark.parametrize(
+    ("x0", "x1", "z0", "z1"),
+    [
+        (1, 2, 1, 2),
+        ([1, 2, 3], 4, [1, 2, 3], [4, 4, 4]),
+        ([[1, 2], [3, 4]], [5, 6], [[1, 2], [3, 4]], [[5, 6], [5, 6]]),
+        ([[1], [2]], [[3, 4]], [[1, 1], [2, 2]], [[3, 4], [3, 4]]),
+        ([1, 2], [[3], [4]], [[1, 2], [1, 2]], [[3, 3], [4, 4]]),
+        ([7], [[[8]]], [[[7]]], [[[8]]]),
+    ],
+)
+def test_elements_are_repeated(x0, x1, z0, z1):
+    first, second = broadcast(np.int32(x0), np.int32(x1))
+    assert (first.tolist(), second.tolist()) == (z0, z1)
+
+
+@pytest.mark.satisfies("Broadcast.C1")
+def test_each_result_has_the_type_of_its_own_tensor():
+    results = broadcast(np.float32([1, 2]), np.array(True), np.int8([[3]]))
+    assert [result.dtype.name for result in results] == ["float32", "bool", "int8"]
+
+
+def test_tensor_alone_stays_as_it_is():
+    (result,) = broadcast(np.int32([[1, 2, 3]]))
+    assert result.tolist() == [[1, 2, 3]]
+
+
+def test_nan_keeps_its_payload():
+    payload = from_bits([0x7F81], ElementType.BFLOAT16)
+    result, _ = broadcast(payload, np.zeros(2))
+    assert_identical(result, from_bits([0x7F81, 0x7F81], ElementType.BFLOAT16))
+
+
+@pytest.mark.satisfies("Broadcast.condition_2", "Broadcast.errors")
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3,), (2,)),
+        ((0,), (1,)),
+        ((0,), ()),
+        ((0, 3), (3,)),
+        ((2, 0), (2, 1)),
+        ((2,), (1,), (3,)),
+        ((1,), (2, 3), (2,)),
+    ],
+    ids=str,
+)
+def test_size_that_is_neither_the_largest_nor_1_is_a_violation(shapes):
+    assert broadcast(*map(np.zeros, shapes)) == Violation("Broadcast.E1")
+
+
+@given(st.integers(1, 4).flatmap(shapes_of_tensors))
+def test_it_agrees_with_numpy_except_on_a_size_of_0_against_1(shapes):
+    tensors = [np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes]
+    rank = max(map(len, shapes))
+    axes = list(zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True))
+    try:
+        expected = np.broadcast_arrays(*tensors)
+    except ValueError:
+        expected = None
+    if expected is None or any({0, 1} <= set(sizes) for sizes in axes):
+        assert broadcast(*tensors) == Violation("Broadcast.E1")
+        return
+    for result, by_numpy in zip(broadcast(*tensors), expected, strict=True):
+        assert_identical(result, np.array(by_numpy))

@@ -1,6 +1,7 @@
-"""Excerpts of a node mean the same as the node, at the elements that they have."""
+"""Excerpts and operators over the reals mean what nodes do."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.excerpts import Excerpt, WrongShapeError, excerpts
 from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.numbers import difference, quotient
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.suite.applied import Applied
 from support.elementwise import singles
-from support.meaning_cases import SORTS, nodes
+from support.meaning_cases import LATE, kernels, nodes
 from support.meanings import Array
-from support.oracle_cases import cases
 
 T = ElementType
 F = np.float32
@@ -28,18 +29,14 @@ def every(result: Array, _: int) -> Array:
 
 def applied(operator: str) -> list[Applied]:
     """Random nodes of an operator, in two types if it has them."""
-    if operator in SORTS:
-        return [
-            node for kind in SORTS[operator].kernels[:2] for node in nodes(operator, kind, COUNT)
-        ]
-    return [Applied(operator, c.operands, c.attributes) for c in cases(operator, T.FLOAT, COUNT)]
+    return [node for kind in kernels(operator)[:2] for node in nodes(operator, kind, COUNT)]
 
 
 def same(one: Array, other: Array) -> bool:
     return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-CUT = sorted([*SORTS, "ArgMax", "BatchNormalization", "Clip", "MatMul", "Slice"])
+CUT = sorted([*LATE, "ArgMax", "BatchNormalization", "Clip", "MatMul", "Slice"])
 
 
 def cut(operator: str) -> Iterator[tuple[Applied, list[Array], Excerpt]]:
@@ -151,3 +148,45 @@ def test_long_lstm_is_audited_up_to_a_step() -> None:
     (excerpt,) = excerpts("LSTM", node, [y], lambda *_: np.arange(3))
     assert excerpt.found[0] is not None
     assert excerpt.found[0].shape == (13, 1, 1, hidden)
+
+
+@pytest.mark.satisfies(
+    "Div.typed.real.elements Div.typed.real.operands Div.typed.real.quotient",
+    "Div.typed.real.examples Div.preliminary.real",
+)
+@pytest.mark.parametrize(
+    ("dividends", "divisors", "quotients"),
+    [
+        pytest.param([6, 9, 35], [3, 3, 5], [2, 3, 7], id="example 1 of both editions"),
+        pytest.param(
+            [3, 4, 16, 0, 25, 24], [3, 2, 4, 1, 5, 4], [1, 2, 4, 0, 5, 6], id="example 2 of both"
+        ),
+    ],
+)
+def test_quotients_are_those_of_the_div_documents(dividends, divisors, quotients):
+    pairs = zip(dividends, divisors, strict=True)
+    assert [quotient(Fraction(a), Fraction(b)) for a, b in pairs] == quotients
+
+
+@pytest.mark.satisfies("Div.typed.real.quotient", "Div.preliminary.real")
+def test_quotient_is_exact():
+    assert quotient(Fraction(1), Fraction(-3)) == Fraction(-1, 3)
+
+
+@pytest.mark.satisfies("Div.typed.real.undefined", "Div.typed.real.range")
+@pytest.mark.parametrize("dividend", [-1, 0, 1])
+def test_quotient_by_zero_is_undefined(dividend):
+    assert quotient(Fraction(dividend), Fraction(0)) is None
+
+
+@pytest.mark.satisfies("Sub.preliminary.real Sub.preliminary.difference Sub.preliminary.examples")
+@pytest.mark.parametrize(
+    ("minuends", "subtrahends", "differences"),
+    [
+        pytest.param([4, 7, 10], [1, 5, 3], [3, 2, 7], id="example 1"),
+        pytest.param([9, 5, 3, 8, 6, 2], [3, 2, 4, 1, 5, 1], [6, 3, -1, 7, 1, 1], id="example 2"),
+    ],
+)
+def test_differences_are_those_of_the_sub_document(minuends, subtrahends, differences):
+    pairs = zip(minuends, subtrahends, strict=True)
+    assert [difference(Fraction(a), Fraction(b)) for a, b in pairs] == differences

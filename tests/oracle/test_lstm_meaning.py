@@ -68,9 +68,7 @@ def results(operands, **attributes):
     return found
 
 
-@pytest.mark.satisfies(
-    "LSTM.draft.equations",
-)
+@pytest.mark.satisfies("LSTM.draft.equations")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_equations_of_the_draft(direction):
     operands = operands_of(direction)

@@ -49,10 +49,7 @@ def test_clip_without_bounds_gives_the_operand():
     assert computed("Clip", [[3, -4]], INT8).tolist() == [3, -4]
 
 
-@pytest.mark.satisfies(
-    "Slice.draft.shape",
-    "Slice.draft.elements",
-)
+@pytest.mark.satisfies("Slice.draft.shape", "Slice.draft.elements")
 @pytest.mark.parametrize(
     ("cuts", "expected"),
     [
@@ -74,11 +71,7 @@ def test_slice_keeps_every_bit():
     assert result.view(np.uint16).tolist() == [0xFFFF, 0x7F81]
 
 
-@pytest.mark.satisfies(
-    "ArgMax.draft.shape",
-    "ArgMax.draft.place",
-    "ArgMax.draft.definition",
-)
+@pytest.mark.satisfies("ArgMax.draft.shape", "ArgMax.draft.place", "ArgMax.draft.definition")
 @pytest.mark.parametrize(
     ("x", "attributes", "expected"),
     [
@@ -101,9 +94,7 @@ def test_arg_max_is_a_place_of_the_largest(x, attributes, expected):
     assert_same_bits(result, np.array(expected, np.int64))
 
 
-@pytest.mark.satisfies(
-    "ArgMax.draft.nan",
-)
+@pytest.mark.satisfies("ArgMax.draft.nan")
 @pytest.mark.parametrize(
     ("x", "attributes", "expected"),
     [
@@ -117,9 +108,7 @@ def test_arg_max_of_nan_is_its_place_by_the_draft(x, attributes, expected):
     assert result.nearest.tolist() == expected
 
 
-@pytest.mark.satisfies(
-    "MatMul.draft.int.formula",
-)
+@pytest.mark.satisfies("MatMul.draft.int.formula")
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_integer_products_are_exact_modulo_two_to_the_width(element_type):
     a, b = (array.reshape(3, 3) for array in random_pairs(element_type, 9))
@@ -128,17 +117,13 @@ def test_integer_products_are_exact_modulo_two_to_the_width(element_type):
     assert_same_bits(computed("MatMul", [a, b], element_type), bits.view(element_type.dtype))
 
 
-@pytest.mark.satisfies(
-    "MatMul.draft.formula",
-)
+@pytest.mark.satisfies("MatMul.draft.formula")
 def test_product_is_rounded_once():
     row, column = [[1, 2**-24, 2**-24, 2**-30]], [[1], [1], [1], [1]]
     assert computed("MatMul", [row, column]).tolist() == [[1 + 2**-23]]
 
 
-@pytest.mark.satisfies(
-    "MatMul.draft.shape",
-)
+@pytest.mark.satisfies("MatMul.draft.shape")
 def test_product_of_nothing_is_zero():
     assert computed("MatMul", [np.zeros((2, 0)), np.zeros((0, 3))]).tolist() == [[0.0] * 3] * 2
 
@@ -152,19 +137,14 @@ def test_product_of_infinities(row, column, expected):
     assert_same_bits(result, np.float32([[expected]]))
 
 
-@pytest.mark.satisfies(
-    "BatchNormalization.draft.formula",
-    "BatchNormalization.draft.shape",
-)
+@pytest.mark.satisfies("BatchNormalization.draft.formula", "BatchNormalization.draft.shape")
 def test_batch_normalization_by_hand():
     vectors = [[2, 4], [1, 1], [1, 1], [3, 3]]
     result = computed("BatchNormalization", [[[1, 5], [-3, 0]], *vectors], epsilon=1.0)
     assert result.tolist() == [[1, 9], [-3, -1]]
 
 
-@pytest.mark.satisfies(
-    "BatchNormalization.draft.error",
-)
+@pytest.mark.satisfies("BatchNormalization.draft.error")
 def test_batch_normalization_adds_the_epsilon_that_onnx_keeps():
     x, vectors = [[1.0]], [[1.0], [0.0], [0.0], [0.0]]
     result = computed("BatchNormalization", [x, *vectors], ElementType.DOUBLE)
@@ -202,31 +182,15 @@ def test_momentum_has_no_effect():
 
 
 @pytest.mark.satisfies("MatMul.draft.examples")
-@pytest.mark.parametrize(
-    ("a", "b", "element_type", "expected"),
-    [
-        ([[1, 2], [3, 4]], [[5, 6], [7, 8]], FLOAT, [[19, 22], [43, 50]]),
-        (
-            [[INF, -INF, NAN], [NAN, INF, -INF]],
-            [[1, 2], [4, 5], [7, 8]],
-            FLOAT,
-            [[NAN, NAN], [NAN, NAN]],
-        ),
-        (
-            [[INF, INF], [NAN, INF]],
-            [[1, 2, 3, 4], [4, 5, 6, 7]],
-            FLOAT,
-            [[INF] * 4, [NAN] * 4],
-        ),
-        ([[1, 2], [3, 4]], [[5, 6], [7, 8]], ElementType.INT32, [[19, 22], [43, 50]]),
-        (
-            [[1, 2], [3, 4], [5, 6]],
-            [[7, 8, 9], [10, 11, 12]],
-            ElementType.INT32,
-            [[27, 30, 33], [61, 68, 75], [95, 106, 117]],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "element_type", "expected"), [
+    ([[1, 2], [3, 4]], [[5, 6], [7, 8]], FLOAT, [[19, 22], [43, 50]]),
+    ([[INF, -INF, NAN], [NAN, INF, -INF]], [[1, 2], [4, 5], [7, 8]], FLOAT,
+     [[NAN, NAN], [NAN, NAN]]),
+    ([[INF, INF], [NAN, INF]], [[1, 2, 3, 4], [4, 5, 6, 7]], FLOAT, [[INF] * 4, [NAN] * 4]),
+    ([[1, 2], [3, 4]], [[5, 6], [7, 8]], ElementType.INT32, [[19, 22], [43, 50]]),
+    ([[1, 2], [3, 4], [5, 6]], [[7, 8, 9], [10, 11, 12]], ElementType.INT32,
+     [[27, 30, 33], [61, 68, 75], [95, 106, 117]]),
+])  # fmt: skip
 def test_products_of_the_drafts_examples(a, b, element_type, expected):
     assert_same_bits(
         computed("MatMul", [a, b], element_type), np.array(expected, element_type.dtype)

@@ -69,46 +69,29 @@ _SMALLEST = [[-128, -127, 5], [-128, -127, 6], [7, 8, -128]]
 
 
 @pytest.mark.satisfies("MaxPool.draft.examples")
-@pytest.mark.parametrize(
-    ("dtype", "x", "pads", "y", "indices"),
-    [
-        (np.float64, _REAL, [0, 0, 0, 0], [[2, 3.125], [5.75, 5.75]], [[4, 5], [7, 7]]),
-        (
-            np.float64,
-            _COLUMNS,
-            [1, 0, 1, 0],
-            [[2.5, 5.125], [5.75, 5.125], [5.75, 3.875], [3.875, 3.875]],
-            [[0, 2], [3, 2], [3, 7], [7, 7]],
-        ),
-        (
-            np.float64,
-            _LOW,
-            [1, 1, 1, 1],
-            [
-                [-INF, 9.5, 9.5, 4.5],
-                [2.75, 9.5, 9.5, 4.5],
-                [2.875, 3.5, 5.25, 5.25],
-                [2.875, 3.25, 5.25, 5.25],
-            ],
-            [[0, 1, 1, 2], [3, 1, 1, 2], [6, 4, 8, 8], [6, 7, 8, 8]],
-        ),
-        (
-            np.int8,
-            [[1, 2, 0], [0, 3, 5], [-2, 5, 6]],
-            [0, 1, 1, 1],
-            [[1, 3, 5, 5], [0, 5, 6, 6], [-2, 5, 6, 6]],
-            [[0, 4, 5, 5], [3, 7, 8, 8], [6, 7, 8, 8]],
-        ),
-        (
-            np.int8,
-            _SMALLEST,
-            [1, 1, 1, 1],
-            [[-128, -127, 5, 5], [-128, -127, 6, 6], [7, 8, 8, 6], [7, 8, 8, -128]],
-            # The draft prints 3 in the second row, and says that the first of equal ones counts.
-            [[0, 1, 2, 2], [0, 1, 5, 5], [6, 7, 7, 5], [6, 7, 7, 8]],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("dtype", "x", "pads", "y", "indices"), [
+    (np.float64, _REAL, [0, 0, 0, 0], [[2, 3.125], [5.75, 5.75]], [[4, 5], [7, 7]]),
+    (np.float64, _COLUMNS, [1, 0, 1, 0],
+     [[2.5, 5.125], [5.75, 5.125], [5.75, 3.875], [3.875, 3.875]],
+     [[0, 2], [3, 2], [3, 7], [7, 7]]),
+    (
+        np.float64,
+        _LOW,
+        [1, 1, 1, 1],
+        [
+            [-INF, 9.5, 9.5, 4.5],
+            [2.75, 9.5, 9.5, 4.5],
+            [2.875, 3.5, 5.25, 5.25],
+            [2.875, 3.25, 5.25, 5.25],
+        ],
+        [[0, 1, 1, 2], [3, 1, 1, 2], [6, 4, 8, 8], [6, 7, 8, 8]],
+    ),
+    (np.int8, [[1, 2, 0], [0, 3, 5], [-2, 5, 6]], [0, 1, 1, 1],
+     [[1, 3, 5, 5], [0, 5, 6, 6], [-2, 5, 6, 6]], [[0, 4, 5, 5], [3, 7, 8, 8], [6, 7, 8, 8]]),
+    (np.int8, _SMALLEST, [1, 1, 1, 1],
+     [[-128, -127, 5, 5], [-128, -127, 6, 6], [7, 8, 8, 6], [7, 8, 8, -128]],
+     [[0, 1, 2, 2], [0, 1, 5, 5], [6, 7, 7, 5], [6, 7, 7, 8]]),
+])  # fmt: skip
 def test_examples_of_the_draft(dtype, x, pads, y, indices):
     """With shorter numbers, in the same order."""
     said = {"kernel_shape": [2, 2], "strides": [1, 1], "dilations": [1, 1], "pads": pads}
@@ -159,7 +142,7 @@ def test_infinite_weight_on_padding_is_nan():
 
 
 @pytest.mark.satisfies(
-    "ConvInteger.draft.sums", "ConvInteger.draft.example", "ConvInteger.draft.left_out"
+    "ConvInteger.draft.sums ConvInteger.draft.example ConvInteger.draft.left_out"
 )
 def test_convolution_of_integers_is_that_of_the_draft():
     x = image([[2, 4, 6], [8, 10, 12], [14, 16, 18]], np.int8)
@@ -183,9 +166,7 @@ def test_padding_is_zero_before_the_zero_point_is_subtracted():
     assert y.nearest.ravel().tolist() == [-1, 1]
 
 
-@pytest.mark.satisfies(
-    "Gemm.draft.formula",
-)
+@pytest.mark.satisfies("Gemm.draft.formula")
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [

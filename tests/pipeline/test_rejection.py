@@ -40,20 +40,13 @@ def test_different_shapes(
 
 
 @pytest.mark.satisfies(
-    "Div.preliminary.R1",
-    "Div.preliminary.R1.operands",
-    "Div.preliminary.R4",
-    "Div.preliminary.requires",
+    "Div.preliminary.R1 Div.preliminary.R1.operands Div.preliminary.R4 Div.preliminary.requires"
 )
 def test_preliminary_edition_names_both_rules_about_shapes() -> None:
     made = binary_model("Div", "float", [3], [1])
     assert violations(made, "preliminary") == [
         ("Div.R1", "the_node", "axis 0 has size 3 in A and 1 in B"),
-        (
-            "Div.R4",
-            "the_node",
-            "axis 0 has size 3 in A and 1 in B; ONNX would broadcast to (3,)",
-        ),
+        ("Div.R4", "the_node", "axis 0 has size 3 in A and 1 in B; ONNX would broadcast to (3,)"),
     ]
 
 
@@ -69,14 +62,8 @@ def test_shapes_that_follow_from_operators() -> None:
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.R2",
-    "Div.draft.float.R2",
-    "Div.draft.float.consistency",
-    "Div.draft.int.R2",
-    "Div.draft.int.consistency",
-    "Sub.draft.float.R2",
-    "Sub.draft.float.consistency",
-    "Sub.draft.int.R2",
+    "Div.typed.float.R2 Div.draft.float.R2 Div.draft.float.consistency Div.draft.int.R2",
+    "Div.draft.int.consistency Sub.draft.float.R2 Sub.draft.float.consistency Sub.draft.int.R2",
     "Sub.draft.int.consistency",
 )
 @pytest.mark.parametrize("operator", ["Div", "Sub"])

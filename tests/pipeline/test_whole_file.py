@@ -1,5 +1,6 @@
-"""Files appear whole or not at all."""
+"""Files appear whole or not at all; defaults of what rewrites are the same."""
 
+import inspect
 import os
 import socket
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import write_text, writing
+from sonnx_ort.options import Choices
 
 
 @pytest.fixture
@@ -112,3 +114,19 @@ def test_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert str(caught.value) == (
         "'place' cannot be written: it is no file, but a block device or a socket"
     )
+
+
+DEFAULTS = {
+    "edition": "typed",
+    "broadcast": "reject",
+    "operators": "default",
+    "backend": None,
+    "make_explicit": False,
+    "waivers": (),
+    "conform": False,
+}
+
+
+def test_defaults() -> None:
+    parameters = inspect.signature(Choices.of).parameters
+    assert {name: parameters[name].default for name in DEFAULTS} == DEFAULTS

@@ -234,36 +234,23 @@ def test_rule_speaks_of_some_operands_alone(rule):
     assert RULES[rule].operands == SPOKEN_OF[rule]
 
 
-@pytest.mark.parametrize(
-    ("rule", "kind", "evidence"),
-    [
-        ("Add.float.R2", "float", None),
-        ("Add.int.R2", "bool", "A is of type bool, which is not numeric"),
-        ("And.bool.R2", "bool", None),
-        ("And.bool.R2", "float", "A is of type float, which is not bool"),
-        ("Relu.float.R2", "double", None),
-        ("Relu.int.R2", "int16", None),
-        (
-            "Relu.int.R2",
-            "uint8",
-            "A is of type uint8, which is not int8 or int16 or int32 or int64",
-        ),
-        (
-            "Softmax.float.R2",
-            "bfloat16",
-            "A is of type bfloat16, which is not float16 or float or double",
-        ),
-        (
-            "Softmax.float.R2",
-            "int8",
-            "A is of type int8, which is not float16 or float or double",
-        ),
-        ("QuantizeLinear.types", "float16", "A is of type float16, which is not float"),
-        ("QuantizeLinear.zero_point", "int8", "A is of type int8, which is not uint8"),
-        ("DequantizeLinear.types", "uint8", "A is of type uint8, which is not int32"),
-        ("DequantizeLinear.scale", "float16", "A is of type float16, which is not float"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "kind", "evidence"), [
+    ("Add.float.R2", "float", None),
+    ("Add.int.R2", "bool", "A is of type bool, which is not numeric"),
+    ("And.bool.R2", "bool", None),
+    ("And.bool.R2", "float", "A is of type float, which is not bool"),
+    ("Relu.float.R2", "double", None),
+    ("Relu.int.R2", "int16", None),
+    ("Relu.int.R2", "uint8",
+     "A is of type uint8, which is not int8 or int16 or int32 or int64"),
+    ("Softmax.float.R2", "bfloat16",
+     "A is of type bfloat16, which is not float16 or float or double"),
+    ("Softmax.float.R2", "int8", "A is of type int8, which is not float16 or float or double"),
+    ("QuantizeLinear.types", "float16", "A is of type float16, which is not float"),
+    ("QuantizeLinear.zero_point", "int8", "A is of type int8, which is not uint8"),
+    ("DequantizeLinear.types", "uint8", "A is of type uint8, which is not int32"),
+    ("DequantizeLinear.scale", "float16", "A is of type float16, which is not float"),
+])  # fmt: skip
 def test_common_rule_about_types_admits_those_of_its_family(rule, kind, evidence):
     judgement = RULES[rule].requirement.judge([Operand("A", "a", "input", kind)])
     assert judgement.status is (Status.PROVED if evidence is None else Status.VIOLATED)

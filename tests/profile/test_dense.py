@@ -17,9 +17,7 @@ def operands(a_sparse, b_sparse):
     )
 
 
-@pytest.mark.satisfies(
-    "Div.typed.float.RG1", "Div.preliminary.R2", "Sub.preliminary.R2", "Div.typed.int"
-)
+@pytest.mark.satisfies("Div.typed.float.RG1 Div.preliminary.R2 Sub.preliminary.R2 Div.typed.int")
 @pytest.mark.parametrize(
     ("a", "b", "status", "evidence"),
     [

@@ -1,4 +1,7 @@
-"""Elements outside a set of numbers: known before a run, and found in one."""
+"""Elements outside a set of numbers, and lines of them: known before a run, and found in one."""
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -8,13 +11,22 @@ from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR
+from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import (
     REPRESENTABLE_AS_INTEGER,
     WITHIN_INT32,
     OnElements,
     on_elements,
 )
-from sonnx_ort.profile.rule import Illustration, Judgement, Requirement, Status, Violation
+from sonnx_ort.profile.rule import (
+    VERSION,
+    AttributeValue,
+    Illustration,
+    Judgement,
+    Requirement,
+    Status,
+    Violation,
+)
 from sonnx_ort.terms.elements import NumberSet
 from sonnx_ort.terms.language import Decided
 from sonnx_ort.terms.operand import Operand
@@ -43,30 +55,27 @@ def operand(
     return Operand(name, name.lower(), "input", kind, constant=array, bounds=interval)
 
 
-@pytest.mark.parametrize(
-    ("requirement", "kind", "constant", "bounds", "status", "evidence"),
-    [
-        (DIGITS, "int8", None, None, "runtime", UNKNOWN),
-        (DIGITS, "int8", None, (0, 7), "proved", "every element of Y 'y' lies in 0 to 7"),
-        (DIGITS, "int8", None, (0, 8), "runtime", UNKNOWN),
-        (DIGITS, "int8", None, (-1, 7), "runtime", UNKNOWN),
-        (DIGITS, "int8", [0, 7], None, "proved", ALL_DIGITS),
-        (DIGITS, "int8", [], None, "proved", ALL_DIGITS),
-        (DIGITS, "int8", [[0, 7], [1, 8]], None, "violated", f"{NO_DIGIT} [1, 1]"),
-        (DIGITS, "int8", -1, None, "violated", f"{NO_DIGIT} []"),
-        (DIGITS, None, None, (0, 7), "runtime", UNKNOWN),
-        (POSITIVE, "uint8", None, None, "proved", "no uint8 is negative"),
-        (NUMBERS, "int8", None, None, "proved", "no int8 is NaN"),
-        (NUMBERS, "double", None, None, "runtime", UNKNOWN),
-        (NONZERO_DIVISOR, "int8", None, (1, 9), "proved", "every element of Y 'y' lies in 1 to 9"),
-        (NONZERO_DIVISOR, "int8", None, (-1, 1), "runtime", UNKNOWN),
-        (NONZERO_DIVISOR, "int8", [3, 0], None, "violated", "the constant Y 'y' is zero at [1]"),
-        (WITHIN_INT32, "int64", [1, BEYOND], None, "violated", TOO_LARGE),
-        (WITHIN_INT32, "int64", None, (-BEYOND, 0), "proved", f"{WITHIN} -2147483648 to 0"),
-        (WITHIN_INT32, "int64", None, (0, BEYOND), "runtime", UNKNOWN),
-        (WITHIN_INT32, "uint64", None, None, "proved", "no uint64 is an int64 beyond int32"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("requirement", "kind", "constant", "bounds", "status", "evidence"), [
+    (DIGITS, "int8", None, None, "runtime", UNKNOWN),
+    (DIGITS, "int8", None, (0, 7), "proved", "every element of Y 'y' lies in 0 to 7"),
+    (DIGITS, "int8", None, (0, 8), "runtime", UNKNOWN),
+    (DIGITS, "int8", None, (-1, 7), "runtime", UNKNOWN),
+    (DIGITS, "int8", [0, 7], None, "proved", ALL_DIGITS),
+    (DIGITS, "int8", [], None, "proved", ALL_DIGITS),
+    (DIGITS, "int8", [[0, 7], [1, 8]], None, "violated", f"{NO_DIGIT} [1, 1]"),
+    (DIGITS, "int8", -1, None, "violated", f"{NO_DIGIT} []"),
+    (DIGITS, None, None, (0, 7), "runtime", UNKNOWN),
+    (POSITIVE, "uint8", None, None, "proved", "no uint8 is negative"),
+    (NUMBERS, "int8", None, None, "proved", "no int8 is NaN"),
+    (NUMBERS, "double", None, None, "runtime", UNKNOWN),
+    (NONZERO_DIVISOR, "int8", None, (1, 9), "proved", "every element of Y 'y' lies in 1 to 9"),
+    (NONZERO_DIVISOR, "int8", None, (-1, 1), "runtime", UNKNOWN),
+    (NONZERO_DIVISOR, "int8", [3, 0], None, "violated", "the constant Y 'y' is zero at [1]"),
+    (WITHIN_INT32, "int64", [1, BEYOND], None, "violated", TOO_LARGE),
+    (WITHIN_INT32, "int64", None, (-BEYOND, 0), "proved", f"{WITHIN} -2147483648 to 0"),
+    (WITHIN_INT32, "int64", None, (0, BEYOND), "runtime", UNKNOWN),
+    (WITHIN_INT32, "uint64", None, None, "proved", "no uint64 is an int64 beyond int32"),
+])  # fmt: skip
 def test_what_is_known_of_one_operand(  # noqa: PLR0917 - a table of cases
     requirement: OnElements, kind: str | None, constant, bounds, status: str, evidence: str
 ) -> None:
@@ -87,6 +96,10 @@ QuantizeLinear.C1
   Y [], float -> proved: no element of the constant Y 'y' is 0 or NaN
   Y -0.0 -> violated: the constant Y 'y' is 0 or NaN at []
   Y [1, NaN] -> violated: the constant Y 'y' is 0 or NaN at [1]
+Softmax.float.C6
+  X (2,), axis=0 -> runtime: the elements of X are known only in a run
+  X [0.0], axis=0 -> proved: no line of the constant X 'x' is -inf throughout
+  X [-inf], axis=0 -> violated: the constant X 'x': the line at [0] along axis 0 is -inf throughout
 """
 
 
@@ -130,35 +143,16 @@ def test_first_element_outside_is_a_violation(requirement, dtype: str, elements,
     assert (None if found is None else found.index) == index
 
 
-@pytest.mark.parametrize(
-    ("requirement", "names", "arrays", "violation"),
-    [
-        (
-            DIGITS,
-            ("X", "Y"),
-            [np.int8([[1, 2]]), np.int8([[3, 9]])],
-            Violation("Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9", (0, 1), (2, 9)),
-        ),
-        (
-            NONZERO_DIVISOR,
-            ("A", "B"),
-            [np.int8([1, 2]), np.int8([3, 0])],
-            Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0)),
-        ),
-        (
-            SCALE,
-            ("y_scale",),
-            [np.float32(0)],
-            Violation("y_scale is 0 or NaN: y_scale[] = 0.0", (), (0.0,)),
-        ),
-        (
-            WITHIN_INT32,
-            ("A", "B"),
-            [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
-            Violation("B is an int64 beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,)),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("requirement", "names", "arrays", "violation"), [
+    (DIGITS, ("X", "Y"), [np.int8([[1, 2]]), np.int8([[3, 9]])],
+     Violation("Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9", (0, 1), (2, 9))),
+    (NONZERO_DIVISOR, ("A", "B"), [np.int8([1, 2]), np.int8([3, 0])],
+     Violation("a zero divisor: A[1] = 2, B[1] = 0", (1,), (2, 0))),
+    (SCALE, ("y_scale",), [np.float32(0)],
+     Violation("y_scale is 0 or NaN: y_scale[] = 0.0", (), (0.0,))),
+    (WITHIN_INT32, ("A", "B"), [np.array([1, 2]), np.array([[BEYOND - 1, BEYOND]])],
+     Violation("B is an int64 beyond int32: B[0, 1] = 2147483648", (0, 1), (BEYOND,))),
+])  # fmt: skip
 def test_violation_tells_the_operands(requirement, names, arrays, violation: Violation) -> None:
     assert requirement.violation_of(names, arrays) == violation
 
@@ -281,3 +275,67 @@ def test_without_a_type_nothing_is_proved_and_nothing_keeps_the_rule(attributes)
 def test_hint(to: str) -> None:
     assert converting(to).hint([]) == HINT
     assert REPRESENTABLE_AS_INTEGER.hint([]) == HINT
+
+
+INF, NAN = np.inf, np.nan
+
+
+LINES = [
+    ([[-INF, 0]], 1, None),
+    ([[-INF, NAN]], 1, None),
+    ([[INF, -INF]], 1, None),
+    ([[1, 2], [-INF, -INF]], 1, (1, 0)),
+    ([[1, -INF], [2, -INF]], 0, (0, 1)),
+    ([[1, -INF], [2, -INF]], -2, (0, 1)),
+    ([[1, -INF], [2, -INF]], 1, None),
+    ([-INF], 0, (0,)),
+    ([], 0, None),
+    ([[], []], 1, None),
+    ([-INF], 1, None),
+    (-INF, 0, None),
+]
+
+
+@pytest.mark.parametrize(("elements", "axis", "index"), LINES)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_first_line_that_is_negative_infinity_throughout(
+    elements: list[float], axis: int, index: tuple[int, ...] | None, dtype: type
+) -> None:
+    requirement, array = LinesAboveNegativeInfinity(axis), np.array(elements, dtype)
+    found = requirement.violation([array])
+    status = requirement.judge([Operand("X", "x", "input", "float", constant=array)]).status
+    if index is None:
+        assert (found, status) == (None, Status.PROVED)
+    else:
+        reason = f"the line at {list(index)} along axis {axis} is -inf throughout"
+        assert (found, status) == (Violation(reason, index, (-INF,)), Status.VIOLATED)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "axis"),
+    [
+        ({"axis": 3, VERSION: 9}, 3),
+        ({"axis": 3}, 3),
+        ({VERSION: 12}, 1),
+        ({VERSION: 13}, -1),
+        ({VERSION: 28}, -1),
+        ({"axis": None, VERSION: 13}, -1),
+    ],
+    ids=str,
+)
+def test_axis_is_that_of_the_node_or_of_its_version(
+    attributes: Mapping[str, AttributeValue], axis: int
+) -> None:
+    lines = LinesAboveNegativeInfinity(assumed=((1, 1), (13, -1)))
+    assert lines.of_node(attributes) == replace(lines, axis=axis)
+
+
+@pytest.mark.parametrize("attributes", [{}, {VERSION: 13}, {"axis": "1", VERSION: 13}], ids=str)
+def test_node_without_an_axis_breaks_the_rule(attributes: Mapping[str, AttributeValue]) -> None:
+    demanded = LinesAboveNegativeInfinity().of_node(attributes)
+    assert demanded.judge([]) == Judgement(Status.VIOLATED, "the attribute axis is left out")
+    assert demanded.violation([]) is None
+
+
+def test_hint_of_lines() -> None:
+    assert LinesAboveNegativeInfinity().hint([]) == LinesAboveNegativeInfinity.example.remedy

@@ -208,29 +208,12 @@ Slice.K.C2
 
 
 @pytest.mark.satisfies(
-    "Concat.draft.equal",
-    "Concat.draft.axis",
-    "Reshape.draft.vector",
-    "Reshape.draft.copied",
-    "Reshape.draft.smallest",
-    "Reshape.draft.inferable",
-    "Reshape.draft.one",
-    "Reshape.draft.count",
-    "Flatten.draft.axis",
-    "Unsqueeze.draft.vector",
-    "Unsqueeze.draft.axes",
-    "Unsqueeze.draft.once",
-    "Constant.draft.value",
-    "Range.draft.scalars",
-    "Range.draft.step",
-    "Slice.draft.numbers",
-    "Slice.draft.rank",
-    "Slice.draft.axes",
-    "Slice.draft.once",
-    "Slice.draft.steps",
-    "MatMul.draft.inner",
-    "BatchNormalization.draft.rank",
-    "BatchNormalization.draft.sizes",
+    "Concat.draft.equal Concat.draft.axis Reshape.draft.vector Reshape.draft.copied",
+    "Reshape.draft.smallest Reshape.draft.inferable Reshape.draft.one Reshape.draft.count",
+    "Flatten.draft.axis Unsqueeze.draft.vector Unsqueeze.draft.axes Unsqueeze.draft.once",
+    "Constant.draft.value Range.draft.scalars Range.draft.step Slice.draft.numbers",
+    "Slice.draft.rank Slice.draft.axes Slice.draft.once Slice.draft.steps MatMul.draft.inner",
+    "BatchNormalization.draft.rank BatchNormalization.draft.sizes",
 )
 @pytest.mark.parametrize(("requirement", "operands", "judgement"), judged(DECIDED))
 def test_judgement(requirement: Requirement, operands: list[Operand], judgement: Judgement) -> None:

@@ -21,12 +21,8 @@ def operands(a_shape, b_shape):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.R1",
-    "Div.preliminary.R1",
-    "Div.preliminary.same_dimensions",
-    "Sub.preliminary.R1",
-    "Sub.preliminary.same_dimensions",
-    "Div.typed.int",
+    "Div.typed.float.R1 Div.preliminary.R1 Div.preliminary.same_dimensions Sub.preliminary.R1",
+    "Sub.preliminary.same_dimensions Div.typed.int",
 )
 @pytest.mark.parametrize(
     ("a", "b", "status", "evidence"),
@@ -88,13 +84,8 @@ def test_equal_shapes_are_no_offence(rule_id, shape):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.R1",
-    "Div.preliminary.R1",
-    "Div.preliminary.R1.operands",
-    "Div.preliminary.R4",
-    "Div.preliminary.same_dimensions",
-    "Sub.preliminary.R1",
-    "Sub.preliminary.same_dimensions",
+    "Div.typed.float.R1 Div.preliminary.R1 Div.preliminary.R1.operands Div.preliminary.R4",
+    "Div.preliminary.same_dimensions Sub.preliminary.R1 Sub.preliminary.same_dimensions",
     "Div.typed.int",
 )
 @pytest.mark.parametrize(

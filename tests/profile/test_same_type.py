@@ -38,9 +38,7 @@ def test_one_numeric_type_is_proved(rule_id, element_type):
     assert judgement == Judgement(Status.PROVED, f"all are {element_type}")
 
 
-@pytest.mark.satisfies(
-    "Div.typed.float.R2", "Div.preliminary.R3", "Sub.preliminary.R3", "Div.typed.int"
-)
+@pytest.mark.satisfies("Div.typed.float.R2 Div.preliminary.R3 Sub.preliminary.R3 Div.typed.int")
 @pytest.mark.parametrize(
     ("a", "b", "status", "evidence"),
     [

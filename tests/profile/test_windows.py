@@ -175,47 +175,17 @@ LSTM.shapes
 
 
 @pytest.mark.satisfies(
-    "Conv.draft.padding",
-    "Conv.draft.groups",
-    "Conv.draft.depthwise",
-    "Conv.draft.strides",
-    "Conv.draft.dilations",
-    "Conv.draft.pads",
-    "Conv.draft.kernel",
-    "Conv.draft.kernel_shape",
-    "Conv.draft.channels",
-    "Conv.draft.outputs",
-    "Conv.draft.fits",
-    "Conv.draft.bias",
-    "ConvInteger.draft.padding",
-    "ConvInteger.draft.groups",
-    "ConvInteger.draft.depthwise",
-    "ConvInteger.draft.strides",
-    "ConvInteger.draft.dilations",
-    "ConvInteger.draft.pads",
-    "ConvInteger.draft.kernel",
-    "ConvInteger.draft.kernel_shape",
-    "ConvInteger.draft.channels",
-    "ConvInteger.draft.outputs",
-    "ConvInteger.draft.fits",
-    "MaxPool.draft.given",
-    "MaxPool.draft.auto_pad",
-    "MaxPool.draft.ceil_mode",
-    "MaxPool.draft.storage_order",
-    "MaxPool.draft.kernel_shape",
-    "MaxPool.draft.padding",
-    "MaxPool.draft.fits",
-    "Gemm.draft.attributes",
-    "Gemm.draft.bias",
-    "Gemm.draft.shapes",
-    "LSTM.draft.input_forget",
-    "LSTM.draft.hidden_size",
-    "LSTM.draft.direction",
-    "LSTM.draft.layout",
-    "LSTM.draft.activations",
-    "LSTM.draft.w",
-    "LSTM.draft.r",
-    "LSTM.draft.shapes",
+    "Conv.draft.padding Conv.draft.groups Conv.draft.depthwise Conv.draft.strides",
+    "Conv.draft.dilations Conv.draft.pads Conv.draft.kernel Conv.draft.kernel_shape",
+    "Conv.draft.channels Conv.draft.outputs Conv.draft.fits Conv.draft.bias",
+    "ConvInteger.draft.padding ConvInteger.draft.groups ConvInteger.draft.depthwise",
+    "ConvInteger.draft.strides ConvInteger.draft.dilations ConvInteger.draft.pads",
+    "ConvInteger.draft.kernel ConvInteger.draft.kernel_shape ConvInteger.draft.channels",
+    "ConvInteger.draft.outputs ConvInteger.draft.fits MaxPool.draft.given MaxPool.draft.auto_pad",
+    "MaxPool.draft.ceil_mode MaxPool.draft.storage_order MaxPool.draft.kernel_shape",
+    "MaxPool.draft.padding MaxPool.draft.fits Gemm.draft.attributes Gemm.draft.bias",
+    "Gemm.draft.shapes LSTM.draft.input_forget LSTM.draft.hidden_size LSTM.draft.direction",
+    "LSTM.draft.layout LSTM.draft.activations LSTM.draft.w LSTM.draft.r LSTM.draft.shapes",
 )
 @pytest.mark.parametrize(("requirement", "operands", "judgement"), judged(DECIDED))
 def test_judgement(requirement: Requirement, operands: list[Operand], judgement: Judgement) -> None:
@@ -223,11 +193,7 @@ def test_judgement(requirement: Requirement, operands: list[Operand], judgement:
 
 
 @pytest.mark.satisfies(
-    "LSTM.draft.weights",
-    "LSTM.draft.states",
-    "LSTM.draft.bias",
-    "LSTM.draft.lengths",
-    "LSTM.draft.peepholes",
+    "LSTM.draft.weights LSTM.draft.states LSTM.draft.bias LSTM.draft.lengths LSTM.draft.peepholes"
 )
 def test_constant_is_an_initializer_or_a_constant_node() -> None:
     stored = Operand("W", "w", "initializer")

@@ -35,27 +35,16 @@ KNOWN = {
 FAULTS: dict[str, tuple[LinedUp, tuple[Mutation, ...]]] = {
     "at the last axis": (
         LinedUp(ANY),
-        (
-            number("code", 0),
-            swapped("rank_or_code"),
-            operator("matches", "And"),
-            operator("fits", "And"),
-            swapped("not_negative"),
-        ),
+        (number("code", 0), swapped("rank_or_code"), operator("matches", "And"),
+         operator("fits", "And"), swapped("not_negative")),
     ),
-    "from an axis on": (
-        LinedUp(ANY, 1),
-        (off_by("axis", 1), off_by("axis", -1), number("number", 0), swapped("joined")),
-    ),
-    "from an axis on, counted from the end": (
-        LinedUp(ANY, -2),
-        (off_by("axis", 1), swapped("is_negative"), operator("is_inside", "Less")),
-    ),
-    "known ranks": (
-        LinedUp("float[?,?,?] A, float[?] B", 1),
-        (number("number", 0), operator("matches", "And"), swapped("rank_or_code")),
-    ),
-}
+    "from an axis on": (LinedUp(ANY, 1),
+        (off_by("axis", 1), off_by("axis", -1), number("number", 0), swapped("joined"))),
+    "from an axis on, counted from the end": (LinedUp(ANY, -2),
+        (off_by("axis", 1), swapped("is_negative"), operator("is_inside", "Less"))),
+    "known ranks": (LinedUp("float[?,?,?] A, float[?] B", 1),
+        (number("number", 0), operator("matches", "And"), swapped("rank_or_code"))),
+}  # fmt: skip
 
 
 def marked(quick: set[LinedUp]) -> list[object]:

@@ -263,18 +263,10 @@ def of_layout() -> Iterator[DryRun]:
     numbers = [-71, -2, -1, 0, 0, 1, 2, 3, 6]
     for allowzero in ("", "<allowzero = 1>"):
         yield DryRun(
-            f"Reshape{allowzero}(x0, x1)",
-            (T.FLOAT, T.INT64),
-            T.FLOAT,
-            asked(numbers),
-            sizes=True,
+            f"Reshape{allowzero}(x0, x1)", (T.FLOAT, T.INT64), T.FLOAT, asked(numbers), sizes=True
         )
     yield DryRun(
-        "Expand(x0, x1)",
-        (T.FLOAT, T.INT64),
-        T.FLOAT,
-        asked([-1, 0, 1, 1, 2, 3]),
-        sizes=True,
+        "Expand(x0, x1)", (T.FLOAT, T.INT64), T.FLOAT, asked([-1, 0, 1, 1, 2, 3]), sizes=True
     )
     one = vectors([-2, 0, 1, 3], lengths=[1])
     yield DryRun("ConstantOfShape<value = int64[1] {1}>(x0)", (T.INT64,), T.INT64, one, sizes=True)

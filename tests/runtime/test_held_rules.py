@@ -112,11 +112,7 @@ def test_guard_that_cannot_be_computed_hides_no_violation() -> None:
         (IN_A_LOOP, "all,-Graph", "running Reshape node"),
         (IN_BRANCHES, "all,-Graph", "running Gather node"),
         (RESHAPED, "Div", "running Reshape node"),
-        (
-            GATHERED,
-            "all,-Graph",
-            "running Gather node",
-        ),
+        (GATHERED, "all,-Graph", "running Gather node"),
     ],
     ids=["in a loop", "of another branch", "of an operator that is not enforced", "of no rule"],
 )

@@ -97,7 +97,8 @@ def test_table_says_of_each_what_was_seen(checkout, capsys):
     assert "violates `Div.float.R1`" in models[0]
 
 
-def test_table_is_written_between_the_marks_of_a_page(checkout, tmp_path):
+def test_table_is_written_between_the_marks_of_a_page(checkout, tmp_path, monkeypatch):
+    monkeypatch.setattr(agreement, "FUNCTIONS", ())
     page = tmp_path / "page.md"
     page.write_text(
         "Before\n<!-- table -->\nold\n<!-- end of the table -->\nafter\n", encoding="utf-8"

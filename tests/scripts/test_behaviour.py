@@ -9,6 +9,7 @@ import pytest
 from support.graphs import binary_model
 
 SAID = {"check": ["a", "b"], "rewrite": ["c"]}
+MANY = ("m, rewrite:", "@@ -1,0 +2,30 @@", *(f"+{n}" for n in range(19)), "... 11 lines more")
 
 
 @pytest.mark.parametrize(
@@ -17,25 +18,10 @@ SAID = {"check": ["a", "b"], "rewrite": ["c"]}
         ({"m": SAID}, []),
         ({}, ["m: only before"]),
         ({"m": SAID, "n": SAID}, ["n: only after"]),
-        (
-            {"m": SAID | {"check": ["a", "x"]}},
-            ["m, check:\n  @@ -2 +2 @@\n  -b\n  +x"],
-        ),
+        ({"m": SAID | {"check": ["a", "x"]}}, ["m, check:\n  @@ -2 +2 @@\n  -b\n  +x"]),
         ({"m": SAID | {"rewrite": []}}, ["m, rewrite:\n  @@ -1 +0,0 @@\n  -c"]),
         ({"m": SAID | {"conform": ["d"]}}, ["m, conform:\n  @@ -0,0 +1 @@\n  +d"]),
-        (
-            {"m": SAID | {"rewrite": ["c", *map(str, range(30))]}},
-            [
-                "\n  ".join(
-                    [
-                        "m, rewrite:",
-                        "@@ -1,0 +2,30 @@",
-                        *(f"+{number}" for number in range(19)),
-                        "... 11 lines more",
-                    ]
-                )
-            ],
-        ),
+        ({"m": SAID | {"rewrite": ["c", *map(str, range(30))]}}, ["\n  ".join(MANY)]),
     ],
 )
 def test_differences_are_shown(after, shown):
@@ -80,7 +66,7 @@ def test_record_is_compared_with_what_is_said_today(
 def test_pattern_without_a_model_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["behaviour.py", "compare", "record.gz", "--only", "onnx/nothing"]
+    arguments = ["behaviour.py", "compare", "record.gz", "--only", "bundled/nothing"]
     monkeypatch.setattr(sys, "argv", arguments)
     assert behaviour.main() == 2
-    assert capsys.readouterr().err == "No model has a name like onnx/nothing.\n"
+    assert capsys.readouterr().err == "No model has a name like bundled/nothing.\n"

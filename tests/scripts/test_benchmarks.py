@@ -8,13 +8,18 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import benchmark
+import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from benchmarks import finite, operators, plot, report
 from benchmarks.measurement import Measurement, choose_subjects
+from benchmarks.starting import OURS, PLAIN, REWRITE, REWRITTEN, Memory, make_weighted, row
 from benchmarks.targets import TARGETS
 from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
-from benchmarks.workload import Setting
+from benchmarks.workload import ELEMENT_TYPES, Setting, make_feeds, make_model
 
+import sonnx_ort
 from sonnx_ort.backends import Backend
 
 MICROSECOND = 1e-6
@@ -123,31 +128,18 @@ def outcomes(*measurements):
     return [row for row in rows if not row.startswith("not measured")]
 
 
-@pytest.mark.parametrize(
-    ("measured", "outcome"),
-    [
-        (
-            measurement(16, nodes=100, proved=True, onnxruntime=[100] * 2, native=[100, 101]),
-            "reached       native: 1.00 times ONNX Runtime where all is proved: 1.00 / 1.00",
-        ),
-        (
-            measurement(16, nodes=100, onnxruntime=[100], native=[351]),
-            "MISSED        native: a node adds at most 2.5 us on small float32: 2.51 / 2.51",
-        ),
-        (
-            measurement(1_000_000, "int32", onnxruntime=[10, 10, 10], native=[10, 17, 19]),
-            "MISSED        native: at most 1.6 times ONNX Runtime at 1,000,000 int32: 1.00 / 1.70",
-        ),
-        (
-            measurement(1_000_000, "int64", onnxruntime=[10], native=[16]),
-            "reached       native: at most 1.6 times ONNX Runtime at 1,000,000 int64: 1.60 / 1.60",
-        ),
-        (
-            measurement(16, "int64", nodes=10, onnxruntime=[100], python=[200]),
-            "reached       python: a node adds at most 10 us on small tensors: 10.0 / 10.0",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("measured", "outcome"), [
+    (measurement(16, nodes=100, proved=True, onnxruntime=[100] * 2, native=[100, 101]),
+     "reached       native: 1.00 times ONNX Runtime where all is proved: 1.00 / 1.00"),
+    (measurement(16, nodes=100, onnxruntime=[100], native=[351]),
+     "MISSED        native: a node adds at most 2.5 us on small float32: 2.51 / 2.51"),
+    (measurement(1_000_000, "int32", onnxruntime=[10, 10, 10], native=[10, 17, 19]),
+     "MISSED        native: at most 1.6 times ONNX Runtime at 1,000,000 int32: 1.00 / 1.70"),
+    (measurement(1_000_000, "int64", onnxruntime=[10], native=[16]),
+     "reached       native: at most 1.6 times ONNX Runtime at 1,000,000 int64: 1.60 / 1.60"),
+    (measurement(16, "int64", nodes=10, onnxruntime=[100], python=[200]),
+     "reached       python: a node adds at most 10 us on small tensors: 10.0 / 10.0"),
+])  # fmt: skip
 def test_target_is_decided_by_the_median(measured, outcome):
     assert outcomes(measured) == [outcome]
 
@@ -316,3 +308,133 @@ def test_smallest_measurement_prints_a_row_for_each_size_and_writes_the_figures(
     assert lines.count("int32,") == 2
     recorded = json.loads(file.read_text(encoding="utf-8"))
     assert {"machine", "command", "figures", "targets"} == recorded.keys()
+
+
+STARTS = [
+    {PLAIN: 0.010, REWRITTEN: 0.020, REWRITE: 0.030, OURS: 0.050},
+    {PLAIN: 0.020, REWRITTEN: 0.020, REWRITE: 0.030, OURS: 0.060},
+    {PLAIN: 0.010, REWRITTEN: 0.020, REWRITE: 0.030, OURS: 0.060},
+]
+MEGABYTE = 2**20
+
+
+def test_row_has_times_ratios_and_memory():
+    plain, ours = Memory(200 * MEGABYTE, 100 * MEGABYTE), Memory(300 * MEGABYTE, 150 * MEGABYTE)
+    assert row("m", STARTS, plain, ours) == {
+        "model": "m",
+        "ONNX Runtime, ms": "10.0 / 10.0",
+        "ONNX Runtime, rewritten, ms": "20.0 / 20.0",
+        "rewrite, ms": "30.0 / 30.0",
+        "InferenceSession, ms": "50.0 / 60.0",
+        "over ONNX Runtime": "5.00 / 5.00",
+        "peak, MB": "200 -> 300",
+        "held, MB": "100 -> 150",
+    }
+
+
+def test_memory_that_the_system_does_not_tell_is_unknown():
+    unknown = Memory(None, None)
+    assert row("m", STARTS, unknown, unknown)["peak, MB"] == "unknown -> unknown"
+
+
+def test_large_model_is_the_same_with_its_weights_in_the_file_and_outside(tmp_path):
+    whole, external = make_weighted(1.0, tmp_path)
+    weights = sum(tensor.ByteSize() for tensor in onnx.load(whole).graph.initializer)
+    assert 0.9 * MEGABYTE < weights < 1.1 * MEGABYTE
+    assert external.stat().st_size < 10_000
+    results = []
+    for path in (whole, external):
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        size = session.get_inputs()[0].shape[1]
+        feeds = {name: np.ones((2, size), np.float32) for name in ("x0", "y")}
+        results.append(session.run(None, feeds)[0])
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.thorough
+def test_smallest_measurement_prints_a_row_for_each_model(tmp_path):
+    file = tmp_path / "sessions.md"
+    arguments = ["--seconds", "0.01", "--megabytes", "1", "--markdown", file]
+    done = subprocess.run(
+        [sys.executable, benchmark.__file__, "sessions", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    first, _, *rows = file.read_text(encoding="utf-8").splitlines()
+    assert first.startswith("| model | ONNX Runtime, ms | ONNX Runtime, rewritten, ms |")
+    assert [line.split(" | ")[0] for line in rows] == [
+        "| div_int32",
+        "| normalization_broadcast",
+        "| digits",
+        "| 1 MB of weights, external data",
+        "| 1 MB of weights, in the file",
+        "| 1 MB of weights, bytes",
+    ]
+
+
+SINGLE_SETTINGS = [Setting(element_type, 1000) for element_type in ELEMENT_TYPES]
+CHAINS = [Setting(element_type, 4, nodes=3) for element_type in ELEMENT_TYPES]
+PROVED = [Setting(element_type, 4, nodes=3, proved=True) for element_type in ELEMENT_TYPES]
+
+TO_BE_CHECKED = {
+    "float32": ["Div.float.R1"],
+    "int32": ["Div.int.R1", "Div.int.C1", "Div.int.C2"],
+    "int64": ["Div.int.R1", "Div.int.C1", "Div.int.C2"],
+}
+
+
+def left_to_the_run(setting):
+    obligations = sonnx_ort.check(make_model(setting), operators="default").obligations
+    return [(o.node, o.rule.id) for o in obligations if o.status == "runtime"]
+
+
+@pytest.mark.parametrize("setting", [*SINGLE_SETTINGS, *CHAINS], ids=str)
+def test_every_node_has_a_shape_check_and_integers_both_domain_checks(setting):
+    assert left_to_the_run(setting) == [
+        (f"division_{index}", rule)
+        for index in range(setting.nodes)
+        for rule in TO_BE_CHECKED[setting.element_type]
+    ]
+
+
+@pytest.mark.parametrize("setting", PROVED, ids=str)
+def test_nothing_is_left_to_the_run_where_all_is_proved(setting):
+    assert left_to_the_run(setting) == []
+
+
+@pytest.mark.parametrize("setting", PROVED, ids=str)
+def test_native_backend_adds_no_node_where_all_is_proved(setting):
+    rewritten = sonnx_ort.rewrite(make_model(setting), backend="native")
+    assert [node.op_type for node in rewritten.graph.node] == ["Div"] * setting.nodes
+
+
+@pytest.mark.parametrize("setting", SINGLE_SETTINGS, ids=str)
+def test_dividends_and_divisors_are_of_both_signs_and_no_divisor_is_zero(setting):
+    a, b = make_feeds(setting).values()
+    assert set(np.sign(b)) == {-1, 1}
+    assert {-1, 1} <= set(np.sign(a))
+
+
+@pytest.mark.parametrize("setting", [*SINGLE_SETTINGS, *CHAINS, *PROVED], ids=str)
+def test_feeds_are_those_that_the_model_declares(setting):
+    declared = {
+        value.name: onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        for value in make_model(setting).graph.input
+    }
+    feeds = make_feeds(setting)
+    assert {name: array.dtype for name, array in feeds.items()} == declared
+    assert {array.shape for array in feeds.values()} == {(setting.elements,)}
+
+
+def test_nodes_of_a_chain_share_no_divisor():
+    nodes = make_model(Setting("int32", 4, nodes=3)).graph.node
+    assert len({node.input[1] for node in nodes}) == 3
+
+
+@pytest.mark.parametrize("element_type", ELEMENT_TYPES)
+def test_divisors_are_positive_where_that_is_asked_for(element_type):
+    of_both_signs = make_feeds(Setting(element_type, 1000))["B_0"]
+    positive = make_feeds(Setting(element_type, 1000, positive=True))["B_0"]
+    assert (of_both_signs.min() < 0, positive.min() > 0) == (True, True)

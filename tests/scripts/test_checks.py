@@ -1,15 +1,23 @@
-"""What the checks do where something is missing, and what the wheel holds that mypy checks."""
+"""What the checks do where something is missing, and what is installed for them."""
 
+import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
 
+import node_packages
 import pytest
 from checks import announcement, check_types, choose_checks, unpack_wheel
-from environment import Environment
+from environment import PYTHONS, Environment
+from node_packages import FOLDER, NodeUnavailable, install, what_is_missing
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from sonnx_ort.custom_ops.compiled.library import LIBRARY
 from support.child import run_program
@@ -95,11 +103,8 @@ def test_package_that_cannot_be_built_fails_the_type_check(tmp_path, capsys):
 
 
 def test_static_checks_run_no_test():
-    assert list(choose_checks(Environment(), [], static=True)) == [
-        "ruff check",
-        "ruff format",
-        "mypy",
-    ]
+    checks = choose_checks(Environment(), [], static=True)
+    assert list(checks) == ["ruff check", "ruff format", "mypy"]
 
 
 @pytest.mark.parametrize(
@@ -212,3 +217,179 @@ def test_python_without_the_extensions_tries_the_other_backends():
     said = announcement(checks, "quick")
     assert said == "1 check, about 3 minutes on 2 cores: other backends"
     assert "pytest" in choose_checks(Environment(python="3.14"), ["tests/files"])
+
+
+NOT_INSTALLED = "ONNX Runtime for Node.js is not installed here; run npm ci in tests/node."
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "package-lock.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.fixture
+def npm(monkeypatch, folder):
+    """Stands in for npm: ends with the status and the words that are put there."""
+
+    class Npm(list):
+        status, words = 0, ""
+        programs = ("node", "npm")
+
+    calls = Npm()
+
+    def run(command, where):
+        calls.append((command, where))
+        (folder / "node_modules").mkdir(exist_ok=True)
+        if calls.status == 0:
+            (folder / "node_modules" / ".package-lock.json").touch()
+        return subprocess.CompletedProcess(command, calls.status, calls.words)
+
+    monkeypatch.setattr(node_packages, "captured", run)
+    monkeypatch.setattr(
+        node_packages.shutil, "which", lambda name: name if name in calls.programs else None
+    )
+    return calls
+
+
+def test_packages_are_installed_from_the_lock_file_once(folder, npm):
+    assert what_is_missing(folder) == NOT_INSTALLED
+    assert (install(folder), install(folder)) == (0, 0)
+    assert what_is_missing(folder) is None
+    [(command, where)] = npm
+    assert command[:2] == ["npm", "ci"]
+    assert where == folder
+
+
+def test_newer_lock_file_installs_again(folder, npm):
+    install(folder)
+    os.utime(folder / "node_modules" / ".package-lock.json", (0, 0))
+    assert what_is_missing(folder) == NOT_INSTALLED
+    install(folder)
+    assert len(npm) == 2
+
+
+@pytest.mark.parametrize("programs", [(), ("node",)])
+def test_nothing_is_installed_without_node_and_npm(folder, npm, programs):
+    npm.programs = programs
+    with pytest.raises(NodeUnavailable, match=r"^Node\.js or npm is not installed, "):
+        install(folder)
+    assert npm == []
+    assert what_is_missing(folder) == (NOT_INSTALLED if programs else "Node.js is not installed.")
+
+
+@pytest.mark.parametrize("code", ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT"])
+def test_missing_network_is_told_from_other_failures(folder, npm, code):
+    npm.status, npm.words = 1, f"npm error code {code}\nnpm error syscall connect\n"
+    with pytest.raises(NodeUnavailable, match=r"^The registry of Node\.js packages cannot be"):
+        install(folder)
+
+
+def test_other_failure_shows_what_npm_wrote(folder, npm, capsys):
+    npm.status, npm.words = 1, "npm error code EINTEGRITY\n"
+    assert install(folder) == 1
+    assert capsys.readouterr().out == npm.words
+    assert what_is_missing(folder) == NOT_INSTALLED
+
+
+def test_every_package_is_pinned_with_a_hash_and_without_an_address():
+    lock = json.loads((FOLDER / "package-lock.json").read_text(encoding="utf-8"))
+    packages = [entry for path, entry in lock["packages"].items() if path]
+    assert len(packages) > 1
+    for entry in packages:
+        assert entry["integrity"].startswith("sha512-")
+        assert "resolved" not in entry
+
+
+def test_no_script_of_a_package_is_run():
+    assert "ignore-scripts=true" in (FOLDER / ".npmrc").read_text(encoding="utf-8").splitlines()
+
+
+LOCKS = ("requirements.lock", "requirements.runtime.lock", "requirements.lowest.lock")
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in LOCKS}
+DOCUMENT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = DOCUMENT["project"], DOCUMENT["dependency-groups"]
+TESTING = [
+    *PROJECT["optional-dependencies"]["oracle"],
+    *(entry for entry in GROUPS["dev"] if isinstance(entry, str)),
+]
+FURTHER = {
+    "requirements.lock": [*TESTING, *GROUPS["proofs"], *GROUPS["mutation"]],
+    "requirements.runtime.lock": [],
+    "requirements.lowest.lock": TESTING,
+}
+PLATFORMS = [
+    {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "sys_platform": platform,
+        "platform_machine": machine,
+    }
+    for python in PYTHONS
+    for platform in ("linux", "darwin", "win32")
+    for machine in ("AMD64", "ARM64")
+]
+ENTRY = re.compile(
+    r"^([a-z0-9-]+==[^\\\n]+?) \\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+", re.MULTILINE
+)
+
+
+each_lock = pytest.mark.parametrize("lock", TEXTS)
+each_platform = pytest.mark.parametrize(
+    "platform",
+    PLATFORMS,
+    ids=lambda p: f"{p['python_version']}-{p['sys_platform']}-{p['platform_machine']}",
+)
+
+
+def pinned(lock, platform):
+    """The version of each package on a platform."""
+    requirements = [Requirement(text) for text in ENTRY.findall(TEXTS[lock])]
+    return {
+        canonicalize_name(requirement.name): Version(next(iter(requirement.specifier)).version)
+        for requirement in requirements
+        if applies(requirement, platform)
+    }
+
+
+def applies(requirement, platform):
+    return requirement.marker is None or requirement.marker.evaluate(platform)
+
+
+@each_lock
+def test_every_line_pins_a_package_with_hashes_or_is_a_comment(lock):
+    rest = ENTRY.sub("", TEXTS[lock])
+    assert [line for line in rest.splitlines() if not line.startswith("#")] == []
+
+
+@each_platform
+def test_oldest_supported_versions_are_those_of_the_project(platform):
+    versions = pinned("requirements.lowest.lock", platform)
+    for requirement in map(Requirement, PROJECT["dependencies"]):
+        if not applies(requirement, platform):
+            continue
+        (lowest,) = requirement.specifier
+        assert versions[canonicalize_name(requirement.name)] == Version(lowest.version)
+
+
+@each_lock
+@each_platform
+def test_what_the_project_requires_is_pinned_on_every_platform(lock, platform):
+    versions = pinned(lock, platform)
+    texts = (*PROJECT["dependencies"], *GROUPS["build"], *FURTHER[lock])
+    required = [Requirement(text) for text in texts]
+    assert [
+        str(requirement)
+        for requirement in required
+        if applies(requirement, platform)
+        and not requirement.specifier.contains(
+            versions.get(canonicalize_name(requirement.name), "0")
+        )
+    ] == []
+
+
+def test_runtime_packages_are_those_of_the_tests_without_what_only_developers_need():
+    tests, runtime = ({entry[0] for entry in re.finditer(ENTRY, TEXTS[name])} for name in LOCKS[:2])
+    assert runtime < tests
+    names = {re.split("[=<>]", entry)[0] for entry in runtime}
+    assert names.isdisjoint(Requirement(text).name for text in FURTHER["requirements.lock"])

@@ -342,11 +342,7 @@ def test_digest_of_the_sources_is_what_the_command_of_the_page_prints(repository
 
 @pytest.mark.parametrize(
     ("file", "clean", "same"),
-    [
-        (None, "yes", True),
-        ("a name.py", "no", False),
-        ("untracked.py", "no", True),
-    ],
+    [(None, "yes", True), ("a name.py", "no", False), ("untracked.py", "no", True)],
 )
 def test_sources_are_those_of_the_commit(repository, file, clean, same):
     before = identity.sources(repository)

@@ -102,10 +102,7 @@ def attempt_of_forgeries(number: int) -> dict[str, int]:
 
 
 def _tried(
-    rng: random.Random,
-    model: onnx.ModelProto,
-    enforced: bytes | None,
-    feeds: list[Feeds],
+    rng: random.Random, model: onnx.ModelProto, enforced: bytes | None, feeds: list[Feeds]
 ) -> tuple[str, str]:
     """What is forged, and what becomes of it: "rejected", "harmless" or "false" and why."""
     original, other = onnx.ModelProto(), onnx.ModelProto()

@@ -33,12 +33,7 @@ class Browser:
         self._process = process
 
     def open(
-        self,
-        page: Path,
-        *,
-        width: int = 1400,
-        scheme: str = "light",
-        script: bool = True,
+        self, page: Path, *, width: int = 1400, scheme: str = "light", script: bool = True
     ) -> None:
         """Open a file.
 

@@ -28,11 +28,7 @@ from sonnx_ort.reporting.checked_models import GraphOutline
 
 
 def examined(
-    model: ModelSource,
-    demands: Demands,
-    *,
-    complete: bool = False,
-    waivers: Iterable[Waiver] = (),
+    model: ModelSource, demands: Demands, *, complete: bool = False, waivers: Iterable[Waiver] = ()
 ) -> Examination:
     """Load and examine a model."""
     choices = Choices(demands, Backend.PYTHON, waivers=tuple(waivers))

@@ -3,6 +3,7 @@
 import enum
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sonnx_ort.oracle import Result, Undefined
 from sonnx_ort.oracle.balls import precisely
 from sonnx_ort.oracle.meaning import OPERATIONS
 from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, decode, encode, finite
 from sonnx_ort.oracle.results import Elements, NotDefinedError, tensor
 from sonnx_ort.suite.applied import Applied
 from support import ort_values
@@ -50,6 +52,12 @@ def outside(applied: Applied, found: Sequence[Array]) -> str:
             place = wrong[0].tolist()
             return f"{len(wrong)} of {array.size}: at {place} {got} for {nearest}, {result.bound}"
     return ""
+
+
+def rounded(value: Fraction, binary_format: BinaryFormat) -> Fraction | None:
+    """The number of a format that a nonnegative number is encoded as; None for infinity."""
+    found = decode(encode(finite(value, negative=False), binary_format), binary_format)
+    return found.magnitude if found.kind is Kind.FINITE else None
 
 
 class Verdict(enum.StrEnum):

@@ -52,41 +52,23 @@ BY_WAY_OF_INTEGERS = "Mod as C does computes int64 and uint64 exactly"
 LIKE_A_MATRIX = "ArgMax of a vector takes NaN as that of a matrix does"
 SILENT = {
     "no size against size 1": ("float Add(a, b)", [("float[n]", []), ("float[n]", SHORT)], "[]"),
-    "PRelu broadcasts X too": (
-        "float PRelu(a, b)",
-        [("float[1]", [-1]), ("float[2]", [2, 3])],
-        "[-2.0, -3.0]",
-    ),
-    "Where loses -0 of X": (
-        "float Where(a, b, c)",
+    "PRelu broadcasts X too": ("float PRelu(a, b)", [("float[1]", [-1]), ("float[2]", [2, 3])],
+        "[-2.0, -3.0]"),
+    "Where loses -0 of X": ("float Where(a, b, c)",
         [one("bool", True, False), one("float", -0.0, -0.0), one("float", -0.0, -0.0)],
-        "[0.0, -0.0]",
-    ),
-    "Mod of int64 as C does": (
-        "int64 Mod <fmod = 1> (a, b)",
+        "[0.0, -0.0]"),
+    "Mod of int64 as C does": ("int64 Mod <fmod = 1> (a, b)",
         [one("int64", 2**53 + 1), one("int64", 2)],
-        before_and_since(BY_WAY_OF_INTEGERS, "[0]", "[1]"),
-    ),
-    "Mod of uint64 as C does": (
-        "uint64 Mod <fmod = 1> (a, b)",
+        before_and_since(BY_WAY_OF_INTEGERS, "[0]", "[1]")),
+    "Mod of uint64 as C does": ("uint64 Mod <fmod = 1> (a, b)",
         [one("uint64", 2**64 - 1), one("uint64", 2)],
-        before_and_since(BY_WAY_OF_INTEGERS, "[0]", "[1]"),
-    ),
-    "Softmax of nothing but negative infinity": (
-        "float Softmax <axis = 0> (a)",
-        [one("float", -INF, -INF)],
-        "[nan, nan]",
-    ),
-    "Softmax of nothing along an axis that is not there": (
-        "float Softmax <axis = 1> (a)",
-        [("float[]", [])],
-        "[]",
-    ),
-    "LeakyRelu of float16 loses -0": (
-        "float16 LeakyRelu <alpha = 0.0> (a)",
-        [one("float16", -1)],
-        "[0.0]",
-    ),
+        before_and_since(BY_WAY_OF_INTEGERS, "[0]", "[1]")),
+    "Softmax of nothing but negative infinity": ("float Softmax <axis = 0> (a)",
+        [one("float", -INF, -INF)], "[nan, nan]"),
+    "Softmax of nothing along an axis that is not there": ("float Softmax <axis = 1> (a)",
+        [("float[]", [])], "[]"),
+    "LeakyRelu of float16 loses -0": ("float16 LeakyRelu <alpha = 0.0> (a)", [one("float16", -1)],
+        "[0.0]"),
     "LeakyRelu without alpha": ("float LeakyRelu(a)", [one("float", -100)], "[-1.0]"),
     **{
         f"Slice in negative steps to {end}": (
@@ -101,104 +83,53 @@ SILENT = {
             (2**63 - 1, "[1.0, 0.0]"),
         )
     },
-    "QuantizeLinear by 0": (
-        "uint8 QuantizeLinear(a, b, c)",
-        [one("float", 1, -1, 0), ("float[]", 0.0), ("uint8[]", 10)],
-        "[255, 0, 0]",
-    ),
-    "QuantizeLinear by NaN": (
-        "uint8 QuantizeLinear(a, b, c)",
-        [one("float", 1), ("float[]", NAN), ("uint8[]", 10)],
-        "[0]",
-    ),
-    "QuantizeLinear of what is not finite": (
-        "uint8 QuantizeLinear(a, b, c)",
-        [one("float", NAN, INF, -INF), ("float[]", 1.0), ("uint8[]", 10)],
-        "[0, 255, 0]",
-    ),
-    "QuantizeLinear by a scale in a line": (
-        "uint8 QuantizeLinear(a, b)",
-        [one("float", 7), one("float", 2)],
-        "[4]",
-    ),
-    "QuantizeLinear by an axis that is not there": (
-        "uint8 QuantizeLinear <axis = 7> (a, b)",
-        [one("float", 7), ("float[]", 2.0)],
-        "[4]",
-    ),
-    "DequantizeLinear of a difference beyond int32": (
-        "float DequantizeLinear(a, b, c)",
-        [one("int32", SMALLEST32), ("float[]", 1.0), ("int32[]", 100)],
-        "[2147483520.0]",
-    ),
-    "Pow of a small base by a negative exponent": (
-        "int32 Pow(a, b)",
-        [one("int32", 2, 1, -1), one("int32", -1, -5, -1)],
-        "[0, 1, -1]",
-    ),
-    "Pow of int64 by way of double": (
-        "int64 Pow(a, b)",
-        [one("int64", 2**53 + 1), one("int64", 1)],
-        f"[{2**53}]",
-    ),
-    "Pow without a real result": (
-        "float Pow(a, b)",
-        [one("float", -8, 0), one("float", 2.5, -1)],
-        "[nan, inf]",
-    ),
+    "QuantizeLinear by 0": ("uint8 QuantizeLinear(a, b, c)",
+        [one("float", 1, -1, 0), ("float[]", 0.0), ("uint8[]", 10)], "[255, 0, 0]"),
+    "QuantizeLinear by NaN": ("uint8 QuantizeLinear(a, b, c)",
+        [one("float", 1), ("float[]", NAN), ("uint8[]", 10)], "[0]"),
+    "QuantizeLinear of what is not finite": ("uint8 QuantizeLinear(a, b, c)",
+        [one("float", NAN, INF, -INF), ("float[]", 1.0), ("uint8[]", 10)], "[0, 255, 0]"),
+    "QuantizeLinear by a scale in a line": ("uint8 QuantizeLinear(a, b)",
+        [one("float", 7), one("float", 2)], "[4]"),
+    "QuantizeLinear by an axis that is not there": ("uint8 QuantizeLinear <axis = 7> (a, b)",
+        [one("float", 7), ("float[]", 2.0)], "[4]"),
+    "DequantizeLinear of a difference beyond int32": ("float DequantizeLinear(a, b, c)",
+        [one("int32", SMALLEST32), ("float[]", 1.0), ("int32[]", 100)], "[2147483520.0]"),
+    "Pow of a small base by a negative exponent": ("int32 Pow(a, b)",
+        [one("int32", 2, 1, -1), one("int32", -1, -5, -1)], "[0, 1, -1]"),
+    "Pow of int64 by way of double": ("int64 Pow(a, b)", [one("int64", 2**53 + 1), one("int64", 1)],
+        f"[{2**53}]"),
+    "Pow without a real result": ("float Pow(a, b)", [one("float", -8, 0), one("float", 2.5, -1)],
+        "[nan, inf]"),
     "Abs": ("int64 Abs(a)", [one("int64", SMALLEST64)], f"[{SMALLEST64}]"),
-    "Cast of integers wraps": (
-        "int32 Cast <to = 6> (a)",
-        [one("int64", 2**31, 2**32 + 5)],
-        f"[{SMALLEST32}, 5]",
-    ),
+    "Cast of integers wraps": ("int32 Cast <to = 6> (a)", [one("int64", 2**31, 2**32 + 5)],
+        f"[{SMALLEST32}, 5]"),
     "Cast to a narrower float": ("float16 Cast <to = 10> (a)", [one("float", 65520)], "[inf]"),
-    "Cast of double to float16 rounds twice": (
-        "float16 Cast <to = 10> (a)",
-        [one("double", 2049.0000001)],
-        "[2048.0]",
-    ),
+    "Cast of double to float16 rounds twice": ("float16 Cast <to = 10> (a)",
+        [one("double", 2049.0000001)], "[2048.0]"),
     "BatchNormalization without a variance": (
         "float BatchNormalization <epsilon = 0.0> (a, b, c, d, e)",
         [("float[?,?]", [[3]]), *(one("float", x) for x in (1, 0, 0, 0))],
         "[[nan]]",
     ),
-    "Clip with min above max": (
-        "int32 Clip(a, b, c)",
-        [one("int32", 0, 2, 9), ("int32", 3), ("int32", 1)],
-        "[1, 1, 1]",
-    ),
-    "Clip of NaN with min above max": (
-        "float Clip(a, b, c)",
-        [one("float", 0, NAN, 9), ("float", 3), ("float", 1)],
-        "[1.0, nan, 1.0]",
-    ),
-    "Clip with bounds that are NaN": (
-        "float Clip(a, b, c)",
-        [one("float", -INF, 2, INF), ("float", NAN), ("float", NAN)],
-        "[-inf, 2.0, inf]",
-    ),
-    "Clip without bounds, of infinities": (
-        "float16 Clip(a)",
-        [one("float16", -INF, INF)],
-        "[-65504.0, 65504.0]",
-    ),
-    "ArgMax of a vector with NaN": (
-        "int64 ArgMax <axis = 0> (a)",
-        [one("float", 1, NAN, 3)],
-        before_and_since(LIKE_A_MATRIX, "[1]", "[2]"),
-    ),
-    "ArgMax of a matrix with NaN": (
-        "int64 ArgMax <axis = 1> (a)",
-        [("float[?,?]", [[1, NAN, 3], [NAN, 1, 3]])],
-        "[[2], [0]]",
-    ),
+    "Clip with min above max": ("int32 Clip(a, b, c)",
+        [one("int32", 0, 2, 9), ("int32", 3), ("int32", 1)], "[1, 1, 1]"),
+    "Clip of NaN with min above max": ("float Clip(a, b, c)",
+        [one("float", 0, NAN, 9), ("float", 3), ("float", 1)], "[1.0, nan, 1.0]"),
+    "Clip with bounds that are NaN": ("float Clip(a, b, c)",
+        [one("float", -INF, 2, INF), ("float", NAN), ("float", NAN)], "[-inf, 2.0, inf]"),
+    "Clip without bounds, of infinities": ("float16 Clip(a)", [one("float16", -INF, INF)],
+        "[-65504.0, 65504.0]"),
+    "ArgMax of a vector with NaN": ("int64 ArgMax <axis = 0> (a)", [one("float", 1, NAN, 3)],
+        before_and_since(LIKE_A_MATRIX, "[1]", "[2]")),
+    "ArgMax of a matrix with NaN": ("int64 ArgMax <axis = 1> (a)",
+        [("float[?,?]", [[1, NAN, 3], [NAN, 1, 3]])], "[[2], [0]]"),
     "ArgMax takes keepdims of 2 for 0": (
         "int64 ArgMax <axis = 1, keepdims = 2, select_last_index = 2> (a)",
         [("float[?,?]", [[1, 2], [4, 3]])],
         "[1, 0]",
     ),
-}
+}  # fmt: skip
 
 
 @of_table(SILENT)
@@ -208,38 +139,20 @@ def test_result_comes_silently(outcome, name):
 
 
 CONVERTED = {
-    "Cast to int8": (
-        "int8 Cast <to = 3> (a)",
-        [one("float", NAN, INF, 1e30, 128)],
-        "[0, 0, 0, -128]",
-    ),
-    "Cast to int32": (
-        "int32 Cast <to = 6> (a)",
-        [one("double", NAN, INF, 2.0**31)],
-        str([SMALLEST32] * 3),
-    ),
-    "Cast to int64": (
-        "int64 Cast <to = 7> (a)",
-        [one("float16", NAN, INF, -INF)],
-        str([SMALLEST64] * 3),
-    ),
+    "Cast to int8": ("int8 Cast <to = 3> (a)", [one("float", NAN, INF, 1e30, 128)],
+        "[0, 0, 0, -128]"),
+    "Cast to int32": ("int32 Cast <to = 6> (a)", [one("double", NAN, INF, 2.0**31)],
+        str([SMALLEST32] * 3)),
+    "Cast to int64": ("int64 Cast <to = 7> (a)", [one("float16", NAN, INF, -INF)],
+        str([SMALLEST64] * 3)),
     "Cast to uint8": ("uint8 Cast <to = 2> (a)", [one("double", NAN, 256, -1)], "[0, 0, 255]"),
-    "Pow of zero": (
-        "int64 Pow(a, b)",
-        [one("int64", 0, 0), one("int64", -1, -2)],
-        str([SMALLEST64] * 2),
-    ),
-    "Pow too large": (
-        "int32 Pow(a, b)",
-        [one("int32", 10, 2), one("int32", 30, 31)],
-        str([SMALLEST32] * 2),
-    ),
-    "Pow of an integer by a fraction": (
-        "int32 Pow(a, b)",
-        [one("int32", 2, -8), one("float", 0.5, 0.5)],
-        f"[1, {SMALLEST32}]",
-    ),
-}
+    "Pow of zero": ("int64 Pow(a, b)", [one("int64", 0, 0), one("int64", -1, -2)],
+        str([SMALLEST64] * 2)),
+    "Pow too large": ("int32 Pow(a, b)", [one("int32", 10, 2), one("int32", 30, 31)],
+        str([SMALLEST32] * 2)),
+    "Pow of an integer by a fraction": ("int32 Pow(a, b)",
+        [one("int32", 2, -8), one("float", 0.5, 0.5)], f"[1, {SMALLEST32}]"),
+}  # fmt: skip
 
 
 @on_x86
@@ -251,38 +164,21 @@ def test_integer_that_does_not_fit_comes_silently(outcome, name):
 
 RAISING = {
     "size 0 against 3": ("float Add(a, b)", [one("float"), one("float", *LONG)], "3 is invalid"),
-    "Mod by zero as C does": (
-        "uint8 Mod <fmod = 1> (a, b)",
-        [one("uint8", 7), one("uint8", 0)],
-        "Integer modulo by zero",
-    ),
-    "Mod of floats as Python does": (
-        "float Mod(a, b)",
-        [one("float", 7), one("float", 2)],
-        "fmod attribute must be true",
-    ),
-    "MatMul of unequal inner sizes": (
-        "float MatMul(a, b)",
-        [("float[?,?]", [[1, 2]]), ("float[?,?]", [[3, 4]])],
-        "MatMul dimension mismatch",
-    ),
-    "BatchNormalization with too few variances": (
-        "float BatchNormalization(a, b, c, d, e)",
+    "Mod by zero as C does": ("uint8 Mod <fmod = 1> (a, b)", [one("uint8", 7), one("uint8", 0)],
+        "Integer modulo by zero"),
+    "Mod of floats as Python does": ("float Mod(a, b)", [one("float", 7), one("float", 2)],
+        "fmod attribute must be true"),
+    "MatMul of unequal inner sizes": ("float MatMul(a, b)",
+        [("float[?,?]", [[1, 2]]), ("float[?,?]", [[3, 4]])], "MatMul dimension mismatch"),
+    "BatchNormalization with too few variances": ("float BatchNormalization(a, b, c, d, e)",
         [("float[?,?]", [[3, 3]]), *[one("float", 1, 1)] * 3, one("float", 1)],
-        "Invalid input var",
-    ),
-    "Clip with two bounds": (
-        "float Clip(a, b)",
-        [one("float", 1), one("float", 0, 0)],
-        "min should be a scalar",
-    ),
-    "Slice in steps of zero": (
-        "float Slice(a, b, c, d, e)",
-        [one("float", 1), *(one("int64", x) for x in (0, 1, 0, 0))],
-        "'step' value cannot be 0",
-    ),
+        "Invalid input var"),
+    "Clip with two bounds": ("float Clip(a, b)", [one("float", 1), one("float", 0, 0)],
+        "min should be a scalar"),
+    "Slice in steps of zero": ("float Slice(a, b, c, d, e)",
+        [one("float", 1), *(one("int64", x) for x in (0, 1, 0, 0))], "'step' value cannot be 0"),
     "Neg of unsigned": ("uint8 Neg(a)", [one("uint8", 1)], "Type Error"),
-}
+}  # fmt: skip
 
 
 @of_table(RAISING)

@@ -225,7 +225,7 @@ class HeldByRuntime(DependsOnAttributes, NamesOperands, HintByExample):
     """A relation of shapes, elements and attributes that ONNX Runtime checks itself.
 
     It refuses the model, or each run, that breaks the relation, with an error. So no guard is
-    needed. `tests/soundness/test_held_by_runtime.py` shows it for each such rule.
+    needed. `tests/soundness/test_waivable_rules.py` shows it for each such rule.
 
     Attributes:
         attributes: The names of the attributes that the relation depends on.

@@ -169,7 +169,7 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         demand: Gives the term, from the attributes of the node by name.
         attributes: The names of the attributes that it depends on.
         held: Whether ONNX Runtime refuses the model, or each run, that breaks it, with an error, so
-            that no guard is needed. `tests/soundness/test_held_by_runtime.py` shows it.
+            that no guard is needed. `tests/soundness/test_waivable_rules.py` shows it.
         given: The attributes of the node, by name.
         term: What is demanded of the node.
     """

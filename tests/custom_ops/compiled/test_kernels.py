@@ -1,9 +1,11 @@
-"""The compiled kernels: every build gives the same, and errors say all."""
+"""The compiled kernels: every build gives the same, conversions are exact, threads share them."""
 
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import onnx
@@ -20,11 +22,14 @@ from sonnx_ort.custom_ops.compiled.catalog import (
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.suite.applied import special_values
-from support.child import run_python
+from support.child import run_program, run_python
 from support.compiled import (
     OPSET,
+    RUNS,
+    SOURCES,
     STANDARD_ATTRIBUTES,
     broadcasting,
+    compile_cpp,
     compile_kernels,
     has_standard_kernel,
     operand_types,
@@ -271,3 +276,116 @@ def test_library_is_loaded_without_python_operators():
 
 def test_names_of_the_platform_are_those_of_the_file():
     assert Path(LIBRARY).suffix == {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+
+
+STEP = 997
+"""Of the floats behind the first 65,536 every 997th is tried."""
+
+PROGRAM = f"""
+#include "{SOURCES / "arithmetic.h"}"
+#include <cmath>
+#include <cstdio>
+
+uint16_t nearest_bfloat16(uint32_t bits) {{
+  const uint32_t below = bits >> 16, rest = bits & 0xffffu;
+  return static_cast<uint16_t>(below + (rest > 0x8000u || (rest == 0x8000u && below % 2 == 1)));
+}}
+
+int main() {{
+  unsigned long to_float16 = 0, to_bfloat16 = 0, from_float16 = 0;
+  for (uint64_t each = 0; each >> 32 == 0; each += each < 0x10000u ? 1 : {STEP}) {{
+    const auto bits = static_cast<uint32_t>(each);
+    const float x = from_bits(bits);
+    Float16 half;
+    Bfloat16 brain;
+    narrow(x, half);
+    narrow(x, brain);
+    const _Float16 expected = static_cast<_Float16>(x);
+    _Float16 found;
+    std::memcpy(&found, &half, sizeof found);
+    const bool is_nan = std::isnan(x);
+    to_float16 += is_nan ? !std::isnan(static_cast<float>(found))
+                         : std::memcmp(&found, &expected, sizeof found) != 0;
+    to_bfloat16 += is_nan ? !std::isnan(widened(brain)) : brain.bits != nearest_bfloat16(bits);
+    if (bits < 0x10000u) {{
+      half.bits = static_cast<uint16_t>(bits);
+      std::memcpy(&found, &half, sizeof found);
+      const float back = static_cast<float>(found), own = widened(half);
+      from_float16 += std::isnan(back) ? !std::isnan(own) : to_bits(back) != to_bits(own);
+    }}
+  }}
+  std::printf("%lu %lu %lu\\n", to_float16, to_bfloat16, from_float16);
+}}
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_floats_are_rounded_to_the_nearest_even(tmp_path):
+    source, program = tmp_path / "all.cc", tmp_path / "all"
+    source.write_text(PROGRAM, encoding="utf-8")
+    command = [str(shutil.which("g++")), "-std=c++17", "-O3", "-Wno-unused-function"]
+    subprocess.run([*command, str(source), "-o", str(program)], check=True)
+    done = subprocess.run([str(program)], check=True, capture_output=True, text=True)
+    assert done.stdout == "0 0 0\n"
+
+
+THREADS = 8
+ROUNDS = 6
+COUNT = 100_003  # four parts, for which ONNX Runtime takes threads of its own
+
+INT32 = 6
+"""What ONNX calls the type."""
+
+
+@pytest.mark.parametrize("sessions", [1, THREADS], ids=["one session", "a session each"])
+def test_each_thread_is_given_its_own(sessions: int) -> None:
+    together = Barrier(THREADS)
+    shared: list[sonnx_ort.InferenceSession] = []
+
+    def start() -> sonnx_ort.InferenceSession:
+        model = parse("(int32[n] a, int32[n] b) => (int32[n] c) {\n [ratio] c = Div(a, b)\n }")
+        return sonnx_ort.InferenceSession(model, quiet(), backend="compiled")
+
+    def run(thread: int) -> None:
+        together.wait(60)
+        session = shared[0] if shared else start()
+        random = np.random.default_rng(thread)
+        for turn in range(ROUNDS):
+            a = random.integers(-(2**31), 2**31, COUNT, np.int32)
+            b = random.integers(1, 1000, COUNT, np.int32)
+            c = session.run(None, {"a": a, "b": b})[0]
+            np.testing.assert_array_equal(c, np.trunc(a / b).astype(np.int32))
+            index = (thread * 12_345 + turn) % COUNT
+            b[index] = 0
+            with pytest.raises(sonnx_ort.ContractViolation) as caught:
+                session.run(None, {"a": a, "b": b})
+            found = caught.value
+            assert (found.rule, found.index) == ("Div.int.C1", (index,))
+            assert found.values == (a[index], 0)
+
+    if sessions == 1:
+        shared.append(start())
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in pool.map(run, range(THREADS)):
+            pass
+
+
+def sanitizer(compiler: str) -> bool:
+    """Whether a compiler has ThreadSanitizer."""
+    if shutil.which(compiler) is None:
+        return False
+    command = [compiler, "-print-file-name=libtsan.so"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return Path(found).is_absolute()
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not sanitizer("g++"), reason="needs g++ and its ThreadSanitizer (libtsan)")
+def test_thread_sanitizer_finds_no_race(tmp_path: Path) -> None:
+    program = tmp_path / "runs"
+    compile_cpp(["g++"], RUNS, program, "-O1", "-g1", "-fsanitize=thread")
+    # Threads start sessions, share one, and have two threads each do the parts of a work.
+    done = run_program([program, str(THREADS), str(INT32), "33000"], timeout=900)
+    assert (done.exit_status, done.stderr) == (0, ""), done
+    assert "CheckedDiv 6 typed" in done.stdout

@@ -128,8 +128,7 @@ def equal_but_on_axis(requirement: EqualButOnAxis, *operands: Tensor) -> z3.Bool
 
     def same(other: Tensor) -> z3.BoolRef:
         equal = for_all(
-            first.rank,
-            lambda i: z3.Or(term(i) == axis, first.sizes.at(i) == other.sizes.any_at(i)),
+            first.rank, lambda i: z3.Or(term(i) == axis, first.sizes.at(i) == other.sizes.any_at(i))
         )
         return z3.And(rank == term(other.rank), equal)
 

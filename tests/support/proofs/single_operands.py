@@ -31,7 +31,7 @@ INDICES = frozenset({"starts", "ends", "axes", "steps"})
 """The operands that are vectors of places."""
 
 LAYOUT = frozenset({"Concat", "Range", "Reshape", "Squeeze", "Unsqueeze"})
-"""The operators that `tests/proofs/test_layout.py` has."""
+"""The operators that `tests/proofs/test_single_operands.py` has."""
 
 _SIZES_AT_MOST = 3
 

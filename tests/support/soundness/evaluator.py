@@ -268,7 +268,7 @@ class Evaluation:
             case "Loop", [np.ndarray() as trips, condition, *states]:
                 if trips.size != 1:
                     # ONNX Runtime reads the first of no elements
-                    # (`tests/upstream/test_runs_end_the_process.py`).
+                    # (`tests/upstream/test_ends_of_the_process.py`).
                     raise Abandoned(node.name)
                 run = functools.partial(inner, subgraphs["body"])
                 repeat = functools.partial(
@@ -399,7 +399,7 @@ def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence
     """Whether a Scan's body gives other ranks than it takes or declares.
 
     Where the rank that ONNX Runtime expects is the smaller one, it does not survive the Scan
-    (`tests/upstream/test_scan_ranks.py`).
+    (`tests/upstream/test_shapes.py`).
     """
     if [np.ndim(value) for value in after[: len(states)]] != [np.ndim(state) for state in states]:
         return True

@@ -8,10 +8,8 @@ import numpy as np
 
 from sonnx_ort.oracle import Result, Undefined, meaning
 from sonnx_ort.oracle.results import EXACT, Copies
-from support.operator_cases import OPERATOR_CASES
+from support.meaning_cases import EARLY
 from support.soundness.arrays import Array
-
-_WITH_OUTCOMES = frozenset(name for name, case in OPERATOR_CASES.items() if case.random)
 
 NETWORKS = frozenset(
     {"Conv", "ConvInteger", "DequantizeLinear", "Exp", "Gemm", "LSTM", "LeakyRelu", "MaxPool"}
@@ -19,7 +17,7 @@ NETWORKS = frozenset(
 )
 """Operators that networks are made of, of which `onnx.reference` is not asked."""
 
-OPERATORS = _WITH_OUTCOMES | NETWORKS
+OPERATORS = EARLY | NETWORKS
 """The operators of which the exact oracle is asked."""
 
 _KNOWN_ERRORS: Mapping[str, float] = {"Sigmoid": 2e-7, "Tanh": 5e-7, "LSTM": 1e-5}
@@ -107,7 +105,7 @@ def _of_open_sign(operator: str, given: Sequence[Array], result: Result) -> bool
     elements = result.nearest
     if elements.dtype.kind != "f" or not (elements == 0).any():
         return False
-    if operator not in _WITH_OUTCOMES:
+    if operator not in EARLY:
         return not isinstance(result.admitted, Copies)
     return operator in _FIRST_ZERO or (
         operator == "Clip" and any((bound == 0).any() for bound in given[1:])

@@ -66,10 +66,7 @@ def run_often_enough(
 
 
 def run_attempts(
-    function: str,
-    numbers: Sequence[int],
-    processes: int = 1,
-    seconds: float = _SECONDS_PER_CALL,
+    function: str, numbers: Sequence[int], processes: int = 1, seconds: float = _SECONDS_PER_CALL
 ) -> list[Line]:
     """Call a function with numbers, in child processes, each call in so many seconds at most."""
     parts = [list(numbers[first::processes]) for first in range(processes)]

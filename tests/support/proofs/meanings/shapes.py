@@ -23,11 +23,7 @@ from support.proofs.tensors import (
     term,
     vector_of,
 )
-from support.proofs.terms import (
-    NotInterpreted,
-    literal,
-    without_wrapping,
-)
+from support.proofs.terms import NotInterpreted, literal, without_wrapping
 
 
 def _reshape(call: Call) -> Tensor:
