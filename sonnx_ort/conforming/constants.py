@@ -195,7 +195,10 @@ def store_sizes(edit: NodeEdit) -> bool:
     Whoever derives shapes follows few operators on integers, and knows what is stored.
     """
     first = _SIZED_BY.get(edit.node.op_type)
-    if first is None or has_known_sizes(edit.facts.shape(edit.node.outputs[0])):
+    if first is None:
+        return False
+    folded = any(v is not None and edit.facts.is_folded(v) for v in edit.node.inputs[first:])
+    if has_known_sizes(edit.facts.shape(edit.node.outputs[0])) and not folded:
         return False
     stored: dict[int, Array] = {}
     for position, value in enumerate(edit.node.inputs):

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import cast
 
@@ -58,6 +59,7 @@ class CertainShapes:
         elements: The elements of vectors and scalars that hold sizes.
         misinference: What ONNX Runtime may infer beside them.
         constants: The elements of values that depend on no input.
+        folded: The values whose elements follow from such a computation, and not by rules alone.
     """
 
     shapes: Mapping[ir.Value, Shape]
@@ -65,6 +67,7 @@ class CertainShapes:
     elements: Mapping[ir.Value, Shape]
     misinference: Misinference
     constants: ComputedConstants
+    folded: AbstractSet[ir.Value]
 
 
 def certain_shapes(
@@ -86,7 +89,12 @@ def certain_shapes(
     shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
     elements = {value: dimensions(sizes) for value, sizes in propagation.contents.items()}
     return CertainShapes(
-        shapes, propagation.shapes, elements, propagation.misinference, propagation.constants
+        shapes,
+        propagation.shapes,
+        elements,
+        propagation.misinference,
+        propagation.constants,
+        propagation.folded,
     )
 
 
@@ -130,6 +138,7 @@ class Propagation:
         self._types = types
         self._axes = AxisCount()
         self.constants = ComputedConstants(self._version, self.shapes.get)
+        self.folded: set[ir.Value] = set()
         self._foldable: set[ir.Value] = set()
         self.misinference = Misinference(model, self.shapes, self.contents)
         self._open_sizes = 0
@@ -315,6 +324,8 @@ class Propagation:
         contents = self._contents_of(node, output, shape)
         if contents is not None and len(contents) <= _MOST_ELEMENTS:
             self.contents[output] = contents
+            if not self.folded.isdisjoint(node.inputs):
+                self.folded.add(output)
 
     def _note_foldable(self, node: ir.Node) -> None:
         """Note a result that is computed from constants; a bool of a file may be any byte."""
@@ -349,7 +360,10 @@ class Propagation:
         except Rejected:
             folded = output in self._foldable and type_name(dtype) in HOLDING_SIZES
             elements = self.constants.elements(output) if folded else None
-            return None if elements is None else tuple(map(int, elements.ravel()))
+            if elements is None:
+                return None
+            self.folded.add(output)
+            return tuple(map(int, elements.ravel()))
         except Exception:
             # A malformed node must not stop the analysis.
             _logger.debug("the elements of %s are unknown", node.op_type, exc_info=True)

@@ -144,7 +144,7 @@ class Facts:
         self._shared_symbols = functools.cache(lambda inputs: shared_symbols(inputs) - names)
         self._has_scalars = functools.cache(has_scalars)
         version = model.opset_imports[STANDARD_DOMAIN]
-        self._computed = certain.constants
+        self._computed, self._folded = certain.constants, certain.folded
         self._numbers_under = partial(number_ranges, model, self.element_type, certain.sizes)
         self._numbers = self.numbers_under(contract, reads_weights=reads_weights)
         self._gaps = NegativeZeros(version, self.element_type)
@@ -187,6 +187,10 @@ class Facts:
         if tensor is not None:
             return tensor.numpy()
         return self._computed.elements(value) if self.foldable(value) else None
+
+    def is_folded(self, value: ir.Value) -> bool:
+        """Whether sizes that a value holds are known by folding constants, and not by rules."""
+        return value in self._folded
 
     def numbers_under(self, contract: Contract, *, reads_weights: bool = True) -> NumberRanges:
         """The numbers that values can be under a contract."""

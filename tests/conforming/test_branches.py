@@ -104,8 +104,10 @@ def test_what_does_not_fit_is_refused(options: dict[str, object], message: str) 
 
 def test_sizes_that_only_constants_tell_are_stored() -> None:
     model = parse(
-        "(float[2,3] X) => (float[a,b] Y) { k = Gather(back, order) u = Pad(X, k) Y = Floor(u) }",
-        constants={"back": np.array([0, 0, 1, 1]), "order": np.array([[0, 2], [1, 3]]).ravel()},
+        """(float[2,3] X) => (float[a,b] Y) {
+            t = Transpose(pairs) k = Reshape(t, four) u = Pad(X, k) Y = Floor(u)
+        }""",
+        constants={"pairs": np.array([[0, 0], [1, 1]]), "four": np.array([4])},
     )
     assert sonnx_ort.conform(model, select="Slice").changes == ()
     made = sonnx_ort.conform(model).model

@@ -190,7 +190,7 @@ REPEATED_KEYS = """
     bias = Cast<to = 10>(zeros)
     quotient = Div(query_heads, key_heads)
     repeats = Where(divisible, quotient, one)
-    external = Unsqueeze(keys, one)
+    apart = Unsqueeze(keys, one)
     shape = Concat<axis = 0>(key_heads, repeats, length, length)
     repeated = Expand(apart, shape)
     shifted = Add(repeated, bias)
