@@ -53,9 +53,9 @@ from sonnx_ort.enforcing.value_info import (
     element_type_of,
 )
 from sonnx_ort.loading.traversal import every_node
+from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.findings import CheckedValue
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement

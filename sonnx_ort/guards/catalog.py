@@ -52,8 +52,9 @@ from sonnx_ort.profile.requirements.axes import (
     LinesAboveNegativeInfinity,
 )
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
-from sonnx_ort.profile.requirements.reshaping import InferableSize, Slicing
+from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import OnShapes
+from sonnx_ort.profile.requirements.slicing import Slicing
 from sonnx_ort.profile.rule import Requirement
 from sonnx_ort.terms.language import (
     All,

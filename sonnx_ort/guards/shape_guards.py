@@ -22,7 +22,8 @@ from sonnx_ort.guards.guard import (
 )
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.axes import AxesNamedOnce, EqualButOnAxis, named_axes
-from sonnx_ort.profile.requirements.reshaping import InferableSize, SliceDemand, Slicing
+from sonnx_ort.profile.requirements.reshaping import InferableSize
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
 

@@ -11,11 +11,10 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.obligations.checked_values import CheckedValue, checked_values
 from sonnx_ort.obligations.contracts import require_axes, require_values
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import (
-    CheckedValue,
-    checked_values,
     find_declarations,
     graph_obligations,
 )

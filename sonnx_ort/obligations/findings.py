@@ -1,15 +1,13 @@
-"""What is asked of graphs and values: broken rules on graphs, and values within limits."""
+"""What breaks the rules on graphs, and what a file declares of values."""
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import (
     constant_tensor,
-    declared_axes,
     declared_shape,
     declared_type,
 )
@@ -25,18 +23,12 @@ from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
-from sonnx_ort.profile.contract import Contract, ShapeDemand, ValueContract, shape_demands
-from sonnx_ort.profile.contract_rules import OnSizes, contract_requirement, contract_rule
-from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
     DECLARED_IN_FILE,
     DETERMINISTIC,
     EDGES,
     FALSE_CLAIM,
-    FINITE,
-    FINITE_OUTPUTS,
-    FINITE_VALUES,
     GR2,
     GR3,
     GR4,
@@ -47,13 +39,10 @@ from sonnx_ort.profile.graph import (
     UNREAD,
     UNUSED_INPUT,
     OfGraph,
-    finite_elements,
 )
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.profile.options import Demands
-from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.rule import Judgement, Rule, Status
-from sonnx_ort.terms.operand import Operand, contradict, format_shape
+from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.terms.operand import contradict, format_shape
 
 _RANDOM = frozenset(
     {
@@ -312,181 +301,3 @@ def dead_nodes(nodes: Sequence[ir.Node], kept: Container[object] = ()) -> list[i
         if all(reader in dead for reader in readers):
             dead.add(node)
     return [node for node in nodes if node in dead]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedValue:
-    """A value that has to be finite, or within a contract.
-
-    Attributes:
-        operand: What is known of it.
-        contract: What its contract says of its elements or of its shape; None if it has to be
-            finite.
-        may_be_misinferred: Whether ONNX Runtime may infer a wrong rank or wrong sizes.
-        others: The inputs that its shape is compared with.
-    """
-
-    value: ir.Value
-    operand: Operand
-    contract: ValueContract | ShapeDemand | None
-    obligation: Obligation
-    may_be_misinferred: bool
-    others: tuple[ir.Value, ...] = ()
-
-    @property
-    def left_to_the_run(self) -> bool:
-        """Whether each run has to check it; a waived constant is not checked."""
-        return self.obligation.status is Status.RUNTIME
-
-    @property
-    def rule(self) -> Rule:
-        """The rule that binds it."""
-        return self.obligation.rule
-
-    @property
-    def requirement(self) -> OnElements | OnSizes:
-        """What its elements, or its sizes, have to be."""
-        if self.contract is None:
-            return finite_elements(self.operand.value)
-        return contract_requirement(self.contract)
-
-    @property
-    def node(self) -> ir.Node | None:
-        """The node that computes it; None for an input with a contract.
-
-        Raises:
-            SonnxError: There is none, so that no guard can stand behind it.
-        """
-        producer = self.value.producer()
-        if producer is None and self.rule is FINITE:
-            raise SonnxError(
-                f"{FINITE.id}: no node computes the output '{self.value.name}', so it cannot be "
-                "checked; insert an Identity in front of it"
-            )
-        return producer
-
-    @property
-    def element_type(self) -> ElementType:
-        """The type of its elements, proved or declared.
-
-        Raises:
-            SonnxError: It is neither.
-        """
-        element_type = ElementType.named(self.operand.element_type)
-        if element_type is None:
-            raise SonnxError(
-                f"{self.rule.id}: the element type of '{self.value.name}', which "
-                f"{self.obligation.place} computes, is unknown; declare it in value_info"
-            )
-        return element_type
-
-
-def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[CheckedValue, ...]:
-    """Find the values with a contract, and those that have to be finite, in the order of the graph.
-
-    Args:
-        model: A canonical model.
-        facts: What is known of its values.
-        demands: What the caller asks for.
-    """
-    asked_for: list[tuple[ir.Value, tuple[str, ...]]] = []
-    if FINITE_VALUES in demands.operators:
-        asked_for += _computed(model)
-    if FINITE_OUTPUTS in demands.operators:
-        asked_for += [(value, ()) for value in model.graph.outputs]
-    return (
-        *_within_sizes(model, demands.contract, facts),
-        *(_within_contract(value, entry, facts) for value, entry in _contracted(model, demands)),
-        *(
-            _finite_value(value, path, facts)
-            for value, path in dict(asked_for).items()
-            if _may_be_float(value, facts)
-        ),
-    )
-
-
-def _contracted(model: ir.Model, demands: Demands) -> Iterator[tuple[ir.Value, ValueContract]]:
-    """The values of the main graph with a contract."""
-    if not demands.contract:
-        return
-    computed = (value for node in model.graph for value in node.outputs)
-    for value in chain(model.graph.inputs, computed):
-        entry = demands.contract.of(str(value.name)) if value.name else None
-        if entry is not None:
-            yield value, entry
-
-
-def _within_sizes(model: ir.Model, contract: Contract, facts: Facts) -> Iterator[CheckedValue]:
-    """The inputs whose shapes have a contract."""
-    if not contract.limits_sizes:
-        return
-    inputs = {str(value.name): value for value in model.graph.inputs}
-    for name, demand in shape_demands(contract, declared_axes(model.graph)).items():
-        others = tuple(inputs[other] for other in demand.operands[1:])
-        yield _within_contract(inputs[name], demand, facts, others)
-
-
-def _within_contract(
-    value: ir.Value,
-    entry: ValueContract | ShapeDemand,
-    facts: Facts,
-    others: tuple[ir.Value, ...] = (),
-) -> CheckedValue:
-    values = (value, *others)
-    requirement, node, name = contract_requirement(entry), value.producer(), str(value.name)
-    operand, *compared = facts.operands([str(each.name) for each in values], values)
-    if operand.element_type is None:
-        operand = replace(operand, element_type=declared_type(value))
-    known = zip((operand, *compared), values, strict=True)
-    judgement = requirement.judge([facts.unguarded(each, own) for each, own in known])
-    obligation = Obligation(
-        contract_rule(entry),
-        "Input" if node is None else node.op_type,
-        name if node is None else label_of(node),
-        (operand, *compared),
-        judgement.status,
-        judgement.evidence,
-        requirement.hint([operand]) if judgement.status is Status.VIOLATED else "",
-    )
-    misinferred = facts.may_be_misinferred(value)
-    return CheckedValue(value, operand, entry, obligation, misinferred, others)
-
-
-def _computed(model: ir.Model) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:
-    """The values that nodes compute and that are read, each with the path of its node."""
-    for node, path in nodes_with_paths(model):
-        for value in node.outputs:
-            if value.name and (value.is_graph_output() or any(value.uses())):
-                yield value, path
-
-
-def _may_be_float(value: ir.Value, facts: Facts) -> bool:
-    kind = facts.element_type(value) or declared_type(value)
-    return facts.may_be_tensor(value) and (kind is None or kind in FLOAT_TYPES)
-
-
-def _finite_value(value: ir.Value, path: tuple[str, ...], facts: Facts) -> CheckedValue:
-    (operand,) = facts.operands(("output",), (value,))
-    if operand.element_type is None:
-        # A session with types that do not match does not start.
-        operand = replace(operand, element_type=declared_type(value))
-    judgement = _judge(value, operand)
-    node = value.producer()
-    is_violated = judgement.status is Status.VIOLATED
-    obligation = Obligation(
-        FINITE,
-        "" if node is None else node.op_type,
-        "" if node is None else label_of(node),
-        (operand,),
-        judgement.status,
-        judgement.evidence,
-        "replace it by a large finite number" if is_violated else "",
-        path,
-    )
-    return CheckedValue(value, operand, None, obligation, facts.may_be_misinferred(value))
-
-
-def _judge(value: ir.Value, operand: Operand) -> Judgement:
-    tensor = constant_tensor(value)
-    known = operand if tensor is None else replace(operand, constant=tensor.numpy())
-    return FINITE.requirement.judge([known])

@@ -24,8 +24,9 @@ from sonnx_ort.profile.requirements.axes import (
     named_axes_exist,
     named_axes_have_size_one,
 )
-from sonnx_ort.profile.requirements.reshaping import SliceDemand, Slicing, no_step_is_zero
+from sonnx_ort.profile.requirements.reshaping import no_step_is_zero
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Attributes, Illustration
 from sonnx_ort.profile.source import Words
 from sonnx_ort.terms.language import All, IfGiven, Tensor, Term

@@ -15,7 +15,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.catalog import term_guard
 from sonnx_ort.guards.element_guards import not_within, outside
 from sonnx_ort.guards.guard import GuardedNode, any_true
-from sonnx_ort.obligations.findings import CheckedValue
+from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.requirements.elements import OnElements

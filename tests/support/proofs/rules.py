@@ -19,8 +19,9 @@ from sonnx_ort.profile.requirements.axes import (
 )
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, OnElements
-from sonnx_ort.profile.requirements.reshaping import InferableSize, SliceDemand, Slicing
+from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
 from sonnx_ort.terms import language as terms
 from sonnx_ort.terms.elements import NumberSet

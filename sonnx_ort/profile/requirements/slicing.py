@@ -1,0 +1,213 @@
+"""Requirements of Slice: it selects elements within the axes, in the direction of its steps.
+
+Source: SONNX Slice, draft of the working group, restrictions R2, R6, R7 and R8 and the value domain
+of the ends.
+"""
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.kernel.bounds import LIMITS
+from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.profile.rule import (
+    HintByExample,
+    Illustration,
+    Judgement,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
+from sonnx_ort.terms.operand import (
+    Dimension,
+    Operand,
+    Shape,
+    bounds_of_axis,
+    bounds_of_element,
+)
+
+Array = npt.NDArray[Any]
+
+
+class SliceDemand(enum.Enum):
+    """A requirement for each axis of a Slice."""
+
+    START_WITHIN = "start {start} is no place on an axis of size {size}"
+    """The start is the index of an element; negative numbers count from the end."""
+
+    END_WITHIN = "end {end} is beyond an axis of size {size}"
+    """The end is an index or one after the last; one before the first for negative steps."""
+
+    IN_ORDER = "start {start} lies behind end {end} in steps of {step} on an axis of size {size}"
+    """The start is not after the end in the direction of the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """What is known of one axis and of how it is cut.
+
+    Attributes:
+        size: Its size.
+        start: The first place.
+        end: The place behind the last.
+        step: The step.
+        to_the_end: Whether the end is known to be the size.
+    """
+
+    size: Bounds
+    start: Bounds
+    end: Bounds
+    step: int
+    to_the_end: bool = False
+
+    def keeps(self, demand: SliceDemand) -> bool | None:
+        """Whether it meets a requirement; None if that is decided in a run."""
+        down = self.step < 0
+        match demand:
+            case SliceDemand.START_WITHIN:
+                return self._within(self.start, -1)
+            case SliceDemand.END_WITHIN:
+                return (self.to_the_end and not down) or self._within(self.end, -down, down)
+            case SliceDemand.IN_ORDER if self.to_the_end and not down:
+                return self._within(self.start, 0, LIMITS["int64"].upper)
+            case SliceDemand.IN_ORDER:
+                return self._in_order()
+
+    def _within(self, place: Bounds, above: int, below: int = 0) -> bool | None:
+        """Whether a place is at most the size and `above`, and not before the first and `below`."""
+        least, most = self.size.lower, self.size.upper
+        if -least - below <= place.lower and place.upper <= least + above:
+            return True
+        return False if place.upper < -most - below or place.lower > most + above else None
+
+    def _in_order(self) -> bool | None:
+        start: Bounds | None = self.start
+        end: Bounds | None = self.end
+        if self.start.upper >= 0 or self.end.upper >= 0:
+            start, end = self._from_the_front(self.start), self._from_the_front(self.end)
+        if start is None or end is None:
+            return None
+        first, last = (end, start) if self.step < 0 else (start, end)
+        if first.upper <= last.lower:
+            return True
+        return False if first.lower > last.upper else None
+
+    def _from_the_front(self, place: Bounds) -> Bounds | None:
+        if place.lower >= 0:
+            return place
+        if place.upper >= 0:
+            return None
+        return Bounds(place.lower + self.size.lower, place.upper + self.size.upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing(HintByExample):
+    """All sliced axes meet the requirement.
+
+    It applies to the operands X, starts, ends, axes and steps. It does not cover what ONNX Runtime
+    rejects itself, such as a missing axis.
+    """
+
+    demand: SliceDemand
+    example: Illustration
+
+    subject: ClassVar = Subject.ELEMENTS
+    seen_by_shape: ClassVar = (0,)
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Compare what is known of places and sizes."""
+        data, *others = operands
+        if [operand.name for operand in others][:2] != ["starts", "ends"]:
+            return at_run_time("not all inputs that decide it are given")
+        if data.shape is None or data.scalar_inputs:
+            return at_run_time(f"the rank of {data.name} is unknown")
+        given = {operand.name: _entries(operand) for operand in others}
+        count = len(given["starts"] or ())
+        entries = [given["starts"], given["ends"]]
+        entries += [given.get("axes", range(count)), given.get("steps", [1] * count)]
+        unknown = " and ".join(
+            operand.name
+            for operand, known in zip(others, given.values(), strict=True)
+            if known is None or (operand.name in _NUMBERS and not all(map(_is_number, known)))
+        )
+        known = [entry for entry in entries if entry is not None]
+        cut = None if unknown else _cut(data.shape, known, data.certain)
+        kept: list[bool | None] = [None]
+        if cut is not None:
+            kept = [axis.keeps(self.demand) for axis in cut]
+        if cut is not None and False in kept:
+            return violated(self._reason(cut, kept.index(False)))
+        if None not in kept:
+            return proved("the places are within the sizes")
+        unknown = unknown or " and ".join(o.name for o in others if o.constant is None)
+        what = f"the elements of {unknown}" if unknown else f"the sizes of {data.name}"
+        return at_run_time(f"{what} are known only in a run")
+
+    def violation(self, arrays: Sequence[Array]) -> Violation | None:
+        """Compare elements with sizes."""
+        data, *others = arrays
+        if any(each.ndim != 1 for each in others):
+            return None
+        cut = _cut(data.shape, [each.tolist() for each in others], lambda _: True)
+        for index, axis in enumerate(cut or ()):
+            if axis.keeps(self.demand) is False:
+                return Violation(self._reason(cut or (), index))
+        return None
+
+    def _reason(self, cut: Sequence[_Axis], index: int) -> str:
+        axis = cut[index]
+        text = self.demand.value.format(
+            start=axis.start, end=axis.end, step=axis.step, size=axis.size
+        )
+        return f"{text} (entry {index})"
+
+
+_NUMBERS = ("axes", "steps")
+"""The operands of which each element has to be known."""
+
+
+def _is_number(element: Dimension) -> bool:
+    return isinstance(element, int)
+
+
+def _entries(operand: Operand) -> Sequence[Dimension] | None:
+    """The known elements of a vector; None if their number is not known, or it is none."""
+    if operand.constant is None:
+        return operand.sizes
+    constant = np.asarray(operand.constant, np.int64)
+    return constant.tolist() if constant.ndim == 1 else None
+
+
+def _cut(
+    sizes: Shape, places: Sequence[Sequence[Dimension]], certain: Callable[[Dimension], bool]
+) -> list[_Axis] | None:
+    """The facts about each sliced axis; None for what ONNX Runtime rejects itself.
+
+    Args:
+        sizes: The shape of the first operand.
+        places: The starts, ends, axes and steps.
+        certain: Whether an open size is the same number wherever its symbol stands.
+    """
+    if len({len(each) for each in places}) > 1:
+        return None
+    found = []
+    for start, end, axis, step in zip(*places, strict=True):
+        if not isinstance(axis, int) or not isinstance(step, int):
+            return None
+        if not -len(sizes) <= axis < len(sizes):
+            return None
+        size = sizes[axis]
+        to_the_end = size is not None and end == size and certain(size)
+        found.append(_Axis(bounds_of_axis(size), _place(start), _place(end), step, to_the_end))
+    return found
+
+
+def _place(element: Dimension) -> Bounds:
+    """What a start or an end can be."""
+    return bounds_of_element(element) or LIMITS["int64"]
