@@ -207,13 +207,13 @@ def sizes_within(
     """The sizes of random inputs, of which those that nobody says keep a contract.
 
     Args:
-        contract: The contract; of the sizes that it allows the smallest is taken, but 0.
+        contract: The contract.
         inputs: The names of all inputs, each with its declared axes; None if of any rank.
         feeds: The inputs that are given.
         said: What the user says.
     """
     demands = shape_demands(contract, inputs) if contract.limits_sizes else {}
-    named = {entry.name: _smallest(entry) for entry in contract.sizes}
+    named = {entry.name: _usual(entry) for entry in contract.sizes}
     for name, demand in demands.items():
         own = np.shape(feeds[name]) if name in feeds else ()
         for axis, size in zip(demand.axes, own, strict=False):
@@ -233,8 +233,17 @@ def _named(axis: Axis, sizes: Mapping[str, int]) -> int | None:
     return sizes.get(axis.name) if isinstance(axis, SizeContract) else None
 
 
-def _smallest(entry: SizeContract) -> int:
-    return next((size for size in entry.sizes[:2] if size > 0), 0)
+def _usual(entry: SizeContract) -> int:
+    """The smallest size but 0 of a few, as of batches; else one at which most networks run."""
+    allowed = entry.sizes
+    if entry.most <= _MOST_OF_BATCHES:
+        return next((size for size in allowed[:2] if size > 0), 0)
+    place = max((_USUAL - allowed[0]) // entry.multiple_of, 0)
+    return allowed[min(place, len(allowed) - 1)]
+
+
+_MOST_OF_BATCHES = 16
+_USUAL = 480
 
 
 def drawn_within(inputs: Inputs, contract: Contract) -> Inputs:
