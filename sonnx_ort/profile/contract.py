@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.sizes import LARGEST
 from sonnx_ort.terms.elements import NumberSet, finite_limits
 
@@ -51,7 +52,9 @@ class ValueContract:
         if self.range is None:
             return finite_limits(dtype)
         if dtype.kind in "biu":
-            return math.ceil(self.range[0]), math.floor(self.range[1])
+            own = LIMITS.get(dtype.name, BOOLEAN)
+            ends = max(self.range[0], own.lower), min(self.range[1], own.upper)
+            return math.ceil(ends[0]), math.floor(ends[1])
         with np.errstate(over="ignore"):
             lower, upper = (float(dtype.type(end)) for end in self.range)
         return lower, upper

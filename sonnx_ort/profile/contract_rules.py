@@ -162,8 +162,8 @@ WITHIN_SIZES = Rule(
     1319,
     "The axes of an input have the sizes of its contract, and axes of one name have one size.",
     _source(
-        "No document demands it: the contract of a model's user does. The profile demands that "
-        "axes with one symbol have one size, and has no words for sizes that are left open."
+        "No document demands it: the contract of a model's user does. It is checked where the "
+        "input enters the graph."
     ),
     sizes_requirement(ShapeDemand("input", (SizeContract("batch", 1, 8), 3))),
     unenforced="ONNX Runtime 1.32.0 takes any size for an axis without a number, and does not "

@@ -134,6 +134,7 @@ GRAPH = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
         (ValueContract("s", (0, 1)), "'s' is of type string, which has no range"),
         (ValueContract("i"), "'i' is of type int32, whose numbers are all finite; write a range"),
         (ValueContract("i", (0.2, 0.8)), "the range of 'i' has no number of type int32"),
+        (ValueContract("u", (256, 300)), "the range of 'u' has no number of type uint8"),
     ],
 )
 def test_contract_that_does_not_fit_the_model_is_refused(entry, message):
@@ -202,6 +203,13 @@ def test_input_and_value_are_checked_in_each_run():
 def test_range_that_the_type_ensures_is_proved():
     assert found(ValueContract("u", (0, 255))) == {
         "Input 'u'": ("proved", "no uint8 is outside of 0 to 255")
+    }
+
+
+def test_range_of_integers_may_reach_infinity():
+    assert found(ValueContract("i", (0, math.inf)))["Input 'i'"] == ("runtime", OPEN.format("i"))
+    assert found(ValueContract("i", (-math.inf, math.inf))) == {
+        "Input 'i'": ("proved", "no int32 is outside of -inf to inf")
     }
 
 
