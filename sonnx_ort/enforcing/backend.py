@@ -195,7 +195,8 @@ def _check_input(
         return
     given = backend.check_value(nodes, checked, value)
     given.type = given.type or value.type
-    given.shape = None
+    # ONNX Runtime holds inputs to declared ranks but 0, and a Scan does not run without a rank.
+    given.shape = ir.Shape([None] * len(value.shape)) if value.shape else None
     for node, index in uses:
         node.replace_input_with(index, given)
     graph.insert_before(graph[0], nodes.nodes)

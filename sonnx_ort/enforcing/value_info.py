@@ -89,8 +89,8 @@ def declare_output(examined: ExaminedNode, *, guarded: bool) -> None:
         # A run may give an input declared as a scalar any rank.
         certain = not any(operand.scalar_inputs for operand in examined.operands)
         if shape or (shape is not None and certain):
-            certain = certain and not guarded
-            output.shape = ir.Shape([d if certain and isinstance(d, int) else None for d in shape])
+            known = certain and not guarded
+            output.shape = ir.Shape([d if known and isinstance(d, int) else None for d in shape])
 
 
 def _result_type(examined: ExaminedNode) -> ir.DataType | None:
