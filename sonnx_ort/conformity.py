@@ -17,7 +17,7 @@ import onnx_ir as ir
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.difference import Comparison, compare
-from sonnx_ort.comparing.inputs import Sizes
+from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError

@@ -5,10 +5,9 @@ What it proposes is for a person to judge: a sample shows what was, and a contra
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import trace
-from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
+from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.kernel.node import FLOATS
@@ -33,12 +32,10 @@ from sonnx_ort.obligations.contracts import (
 )
 from sonnx_ort.profile.contract import (
     NO_CONTRACT,
-    Axis,
     Contract,
     ShapeContract,
     SizeContract,
     ValueContract,
-    shape_demands,
 )
 from sonnx_ort.value_files import read_samples
 
@@ -170,9 +167,7 @@ def propose_contract(
         samples = [] if data is None else list(read_samples(Path(data), names).values())
         feeds = samples
         if not samples and checkpoints:
-            of_inputs = sizes_within(given, declared_axes(loaded.graph))
-            drawn = complete(source, {}, runs, sizes=of_inputs)
-            feeds = [dict(drawn_within(drawn, given).arrays)]
+            feeds = [dict(complete(source, {}, runs, contract=given).arrays)]
         seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
     entries = [
         given.of(str(value.name)) or _of_input(value, facts, seen if samples else {}, margin)
@@ -196,76 +191,6 @@ def propose_contract(
         len(floats),
         tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),
     )
-
-
-def sizes_within(
-    contract: Contract,
-    inputs: Iterable[tuple[str, Sequence[int | str | None] | None]],
-    feeds: Mapping[str, Any] = MappingProxyType({}),
-    said: Sizes = UNSAID,
-) -> Sizes:
-    """The sizes of random inputs, of which those that nobody says keep a contract.
-
-    Args:
-        contract: The contract.
-        inputs: The names of all inputs, each with its declared axes; None if of any rank.
-        feeds: The inputs that are given.
-        said: What the user says.
-    """
-    demands = shape_demands(contract, inputs) if contract.limits_sizes else {}
-    named = {entry.name: _usual(entry) for entry in contract.sizes}
-    for name, demand in demands.items():
-        own = np.shape(feeds[name]) if name in feeds else ()
-        for axis, size in zip(demand.axes, own, strict=False):
-            if isinstance(axis, SizeContract):
-                named[axis.name] = size
-    named |= said.named
-    shapes = {}
-    for name, demand in demands.items():
-        sizes = [axis if isinstance(axis, int) else _named(axis, named) for axis in demand.axes]
-        known = [size for size in sizes if size is not None]
-        if len(known) == len(sizes) and name not in feeds:
-            shapes[name] = known
-    return Sizes(said.named, {**shapes, **said.shapes})
-
-
-def _named(axis: Axis, sizes: Mapping[str, int]) -> int | None:
-    return sizes.get(axis.name) if isinstance(axis, SizeContract) else None
-
-
-def _usual(entry: SizeContract) -> int:
-    """The smallest size but 0 of a few, as of batches; else one at which most networks run."""
-    allowed = entry.sizes
-    if entry.most <= _MOST_OF_BATCHES:
-        return next((size for size in allowed[:2] if size > 0), 0)
-    place = max((_USUAL - allowed[0]) // entry.multiple_of, 0)
-    return allowed[min(place, len(allowed) - 1)]
-
-
-_MOST_OF_BATCHES = 16
-_USUAL = 480
-
-
-def drawn_within(inputs: Inputs, contract: Contract) -> Inputs:
-    """The inputs of a run, of which the random ones keep a contract."""
-    drawn = {n: _into_range(inputs.arrays[n], contract.of(n)) for n in inputs.random}
-    return replace(inputs, arrays={**inputs.arrays, **drawn})
-
-
-def _into_range(array: Any, entry: ValueContract | None) -> Any:
-    """Random numbers, spread over the range of a contract.
-
-    Args:
-        array: Numbers that were drawn between -1 and 1, or integers of a few digits.
-        entry: The contract of the input; None for one without.
-    """
-    if entry is None or entry.range is None or not isinstance(array, np.ndarray):
-        return array
-    lower, upper = (max(min(float(end), 1e6), -1e6) for end in entry.range)
-    if array.dtype.kind == "f":
-        return (lower + (array.astype(np.float64) + 1) / 2 * (upper - lower)).astype(array.dtype)
-    count = int(upper) - math.ceil(lower) + 1
-    return (math.ceil(lower) + array.astype(np.int64) % max(count, 1)).astype(array.dtype)
 
 
 def _seen(runs: Sequence[Mapping[str, Any]]) -> tuple[Seen, dict[str, int]]:

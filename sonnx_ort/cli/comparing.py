@@ -26,7 +26,7 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.comparing.audit import CPU, Audit
 from sonnx_ort.comparing.audit import audit as audit_model
 from sonnx_ort.comparing.difference import compare_samples, survey
-from sonnx_ort.comparing.inputs import Sizes
+from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.isolated_run import Level
 from sonnx_ort.comparing.measures import Measure, Tolerance
 from sonnx_ort.comparing.reduction import Reduced
@@ -35,6 +35,7 @@ from sonnx_ort.comparing.shrinking import MOST_TRIES
 from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.files import check_place, refuse_inputs, refuse_source, writing
 from sonnx_ort.loading.source import read
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.reporting.audit_report import AuditFormat
@@ -50,7 +51,7 @@ def _samples(model: str | Path, data: Path) -> dict[str, dict[str, Any]]:
 
 @command(
     app,
-    *("inputs", "data", "sizes", "input_shapes", "seed", "quiet"),
+    *("inputs", "data", "sizes", "input_shapes", "seed", "contract", "quiet"),
     own={
         "samples": option(
             int | None, "How many samples are made up, with seeds from --seed on.", least=1
@@ -86,6 +87,7 @@ def diff(
     sizes: Mapping[str, int],
     input_shapes: Mapping[str, tuple[int, ...]],
     seed: int,
+    contract: ContractSource,
     every: bool,
     quiet: bool,
 ) -> None:
@@ -106,7 +108,9 @@ def diff(
         found = _samples(first, data)
         given = {name: ({**sample, **values}, seed) for name, sample in found.items()}
     chosen, tolerated = Sizes(sizes, input_shapes), Tolerance(measure, tolerance)
-    comparisons = compare_samples(first, second, given.values(), chosen, tolerated)
+    comparisons = compare_samples(
+        first, second, given.values(), chosen, tolerated, contract=contract
+    )
     surveyed = survey(zip(given, comparisons, strict=True))
     if not quiet:
         say(difference_report(surveyed, (first, second), every=every))
@@ -117,7 +121,7 @@ def diff(
 @command(
     app,
     *("model", "inputs", "sizes", "input_shapes", "edition", "broadcast", "seed"),
-    *("output", "record", "quiet"),
+    *("contract", "output", "record", "quiet"),
     operators=PROFILE,
     settings=True,
     own={
@@ -215,7 +219,7 @@ def _record(made: Audit, model: Path, record: Path, choices: Mapping[str, Any]) 
     from sonnx_ort.evidence.making import record_check
     from sonnx_ort.reporting.audit_report import audit_document
 
-    demanded = {name: choices[name] for name in ("edition", "broadcast", "operators")}
+    demanded = {name: choices[name] for name in ("edition", "broadcast", "operators", "contract")}
     record_check(model, check(model, **demanded), record, audits=[audit_document(made)])
 
 

@@ -16,9 +16,9 @@ from sonnx_ort.cli.options import (
     say,
     subcommand,
 )
-from sonnx_ort.comparing.inputs import Inputs, Sizes, complete
+from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.comparing.inputs import Inputs, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.envelope import drawn_within, sizes_within
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import external_locations
 from sonnx_ort.loading.source import read
@@ -93,11 +93,9 @@ def _ran(
     try:
         session = InferenceSession(model, options, **choices)
         tensors = as_declared(session.graph_inputs, given)
-        declared = [(each.name, each.shape) for each in session.graph_inputs]
-        sizes = sizes_within(session.contract, declared, tensors, sizes)
+        limits = session.contract
         with IsolatedRuns() as runs:
-            inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes)
-        inputs = drawn_within(inputs, session.contract)
+            inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes, contract=limits)
         names = [output.name for output in session.get_outputs()]
         return inputs, run_on_values(session, names, inputs.arrays)
     except SonnxError:

@@ -22,7 +22,8 @@ from sonnx_ort.comparing.difference import in_words
 from sonnx_ort.comparing.enclosing import EnclosedOutput, enclose
 from sonnx_ort.comparing.error_bounds import BoundedValue, ErrorBounds, errors_of_inputs
 from sonnx_ort.comparing.given_values import GivenValues, SavedValues
-from sonnx_ort.comparing.inputs import Inputs, Sizes, complete
+from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.comparing.inputs import Inputs, complete, require_within
 from sonnx_ort.comparing.isolated_run import (
     Array,
     IsolatedRuns,
@@ -41,7 +42,9 @@ from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
+from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 
@@ -55,7 +58,7 @@ class Audit:
     Attributes:
         nodes: The audit of every node that ran, in order; nodes of bodies come before the node that
             has them.
-        demands: The edition, and what becomes of broadcasting.
+        demands: The edition, what becomes of broadcasting, and the contract of the inputs.
         sampling: Which elements were audited.
         source: What computed the values, as text.
         inputs: The SHA-256 of the elements of each input, in row-major order.
@@ -123,6 +126,7 @@ def audit(  # noqa: PLR0913 - one for each choice
     errors: Mapping[str, float] | None = None,
     sizes: Mapping[str, int] = MappingProxyType({}),
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    contract: ContractSource = NO_CONTRACT,
 ) -> Audit:
     """Run a model once, and hold every node to what its operator means.
 
@@ -155,18 +159,20 @@ def audit(  # noqa: PLR0913 - one for each choice
         sizes: The sizes of open dimensions of random inputs, by their names in the model. Others
             are chosen so that the model runs.
         input_shapes: The shapes of random inputs, by name.
+        contract: What the inputs may be, as for `check`: random ones are drawn within it.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
         SonnxError: An option is unknown, the model does not run, an input or a value is missing or
             has a wrong type or shape, a size contradicts the model, an error is none of a float
-            input, or the model is too large to enclose its outputs or errors.
+            input, an input breaks the contract, or the model is too large to enclose its outputs
+            or errors.
     """
-    demands = choose_demands(edition, broadcast, operators)
     if samples is not None and samples < 1:
         raise SonnxError(f"samples={samples} is too few; choose 1 or more, or exhaustive=True")
     sampling = Sampling(seed, None if exhaustive else samples)
     source = read(model)
+    demands = choose_demands(edition, broadcast, operators, contract_for(source, contract))
     whole = _without_functions(source)
     seeded = () if values is not None else tuple(map(in_words, unseeded(whole)))
     seed_random_operators(whole)
@@ -175,7 +181,9 @@ def audit(  # noqa: PLR0913 - one for each choice
         graph: Observation
         made = Inputs({})
         if values is None:
-            made = complete(source, given, runs, seed=seed, sizes=Sizes(sizes, input_shapes))
+            said = Sizes(sizes, input_shapes)
+            limits = demands.contract
+            made = complete(source, given, runs, seed=seed, sizes=said, contract=limits)
             chosen = _available(providers)
             claim = read_enforcement({entry.key: entry.value for entry in whole.metadata_props})
             native = claim is not None and claim.backend is not Backend.PYTHON
@@ -188,6 +196,7 @@ def audit(  # noqa: PLR0913 - one for each choice
                 raise SonnxError("sizes and input shapes are for random inputs; values has none")
             graph = GivenValues(whole, Path(values), given, runs)
             computed_by = f"the files in '{values}'"
+        require_within(demands.contract, graph_inputs(whole), graph.feeds)
         saved = None if save_values is None else SavedValues(whole, Path(save_values))
         bounds = None
         if errors is not None:

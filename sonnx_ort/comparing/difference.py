@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from sonnx_ort.comparing.inputs import UNSAID, Inputs, Sizes, complete
+from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
+from sonnx_ort.comparing.inputs import Inputs, complete, require_within
 from sonnx_ort.comparing.isolated_run import (
     Array,
     Failed,
@@ -22,7 +23,9 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.pipeline import require_serializable
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
 
 
@@ -194,13 +197,14 @@ class Comparison:
         return not (self.mismatches or unshared or any(self.stops))
 
 
-def compare(
+def compare(  # noqa: PLR0913 - one for each choice
     first: ModelSource | ReadModel,
     second: ModelSource | ReadModel,
     given: Mapping[str, Array],
     *,
     seed: int = 0,
     sizes: Sizes = UNSAID,
+    contract: ContractSource = NO_CONTRACT,
 ) -> Comparison:
     """Run two models on the same inputs, and compare every value with the same name.
 
@@ -214,29 +218,35 @@ def compare(
         given: Inputs by name; the others are random.
         seed: The seed of the random inputs.
         sizes: Their sizes, where the first model leaves them open.
+        contract: What the inputs may be: a TOML file or a `Contract` for the first model.
 
     Raises:
-        SonnxError: A model cannot be used, or their inputs differ.
+        SonnxError: A model or the contract cannot be used, their inputs differ, or one breaks the
+            contract.
     """
-    return next(compare_samples(first, second, [(given, seed)], sizes))
+    return next(compare_samples(first, second, [(given, seed)], sizes, contract=contract))
 
 
-def compare_samples(
+def compare_samples(  # noqa: PLR0913 - one for each choice
     first: ModelSource | ReadModel,
     second: ModelSource | ReadModel,
     samples: Iterable[tuple[Mapping[str, Array], int]],
     sizes: Sizes = UNSAID,
     tolerance: Tolerance = EXACT,
+    *,
+    contract: ContractSource = NO_CONTRACT,
 ) -> Iterator[Comparison]:
     """Compare two models as `compare` does, on the inputs and the seed of each sample."""
     one, other = read(first), read(second)
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
+    limits = contract_for(one, contract)
     with IsolatedRuns() as runs:
         for given, seed in samples:
             arrays = as_tensors(graph_inputs(one.proto), given)
-            inputs = complete(one, arrays, runs, seed=seed, sizes=sizes)
+            inputs = complete(one, arrays, runs, seed=seed, sizes=sizes, contract=limits)
+            require_within(limits, graph_inputs(one.proto), inputs.arrays)
             if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
                 raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
             traces = [trace(model, inputs.arrays, runs) for model in (one, other)]

@@ -1,10 +1,12 @@
 """The inputs of a run: those that are given, and random ones of the declared types and shapes.
 
 Sizes that a model leaves open are those of the given inputs, or what the user says. Others are
-chosen: the first of a few for which the model runs, no value is empty and all windows fit.
+chosen: the first of a few for which the model runs, no value is empty and all windows fit. What is
+drawn or chosen keeps a contract.
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +17,23 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from sonnx_ort.comparing.input_shapes import UNSAID, Choice, InputShapes, Sizes, with_axes
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, profile_of
-from sonnx_ort.errors import SonnxError, did_you_mean
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.pipeline import require_serializable
+from sonnx_ort.profile.contract import (
+    NO_CONTRACT,
+    Contract,
+    ShapeDemand,
+    ValueContract,
+    shape_demands,
+)
+from sonnx_ort.profile.contract_rules import contract_requirement, contract_rule
 from sonnx_ort.runtime.feeds import GraphInput, graph_inputs, numpy_dtype, what_is_wrong
 from sonnx_ort.runtime.session_options import temporary_folder
-from sonnx_ort.terms.operand import format_shape
+from sonnx_ort.terms.elements import finite_numbers
 
 _KERNEL = "kernel_shape"
 _SUFFIX = "_kernel_time"
@@ -81,42 +92,14 @@ def _shapes(event: Mapping[str, Any], of: str) -> Iterator[list[int]]:
         yield from tensor.values()
 
 
-_FIRST_SIZE = 3
-"""The size that is tried first, for all open ones."""
-
-_FURTHER_SIZES = (32, 64, 224, 8, 16, 48, 128, 256, 320, 512, 640)
-"""Sizes of images, sequences and signals that models are often made for, in the order of trials."""
-
-_SIZES_OF_ALL = (1, 8, 16, 32)
-"""Sizes that are tried for all open ones, where the first axis may have to be like the others."""
-
-_LARGEST_INPUT = 1 << 22
-"""How many elements an input has at most whose sizes are chosen."""
-
 _MOST_RUNS = 4
 """How many runs are compared by their defects: a model may have empty values in every run."""
 
 _LARGEST = 9
 """Random integers have at most this absolute value, so that zeros and ones are likely."""
 
-Choice = Mapping[str, int]
-"""Sizes by the names of dimensions, or by axes such as `axis 1 of 'x'` without a name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """What a user says of the shapes of random inputs.
-
-    Attributes:
-        named: The sizes of open dimensions, by their names in the model.
-        shapes: The shapes of inputs, by the names of the inputs.
-    """
-
-    named: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-
-
-UNSAID = Sizes()
+_FAR = 10**6
+"""Random numbers of a wide range are at most this far from 0, or from the end that is next to 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,39 +138,48 @@ class Inputs:
         return f"open sizes: {sizes} ({why})"
 
 
-def complete(
+def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inputs
     model: ReadModel,
     given: Mapping[str, Any],
     runs: IsolatedRuns,
     *,
     seed: int = 0,
     sizes: Sizes = UNSAID,
+    contract: Contract = NO_CONTRACT,
 ) -> Inputs:
     """Find a value for each input of a model: random ones for those that are not given.
+
+    Random inputs keep a contract for the model, up to the sizes that the user says.
 
     Raises:
         SonnxError: A given input does not fit the model, none can be generated for an input, or
             sizes contradict the model.
     """
-    declared = graph_inputs(model.proto)
+    stated = graph_inputs(model.proto)
+    declared = [with_axes(each, contract) for each in stated]
     made = [
         each
         for each in declared
         if each.name not in given and (each.required or each.name in sizes.shapes)
     ]
-    shapes = _Shapes(declared, given, made, sizes)
+    shapes = InputShapes(
+        declared, given, made, sizes, {entry.name: entry for entry in contract.sizes}
+    )
 
     def with_sizes(choice: Choice) -> dict[str, Any]:
         generator = np.random.default_rng(seed)
-        random = {each.name: _random(each, shapes.of(each, choice), generator) for each in made}
+        random = {
+            each.name: _random(each, shapes.of(each, choice), generator, contract.of(each.name))
+            for each in made
+        }
         # In the order of the model.
         merged = {**given, **random}
         known = [each.name for each in declared if each.name in merged]
         return {name: merged[name] for name in (*known, *merged)}
 
-    first: Choice = dict.fromkeys(shapes.open(), _FIRST_SIZE)
+    first = next(shapes.choices())
     arrays = with_sizes(first)
-    if wrong := what_is_wrong(declared, arrays):
+    if wrong := what_is_wrong(stated, arrays):
         raise SonnxError(*wrong.splitlines())
     suitable = _chosen(model, shapes, with_sizes, runs) if first else first
     chosen = first if suitable is None else suitable
@@ -196,8 +188,38 @@ def complete(
     return Inputs(present, seed, tuple(each.name for each in made), chosen, suitable is not None)
 
 
+def require_within(
+    contract: Contract, declared: Sequence[GraphInput], arrays: Mapping[str, Any]
+) -> None:
+    """Refuse the inputs of a run that break a contract.
+
+    Args:
+        contract: A contract for the model.
+        declared: The inputs of the model.
+        arrays: Those of the run, by name.
+
+    Raises:
+        SonnxError: One breaks it.
+    """
+    axes = [(each.name, each.shape) for each in declared if each.name in arrays]
+    demands = shape_demands(contract, axes) if contract.limits_sizes else {}
+    limited = (entry for entry in contract.values if entry.value in arrays)
+    entries: list[ShapeDemand | ValueContract] = [*demands.values(), *limited]
+    for entry in entries:
+        names = (entry.value,) if isinstance(entry, ValueContract) else entry.operands
+        requirement = contract_requirement(entry)
+        violation = requirement.violation_of(names, [arrays[each] for each in names])
+        if violation is not None:
+            rule = contract_rule(entry)
+            raise SonnxError(
+                f"the input '{names[0]}' breaks {rule.id}: {violation.reason}",
+                f"the rule: {rule.sentence}",
+                f"to fix it: {requirement.example.remedy}",
+            )
+
+
 def _chosen(
-    model: ReadModel, shapes: "_Shapes", with_sizes: Any, runs: IsolatedRuns
+    model: ReadModel, shapes: InputShapes, with_sizes: Any, runs: IsolatedRuns
 ) -> Choice | None:
     """The sizes with the fewest defects of the first that let the model run; None if none do."""
     content = require_serializable(model.proto)
@@ -212,171 +234,44 @@ def _chosen(
     return min(able, key=lambda each: each[0])[1] if able else None
 
 
-class _Shapes:
-    """The shapes of random inputs, up to sizes that are open."""
-
-    def __init__(
-        self,
-        declared: Sequence[GraphInput],
-        given: Mapping[str, Any],
-        made: Sequence[GraphInput],
-        sizes: Sizes,
-    ) -> None:
-        self._made, self._sizes = made, sizes
-        self._named: dict[str, tuple[int, str]] = {}
-        """Sizes by name, each with who says it."""
-        self._require_inputs(declared, given)
-        self._require_names(declared)
-        for name, size in sizes.named.items():
-            self._bind(name, size, f"size {name}={size}")
-        for each in made:
-            if each.name in sizes.shapes:
-                self._bind_shape(each, tuple(sizes.shapes[each.name]))
-        stated = frozenset(self._named)
-        for each in declared:
-            if each.name in given:
-                self._bind_given(each, given[each.name], stated)
-
-    def _require_inputs(self, declared: Sequence[GraphInput], given: Mapping[str, Any]) -> None:
-        names = [each.name for each in declared]
-        for name, shape in self._sizes.shapes.items():
-            option = _shape_option(name, shape)
-            if name not in names:
-                raise SonnxError(
-                    f"{option}: there is no input '{name}'{did_you_mean(name, names)}; the model's "
-                    f"inputs are {', '.join(names) or 'none'}"
-                )
-            if name in given:
-                raise SonnxError(f"{option}: '{name}' is given, and has a shape; leave one out")
-            for size in shape:
-                _require_size(size, option)
-
-    def _require_names(self, declared: Sequence[GraphInput]) -> None:
-        names = {name: None for each in declared for name in each.shape or () if _is_name(name)}
-        known = [*map(str, names)]
-        for name, size in self._sizes.named.items():
-            option = f"size {name}={size}"
-            if name not in known:
-                those = f"those that it names are {', '.join(known)}" if known else "it names none"
-                raise SonnxError(
-                    f"{option}: the model has no open size '{name}'{did_you_mean(name, known)}; "
-                    f"{those}; input_shapes= sets all of an input"
-                )
-            _require_size(size, option)
-
-    def _bind(self, name: str, size: int, source: str) -> None:
-        known, before = self._named.setdefault(name, (size, source))
-        if known != size:
-            raise SonnxError(f"{source}: '{name}' is {size} there, and {known} by {before}")
-
-    def _bind_shape(self, each: GraphInput, shape: tuple[int, ...]) -> None:
-        option = _shape_option(each.name, shape)
-        if each.shape is None:
-            return
-        fits = len(shape) == len(each.shape) and all(
-            not (isinstance(declared, int) and declared >= 0) or declared == size
-            for declared, size in zip(each.shape, shape, strict=True)
-        )
-        if not fits:
-            raise SonnxError(
-                f"{option}: the model declares {format_shape(each.shape)} for '{each.name}'"
-            )
-        for declared, size in zip(each.shape, shape, strict=True):
-            if _is_name(declared):
-                self._bind(str(declared), size, option)
-
-    def _bind_given(self, each: GraphInput, value: Any, stated: frozenset[str]) -> None:
-        shape = getattr(value, "shape", None)
-        if not isinstance(shape, tuple) or each.shape is None or len(shape) != len(each.shape):
-            return
-        for declared, size in zip(each.shape, shape, strict=True):
-            # A run takes given inputs that do not agree on a name; only what is said must.
-            if _is_name(declared) and (declared in stated or declared not in self._named):
-                self._bind(str(declared), size, f"the given input '{each.name}'")
-
-    def of(self, each: GraphInput, choice: Choice) -> tuple[int, ...]:
-        """The shape of an input, with a choice of the open sizes."""
-        if each.name in self._sizes.shapes:
-            return tuple(self._sizes.shapes[each.name])
-        return tuple(choice[size] if isinstance(size, str) else size for size in self._partly(each))
-
-    def open(self) -> tuple[str, ...]:
-        """The open sizes, by name or axis."""
-        sizes = (size for each in self._made for size in self._partly(each))
-        return tuple(dict.fromkeys(size for size in sizes if isinstance(size, str)))
-
-    def _partly(self, each: GraphInput) -> Iterator[int | str]:
-        """The known sizes of an input, and the names or axes of those that are open."""
-        if each.name in self._sizes.shapes:
-            return
-        if each.shape is None or each.dtype is None:
-            raise SonnxError(
-                f"the input '{each.name}' has no declared shape; give it with inputs="
-                + ("" if each.dtype is None else ", or its shape with input_shapes=")
-            )
-        for axis, size in enumerate(each.shape):
-            if _is_name(size):
-                known = self._named.get(str(size))
-                yield str(size) if known is None else known[0]
-            else:
-                # A negative size means an unknown one.
-                fixed = isinstance(size, int) and size >= 0
-                yield int(size) if fixed else f"axis {axis} of '{each.name}'"  # type: ignore[arg-type]
-
-    def choices(self) -> Iterator[Choice]:
-        """Choices of the open sizes that are worth a try, each once."""
-        names = self.open()
-        alone = self._leading()
-        of_all = [dict.fromkeys(names, size) for size in (_FIRST_SIZE, *_SIZES_OF_ALL)]
-        of_others = [
-            {name: 1 if name in alone else size for name in names}
-            for size in _FURTHER_SIZES
-            if set(names) - alone
-        ]
-        seen: list[Choice] = []
-        for choice in (of_all[0], *of_others, *of_all[1:]):
-            if choice not in seen and (not seen or self._is_small(choice)):
-                seen.append(choice)
-                yield choice
-
-    def _leading(self) -> set[str]:
-        """The open sizes of first axes, along which examples are often stacked."""
-        partly = [[*self._partly(each)] for each in self._made]
-        return {sizes[0] for sizes in partly if len(sizes) > 1 and isinstance(sizes[0], str)}
-
-    def _is_small(self, choice: Choice) -> bool:
-        shapes = (self.of(each, choice) for each in self._made)
-        return all(int(np.prod(shape, dtype=object)) <= _LARGEST_INPUT for shape in shapes)
-
-
-def _is_name(size: int | str | None) -> bool:
-    """Whether an open size has a name; exporters write '?' and 'None' for any size."""
-    return isinstance(size, str) and size != "None" and any(map(str.isalpha, size))
-
-
-def _shape_option(name: str, shape: Sequence[int]) -> str:
-    return f"shape {name}={','.join(map(str, shape))}"
-
-
-def _require_size(size: object, option: str) -> None:
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise SonnxError(f"{option}: {size} is no size; give an integer that is not negative")
-
-
-def _random(declared: GraphInput, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+def _random(
+    declared: GraphInput,
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
+    entry: ValueContract | None,
+) -> Array:
     dtype = numpy_dtype(declared)
     if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
-        return np.asarray(generator.uniform(-1, 1, shape)).astype(dtype)
+        lower, upper = _ends(entry, 1, finite_numbers(dtype))
+        return np.asarray(generator.uniform(lower, upper, shape)).astype(dtype)
     match dtype.kind:
         case "b":
             return np.asarray(generator.integers(0, 1, shape, endpoint=True)).astype(dtype)
         case "i" | "u":
-            least = 0 if dtype.kind == "u" else -_LARGEST
-            return np.asarray(generator.integers(least, _LARGEST, shape, endpoint=True)).astype(
-                dtype
-            )
+            limits = np.iinfo(dtype)
+            lower, upper = _ends(entry, _LARGEST, (limits.min, limits.max))
+            whole = math.ceil(lower), math.floor(upper)
+            wide: Any = np.uint64 if dtype.kind == "u" else np.int64
+            drawn = generator.integers(*whole, shape, dtype=wide, endpoint=True)
+            return np.asarray(drawn).astype(dtype)
         case _:
             raise SonnxError(
                 f"no random tensor can be made for the input '{declared.name}'; give it with "
                 "inputs="
             )
+
+
+def _ends(
+    entry: ValueContract | None, largest: int, limits: tuple[float, float]
+) -> tuple[float, float]:
+    """The smallest and the largest random number.
+
+    Args:
+        entry: The contract of the input; None for one without.
+        largest: The largest magnitude without a range.
+        limits: The smallest and the largest number of the type.
+    """
+    lower, upper = (-largest, largest) if entry is None or entry.range is None else entry.range
+    near = max(lower, min(-_FAR, upper - _FAR)), min(upper, max(_FAR, lower + _FAR))
+    lower, upper = (min(max(end, limits[0]), limits[1]) for end in near)
+    return lower, upper

@@ -14,7 +14,8 @@ import onnxruntime
 from sonnx_ort.api import check as check_model
 from sonnx_ort.api import rewrite
 from sonnx_ort.arguments import checked_arguments, choose
-from sonnx_ort.comparing.inputs import Sizes, complete
+from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
     Array,

@@ -22,6 +22,7 @@
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.sizes import LARGEST, NAME
 from sonnx_ort.knowledge.declarations import declared_axes, declared_type
 from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.canonical import load_canonical
+from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.profile.contract import Contract, ShapeContract, SizeContract, ValueContract
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.reading import toml_of
@@ -193,6 +196,22 @@ def _range(given: object, origin: str) -> tuple[float, float]:
 
 def _is_number(number: object) -> bool:
     return type(number) is int or (isinstance(number, float) and not math.isnan(number))
+
+
+def contract_for(model: ReadModel, source: ContractSource) -> Contract:
+    """Read a contract for a model.
+
+    Raises:
+        InvalidModel: The model is not valid ONNX.
+        SonnxError: The contract cannot be read, or does not fit the model.
+    """
+    contract = read_contract(source)
+    if contract:
+        graph_model = load_canonical(model, frozenset()).graph_model
+        require_axes(graph_model.graph, contract)
+        facts = Facts(graph_model, replace(contract, values=()))
+        require_values(graph_model, contract, facts)
+    return contract
 
 
 def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:

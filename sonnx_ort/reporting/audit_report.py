@@ -17,6 +17,7 @@ from sonnx_ort.comparing.verdicts import (
     worst_first,
 )
 from sonnx_ort.errors import printable_lines, to_json
+from sonnx_ort.profile.contract import contract_document
 from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
 from sonnx_ort.reporting.verdict import counted
@@ -281,6 +282,7 @@ def audit_document(audit: Audit) -> dict[str, object]:
         "edition": audit.demands.edition.value,
         "broadcast": audit.demands.broadcasting.value,
         "operators": sorted(audit.demands.operators),
+        "contract": contract_document(audit.demands.contract),
         "samples": audit.sampling.samples,
         "seed": audit.sampling.seed,
         "random_inputs": audit.seed is not None,

@@ -99,6 +99,42 @@ def test_random_inputs_are_told_with_their_sizes() -> None:
     assert (document["open_sizes"], document["random_inputs"]) == ({}, True)
 
 
+CONTRACT = ("--contract", "envelope.toml")
+
+
+def test_random_inputs_keep_a_contract(folder: Path) -> None:
+    (folder / "envelope.toml").write_text("[inputs.x]\nrange = [5, 6]\n[sizes]\nn = [4, 4]\n")
+    saved = ("--save-values", "values", "--format", "json")
+    document = json.loads(command("audit", "model.onnx", *CONTRACT, *saved).stdout)
+    x = np.load("values/x.npy")
+    assert (x.shape, bool((x >= 5).all()), bool((x <= 6).all())) == ((4,), True, True)
+    assert document["contract"] == [
+        {"value": "x", "range": [5, 6]},
+        {"size": "n", "range": [4, 4]},
+    ]
+
+
+@pytest.mark.parametrize("source", [(), ("--values", "values")], ids=["run", "files"])
+def test_input_that_breaks_a_contract_is_the_exit_status_2(
+    folder: Path, source: tuple[str, ...]
+) -> None:
+    command("audit", "model.onnx", *FEEDS, "--save-values", "values")
+    (folder / "envelope.toml").write_text("[inputs.x]\nrange = [0, 40]\n")
+    done = command("audit", "model.onnx", *FEEDS, *CONTRACT, *source)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[0] == (
+        "sonnx-ort: the input 'x' breaks Contract.range: x is outside of 0 to 40: x[1] = 41.0"
+    )
+
+
+def test_contract_for_another_model_is_the_exit_status_2(folder: Path) -> None:
+    (folder / "envelope.toml").write_text("[inputs.xs]\nrange = [0, 40]\n")
+    done = command("audit", "model.onnx", *CONTRACT)
+    assert (done.returncode, done.stdout) == (2, "")
+    wrong = "contract: the graph has no input or value 'xs' (did you mean 'x'?); values of"
+    assert done.stderr == f"sonnx-ort: {wrong} subgraphs and of functions cannot have a contract\n"
+
+
 def test_nothing_is_printed_on_request() -> None:
     done = command("audit", "model.onnx", *FEEDS, "--level", "all", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")

@@ -134,3 +134,20 @@ def test_samples_are_made_up_with_seeds_that_follow_each_other(folder: Path) -> 
     assert (done.returncode, done.stderr) == (0, "")
     assert "samples: 3, of which 0 differ\n\nsample 4:\n" in done.stdout
     assert "(random, seed 4)" in done.stdout
+
+
+def test_random_samples_keep_a_contract(folder: Path) -> None:
+    (folder / "envelope.toml").write_text("[inputs.B]\nrange = [2, 2]\n")
+    done = command("diff", "Div.onnx", "Div.onnx", "--contract", "envelope.toml", "--samples", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "input B: int32 (2,) [2, 2] (random, seed 0)\n" in done.stdout
+
+
+def test_input_that_breaks_a_contract_is_refused(folder: Path) -> None:
+    (folder / "envelope.toml").write_text("[inputs.B]\nrange = [3, 9]\n")
+    arguments = ("--contract", "envelope.toml", "--input", "B=b.npy")
+    done = command("diff", "Div.onnx", "Div.onnx", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[0] == (
+        "sonnx-ort: the input 'B' breaks Contract.range: B is outside of 3 to 9: B[1] = 2"
+    )

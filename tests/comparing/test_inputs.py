@@ -7,11 +7,13 @@ import numpy as np
 import onnx
 import pytest
 
+from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract
 from sonnx_ort.comparing import inputs
 from sonnx_ort.comparing.inputs import Inputs, Sizes
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import read
+from sonnx_ort.runtime.feeds import graph_inputs
 from support.graphs import parse
 
 TYPES = [
@@ -277,3 +279,104 @@ def test_size_that_is_no_integer(size: Any) -> None:
     assert str(caught.value) == (
         f"size n={size}: {size} is no size; give an integer that is not negative"
     )
+
+
+INFINITE = float("inf")
+LAST = (1 << 64) - 1
+RANGES = [
+    ("float", (2.0, 2.5)),
+    ("float", (2e6, 3e6)),
+    ("float16", (-INFINITE, INFINITE)),
+    ("float16", (0.1, 0.1)),
+    ("bfloat16", (3, 300)),
+    ("double", (-INFINITE, -5e6)),
+    ("int64", (10, 30521)),
+    ("int8", (-1000, -100)),
+    ("uint8", (-5, 1000)),
+    ("uint64", (LAST - 5, LAST)),
+]
+
+
+@pytest.mark.parametrize(("element_type", "ends"), RANGES, ids=str)
+def test_random_inputs_lie_in_the_range_of_a_contract(
+    element_type: str, ends: tuple[float, float]
+) -> None:
+    contract = Contract((ValueContract("x", ends),))
+    model = parse(f"({element_type}[50] x) => ({element_type}[50] y) {{ y = Identity(x) }}")
+    made = made_for(model, contract=contract).arrays
+    inputs.require_within(contract, graph_inputs(model), made)
+    assert (len(set(made["x"].tolist())) > 1) is (ends[0] < ends[1])
+
+
+SIZED = "(float[n, k, ?] x, float[n, ?, m] y) => (float[n, k, ?] z) { z = Identity(x) }"
+SIZES = Contract(
+    shapes=(ShapeContract("y", ("n", "k", 7)),),
+    sizes=(SizeContract("n", 0, 1), SizeContract("k", 1, 99, multiple_of=32)),
+)
+
+
+def test_sizes_are_chosen_that_a_contract_allows() -> None:
+    made = made_for(SIZED, contract=SIZES)
+    assert {name: array.shape for name, array in made.arrays.items()} == {
+        "x": (1, 32, 3),
+        "y": (1, 32, 7),
+    }
+    assert made.chosen == {"n": 1, "k": 32, "axis 2 of 'x'": 3}
+
+
+def test_given_and_said_sizes_come_before_those_of_a_contract() -> None:
+    given = {"x": np.ones((1, 96, 2), np.float32)}
+    assert made_for(SIZED, given, contract=SIZES).arrays["y"].shape == (1, 96, 7)
+    made = made_for(SIZED, contract=SIZES, sizes=Sizes({"k": 64}))
+    assert made.arrays["y"].shape == (1, 64, 7)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "chosen"),
+    [
+        (SizeContract("n", 2, 8), 8),
+        (SizeContract("n", 0, 900, multiple_of=100), 300),
+        (SizeContract("n", 400, 800), 400),
+        (SizeContract("n", 0, 0), 0),
+    ],
+    ids=str,
+)
+def test_sizes_that_a_contract_allows_are_tried(sizes: SizeContract, chosen: int) -> None:
+    model = (
+        f"(float[n] x) => (float[n] y) <int64[1] shape = {{{chosen}}}> {{ y = Reshape(x, shape) }}"
+    )
+    made = made_for(model, contract=Contract(sizes=(sizes,)))
+    assert (made.chosen, made.able) == ({"n": chosen}, True)
+
+
+OF_RANGES = """
+the rule: Every element of the value lies in the range of its contract, and none is NaN.
+to fix it: scale or clip the values before the run, or correct the contract"""
+OF_SIZES = """
+the rule: The axes of an input have the sizes of its contract, and axes of one name have one size.
+to fix it: give inputs of the sizes that the contract allows, or correct the contract"""
+
+
+@pytest.mark.parametrize(
+    ("contract", "shape", "message"),
+    [
+        (
+            Contract((ValueContract("x", (0, 1), "in volts"),)),
+            (2, 3),
+            f"range: x is outside of 0 to 1 (in volts): x[0, 0] = 2.0{OF_RANGES}",
+        ),
+        (
+            Contract(sizes=(SizeContract("n", 1, 8),)),
+            (9, 3),
+            f"sizes: axis 0 of x (9, 3) is 9, not at most 8; n is 1 to 8{OF_SIZES}",
+        ),
+    ],
+    ids=["range", "sizes"],
+)
+def test_inputs_that_break_a_contract_are_refused(
+    contract: Contract, shape: tuple[int, ...], message: str
+) -> None:
+    declared = graph_inputs(parse("(float[n, 3] x) => (float[n, 3] y) { y = Identity(x) }"))
+    with pytest.raises(SonnxError) as caught:
+        inputs.require_within(contract, declared, {"x": np.full(shape, 2, np.float32)})
+    assert str(caught.value) == f"the input 'x' breaks Contract.{message}"
