@@ -202,7 +202,8 @@ ContractOption = Annotated[
     typer.Option(
         "--contract",
         metavar="FILE",
-        help="A TOML file of what inputs and other values may be; what follows from it is proved.",
+        help="A TOML file of what inputs and other values may be: random inputs keep it, and what "
+        "follows from it is proved.",
     ),
 ]
 QuietOption = Annotated[

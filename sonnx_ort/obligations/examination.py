@@ -20,11 +20,7 @@ from sonnx_ort.obligations.findings import (
 )
 from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
-from sonnx_ort.obligations.report import (
-    Coverage,
-    Extent,
-    Report,
-)
+from sonnx_ort.obligations.report import Coverage, Extent, Report, asks_for_numbers
 from sonnx_ort.obligations.targets import (
     Target,
     is_of_known_version,
@@ -34,7 +30,7 @@ from sonnx_ort.obligations.targets import (
 )
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS, standing_of
-from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GR1, GRAPH
+from sonnx_ort.profile.graph import GR1, GRAPH
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import Status, Subject
@@ -172,9 +168,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
 
 def _facts(model: ir.Model, demands: Demands) -> Facts:
     """What is known of values; weights matter where it is asked what numbers these can be."""
-    asks_for_numbers = not demands.operators.isdisjoint((FINITE_OUTPUTS, FINITE_VALUES))
-    reads_weights = bool(demands.contract) or asks_for_numbers
-    return Facts(model, demands.contract, reads_weights=reads_weights)
+    return Facts(model, demands.contract, reads_weights=asks_for_numbers(demands))
 
 
 def _require_operands(target: Target) -> None:

@@ -1,15 +1,17 @@
 """Obligations and findings, their JSON form, and what identifies an analysis."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import onnx
 
 from sonnx_ort.errors import printable
+from sonnx_ort.kernel.sizes import Bounds, Range
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.rule import Rule, Status
-from sonnx_ort.terms.operand import Operand
+from sonnx_ort.terms.operand import OpenSize, Operand
 from sonnx_ort.versions import version_of
 
 PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
@@ -196,8 +198,8 @@ def rule_document(rule: Rule) -> dict[str, object]:
     }
 
 
-def obligation_document(obligation: Obligation) -> dict[str, object]:
-    """The JSON form of an obligation and its operands."""
+def obligation_document(obligation: Obligation, *, intervals: bool) -> dict[str, object]:
+    """The JSON form of an obligation and its operands, with what is known of their numbers."""
     return {
         "rule": obligation.rule.id,
         "operator": obligation.operator,
@@ -208,7 +210,9 @@ def obligation_document(obligation: Obligation) -> dict[str, object]:
         "refused": obligation.refused,
         "evidence": obligation.evidence,
         "hint": obligation.hint,
-        "operands": [_operand(operand) for operand in obligation.operands],
+        "operands": [
+            _operand(o) | (_intervals(o) if intervals else {}) for o in obligation.operands
+        ],
         "mendable": obligation.mendable or None,
         "waiver": _waiver(obligation),
     }
@@ -237,3 +241,22 @@ def _operand(operand: Operand) -> dict[str, object]:
         "shape": None if operand.shape is None else list(operand.shape),
         "constant": operand.constant is not None,
     }
+
+
+def _intervals(operand: Operand) -> dict[str, object]:
+    """What the elements of an operand can be, and the symbols in its shape, if it is known."""
+    known = operand.bounds or operand.range
+    sizes = {
+        str(size): _interval(size.size.bounds)
+        for size in operand.shape or ()
+        if isinstance(size, OpenSize) and size.size.bounds is not None
+    }
+    of_elements: dict[str, object] = {} if known is None else {"range": _interval(known)}
+    return of_elements | ({"sizes": sizes} if sizes else {})
+
+
+def _interval(known: Bounds | Range) -> dict[str, object]:
+    """The JSON form of an interval; infinities are text."""
+    least, most = (e if math.isfinite(e) else str(e) for e in (known.lower, known.upper))
+    interval: dict[str, object] = {"least": least, "most": most}
+    return interval | ({"nan": True} if isinstance(known, Range) and known.nan else {})

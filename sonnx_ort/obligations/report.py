@@ -18,7 +18,7 @@ from sonnx_ort.obligations.obligation import (
 )
 from sonnx_ort.profile.catalog import RULES, WHOLE_PROFILE, OperatorStanding
 from sonnx_ort.profile.contract import contract_document
-from sonnx_ort.profile.graph import GRAPH
+from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.profile.source import Basis
@@ -164,6 +164,11 @@ class LeftOut:
 
 FORMAT = "sonnx_ort.report/1"
 """Name and version of the JSON format; an incompatible change increments the version."""
+
+
+def asks_for_numbers(demands: Demands) -> bool:
+    """Whether it is asked what numbers values can be: by a contract, or by the rules on them."""
+    return bool(demands.contract or demands.operators & {FINITE_OUTPUTS, FINITE_VALUES})
 
 
 @dataclass(frozen=True, repr=False)
@@ -338,7 +343,10 @@ class Report:
                 rule.id: rule_document(rule)
                 for rule in dict.fromkeys(obligation.rule for obligation in self.obligations)
             },
-            "obligations": [obligation_document(o) for o in self.obligations],
+            "obligations": [
+                obligation_document(o, intervals=asks_for_numbers(self.demands))
+                for o in self.obligations
+            ],
             "findings": [
                 {"restriction": f.rule.id, "place": f.place, "detail": f.detail}
                 for f in self.findings

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import sonnx_ort
+from sonnx_ort import Contract, SizeContract, ValueContract
 from sonnx_ort.reporting.html_report import html_report
 from support.browser import Browser, browsing, why_no_browser
 from support.checks import MADE, MENDING, mendable
@@ -164,6 +165,19 @@ def test_a_violation_tells_evidence_operands_hint_rule_and_source(
     status, node, evidence = browser.texts(f"{ROWS}:first-child td")
     assert (status.split(), node) == (["violated", "Div.float.R1", "[*]"], "Div 'ratio'")
     assert [line for line in evidence.splitlines() if line] == EVIDENCE
+
+
+def test_what_is_known_of_an_operand_stands_behind_it(browser: Browser, tmp_path: Path) -> None:
+    contract = Contract((ValueContract("x", (-4, 0.1)),), sizes=(SizeContract("n", 1, 8),))
+    made = parse("(float[n] x, float[2] b) => (float[?] z) { a = Sqrt(x) [scale] z = Div(a, b) }")
+    page = html_report(*check_with_outline(made, contract=contract), "model.onnx")
+    (tmp_path / "contract.html").write_text(page, encoding="utf-8")
+    browser.open(tmp_path / "contract.html")
+    browser.choose("select[name=rule]", "Div.float.R1")
+    assert browser.texts(f"{ROWS} td li") == [
+        "A 'a' float (n,) [Sqrt]: elements 0 to 0.316228 or NaN, n is 1 to 8",
+        "B 'b' float (2,) [input]",
+    ]
 
 
 @pytest.mark.parametrize(

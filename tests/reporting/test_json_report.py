@@ -11,8 +11,12 @@ import jsonschema
 import pytest
 
 import sonnx_ort
+from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract
 from sonnx_ort.reporting.formats import json_report
 from support.checks import MENDING, alone, mendable, mixed, together
+from support.graphs import parse
+
+INFINITE = float("inf")
 
 SCHEMA = json.loads(
     (Path(__file__).resolve().parents[2] / "docs/report.schema.json").read_text(encoding="utf-8")
@@ -100,6 +104,43 @@ def test_schema_refuses_a_report_without_a_field(path: tuple[str | int, ...]) ->
     document = json.loads(json_report(alone(mixed())))
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(_without(document, *path))
+
+
+CONTRACT = Contract(
+    (ValueContract("x", (-2, 2)), ValueContract("y", (-INFINITE, INFINITE), "any")),
+    (ShapeContract("y", ("n", None)),),
+    (SizeContract("n", 1, 8, multiple_of=2),),
+)
+
+
+def test_report_with_a_contract_keeps_to_the_schema() -> None:
+    made = parse("(float[n, 3] x, float[k, 3] y) => (float[n, 3] z) { z = Div(x, y) }")
+    VALIDATOR.validate(json.loads(json_report(alone(made, contract=CONTRACT))))
+
+
+@pytest.mark.parametrize(
+    ("operators", "told"), [("Div", [False] * 2), ("Div,Graph.finite", [False, True])]
+)
+def test_intervals_of_operands_are_told_if_numbers_are_asked_for(
+    operators: str, told: list[bool]
+) -> None:
+    made = parse("(float[3] x) => (float[3] z) { a = Relu(x) [scale] z = Div(x, a) }")
+    report = sonnx_ort.check(made, operators=operators).to_document()
+    (found,) = (o for o in report["obligations"] if o["rule"] == "Div.float.R1")
+    assert ["range" in operand for operand in found["operands"]] == told
+
+
+def test_what_is_known_of_operands_stands_in_the_document() -> None:
+    text = "(float[n] x, float[n] y) => (float[n] z) { a = Sqrt(y) [scale] z = Div(x, a) }"
+    contract = replace(CONTRACT, shapes=())
+    report = sonnx_ort.check(parse(text), contract=contract).to_document()
+    (found,) = (o for o in report["obligations"] if o["rule"] == "Div.float.R1")
+    sizes = {"n": {"least": 2, "most": 8}}
+    assert [(p["range"], p["sizes"]) for p in found["operands"]] == [
+        ({"least": -2.0, "most": 2.0}, sizes),
+        ({"least": 0.0, "most": "inf", "nan": True}, sizes),
+    ]
+    assert json.loads(json.dumps(report))["contract"][1]["range"] == ["-inf", "inf"]
 
 
 def test_what_conform_would_do_stands_in_the_document() -> None:

@@ -21,6 +21,7 @@ from sonnx_ort.pipeline import (
     plan,
     require_serializable,
 )
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Subject
 from sonnx_ort.reporting import checked_models
@@ -40,9 +41,10 @@ def check_with_outline(
     edition: str = "typed",
     broadcast: str = "reject",
     operators: str | Iterable[str] = "default",
+    contract: Contract = NO_CONTRACT,
 ) -> tuple[Report, GraphOutline]:
     """Check a model, and describe its graph."""
-    demands = choose_demands(edition, broadcast, operators)
+    demands = choose_demands(edition, broadcast, operators, contract)
     return checked_models.check_with_outline(model, Choices(demands, Backend.PYTHON))
 
 

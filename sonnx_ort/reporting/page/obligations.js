@@ -40,11 +40,26 @@ function shapeElement(shape) {
   return make("span", { className: "shape", title: meanings.map(({ meaning }) => meaning).join("\n") }, text);
 }
 
+function numberText(number) {
+  return typeof number === "string" || Number.isSafeInteger(number) ? `${number}` : `${Number(number.toPrecision(6))}`;
+}
+
+function intervalText({ least, most, nan }) {
+  const numbers = least === most ? numberText(least) : `${numberText(least)} to ${numberText(most)}`;
+  return nan ? `${numbers} or NaN` : numbers;
+}
+
+function knownText({ range, sizes }) {
+  const known = Object.entries(sizes ?? {}).map(([size, interval]) => `${size} is ${intervalText(interval)}`);
+  if (range) known.unshift(`elements ${intervalText(range)}`);
+  return known.length ? `: ${known.join(", ")}` : "";
+}
+
 function operandItem(operand) {
   const constant = operand.constant ? ", constant" : "";
   const value = make("bdi", { className: "value-name" }, `'${operand.value}'`);
   const type = ` ${operand.element_type ?? "unknown type"} `;
-  return make("li", {}, `${operand.letter} `, value, type, shapeElement(operand.shape), " [", isolated(operand.origin), `${constant}]`);
+  return make("li", {}, `${operand.letter} `, value, type, shapeElement(operand.shape), " [", isolated(operand.origin), `${constant}]${knownText(operand)}`);
 }
 
 function sourceOf(rule) {
