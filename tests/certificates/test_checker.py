@@ -127,19 +127,13 @@ REJECTED: Mapping[str, tuple[str, str, str, str]] = {
         "(float[1, 1, n] x) => (float[1, 1, m] y) {y = MaxPool<kernel_shape=[2], ceil_mode=2>(x)}",
         *("y", "shape", "the shape of 'y' does not follow: ceil_mode is not verified"),
     ),
-    "an operator of another domain": (
-        "(float[n] x) => (float[n] y) { y = com.example.Twice(x) }",
-        *("y", "shape", "the shape of 'y' does not follow: the domain com.example is not known"),
-    ),
-    "shapes that do not fit": (
-        "(float[2] x, float[3, 1] y) => (float[n] z) { z = Gemm(x, y) }",
-        *("z", "shape", "the shape of 'z' does not follow: an operand is no matrix"),
-    ),
-    "another kind of step": (
-        "(float[n] x) => (float[n] z) { z = Neg(x) }",
-        *("x", "value", "the value of 'x' does not follow: there are no such steps"),
-    ),
-}
+    "an operator of another domain": ("(float[n] x) => (float[n] y) { y = com.example.Twice(x) }",
+        *("y", "shape", "the shape of 'y' does not follow: the domain com.example is not known")),
+    "shapes that do not fit": ("(float[2] x, float[3, 1] y) => (float[n] z) { z = Gemm(x, y) }",
+        *("z", "shape", "the shape of 'z' does not follow: an operand is no matrix")),
+    "another kind of step": ("(float[n] x) => (float[n] z) { z = Neg(x) }",
+        *("x", "value", "the value of 'x' does not follow: there are no such steps")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REJECTED)
@@ -278,16 +272,13 @@ def test_unusable_certificate_is_rejected_in_a_sentence(
     assert "Traceback" not in stderr
 
 
-@pytest.mark.parametrize(
-    ("shapes", "proved"),
-    [
-        ("float[1, 4] x, float[3, 4] y", True),
-        ("float[4] x, float[3, 4] y", True),
-        ("float[4] x, float[4] y", True),
-        ("float[n] x, float[1] y", False),
-        ("float[0] x, float[1] y", False),
-    ],
-)
+@pytest.mark.parametrize(("shapes", "proved"), [
+    ("float[1, 4] x, float[3, 4] y", True),
+    ("float[4] x, float[3, 4] y", True),
+    ("float[4] x, float[4] y", True),
+    ("float[n] x, float[1] y", False),
+    ("float[0] x, float[1] y", False),
+])  # fmt: skip
 def test_sizes_are_the_largest_or_one(shapes: str, proved: bool) -> None:
     proto = parse(f"({shapes}) => (float[p] a, float[q] b) {{ a, b = sonnx.Broadcast(x, y) }}")
     proto.opset_import.add(domain="sonnx", version=1)

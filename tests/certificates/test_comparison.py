@@ -97,60 +97,32 @@ DIFFERENT: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto, str]] = {
     "a function of the other": (PLAIN, changed(with_function), "functions are not compared"),
     "a node of another domain": (PLAIN, division("a = d.Add(x, y)"), "a d.Add was added"),
     "a node that is no guard": (PLAIN, division("a = Exp(x)"), "a Exp was added"),
-    "a node without a result": (
-        PLAIN,
-        changed(without_a_name, before=GUARD, node="Div(c, y)"),
-        "the Reshape of [''] has no result",
-    ),
-    "another type of the result": (
-        PLAIN,
-        changed(of_doubles),
-        "the types of inputs or outputs differ",
-    ),
+    "a node without a result": (PLAIN, changed(without_a_name, before=GUARD, node="Div(c, y)"),
+        "the Reshape of [''] has no result"),
+    "another type of the result": (PLAIN, changed(of_doubles),
+        "the types of inputs or outputs differ"),
     "a sparse tensor of both": (changed(sparse), changed(sparse), "a tensor is sparse"),
     "a sparse tensor of the other": (PLAIN, changed(sparse), "a tensor is sparse"),
     "a sparse tensor of the original": (changed(sparse), PLAIN, "a tensor is sparse"),
-    "a node that gives a known value, too": (
-        with_two_results(SPLIT),
-        with_two_results("b, c = Split(x) a = Neg(x)"),
-        "the Split of ['a', 'b'] is gone",
-    ),
-    "fewer operands": (
-        division(node="Max(x, y)"),
-        division(node="Max(x)"),
-        "the Max of ['z'] has other operands",
-    ),
-    "another operand": (
-        PLAIN,
-        division(node="Div(y, y)"),
-        "the Div of ['z'] reads 'y', not 'x': they are different values",
-    ),
-    "an omitted operand": (
-        PLAIN,
+    "a node that gives a known value, too": (with_two_results(SPLIT),
+        with_two_results("b, c = Split(x) a = Neg(x)"), "the Split of ['a', 'b'] is gone"),
+    "fewer operands": (division(node="Max(x, y)"), division(node="Max(x)"),
+        "the Max of ['z'] has other operands"),
+    "another operand": (PLAIN, division(node="Div(y, y)"),
+        "the Div of ['z'] reads 'y', not 'x': they are different values"),
+    "an omitted operand": (PLAIN,
         changed(lambda proto: proto.graph.node[0].input.__setitem__(0, "")),
-        "the Div of ['z'] reads '', not 'x': they are different values",
-    ),
-    "another number of an attribute": (
-        division(node=LEAKY),
-        division(node=LEAKY.replace("0.5", "0.6")),
-        "the LeakyRelu of ['z'] has other attributes",
-    ),
-    "another name of a number": (
-        division(node=GEMM),
-        division(node=GEMM.replace("alpha", "beta")),
-        "the Gemm of ['z'] has other attributes",
-    ),
-    "another declared rank": (
-        PLAIN,
-        changed(of_rank(0)),
-        "the file says that 'z' has the shape []",
-    ),
-    "a new claim of a value of no known shape": (
-        division("a = Unique(x)", "Div(x, a)"),
+        "the Div of ['z'] reads '', not 'x': they are different values"),
+    "another number of an attribute": (division(node=LEAKY),
+        division(node=LEAKY.replace("0.5", "0.6")), "the LeakyRelu of ['z'] has other attributes"),
+    "another name of a number": (division(node=GEMM), division(node=GEMM.replace("alpha", "beta")),
+        "the Gemm of ['z'] has other attributes"),
+    "another declared rank": (PLAIN, changed(of_rank(0)),
+        "the file says that 'z' has the shape []"),
+    "a new claim of a value of no known shape": (division("a = Unique(x)", "Div(x, a)"),
         changed(declaring("a", 1), before="a = Unique(x)", node="Div(x, a)"),
-        "'a' is newly declared as [1]",
-    ),
-}
+        "'a' is newly declared as [1]"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -205,10 +177,8 @@ SAME: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto]] = {
         changed(declaring("a", 1), before="a = Unique(x)"),
         changed(declaring("a", 1), before="a = Unique(x)"),
     ),
-    "a claim that follows": (
-        division("a = Abs(y)", inputs="float[n] x, float[3] y"),
-        changed(declaring("a", 3), before="a = Abs(y)", inputs="float[n] x, float[3] y"),
-    ),
+    "a claim that follows": (division("a = Abs(y)", inputs="float[n] x, float[3] y"),
+        changed(declaring("a", 3), before="a = Abs(y)", inputs="float[n] x, float[3] y")),
     "fewer claims": (changed(declaring("a", 3), before="a = Abs(x)"), division("a = Abs(x)")),
     "the same number of an attribute": (division(node=LEAKY), division(node=LEAKY)),
     "nodes that nothing reads": (PLAIN, division(GUARD)),
@@ -243,11 +213,7 @@ BEHIND_ANOTHER = (
 )
 HELD: Mapping[str, tuple[Compared, set[Tree], bool]] = {
     "equal shapes": (partial(guarded, GUARD), {EQUAL}, True),
-    "equal shapes by an Identity": (
-        partial(guarded, BY_IDENTITY),
-        {EQUAL},
-        True,
-    ),
+    "equal shapes by an Identity": (partial(guarded, BY_IDENTITY), {EQUAL}, True),
     "a broken flag": (partial(guarded, broken(FLAG)), {some(OF_ZERO)}, False),
     "a copy of the other operand": (
         partial(guarded, GUARD.replace("c = Reshape(x, t)", "c = Reshape(y, t)"), "Div(x, c)"),
@@ -271,11 +237,7 @@ HELD: Mapping[str, tuple[Compared, set[Tree], bool]] = {
         {some(OF_ZERO)},
         False,
     ),
-    "a decision behind another": (
-        partial(guarded, BEHIND_ANOTHER, "Div(k, y)"),
-        {EQUAL},
-        True,
-    ),
+    "a decision behind another": (partial(guarded, BEHIND_ANOTHER, "Div(k, y)"), {EQUAL}, True),
 }  # fmt: skip
 
 
@@ -292,30 +254,20 @@ def reason(text: str) -> str:
 
 
 NO_GUARDS: Mapping[str, tuple[Compared, str]] = {
-    "no decision": (
-        partial(guarded, f"{SIZES} c = Reshape(x, sy)"),
-        reason("its shape may differ from that of the decision"),
-    ),
-    "a shape of an input": (
-        partial(guarded, "c = Reshape(x, s)", inputs=f"{LINES}, int64[1] s"),
-        reason("it is no decision"),
-    ),
-    "a computed shape": (
-        partial(guarded, "s = Shape(x) t = Add(s, s) c = Reshape(x, t)"),
-        reason("it is no decision"),
-    ),
-    "a decision between shapes": (
-        partial(guarded, GUARD.replace("code)", "sy)")),
-        reason("it is no decision"),
-    ),
+    "no decision": (partial(guarded, f"{SIZES} c = Reshape(x, sy)"),
+        reason("its shape may differ from that of the decision")),
+    "a shape of an input": (partial(guarded, "c = Reshape(x, s)", inputs=f"{LINES}, int64[1] s"),
+        reason("it is no decision")),
+    "a computed shape": (partial(guarded, "s = Shape(x) t = Add(s, s) c = Reshape(x, t)"),
+        reason("it is no decision")),
+    "a decision between shapes": (partial(guarded, GUARD.replace("code)", "sy)")),
+        reason("it is no decision")),
     "a decision for an input": (
         partial(guarded, GUARD.replace("code)", "s)"), inputs=f"{LINES}, int64[1] s"),
         reason("it is no decision"),
     ),
-    "a code that is a shape": (
-        partial(guarded, GUARD.replace("{-24}", "{-1}")),
-        reason("it is no decision"),
-    ),
+    "a code that is a shape": (partial(guarded, GUARD.replace("{-24}", "{-1}")),
+        reason("it is no decision")),
     "a code that is no tensor": (
         partial(guarded, GUARD.replace("value = int64[1] {-24}", "value_ints = [-24]")),
         reason("a constant is no tensor"),
@@ -357,16 +309,10 @@ NO_GUARDS: Mapping[str, tuple[Compared, str]] = {
         partial(guarded, guard_by_zero("y", "x"), inputs="float[2] x, float[3] y"),
         reason("its shape may differ from that of the decision"),
     ),
-    "a flag of several axes": (
-        partial(guarded, BY_ELEMENTS,
-                inputs=RANKS),
-        reason("the flag may have another length"),
-    ),
-    "a flag of several elements": (
-        partial(guarded, BY_ELEMENTS,
-                inputs="float[n] x, float[3] y"),
-        reason("the flag may have another length"),
-    ),
+    "a flag of several axes": (partial(guarded, BY_ELEMENTS, inputs=RANKS),
+        reason("the flag may have another length")),
+    "a flag of several elements": (partial(guarded, BY_ELEMENTS, inputs="float[n] x, float[3] y"),
+        reason("the flag may have another length")),
 }  # fmt: skip
 
 

@@ -38,10 +38,7 @@ ELEMENTS: Mapping[str, tuple[str, Found]] = {
     "Gather": (of("Gather(s, i)", "int64[2] i = {2, -3}"), [4, "n"]),
     "Gather beyond": (of("Gather(s, i)", "int64[1] i = {3}"), "there is no axis 3 among 3"),
     "Gather at a size": (of("Gather(s, s)"), "'s' is open"),
-    "Gather from an input": (
-        of("Gather(z, i)", "int64 i = {0}"),
-        "an element is not known",
-    ),
+    "Gather from an input": (of("Gather(z, i)", "int64 i = {0}"), "an element is not known"),
     "Concat": (of("Concat<axis = 0>(c, s, c)"), [6, 4, "n", 3, 4, 6, 4]),
     "Cast": (of("Cast<to = 7>(s)"), ["n", 3, 4]),
     "Cast to int32": (of("Cast<to = 6>(s)"), ["int32(n)", 3, 4]),
@@ -56,30 +53,21 @@ ELEMENTS: Mapping[str, tuple[str, Found]] = {
            "int64[1] p = {2}"),
         ["n"],
     ),
-    "Unsqueeze": (
-        behind("r = Size(z)", "Unsqueeze(r, a)", "int64[1] a = {0}"),
-        [2],
-    ),
-    "Unsqueeze of a vector": (
-        of("Unsqueeze(c, a)", f"{C}, int64[1] a = {{0}}"),
-        "it is no vector and no scalar",
-    ),
+    "Unsqueeze": (behind("r = Size(z)", "Unsqueeze(r, a)", "int64[1] a = {0}"), [2]),
+    "Unsqueeze of a vector": (of("Unsqueeze(c, a)", f"{C}, int64[1] a = {{0}}"),
+        "it is no vector and no scalar"),
     "Size": (of("Size(z)"), [2]),
     "Size of what is open": (of("Size(x)"), ["12*n"]),
     "Size beyond int32": (
         behind("v = ConstantOfShape(c)", "Size(v)", "int64[2] c = {65536, 32768}"),
         [2147483648],
     ),
-    "Size up to int32": (
-        behind("v = ConstantOfShape(c)", "Size(v)", "int64[2] c = {65536, 32767}"),
-        [2147418112],
-    ),
+    "Size up to int32": (behind("v = ConstantOfShape(c)", "Size(v)", "int64[2] c = {65536, 32767}"),
+        [2147418112]),
     "ReduceProd": (of("ReduceProd(c)"), [24]),
     "ReduceProd of the axis": (of("ReduceProd<axes = [0]>(c)"), [24]),
-    "ReduceProd of the axis from behind": (
-        of("ReduceProd<axes = [-1]>(c)"),
-        "its axes are not known",
-    ),
+    "ReduceProd of the axis from behind": (of("ReduceProd<axes = [-1]>(c)"),
+        "its axes are not known"),
     "ReduceProd of sizes": (of("ReduceProd(s)"), "a factor is open"),
     "Add of numbers": (of("Add(c, c)"), [12, 8]),
     "Add of a scalar": (of("Add(c, i)", f"{C}, int64 i = {{1}}"), [7, 5]),
@@ -88,10 +76,7 @@ ELEMENTS: Mapping[str, tuple[str, Found]] = {
     "Add of a number to a size": (of("Add(s, i)", "int64[1] i = {2}"), ["n + 2", 5, 6]),
     "Add of a size to a number": (of("Add(i, s)", "int64[1] i = {2}"), ["n + 2", 5, 6]),
     "Add of sizes": (of("Add(s, s)"), ["2*n", 6, 8]),
-    "Add of what is below 0": (
-        of("Add(s, i)", "int64[1] i = {-2}"),
-        ["n - 2", 1, 2],
-    ),
+    "Add of what is below 0": (of("Add(s, i)", "int64[1] i = {-2}"), ["n - 2", 1, 2]),
     "Sub of nothing": (of("Sub(s, i)", "int64[1] i = {0}"), ["n", 3, 4]),
     "Sub of a size": (of("Sub(s, s)"), "an element is not known"),
     "Sub from a number": (of("Sub(i, s)", "int64[1] i = {9}"), "an element is not known"),
@@ -103,19 +88,13 @@ ELEMENTS: Mapping[str, tuple[str, Found]] = {
     "Min of numbers": (of("Min(c, i)", f"{C}, int64[1] i = {{5}}"), [5, 4]),
     "Max of one": (of("Max(c)"), "there are no two operands"),
     "Max of three": (of("Max(c, c, c)"), "there are no two operands"),
-    "numbers beyond int32": (
-        of("Add(c, c)", "int32[1] c = {1073741824}"),
-        "an element is not known",
-    ),
+    "numbers beyond int32": (of("Add(c, c)", "int32[1] c = {1073741824}"),
+        "an element is not known"),
     "numbers up to int32": (of("Add(c, c)", "int32[1] c = {-1073741823}"), [-2147483646]),
-    "numbers below int32": (
-        of("Sub(c, d)", "int32[1] c = {-2147483648}, int32[1] d = {1}"),
-        "an element is not known",
-    ),
-    "sizes of int32": (
-        behind("r = Cast<to = 6>(s)", "Add(r, i)", "int32[1] i = {1}"),
-        "a size may be beyond int32",
-    ),
+    "numbers below int32": (of("Sub(c, d)", "int32[1] c = {-2147483648}, int32[1] d = {1}"),
+        "an element is not known"),
+    "sizes of int32": (behind("r = Cast<to = 6>(s)", "Add(r, i)", "int32[1] i = {1}"),
+        "a size may be beyond int32"),
     "the smallest of numbers of which one is beyond int32": (
         of("Min(c, i)", "int64[1] c = {2147483648}, int64[1] i = {5}"),
         "an element is not known",
@@ -146,11 +125,9 @@ BOUNDS: Mapping[str, tuple[str, Found]] = {
         [0, 2**63 - 1],
     ),
     "an operator without a rule": (alone("Neg(x)", "float[n] x"), "float is no type of integers"),
-    "another operator": (
-        of("NonMaxSuppression(x, x)"),
-        "the bounds of a NonMaxSuppression have no rule",
-    ),
-}
+    "another operator": (of("NonMaxSuppression(x, x)"),
+        "the bounds of a NonMaxSuppression have no rule"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -173,24 +150,20 @@ TYPES: Mapping[str, tuple[str, Found]] = {
     "Broadcast": (alone("sonnx.Broadcast(x)", "int8[n] x"), "int8"),
     "Cast": (alone("Cast<to = 10>(x)"), "float16"),
     "ConstantOfShape": (alone("ConstantOfShape(x)", "int64[2] x"), "float"),
-    "ConstantOfShape of a value": (
-        alone("ConstantOfShape<value = int32[1] {7}>(x)", "int64[2] x"),
-        "int32",
-    ),
+    "ConstantOfShape of a value": (alone("ConstantOfShape<value = int32[1] {7}>(x)", "int64[2] x"),
+        "int32"),
     "Shape": (alone("Shape(x)"), "int64"),
     "Equal": (alone("Equal(x, x)"), "bool"),
     "Where": (alone("Where(c, x, x)", "bool[n] c, double[n] x"), "double"),
-    "a result of another type": (
-        alone("Dropout(x)", "double[n] x").replace("y =", "a, y ="),
-        "bool",
-    ),
+    "a result of another type": (alone("Dropout(x)", "double[n] x").replace("y =", "a, y ="),
+        "bool"),
     "an operand of no known type": (
         "(int64[n] x) => (int64[n] y) { a = com.example.Twice(x) y = Neg(a) }",
         "no step gives the type of 'a'",
     ),
     "If": (chosen("double[n] b", "Abs(x)"), "double"),
     "If of two types": (chosen("int64[n] b", "Shape(x)"), "its branches differ"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -22,44 +22,30 @@ from support.examined import enforced_with_certificate
 from support.graphs import parse
 
 MODELS: Mapping[str, tuple[str, str]] = {
-    "equal ranks": (
-        "(float[n, 4] x, float[m, 4] y) => (float[n, 4] z) { z = Sub(x, y) }",
-        "3 obligations hold in every run: 2 by proof, 1 by guards",
-    ),
-    "unknown ranks": (
-        """(float[n] w, float[m] y, int64[2] s, int64[k] t) => (float[p, q] z)
+    "equal ranks": ("(float[n, 4] x, float[m, 4] y) => (float[n, 4] z) { z = Sub(x, y) }",
+        "3 obligations hold in every run: 2 by proof, 1 by guards"),
+    "unknown ranks": ("""(float[n] w, float[m] y, int64[2] s, int64[k] t) => (float[p, q] z)
         { a = Reshape(w, s) b = Reshape(y, t) z = Div(a, b) }""",
-        "3 obligations hold in every run: 2 by proof, 1 by guards",
-    ),
-    "integers": (
-        "(int32[n] x, int32[m] y) => (int32[n] z) { z = Div(x, y) }",
-        "5 obligations hold in every run: 2 by proof, 3 by guards",
-    ),
-    "integers of eight bits": (
-        "(int8[n] x, int8[m] y) => (int8[n] z) { z = Div(x, y) }",
-        "5 obligations hold in every run: 2 by proof, 3 by guards",
-    ),
-    "three operands": (
-        "(float[n] x, float[m] y, float[k] w) => (float[n] z) { z = Max(x, y, w) }",
-        "3 obligations hold in every run: 2 by proof, 1 by guards",
-    ),
-    "a branch": (
-        """(bool c, float[n] x, float[m] y) => (float[p] z) { z = If(c) <
+        "3 obligations hold in every run: 2 by proof, 1 by guards"),
+    "integers": ("(int32[n] x, int32[m] y) => (int32[n] z) { z = Div(x, y) }",
+        "5 obligations hold in every run: 2 by proof, 3 by guards"),
+    "integers of eight bits": ("(int8[n] x, int8[m] y) => (int8[n] z) { z = Div(x, y) }",
+        "5 obligations hold in every run: 2 by proof, 3 by guards"),
+    "three operands": ("(float[n] x, float[m] y, float[k] w) => (float[n] z) { z = Max(x, y, w) }",
+        "3 obligations hold in every run: 2 by proof, 1 by guards"),
+    "a branch": ("""(bool c, float[n] x, float[m] y) => (float[p] z) { z = If(c) <
         then_branch = t () => (float[q] a) { a = Div(x, y) },
         else_branch = e () => (float[r] b) { b = Sub(y, x) }> }""",
-        "6 obligations hold in every run: 4 by proof, 2 by guards",
-    ),
+        "6 obligations hold in every run: 4 by proof, 2 by guards"),
     "a window": (
         """(float[1, 1, n, m] x) => (float[1, 1, p, q] y) { y = MaxPool<auto_pad = "NOTSET",
         ceil_mode = 0, dilations = [1, 1], kernel_shape = [2, 2], pads = [0, 0, 0, 0],
         storage_order = 0, strides = [1, 1]>(x) }""",
         "17 obligations hold in every run: 15 by proof, 2 by guards",
     ),
-    "nothing to guard": (
-        "(float[n] x) => (float[n] z) { a = Neg(x) z = Div(x, a) }",
-        "5 obligations hold in every run: 5 by proof, 0 by guards",
-    ),
-}
+    "nothing to guard": ("(float[n] x) => (float[n] z) { a = Neg(x) z = Div(x, a) }",
+        "5 obligations hold in every run: 5 by proof, 0 by guards"),
+}  # fmt: skip
 OPERATORS = "elementwise,MaxPool"
 
 
@@ -127,39 +113,27 @@ CHANGES: Mapping[str, tuple[Change, str]] = {
         lambda m: node_of(m, "z_code").attribute.append(helper.make_attribute("value_int", 3)),
         "the Constant of ['z_code'] has 2 values",
     ),
-    "another operator": (
-        lambda m: setattr(node_of(m, "z"), "op_type", "Mod"),
-        "the Div of ['z'] is another",
-    ),
-    "a node that is gone": (
-        lambda m: m.graph.node.pop(),
-        "nothing in its graph computes the output 'z'",
-    ),
+    "another operator": (lambda m: setattr(node_of(m, "z"), "op_type", "Mod"),
+        "the Div of ['z'] is another"),
+    "a node that is gone": (lambda m: m.graph.node.pop(),
+        "nothing in its graph computes the output 'z'"),
     "a node that does more": (
         lambda m: m.graph.node.append(helper.make_node("NonZero", ["x"], ["more"])),
         "a NonZero was added",
     ),
-    "another version": (
-        lambda m: setattr(m.opset_import[0], "version", 19),
-        "the versions of the opset differ",
-    ),
+    "another version": (lambda m: setattr(m.opset_import[0], "version", 19),
+        "the versions of the opset differ"),
     "an initializer": (
         lambda m: m.graph.initializer.append(numpy_helper.from_array(np.ones(1), "w")),
         "the initializers differ",
     ),
-    "an output": (
-        lambda m: m.graph.output.append(helper.ValueInfoProto(name="z_defined")),
-        "the outputs ['z'] became ['z', 'z_defined']",
-    ),
-    "an input": (
-        lambda m: m.graph.input[0].type.tensor_type.ClearField("shape"),
-        "the inputs are declared differently",
-    ),
-    "a circle": (
-        lambda m: node_of(m, "z_equal").input.__setitem__(0, "z_defined"),
-        "the Div of ['z'] reads 'z_defined', not 'x': 'z_defined' is computed from itself",
-    ),
-}
+    "an output": (lambda m: m.graph.output.append(helper.ValueInfoProto(name="z_defined")),
+        "the outputs ['z'] became ['z', 'z_defined']"),
+    "an input": (lambda m: m.graph.input[0].type.tensor_type.ClearField("shape"),
+        "the inputs are declared differently"),
+    "a circle": (lambda m: node_of(m, "z_equal").input.__setitem__(0, "z_defined"),
+        "the Div of ['z'] reads 'z_defined', not 'x': 'z_defined' is computed from itself"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -260,32 +234,19 @@ def test_command_writes_and_checks_a_certificate() -> None:
 
 NATIVE = ("--backend", "native")
 UNUSABLE: Mapping[str, tuple[str, Sequence[str], str]] = {
-    "the python backend": (
-        "c.json",
-        [],
-        "a certificate needs backend 'native' and broadcast 'reject'",
-    ),
-    "explicit broadcasting": (
-        *("c.json", [*NATIVE, "--broadcast", "explicit"]),
-        "a certificate needs backend 'native' and broadcast 'reject'",
-    ),
-    "conform": (
-        *("c.json", [*NATIVE, "--conform"]),
-        "conform the model first, write it, and rewrite that file",
-    ),
-    "the place of the model": (
-        *("model.onnx", NATIVE),
-        "'model.onnx' is a file of the model; give the certificate",
-    ),
-    "the place of the enforced model": (
-        *("enforced.onnx", NATIVE),
-        "give the certificate another file",
-    ),
-    "the place of the record": (
-        *("r.json", [*NATIVE, "--record", "r.json"]),
-        "'r.json' is the record; give",
-    ),
-}
+    "the python backend": ("c.json", [],
+        "a certificate needs backend 'native' and broadcast 'reject'"),
+    "explicit broadcasting": (*("c.json", [*NATIVE, "--broadcast", "explicit"]),
+        "a certificate needs backend 'native' and broadcast 'reject'"),
+    "conform": (*("c.json", [*NATIVE, "--conform"]),
+        "conform the model first, write it, and rewrite that file"),
+    "the place of the model": (*("model.onnx", NATIVE),
+        "'model.onnx' is a file of the model; give the certificate"),
+    "the place of the enforced model": (*("enforced.onnx", NATIVE),
+        "give the certificate another file"),
+    "the place of the record": (*("r.json", [*NATIVE, "--record", "r.json"]),
+        "'r.json' is the record; give"),
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("here")
@@ -323,10 +284,7 @@ def test_record_has_the_certificate_and_verify_checks_it(here: Path) -> None:
 
 FURTHER: Mapping[str, tuple[list[str], str]] = {
     "twice": (["z", "Div.int.R1"], "Div.int.R1 of the node of 'z' is named twice"),
-    "another family": (
-        ["z", "Div.float.RG1"],
-        "Div.float.RG1 of the node of 'z' does not bind it",
-    ),
+    "another family": (["z", "Div.float.RG1"], "Div.float.RG1 of the node of 'z' does not bind it"),
 }
 
 

@@ -32,16 +32,14 @@ def test_certificate_is_read(said: dict[str, Any]) -> None:
 TEXTS: Mapping[str, tuple[bytes, str]] = {
     "nothing": (b"", "Expecting value: line 1 column 1 (char 0)"),
     "no UTF-8": (b"\xff", "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
-    "half of a pair of surrogates": (
-        rb'{"format": "\ud800"}',
-        "'utf-8' codec can't encode character '\\ud800' in position 12: surrogates not allowed",
-    ),
+    "half of a pair of surrogates": (rb'{"format": "\ud800"}',
+        "'utf-8' codec can't encode character '\\ud800' in position 12: surrogates not allowed"),
     "a key twice": (b'{"format": "", "format": ""}', "an object has a key twice"),
     "no number": (b'{"steps": [NaN]}', "NaN is no number of JSON"),
     "an infinite number": (b'{"steps": [-Infinity]}', "-Infinity is no number of JSON"),
     "a list": (b"[]", "it is no object of JSON"),
     "another format": (b'{"format": 1}', f"the format is not {FORMAT}; certify the model again"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -52,12 +52,10 @@ SHAPES: dict[str, tuple[Case, bool]] = {
     "equal shapes and ranks": ((OF_RANKS, "Div.int.R1", [EQUAL, EQUAL_RANKS], []), True),
     "equal ranks alone": ((OF_RANKS, "Div.int.R1", [EQUAL_RANKS], []), False),
     "the same operand": ((alone("Div(x, x)", "int32[n] x"), "Div.int.R1", [], []), True),
-    "three equal shapes": (
-        (THREE, "Max.int.R1", [EQUAL, of("Equal", shape(X), shape(W))], []),
-        True,
-    ),
+    "three equal shapes": ((THREE, "Max.int.R1", [EQUAL, of("Equal", shape(X), shape(W))], []),
+        True),
     "two of three equal shapes": ((THREE, "Max.int.R1", [EQUAL], []), False),
-}
+}  # fmt: skip
 
 
 def above(limit: float, *, carried: Tree = Z, operator: str = "ReduceMin") -> Tree:
@@ -78,23 +76,15 @@ SMALLEST: dict[str, tuple[Case, bool]] = {
     "above zero, by bytes": ((BINARY, "Div.int.C1", [above(0, carried=cast(2))], []), False),
     "not above zero": ((BINARY, "Div.int.C1", [], [above(0)]), False),
     "above minus one": ((BINARY, "Div.int.C1", [above(-1)], []), False),
-    "the largest above zero": (
-        (BINARY, "Div.int.C1", [above(0, operator="ReduceMax")], []),
-        False,
-    ),
+    "the largest above zero": ((BINARY, "Div.int.C1", [above(0, operator="ReduceMax")], []), False),
     "the other operand above zero": ((BINARY, "Div.int.C1", [above(0, carried=X)], []), False),
     "positive divisors": ((BINARY, "Div.int.C2", [above(0)], []), True),
     "no divisor of minus one": ((BINARY, "Div.int.C2", [above(-1)], []), True),
     "divisors of minus one": ((BINARY, "Div.int.C2", [above(-2)], []), False),
-    "no smallest dividend": (
-        (BINARY, "Div.int.C2", [above(-(2**31), carried=X)], []),
-        True,
-    ),
-    "a rule of floats": (
-        (alone("Div(x, z)", "float[n] x, float[n] z"), "Div.R5", [above(0)], []),
-        False,
-    ),
-}
+    "no smallest dividend": ((BINARY, "Div.int.C2", [above(-(2**31), carried=X)], []), True),
+    "a rule of floats": ((alone("Div(x, z)", "float[n] x, float[n] z"), "Div.R5", [above(0)], []),
+        False),
+}  # fmt: skip
 CASES = {**SHAPES, **SMALLEST}
 
 
@@ -130,10 +120,8 @@ GUARDED = {
     "Acos.float.C1": alone("Acos(x)", "float[n] x"),
     "ArgMax.R5": alone("ArgMax<axis = 1>(x)", "float[n, m] x"),
     "ArgMax.float.C1": alone("ArgMax<axis = 1>(x)", "float[n, 3] x"),
-    "BatchNormalization.C3": alone(
-        "BatchNormalization(x, z, z, z, z)",
-        "float[2, n] x, float[n] z",
-    ),
+    "BatchNormalization.C3": alone("BatchNormalization(x, z, z, z, z)",
+        "float[2, n] x, float[n] z"),
     "BitShift.int.C1": alone('BitShift<direction = "LEFT">(x, z)', "uint32[n] x, uint32[n] z"),
     "Cast.float.C1": alone("Cast<to = 6>(x)", "float[n] x"),
     "Clip.C1": alone("Clip(x, , z)", "float[n] x, float[] z"),
@@ -149,10 +137,8 @@ GUARDED = {
     "MaxPool.float.C2": POOL,
     "Pow.int.C1": alone("Pow(x, z)", INT32_PAIR),
     "Pow.int.C2": alone("Pow(x, z)", INT32_PAIR),
-    "QuantizeLinear.signature": alone(
-        "QuantizeLinear(w, x, z)",
-        "float[n] w, float[] x, uint8[] z",
-    ),
+    "QuantizeLinear.signature": alone("QuantizeLinear(w, x, z)",
+        "float[n] w, float[] x, uint8[] z"),
     "Reshape.allowzero.C3": alone("Reshape(x, s)", "float[n] x, int64[1] s"),
     "Slice.C2": sliced("1"),
     "Slice.R2": alone("Slice(x, z, z, z, z)", "float[n] x, int64[k] z"),
@@ -160,7 +146,7 @@ GUARDED = {
     "Slice.R8": sliced("1, 1", "4, 4", "0, 1", "1, 1", x="n, m"),
     "Softmax.float.C6": alone("Softmax<axis = 0>(x)", "float[n] x"),
     "Squeeze.A.C2": alone("Squeeze(x, z)", "float[] x, int64[k] z"),
-}
+}  # fmt: skip
 """A model by the rule that a guard in front of its node holds."""
 
 
@@ -259,12 +245,10 @@ def test_no_guard_holds_what_no_run_decides(rule: str) -> None:
 
 UNGUARDED = {
     "a rule of another operator": ("Sub.int.R1", "the node is a Div"),
-    "a rule without known guards": (
-        "Div.int.R2",
-        "Div.int.R2 of the node of 'y' has no guards of a known form",
-    ),
+    "a rule without known guards": ("Div.int.R2",
+        "Div.int.R2 of the node of 'y' has no guards of a known form"),
     "a rule that no guard holds": ("Div.int.R1", "Div.int.R1 of the node of 'y' is not guarded"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", UNGUARDED)

@@ -111,13 +111,11 @@ def test_what_is_not_certified_is_listed_on_request() -> None:
 UNUSABLE = {
     "neither": ([], "give either -o FILE or --check FILE"),
     "both": (["-o", "a", "--check", "b"], "give either -o FILE or --check FILE"),
-    "the model itself": (
-        ["-o", "model.onnx"],
-        "it would replace the input 'model.onnx'; name another file",
-    ),
+    "the model itself": (["-o", "model.onnx"],
+        "it would replace the input 'model.onnx'; name another file"),
     "no certificate": (["--check", "model.onnx"], "'model.onnx' is no certificate"),
     "no file": (["--check", "missing.json"], "missing.json: No such file or directory"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("here")

@@ -106,24 +106,16 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         changed(alone("Neg(x)"), lambda graph: graph.input[0].type.tensor_type.ClearField("shape")),
         *("x", "shape", "its rank is not declared, or it is declared as a scalar"),
     ),
-    "a value without a name": (
-        changed(RECURRENT, without_a_name),
-        *("", "shape", "no node computes it"),
-    ),
+    "a value without a name": (changed(RECURRENT, without_a_name),
+        *("", "shape", "no node computes it")),
     "a value that nothing computes": (parse(BEHIND), "b", "shape", "no node computes it"),
-    "a result behind one without a name": (
-        changed(RECURRENT, without_a_name),
-        *("y", "type", "float"),
-    ),
+    "a result behind one without a name": (changed(RECURRENT, without_a_name),
+        *("y", "type", "float")),
     "a constant": (parse(CONSTANT), "c", "elements", [2]),
-    "a constant that an input may replace": (
-        changed(alone("Div(c, c)", "int64[2] c"), stored),
-        *("c", "elements", "no node computes it"),
-    ),
-    "a constant in another file": (
-        changed(CONSTANT, external),
-        *("c", "elements", "its elements lie in another file, which no digest covers"),
-    ),
+    "a constant that an input may replace": (changed(alone("Div(c, c)", "int64[2] c"), stored),
+        *("c", "elements", "no node computes it")),
+    "a constant in another file": (changed(CONSTANT, external),
+        *("c", "elements", "its elements lie in another file, which no digest covers")),
     "the value of a Constant": (
         parse("() => (int64[1] y) { y = Constant<value = int64[1] {7}>() }"),
         *("y", "elements", [7]),
@@ -147,23 +139,17 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "a state of a Loop": (parse(LOOPED), "s", "type", "double"),
     "another state of a Loop": (parse(LOOPED), "r", "type", "float"),
     "a shape of a state": (parse(LOOPED), "s", "shape", "no node computes it"),
-    "a state of a Loop of another domain": (
-        changed(LOOPED, in_a_domain),
-        *("s", "type", "the inputs of the body of a Loop are open"),
-    ),
-    "a state without an operand": (
-        changed(LOOPED, lambda graph: graph.node[-1].input.pop()),
-        *("r", "type", "the inputs of the body of a Loop are open"),
-    ),
+    "a state of a Loop of another domain": (changed(LOOPED, in_a_domain),
+        *("s", "type", "the inputs of the body of a Loop are open")),
+    "a state without an operand": (changed(LOOPED, lambda graph: graph.node[-1].input.pop()),
+        *("r", "type", "the inputs of the body of a Loop are open")),
     "a state of a Scan": (parse(SCANNED), "s", "type", "double"),
     "a state of a Scan behind the lengths of sequences": (
         parse(SCANNED.replace("(x, f)", "(, x, f)"), opset=8),
         *("r", "type", "the inputs of the body of a Scan are open"),
     ),
-    "a state of a Scan of another domain": (
-        changed(SCANNED, in_a_domain),
-        *("s", "type", "the inputs of the body of a Scan are open"),
-    ),
+    "a state of a Scan of another domain": (changed(SCANNED, in_a_domain),
+        *("s", "type", "the inputs of the body of a Scan are open")),
     "an element of a Scan": (parse(SCANNED), "r", "type", "float"),
     "a result of a Scan": (parse(SCANNED), "g", "type", "float"),
     "an input of another body": (
@@ -212,7 +198,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         parse("(int64[2] x) => (int64[2] y) { y = Neg(x) }"),
         *("y", "elements", "the elements of a Neg have no rule"),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
@@ -226,20 +212,16 @@ CONSTANTS: Mapping[str, tuple[onnx.ModelProto, str, bool]] = {
     "an initializer in another file": (changed(CONSTANT, external), "c", True),
     "an input": (parse(CONSTANT), "x", False),
     "a computed value": (parse(CONSTANT), "y", False),
-    "a Constant": (
-        parse("() => (int64[1] y) { y = Constant<value = int64[1] {7}>() }"),
-        *("y", True),
-    ),
-    "a Constant of integers": (
-        parse("() => (int64[1] y) { y = Constant<value_ints = [7]>() }"),
-        *("y", True),
-    ),
+    "a Constant": (parse("() => (int64[1] y) { y = Constant<value = int64[1] {7}>() }"),
+        *("y", True)),
+    "a Constant of integers": (parse("() => (int64[1] y) { y = Constant<value_ints = [7]>() }"),
+        *("y", True)),
     "a Constant of another domain": (
         changed("() => (int64[1] y) { y = Constant<value_ints = [7]>() }", in_a_domain),
         *("y", False),
     ),
     "a value that there is not": (parse(CONSTANT), "z", False),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CONSTANTS)

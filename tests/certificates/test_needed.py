@@ -19,10 +19,8 @@ GRAPHS: Mapping[str, tuple[str, set[str]]] = {
     "elements of an output": ("=> (float[] z) { a = Abs(x) z = Neg(a) }", {"a", "z"}),
     "elements that nothing reads": ("=> (float[] z) { a = Abs(x) z = Neg(x) }", {"a", "z"}),
     "a shape": ("=> (int64[] z) { b = Neg(x) a = Abs(b) z = Shape(a) }", {"z"}),
-    "a shape that is not known": (
-        "=> (int64[] z) { b = Neg(x) h = Abs(b) z = Shape(h) }",
-        set("bhz"),
-    ),
+    "a shape that is not known": ("=> (int64[] z) { b = Neg(x) h = Abs(b) z = Shape(h) }",
+        set("bhz")),
     "a shape that nothing reads": ("=> (float[] z) { a = Abs(x) s = Shape(a) z = Neg(x) }", {"z"}),
     "a shape and elements": ("=> (float[] z, int64[] s) { z = Abs(x) s = Shape(z) }", {"z", "s"}),
     "one of two results": ("=> (float[] z) { z, a = Split(x) s = Shape(a) }", {"z", "a"}),
@@ -35,7 +33,7 @@ GRAPHS: Mapping[str, tuple[str, set[str]]] = {
         f"=> (int64[] z) {{ a = Abs(x) b = If(c) {UNREAD} z = Shape(b) }}",
         set("anpbqz"),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "expected"), GRAPHS.values(), ids=GRAPHS.keys())

@@ -67,10 +67,7 @@ def lstm_of_constants(lengths: str) -> onnx.ModelProto:
 
 
 CASES: Mapping[str, tuple[Any, Any]] = {
-    "Div.float.R1": (
-        alone("Div(x, x)", "float[n] x"),
-        alone("Div(x, z)", LINES),
-    ),
+    "Div.float.R1": (alone("Div(x, x)", "float[n] x"), alone("Div(x, z)", LINES)),
     "Div.R4": (alone("Div(x, x)", "float[n] x"), alone("Div(x, z)", LINES)),
     "Div.R5": (integers("Div", "1, 2"), integers("Div", "1, 0")),
     "Div.int.C1": (integers("Div", "1, 2"), integers("Div", "1, 0")),
@@ -80,17 +77,13 @@ CASES: Mapping[str, tuple[Any, Any]] = {
     "Pow.int.C1": (bounded("Pow(x, c)", 0, 9), bounded("Pow(x, c)", -1, 9)),
     "Pow.int.C2": (bounded("Pow(c, c)", 0, 9), bounded("Pow(c, c)", 0, 99)),
     "Abs.int.C1": (bounded("Abs(c)", 1 - 2**31, 9), bounded("Abs(c)", -(2**31), 9)),
-    "BitShift.int.C1": (
-        integers('BitShift<direction = "LEFT">', "0, 31", "uint32"),
-        integers('BitShift<direction = "LEFT">', "0, 32", "uint32"),
-    ),
+    "BitShift.int.C1": (integers('BitShift<direction = "LEFT">', "0, 31", "uint32"),
+        integers('BitShift<direction = "LEFT">', "0, 32", "uint32")),
     "Max.int.C1": (alone("Max(x, x)", "int32[2] x"), alone("Max(x, x)", "int64[2] x")),
     "Cast.float.C1": (alone("Cast<to = 11>(x)"), alone("Cast<to = 6>(x)")),
     "LeakyRelu.R1": (alone("LeakyRelu<alpha = 0.5>(x)"), alone("LeakyRelu(x)")),
-    "BatchNormalization.R1": (
-        alone("BatchNormalization(x, x, x, x, x)"),
-        alone("BatchNormalization<training_mode = 1>(x, x, x, x, x)"),
-    ),
+    "BatchNormalization.R1": (alone("BatchNormalization(x, x, x, x, x)"),
+        alone("BatchNormalization<training_mode = 1>(x, x, x, x, x)")),
     "MatMul.C1": (alone("MatMul(x, x)"), alone("MatMul(x, x)", "float[1, 2, 3] x")),
     "Slice.R1": (cut("0", "4"), alone("Slice(x, s, s)", stored="int64[1] s = {0}")),
     "Slice.R2": (cut("0", "4"), cut("0", "2", "float[2, 3] x")),
@@ -99,65 +92,41 @@ CASES: Mapping[str, tuple[Any, Any]] = {
     "Slice.R6": (cut("1", "3"), cut("3", "1")),
     "ArgMax.R5": (alone("ArgMax<axis = 1>(x)"), alone("ArgMax<axis = 1>(x)", "float[2, n] x")),
     "ArgMax.float.C1": (floats("ArgMax(c)", INF, -INF), floats("ArgMax(c)", 1, NAN)),
-    "Clip.float.C3": (
-        floats("Clip(x, , c)", NAN),
-        alone("Clip(x, l, u)", "float[n] x", "float l = {5}, float u = {1}"),
-    ),
+    "Clip.float.C3": (floats("Clip(x, , c)", NAN),
+        alone("Clip(x, l, u)", "float[n] x", "float l = {5}, float u = {1}")),
     "Softmax.C2": (alone("Softmax<axis = 1>(x)"), alone("Softmax<axis = 2>(x)")),
     "Softmax.float.C6": (floats("Softmax(c)", 1, -INF), floats("Softmax(c)", -INF, -INF)),
     "QuantizeLinear.C1": (floats("QuantizeLinear(x, c)", 2), floats("QuantizeLinear(x, c)", NAN)),
-    "QuantizeLinear.given": (
-        alone("QuantizeLinear(x, x, z)", "float x, uint8 z"),
-        alone("QuantizeLinear(x, x)"),
-    ),
+    "QuantizeLinear.given": (alone("QuantizeLinear(x, x, z)", "float x, uint8 z"),
+        alone("QuantizeLinear(x, x)")),
     "DequantizeLinear.C1": (
         alone("DequantizeLinear(x, s, z)", "int32[2] x", "float s = {1}, int32 z = {0}"),
         alone("DequantizeLinear(x, s, z)", "int32[2] x", "float s = {1}, int32 z = {1}"),
     ),
-    "Concat.C2": (
-        alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[n, 3] z"),
-        alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[2, n] z"),
-    ),
+    "Concat.C2": (alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[n, 3] z"),
+        alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[2, n] z")),
     "Reshape.allowzero.C3": (reshaped("2, 3"), reshaped("-1, 3")),
-    "Squeeze.A.C2": (
-        alone("Squeeze(x, a)", "float[1, 2, 1] x", "int64[2] a = {0, -1}"),
-        alone("Squeeze(x, a)", "float[1, 2, 1] x", "int64[2] a = {0, -3}"),
-    ),
-    "Squeeze.A.C1": (
-        alone("Squeeze(x, a)", "float[1, 2] x, int64[n] a"),
-        alone("Squeeze(x, a)", "float[1, 2] x", "int64[1] a = {2}"),
-    ),
-    "Conv.R3": (
-        alone("Conv<group = 4>(x, w)", "float[1, 4, 8, 8] x, float[4, 1, 3, 3] w"),
-        alone("Conv<group = 2>(x, w)", "float[1, 4, 8, 8] x, float[4, 2, 3, 3] w"),
-    ),
-    "Conv.B": (
-        alone("Conv(x, w, b)", "float[1, 1, 4, 4] x, float[8, 1, 2, 2] w, float[8] b"),
-        alone("Conv(x, w, b)", "float[1, 1, 4, 4] x, float[8, 1, 2, 2] w, float[1] b"),
-    ),
-    "ConvInteger.signs": (
-        alone("ConvInteger(x, w)", IMAGES),
-        alone("ConvInteger(x, w)", "int8[1, 1, 3, 3] x, uint8[1, 1, 2, 2] w"),
-    ),
-    "ConvInteger.C1": (
-        alone("ConvInteger(x, w, x)", IMAGES),
-        alone("ConvInteger<pads = [1, 1, 1, 1]>(x, w, x)", IMAGES),
-    ),
-    "MaxPool.fits": (
-        alone(POOL.format(""), "float[1, 1, n, 9] x").replace("n, 9", "1, 9"),
-        alone(POOL.format(""), "float[1, 1, n, n] x"),
-    ),
+    "Squeeze.A.C2": (alone("Squeeze(x, a)", "float[1, 2, 1] x", "int64[2] a = {0, -1}"),
+        alone("Squeeze(x, a)", "float[1, 2, 1] x", "int64[2] a = {0, -3}")),
+    "Squeeze.A.C1": (alone("Squeeze(x, a)", "float[1, 2] x, int64[n] a"),
+        alone("Squeeze(x, a)", "float[1, 2] x", "int64[1] a = {2}")),
+    "Conv.R3": (alone("Conv<group = 4>(x, w)", "float[1, 4, 8, 8] x, float[4, 1, 3, 3] w"),
+        alone("Conv<group = 2>(x, w)", "float[1, 4, 8, 8] x, float[4, 2, 3, 3] w")),
+    "Conv.B": (alone("Conv(x, w, b)", "float[1, 1, 4, 4] x, float[8, 1, 2, 2] w, float[8] b"),
+        alone("Conv(x, w, b)", "float[1, 1, 4, 4] x, float[8, 1, 2, 2] w, float[1] b")),
+    "ConvInteger.signs": (alone("ConvInteger(x, w)", IMAGES),
+        alone("ConvInteger(x, w)", "int8[1, 1, 3, 3] x, uint8[1, 1, 2, 2] w")),
+    "ConvInteger.C1": (alone("ConvInteger(x, w, x)", IMAGES),
+        alone("ConvInteger<pads = [1, 1, 1, 1]>(x, w, x)", IMAGES)),
+    "MaxPool.fits": (alone(POOL.format(""), "float[1, 1, n, 9] x").replace("n, 9", "1, 9"),
+        alone(POOL.format(""), "float[1, 1, n, n] x")),
     "LSTM.W": (lstm(), lstm("float[1, 12, 5] w")),
-    "LSTM.constant": (
-        lstm_of_constants("s = Constant<value = int32[2] {1, 1}>()"),
-        lstm_of_constants("t = Constant<value = int32[1] {1}>() s = Concat<axis = 0>(t, t)"),
-    ),
-    "Broadcast.E1": (
-        alone("sonnx.Broadcast(x, x)", "float[n] x"),
-        alone("sonnx.Broadcast(x, z)", LINES),
-    ),
+    "LSTM.constant": (lstm_of_constants("s = Constant<value = int32[2] {1, 1}>()"),
+        lstm_of_constants("t = Constant<value = int32[1] {1}>() s = Concat<axis = 0>(t, t)")),
+    "Broadcast.E1": (alone("sonnx.Broadcast(x, x)", "float[n] x"),
+        alone("sonnx.Broadcast(x, z)", LINES)),
     "Broadcast.C1": (alone("sonnx.Broadcast(x, x)"), alone("Div(x, x)")),
-}
+}  # fmt: skip
 """By rule a model whose last node keeps it, and one of which it is not known."""
 
 
@@ -178,7 +147,7 @@ OLDER = {
     "Softmax.C4": (
         alone("Softmax<axis = 1>(x)", "float[n, 3, 1, 0] x"),
         alone("Softmax<axis = 1>(x)", "float[2, 3, n] x"),
-    ),
+    )
 }
 
 
@@ -198,32 +167,17 @@ def test_division_by_zero_is_that_of_onnx() -> None:
 
 
 REASONS = {
-    "a type": (
-        "(int64[n] x) => (int64[n] y) { a = com.example.Twice(x) y = Cast<to = 7>(a) }",
-        "Cast.R2",
-        "no step gives the type of 'a'",
-    ),
-    "a shape": (
-        "(float[n] x) => (float[n] y) { a = Unique(x) y = MatMul(x, a) }",
-        "MatMul.C1",
-        "it is not proved: the rank of A (n,) is 1, not 2",
-    ),
-    "a shape of no step": (
-        "(float[n] x) => (float[n] y) { a = Unique(x) y = Max(a) }",
-        "Max.float.R1",
-        "no step gives the shape of 'a'",
-    ),
-    "elements": (
-        alone("Div(x, z)", "int32[n] x, int32[n] z"),
-        "Div.int.C1",
-        "it is not proved: the elements of B are known only in a run",
-    ),
-    "a rule of another version": (
-        alone("Squeeze(x)"),
-        "Squeeze.axes",
-        "the rule does not bind the node",
-    ),
-}
+    "a type": ("(int64[n] x) => (int64[n] y) { a = com.example.Twice(x) y = Cast<to = 7>(a) }",
+        "Cast.R2", "no step gives the type of 'a'"),
+    "a shape": ("(float[n] x) => (float[n] y) { a = Unique(x) y = MatMul(x, a) }", "MatMul.C1",
+        "it is not proved: the rank of A (n,) is 1, not 2"),
+    "a shape of no step": ("(float[n] x) => (float[n] y) { a = Unique(x) y = Max(a) }",
+        "Max.float.R1", "no step gives the shape of 'a'"),
+    "elements": (alone("Div(x, z)", "int32[n] x, int32[n] z"), "Div.int.C1",
+        "it is not proved: the elements of B are known only in a run"),
+    "a rule of another version": (alone("Squeeze(x)"), "Squeeze.axes",
+        "the rule does not bind the node"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REASONS)
@@ -316,13 +270,10 @@ SPARSE: Mapping[str, tuple[onnx.ModelProto, str, str | None]] = {
     "a Constant": (with_constant(sparse_value=sparse("")), "Div.float.RG1", "B 'c' is sparse"),
     "a dense Constant": (with_constant(value_floats=[1.0]), "Div.float.RG1", None),
     "a dense input": (parse(alone("Div(x, x)")), "Div.float.RG1", None),
-    "a Constant itself": (
-        constant(sparse_value=sparse("")),
-        "Constant.R2",
-        "the result 'y' is sparse",
-    ),
+    "a Constant itself": (constant(sparse_value=sparse("")), "Constant.R2",
+        "the result 'y' is sparse"),
     "a dense Constant itself": (constant(value_floats=[1.0]), "Constant.R2", None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SPARSE)

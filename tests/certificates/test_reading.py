@@ -142,116 +142,67 @@ def add_node(*parts: Any, **attributes: Any) -> Change:
 NAMED_TWICE = "an attribute of the {} of ['{}'] '{}' is there twice"
 UNKNOWN_TENSOR = "the type of the tensor '' is not known"
 READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
-    "an attribute twice": (
-        attribute("c", "value", stored("", -1, -1)),
-        NAMED_TWICE.format("Constant", "c", "value"),
-    ),
-    "a branch twice": (
-        lambda m: node(m, "d").attribute.append(node(m, "d").attribute[0]),
-        NAMED_TWICE.format("If", "d", "then_branch"),
-    ),
-    "a Constant of two values": (
-        attribute("c", "value_ints", [0, 0]),
-        "the Constant of ['c'] has 2 values",
-    ),
-    "an attribute of another node": (
-        attribute("z", "to", 1),
-        "the Concat of ['z'] has no attribute to",
-    ),
-    "an attribute of another type": (
-        of_floats,
-        "the attribute axis of the Concat of ['z'] has another type",
-    ),
-    "an attribute of no type": (
-        untyped,
-        "the attribute axis of the Concat of ['z'] has another type",
-    ),
-    "an attribute of two values": (
-        with_two_values,
-        "the attribute axis of the Concat of ['z'] has a value of another type",
-    ),
-    "an attribute without a value": (
-        without_value,
-        "the attribute axis of the Concat of ['z'] has no value of its type",
-    ),
-    "an attribute that refers to a function": (
-        referring,
-        "the attribute axis of the Concat of ['z'] refers to no parameter of a function",
-    ),
+    "an attribute twice": (attribute("c", "value", stored("", -1, -1)),
+        NAMED_TWICE.format("Constant", "c", "value")),
+    "a branch twice": (lambda m: node(m, "d").attribute.append(node(m, "d").attribute[0]),
+        NAMED_TWICE.format("If", "d", "then_branch")),
+    "a Constant of two values": (attribute("c", "value_ints", [0, 0]),
+        "the Constant of ['c'] has 2 values"),
+    "an attribute of another node": (attribute("z", "to", 1),
+        "the Concat of ['z'] has no attribute to"),
+    "an attribute of another type": (of_floats,
+        "the attribute axis of the Concat of ['z'] has another type"),
+    "an attribute of no type": (untyped,
+        "the attribute axis of the Concat of ['z'] has another type"),
+    "an attribute of two values": (with_two_values,
+        "the attribute axis of the Concat of ['z'] has a value of another type"),
+    "an attribute without a value": (without_value,
+        "the attribute axis of the Concat of ['z'] has no value of its type"),
+    "an attribute that refers to a function": (referring,
+        "the attribute axis of the Concat of ['z'] refers to no parameter of a function"),
     "a missing branch": (without_a_branch, "the If of ['d'] lacks the attribute then_branch"),
     "a domain twice": (importing("", 13), "the domain '' is imported twice"),
     "a domain by both names": (importing("ai.onnx", 6), "the domain '' is imported twice"),
     "another version of our domain": (importing("sonnx", 2), "the version of 'sonnx' is not known"),
-    "another version of the format": (
-        lambda m: setattr(m, "ir_version", 99),
-        "the version of the format is not known",
-    ),
-    "a domain that is not imported": (
-        add_node("Neg", ["x"], ["n"], domain="d"),
-        "the domain 'd' is not imported",
-    ),
-    "an operator that there is not": (
-        add_node("Negate", ["x"], ["n"]),
-        "the Negate of ['n'] is no operator of version 17",
-    ),
-    "an overload": (
-        lambda m: setattr(node(m, "z"), "overload", "another"),
-        "the Concat of ['z'] is an overload",
-    ),
-    "another number of operands": (
-        add_node("Neg", ["x", "x"], ["n"]),
-        "the Neg of ['n'] has another number of operands or results",
-    ),
+    "another version of the format": (lambda m: setattr(m, "ir_version", 99),
+        "the version of the format is not known"),
+    "a domain that is not imported": (add_node("Neg", ["x"], ["n"], domain="d"),
+        "the domain 'd' is not imported"),
+    "an operator that there is not": (add_node("Negate", ["x"], ["n"]),
+        "the Negate of ['n'] is no operator of version 17"),
+    "an overload": (lambda m: setattr(node(m, "z"), "overload", "another"),
+        "the Concat of ['z'] is an overload"),
+    "another number of operands": (add_node("Neg", ["x", "x"], ["n"]),
+        "the Neg of ['n'] has another number of operands or results"),
     "a node without a result": (add_node("Neg", ["x"], [""]), "the Neg of [''] has no result"),
     "a Broadcast with an attribute": (
         lambda m: (importing("sonnx", 1)(m),
                    add_node("Broadcast", ["x"], ["n"], domain="sonnx", axis=1)(m)),
         "the Broadcast of ['n'] is not known",
     ),
-    "a function of our domain": (
-        functions(function("sonnx", "Broadcast", ("", "Neg"))),
-        "the function 'Broadcast' is in the domain 'sonnx'",
-    ),
-    "a function of the compiled domain": (
-        functions(function("sonnx.compiled", "Div", ("", "Neg"))),
-        "the function 'Div' is in the domain 'sonnx.compiled'",
-    ),
-    "a function of the domain of ONNX": (
-        functions(function("ai.onnx", "Div", ("", "Neg"))),
-        "the function 'Div' is in the domain ''",
-    ),
-    "a function twice": (
-        functions(*[function("d", "F", ("", "Neg"))] * 2),
-        "the function 'F' is there twice",
-    ),
+    "a function of our domain": (functions(function("sonnx", "Broadcast", ("", "Neg"))),
+        "the function 'Broadcast' is in the domain 'sonnx'"),
+    "a function of the compiled domain": (functions(function("sonnx.compiled", "Div", ("", "Neg"))),
+        "the function 'Div' is in the domain 'sonnx.compiled'"),
+    "a function of the domain of ONNX": (functions(function("ai.onnx", "Div", ("", "Neg"))),
+        "the function 'Div' is in the domain ''"),
+    "a function twice": (functions(*[function("d", "F", ("", "Neg"))] * 2),
+        "the function 'F' is there twice"),
     "functions in a circle": (
         functions(function("d", "F", ("d", "G")), function("d", "G", ("d", "F"))),
         "functions call each other in a circle",
     ),
-    "an initializer twice": (
-        lambda m: m.graph.initializer.append(stored("w", 0, 0)),
-        "an initializer 'w' is there twice",
-    ),
-    "an initializer without a name": (
-        lambda m: m.graph.initializer.append(stored("", 0, 0)),
-        "an initializer has no name",
-    ),
-    "an initializer that a node computes": (
-        add_node("Neg", ["x"], ["w"]),
-        "a value 'w' is there twice",
-    ),
-    "an input that a node computes": (
-        add_node("Neg", ["w"], ["x"]),
-        "a value 'x' is there twice",
-    ),
-    "an initializer of an input of another shape": (
-        of_an_input(1),
-        "the initializer 'w' is not as the input is declared",
-    ),
-    "an initializer of an input of another rank": (
-        of_an_input(1, 2),
-        "the initializer 'w' is not as the input is declared",
-    ),
+    "an initializer twice": (lambda m: m.graph.initializer.append(stored("w", 0, 0)),
+        "an initializer 'w' is there twice"),
+    "an initializer without a name": (lambda m: m.graph.initializer.append(stored("", 0, 0)),
+        "an initializer has no name"),
+    "an initializer that a node computes": (add_node("Neg", ["x"], ["w"]),
+        "a value 'w' is there twice"),
+    "an input that a node computes": (add_node("Neg", ["w"], ["x"]), "a value 'x' is there twice"),
+    "an initializer of an input of another shape": (of_an_input(1),
+        "the initializer 'w' is not as the input is declared"),
+    "an initializer of an input of another rank": (of_an_input(1, 2),
+        "the initializer 'w' is not as the input is declared"),
     "a node of a body that hides a value": (
         lambda m: branch(m).node.append(helper.make_node("Neg", ["x"], ["c"])),
         "a value 'c' is there twice, in a graph and in its body",
@@ -260,68 +211,42 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
         lambda m: branch(m).initializer.append(stored("c", 0, 0)),
         "a value 'c' is there twice, in a graph and in its body",
     ),
-    "an operand that nothing computes": (
-        add_node("Neg", ["p"], ["n"]),
-        "nothing computes 'p', which the Neg of ['n'] reads",
-    ),
-    "an output from outside of a body": (
-        lambda m: setattr(branch(m).output[0], "name", "c"),
-        "nothing in its graph computes the output 'c'",
-    ),
+    "an operand that nothing computes": (add_node("Neg", ["p"], ["n"]),
+        "nothing computes 'p', which the Neg of ['n'] reads"),
+    "an output from outside of a body": (lambda m: setattr(branch(m).output[0], "name", "c"),
+        "nothing in its graph computes the output 'c'"),
     "a tensor of no type": (lambda m: tensor_of(m).ClearField("data_type"), UNKNOWN_TENSOR),
-    "a tensor of an unknown type": (
-        lambda m: setattr(tensor_of(m), "data_type", 99),
-        UNKNOWN_TENSOR,
-    ),
-    "a tensor of a negative size": (
-        lambda m: tensor_of(m).dims.__setitem__(0, -2),
-        "a size of the tensor '' is negative",
-    ),
-    "elements in two fields": (
-        data(int32_data=[3, 3], raw_data=bytes(8)),
-        "the tensor '' has elements of another type",
-    ),
-    "elements in a field of another type": (
-        data(int64_data=[3, 3]),
-        "the tensor '' has elements of another type",
-    ),
-    "more elements than the shape has": (
-        data(int32_data=[3, 3, 3]),
-        "the tensor '' has 3 elements",
-    ),
+    "a tensor of an unknown type": (lambda m: setattr(tensor_of(m), "data_type", 99),
+        UNKNOWN_TENSOR),
+    "a tensor of a negative size": (lambda m: tensor_of(m).dims.__setitem__(0, -2),
+        "a size of the tensor '' is negative"),
+    "elements in two fields": (data(int32_data=[3, 3], raw_data=bytes(8)),
+        "the tensor '' has elements of another type"),
+    "elements in a field of another type": (data(int64_data=[3, 3]),
+        "the tensor '' has elements of another type"),
+    "more elements than the shape has": (data(int32_data=[3, 3, 3]),
+        "the tensor '' has 3 elements"),
     "fewer bytes than the shape has": (data(raw_data=bytes(4)), "the tensor '' has 4 bytes"),
-    "bytes of texts": (
-        data(data_type=TensorProto.STRING, raw_data=bytes(8)),
-        "the tensor '' has 8 bytes",
-    ),
-    "elements beyond their type": (
-        data(data_type=TensorProto.INT8, int32_data=[3, 300]),
-        "an element of the tensor '' is beyond its type",
-    ),
+    "bytes of texts": (data(data_type=TensorProto.STRING, raw_data=bytes(8)),
+        "the tensor '' has 8 bytes"),
+    "elements beyond their type": (data(data_type=TensorProto.INT8, int32_data=[3, 300]),
+        "an element of the tensor '' is beyond its type"),
     "a tensor in segments": (of_segments, "a TensorProto has a segment"),
     "a tensor here and in another file": (
         lambda m: tensor_of(m).external_data.add(key="location", value="c"),
         "the tensor '' lies in this file and in another one",
     ),
     "a tensor nowhere": (external({}), "it is not known where the tensor '' lies"),
-    "a tensor in a place of unknown form": (
-        external({"location": "c", "basepath": "/"}),
-        "it is not known where the tensor '' lies",
-    ),
+    "a tensor in a place of unknown form": (external({"location": "c", "basepath": "/"}),
+        "it is not known where the tensor '' lies"),
     "what a model was trained by": (trained, "a ModelProto has a training_info"),
     "annotations of quantization": (annotated, "a GraphProto has a quantization_annotation"),
-    "an unknown field of a model": (
-        unknown_field(lambda m: m),
-        "a ModelProto has a field that is not known",
-    ),
-    "an unknown field of a node in a body": (
-        unknown_field(lambda m: branch(m).node[0]),
-        "a NodeProto has a field that is not known",
-    ),
-    "an unknown field of a tensor": (
-        unknown_field(tensor_of),
-        "a TensorProto has a field that is not known",
-    ),
+    "an unknown field of a model": (unknown_field(lambda m: m),
+        "a ModelProto has a field that is not known"),
+    "an unknown field of a node in a body": (unknown_field(lambda m: branch(m).node[0]),
+        "a NodeProto has a field that is not known"),
+    "an unknown field of a tensor": (unknown_field(tensor_of),
+        "a TensorProto has a field that is not known"),
     "a name that is no UTF-8": (unreadable, r"the name b'\xff' of a GraphProto is no UTF-8"),
 }  # fmt: skip
 
@@ -342,18 +267,15 @@ def test_what_can_be_read_in_two_ways_is_rejected(name: str) -> None:
 READ: Mapping[str, Change] = {
     "a model": lambda _: None,
     "a function of another domain": functions(function("d", "F", ("", "Neg"))),
-    "functions that call others": functions(
-        function("d", "F", ("d", "G"), ("d", "H")),
-        function("d", "G", ("d", "H")),
-        function("d", "H", ("", "Neg")),
-    ),
+    "functions that call others": functions(function("d", "F", ("d", "G"), ("d", "H")),
+        function("d", "G", ("d", "H")), function("d", "H", ("", "Neg"))),
     "elements in another file": external({"location": "c", "offset": "0", "length": "8"}),
     "an initializer of an input": of_an_input(2),
     "bytes": data(raw_data=bytes(8)),
     "elements of two bits of a byte": data(data_type=TensorProto.INT4, int32_data=[200]),
     "complex numbers": data(data_type=TensorProto.COMPLEX64, float_data=[1.0] * 4),
     "texts": data(data_type=TensorProto.STRING, string_data=[b"a", b"\xff"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", READ)

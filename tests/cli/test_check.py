@@ -34,30 +34,27 @@ def models(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / f"{name}.onnx" for name in made}
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "status"),
-    [
-        ("proved", [], 0),
-        ("proved", ["--fail-on", "runtime"], 0),
-        ("runtime", [], 0),
-        ("runtime", ["--fail-on", "runtime"], 1),
-        ("violated", [], 1),
-        ("violated", ["--broadcast", "explicit"], 0),
-        ("violated", ["--edition", "preliminary"], 1),
-        ("violated", ["--format", "json"], 1),
-        ("violated", ["--fail-on", "violated"], 1),
-        ("violated", ["--broadcast", "explicit", "--fail-on", "runtime"], 0),
-        ("runtime", ["--broadcast", "explicit", "--fail-on", "runtime"], 1),
-        ("runtime", ["--fail-on", "runtime", "--format", "json"], 1),
-        ("violated", ["--format", "html"], 1),
-        ("proved", ["--format", "html"], 0),
-        ("violated", ["--select", "Div.float.R1"], 1),
-        ("violated", ["--select", "Div.float.R2,Sub"], 0),
-        ("violated", ["--ignore", "Div"], 0),
-        ("violated", ["--select", "Div", "--ignore", "Div.float.R1"], 0),
-        ("runtime", ["--fail-on", "runtime", "--ignore", "Div.float.R1"], 0),
-    ],
-)
+@pytest.mark.parametrize(("name", "options", "status"), [
+    ("proved", [], 0),
+    ("proved", ["--fail-on", "runtime"], 0),
+    ("runtime", [], 0),
+    ("runtime", ["--fail-on", "runtime"], 1),
+    ("violated", [], 1),
+    ("violated", ["--broadcast", "explicit"], 0),
+    ("violated", ["--edition", "preliminary"], 1),
+    ("violated", ["--format", "json"], 1),
+    ("violated", ["--fail-on", "violated"], 1),
+    ("violated", ["--broadcast", "explicit", "--fail-on", "runtime"], 0),
+    ("runtime", ["--broadcast", "explicit", "--fail-on", "runtime"], 1),
+    ("runtime", ["--fail-on", "runtime", "--format", "json"], 1),
+    ("violated", ["--format", "html"], 1),
+    ("proved", ["--format", "html"], 0),
+    ("violated", ["--select", "Div.float.R1"], 1),
+    ("violated", ["--select", "Div.float.R2,Sub"], 0),
+    ("violated", ["--ignore", "Div"], 0),
+    ("violated", ["--select", "Div", "--ignore", "Div.float.R1"], 0),
+    ("runtime", ["--fail-on", "runtime", "--ignore", "Div.float.R1"], 0),
+])  # fmt: skip
 def test_exit_status(models: dict[str, Path], name: str, options: list[str], status: int) -> None:
     done = command("check", "--operators", "default", models[name], *options)
     assert (done.returncode, done.stderr) == (status, "")
@@ -190,18 +187,13 @@ def test_unknown_option(models: dict[str, Path], option: str, value: str) -> Non
 
 
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (
-            "Broadcast.E9",
-            "there is no rule 'Broadcast.E9'; choose from Broadcast.C1, Broadcast.E1, or their ",
-        ),
-        ("", "there is no rule ''; choose from Abs, Acos, Add, "),
-        ("Div,Foo", "there is no rule 'Foo'; choose from Abs, Acos, Add, "),
-        ("sofmax", "there is no rule 'sofmax' (did you mean 'Softmax'?); choose from Abs, "),
-    ],
-)
+@pytest.mark.parametrize(("names", "message"), [
+    ("Broadcast.E9",
+     "there is no rule 'Broadcast.E9'; choose from Broadcast.C1, Broadcast.E1, or their "),
+    ("", "there is no rule ''; choose from Abs, Acos, Add, "),
+    ("Div,Foo", "there is no rule 'Foo'; choose from Abs, Acos, Add, "),
+    ("sofmax", "there is no rule 'sofmax' (did you mean 'Softmax'?); choose from Abs, "),
+])  # fmt: skip
 def test_unknown_rule(models: dict[str, Path], option: str, names: str, message: str) -> None:
     done = command("check", "--operators", "default", models["proved"], option, names)
     assert (done.returncode, done.stdout) == (2, "")

@@ -137,20 +137,14 @@ def test_run_that_breaks_a_rule(good: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("feeds", "message"),
-    [
-        (["A"], "--input A: the form is NAME=FILE.npy"),
-        (["=a.npy"], "--input =a.npy: the form is NAME=FILE.npy"),
-        (["A=none.npy"], "there is no file 'none.npy'"),
-        (["A={folder}/a.npy", "A={folder}/a.npy"], "--input A={folder}/a.npy: 'A' is given twice"),
-        (
-            ["A={folder}/a.npy", "B={folder}/b.npy", "D={folder}/b.npy"],
-            "there is no input 'D'; the model's inputs are A, B",
-        ),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("feeds", "message"), [
+    (["A"], "--input A: the form is NAME=FILE.npy"),
+    (["=a.npy"], "--input =a.npy: the form is NAME=FILE.npy"),
+    (["A=none.npy"], "there is no file 'none.npy'"),
+    (["A={folder}/a.npy", "A={folder}/a.npy"], "--input A={folder}/a.npy: 'A' is given twice"),
+    (["A={folder}/a.npy", "B={folder}/b.npy", "D={folder}/b.npy"],
+     "there is no input 'D'; the model's inputs are A, B"),
+], ids=str)  # fmt: skip
 def test_unusable_feeds(good: Path, tmp_path: Path, feeds: list[str], message: str) -> None:
     arguments = [a for feed in feeds for a in ("--input", feed.format(folder=tmp_path))]
     done = command("run", good, *arguments)

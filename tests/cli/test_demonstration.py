@@ -47,25 +47,16 @@ def test_texts_fit_a_table(rows):
 TINY_YOLO_V2 = "-0.982283, -0.399092, -1.26238, -0.626775, 0.220358, 0.21248"
 
 
-@pytest.mark.parametrize(
-    ("name", "case_name", "expected"),
-    [
-        ("div_zero_by_zero", "typed", "C = [1, 2, 4, nan, 5, 6]"),
-        (
-            "normalization_broadcast",
-            "typed",
-            "rejected: Sub.float.R1 at subtract; Div.float.R1 at divide",
-        ),
-        ("div_int32", "x/0 typed", "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]"),
-        ("digits", "typed", "352 of 360 right, before and after"),
-        ("digits_convolutional", "held-out images", "354 of 360 right, before and after"),
-        (
-            "tiny_yolo_v2",
-            "a made-up image",
-            f"grid = [{TINY_YOLO_V2}, ... 500 elements], within 0.0001",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "case_name", "expected"), [
+    ("div_zero_by_zero", "typed", "C = [1, 2, 4, nan, 5, 6]"),
+    ("normalization_broadcast", "typed",
+     "rejected: Sub.float.R1 at subtract; Div.float.R1 at divide"),
+    ("div_int32", "x/0 typed", "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]"),
+    ("digits", "typed", "352 of 360 right, before and after"),
+    ("digits_convolutional", "held-out images", "354 of 360 right, before and after"),
+    ("tiny_yolo_v2", "a made-up image",
+     f"grid = [{TINY_YOLO_V2}, ... 500 elements], within 0.0001"),
+])  # fmt: skip
 def test_row_says_what_was_expected(name, case_name, expected):
     example, case = bundled(name, case_name)
     row = run_case(example, case)
@@ -80,39 +71,20 @@ def with_expectation(name, case_name, expected):
 @pytest.mark.parametrize(
     ("name", "case_name", "expected", "got"),
     [
-        (
-            "div_example_1_float32",
-            "typed",
-            Outputs({"C": np.float32([2, 3, 8])}),
-            "C[2] = 7, not 8",
-        ),
-        (
-            "div_example_1_float32",
-            "typed",
-            Outputs({"C": np.float32([2, 3, 7]), "D": np.float32([1])}),
-            "there is no output D",
-        ),
-        (
-            "div_example_1_float32",
-            "typed",
-            Rejection((StaticViolation("Div.float.R1", "divide"),)),
-            "C = [2, 3, 7]",
-        ),
-        (
-            "onnx_div_broadcast",
-            "preliminary",
-            Rejection((StaticViolation("Div.R1", "divide"),)),
-            "rejected: Div.R1 at divide; Div.R4 at divide",
-        ),
-        (
-            "div_int32",
-            "x/0 typed",
-            RunViolation("Div.int.C1", "Div", "divide", ((3,), (3,)), (2,), (0, 0)),
-            "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]",
-        ),
+        ("div_example_1_float32", "typed", Outputs({"C": np.float32([2, 3, 8])}),
+         "C[2] = 7, not 8"),
+        ("div_example_1_float32", "typed",
+         Outputs({"C": np.float32([2, 3, 7]), "D": np.float32([1])}), "there is no output D"),
+        ("div_example_1_float32", "typed", Rejection((StaticViolation("Div.float.R1", "divide"),)),
+         "C = [2, 3, 7]"),
+        ("onnx_div_broadcast", "preliminary", Rejection((StaticViolation("Div.R1", "divide"),)),
+         "rejected: Div.R1 at divide; Div.R4 at divide"),
+        ("div_int32", "x/0 typed",
+         RunViolation("Div.int.C1", "Div", "divide", ((3,), (3,)), (2,), (0, 0)),
+         "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]"),
     ],
     ids=["element", "missing output", "not rejected", "further violation", "other element"],
-)
+)  # fmt: skip
 def test_what_is_not_as_expected_fails_and_says_what_came(name, case_name, expected, got):
     row = run_case(*with_expectation(name, case_name, expected))
     assert (row.got, row.verdict) == (got, Verdict.FAILED)
@@ -153,15 +125,12 @@ def test_violations_are_not_printed(capfd):
 MODEL = models.path("normalization_broadcast")
 
 
-@pytest.mark.parametrize(
-    ("on_path", "here", "typed"),
-    [
-        (True, "", "sonnx-ort"),
-        (False, "", ".venv/bin/sonnx-ort"),
-        (False, ".venv", "bin/sonnx-ort"),
-        (False, "else where", "'{folder}/.venv/bin/sonnx-ort'"),
-    ],
-)
+@pytest.mark.parametrize(("on_path", "here", "typed"), [
+    (True, "", "sonnx-ort"),
+    (False, "", ".venv/bin/sonnx-ort"),
+    (False, ".venv", "bin/sonnx-ort"),
+    (False, "else where", "'{folder}/.venv/bin/sonnx-ort'"),
+])  # fmt: skip
 def test_next_command_can_be_typed_where_the_demo_runs(monkeypatch, tmp_path, on_path, here, typed):
     folder = tmp_path / "a folder"
     command = folder / ".venv/bin/sonnx-ort"

@@ -79,15 +79,12 @@ def test_record(name: str) -> None:
     assert refused("verify", "m.onnx", "r.json").startswith(f"'r.json' {told}")
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        (".", FOLDER),
-        ("/dev/null", "is a device; give a file"),
-        ("none", "there is no file 'none'"),
-        ("x" * 300, "cannot be read: File name too long"),
-    ],
-)
+@pytest.mark.parametrize(("name", "told"), [
+    (".", FOLDER),
+    ("/dev/null", "is a device; give a file"),
+    ("none", "there is no file 'none'"),
+    ("x" * 300, "cannot be read: File name too long"),
+])  # fmt: skip
 @pytest.mark.parametrize("line", ["verify m.onnx {}", "check m.onnx --waivers {}"])
 def test_what_is_no_file(line: str, name: str, told: str) -> None:
     assert told in refused(*line.format(name).split())

@@ -15,11 +15,7 @@ OTHER = (
 
 @pytest.mark.parametrize(
     ("rule", "installed", "told"),
-    [
-        ("Div.int.C1", "1.99.0", OTHER),
-        ("Div.int.C1", "1.32.0", ""),
-        ("GR4", "1.99.0", ""),
-    ],
+    [("Div.int.C1", "1.99.0", OTHER), ("Div.int.C1", "1.32.0", ""), ("GR4", "1.99.0", "")],
 )
 def test_installed_version_is_told_beside_the_measured_one(
     rule: str, installed: str, told: str, monkeypatch: pytest.MonkeyPatch

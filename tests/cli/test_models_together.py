@@ -25,17 +25,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        (["models"], 0),
-        (["models", "--fail-on", "runtime"], 1),
-        (["models", "broken.onnx"], 1),
-        (["broken.onnx", "none.onnx", "models"], 2),
-        (["models", "none.onnx"], 2),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("arguments", "status"), [
+    (["models"], 0),
+    (["models", "--fail-on", "runtime"], 1),
+    (["models", "broken.onnx"], 1),
+    (["broken.onnx", "none.onnx", "models"], 2),
+    (["models", "none.onnx"], 2),
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("report_format", ["text", "json", "sarif", "junit"])
 def test_exit_status(folder: Path, arguments: list[str], status: int, report_format: str) -> None:
     del folder
@@ -209,15 +205,12 @@ def _read(descriptor: int) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize(
-    ("words", "position", "expected"),
-    [
-        ("sonnx-ort ", 1, {"check", "explain", "rewrite", "run", "demo"}),
-        ("sonnx-ort ch", 1, {"check"}),
-        ("sonnx-ort check --fo", 2, {"--format"}),
-        ("sonnx-ort check --format ", 3, {"text", "json", "sarif", "junit"}),
-    ],
-)
+@pytest.mark.parametrize(("words", "position", "expected"), [
+    ("sonnx-ort ", 1, {"check", "explain", "rewrite", "run", "demo"}),
+    ("sonnx-ort ch", 1, {"check"}),
+    ("sonnx-ort check --fo", 2, {"--format"}),
+    ("sonnx-ort check --format ", 3, {"text", "json", "sarif", "junit"}),
+])  # fmt: skip
 def test_bash_completes(words: str, position: int, expected: set[str]) -> None:
     name = f"_{Path(sys.executable).with_name('sonnx-ort').name}_COMPLETE"
     done = subprocess.run(

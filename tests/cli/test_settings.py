@@ -8,13 +8,7 @@ import onnx
 import pytest
 from jsonschema import Draft7Validator
 
-from sonnx_ort.cli.settings import (
-    _FOR_ALL_FILES,
-    PER_FILE,
-    _readers,
-    find_settings,
-    read_settings,
-)
+from sonnx_ort.cli.settings import _FOR_ALL_FILES, PER_FILE, _readers, find_settings, read_settings
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -47,15 +41,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("name", "edition"),
-    [
-        ("a.onnx", None),
-        ("legacy.onnx", "preliminary"),
-        ("old/a.onnx", "preliminary"),
-        ("old/b.onnx", "typed"),
-    ],
-)
+@pytest.mark.parametrize(("name", "edition"), [
+    ("a.onnx", None),
+    ("legacy.onnx", "preliminary"),
+    ("old/a.onnx", "preliminary"),
+    ("old/b.onnx", "typed"),
+])  # fmt: skip
 def test_later_tables_for_files_win(folder: Path, name: str, edition: str | None) -> None:
     settings = find_settings([str(folder / name)])
     assert settings.path == folder / "sonnx-ort.toml"
@@ -94,21 +85,14 @@ WRONG = [
         ),
     ),
     ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
-    (
-        "operators = 3",
-        "operators=3 is not a list of names; write a string or a list of strings",
-    ),
+    ("operators = 3", "operators=3 is not a list of names; write a string or a list of strings"),
     ("waivers = 3", "waivers=3 is not a path; write the path of a file as a string"),
     ("per-file = 3", "'per-file' is not a list of tables; start each with [[per-file]]"),
-    (
-        '[[per-file]]\nedition = "typed"',
-        "a table 'per-file' has no 'files'; add patterns such as 'old/*.onnx'",
-    ),
-    (
-        '[[per-file]]\nfiles = "a.onnx"\nwaivers = "w.toml"',
-        "'waivers' applies to all files; write it above 'per-file'",
-    ),
-]
+    ('[[per-file]]\nedition = "typed"',
+     "a table 'per-file' has no 'files'; add patterns such as 'old/*.onnx'"),
+    ('[[per-file]]\nfiles = "a.onnx"\nwaivers = "w.toml"',
+     "'waivers' applies to all files; write it above 'per-file'"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG)

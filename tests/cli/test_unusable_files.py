@@ -78,16 +78,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("cut.npy").write_bytes(Path("b.npy").read_bytes()[:-4])
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "rewrite model.onnx -o {}",
-        "rewrite model.onnx -o o.onnx --record {}",
-        "conform model.onnx -o {}",
-        "check model.onnx -o {}",
-        "check model.onnx --record {}",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    "rewrite model.onnx -o {}",
+    "rewrite model.onnx -o o.onnx --record {}",
+    "conform model.onnx -o {}",
+    "check model.onnx -o {}",
+    "check model.onnx --record {}",
+])  # fmt: skip
 def test_name_that_no_file_can_have(line: str) -> None:
     done = command(*line.format(LONG).split())
     assert (done.returncode, done.stdout) == (2, "")

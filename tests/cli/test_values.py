@@ -46,12 +46,9 @@ def map_of(key: int) -> onnx.TypeProto:
 
 
 NO_TENSORS = {
-    "maps": (
-        zip_map(classlabels_int64s=[3, 4]),
-        map_of(TensorProto.INT64),
+    "maps": (zip_map(classlabels_int64s=[3, 4]), map_of(TensorProto.INT64),
         [{3: 1.0, 4: 1.0}, {3: 1.0, 4: 1.0}],
-        "out: sequence of 2\n  out[0]: map {3: 1.0, 4: 1.0}\n  out[1]: map {3: 1.0, 4: 1.0}\n",
-    ),
+        "out: sequence of 2\n  out[0]: map {3: 1.0, 4: 1.0}\n  out[1]: map {3: 1.0, 4: 1.0}\n"),
     "maps of text": (
         zip_map(classlabels_strings=["a", "b"]),
         map_of(TensorProto.STRING),
@@ -70,7 +67,7 @@ NO_TENSORS = {
             "  out[1]: float32 (2, 2) [1., 1., 1., 1.]\n"
         ),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", NO_TENSORS)

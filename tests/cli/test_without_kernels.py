@@ -49,17 +49,13 @@ def command(installed: PackageCopy, *arguments: str) -> tuple[int, str, str]:
     return child.exit_status, child.stdout, child.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "model.onnx", "--backend", "compiled", "--input", "x=x.npy", "--input", "y=x.npy"),
-        ("run", "compiled.onnx", "--input", "x=x.npy", "--input", "y=x.npy"),
-        ("diff", "model.onnx", "compiled.onnx"),
-        ("audit", "compiled.onnx"),
-        ("demo", "--backend", "compiled"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [
+    ("run", "model.onnx", "--backend", "compiled", "--input", "x=x.npy", "--input", "y=x.npy"),
+    ("run", "compiled.onnx", "--input", "x=x.npy", "--input", "y=x.npy"),
+    ("diff", "model.onnx", "compiled.onnx"),
+    ("audit", "compiled.onnx"),
+    ("demo", "--backend", "compiled"),
+], ids=" ".join)  # fmt: skip
 def test_command_that_cannot_run_a_model_says_why(
     installed: PackageCopy, arguments: tuple[str, ...]
 ) -> None:
@@ -101,16 +97,13 @@ except sonnx_ort.SonnxError as error:
 """
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "sonnx_ort.kernels_library()",
-        'sonnx_ort.register(backend="compiled")',
-        'sonnx_ort.InferenceSession("MODEL", backend="compiled")',
-        'sonnx_ort.InferenceSession("COMPILED")',
-        'sonnx_ort.audit("COMPILED")',
-    ],
-)
+@pytest.mark.parametrize("call", [
+    "sonnx_ort.kernels_library()",
+    'sonnx_ort.register(backend="compiled")',
+    'sonnx_ort.InferenceSession("MODEL", backend="compiled")',
+    'sonnx_ort.InferenceSession("COMPILED")',
+    'sonnx_ort.audit("COMPILED")',
+])  # fmt: skip
 def test_function_that_cannot_run_a_model_says_why(installed: PackageCopy, call: str) -> None:
     for name in ("model", "compiled"):
         call = call.replace(name.upper(), str(installed.folder / f"{name}.onnx"))

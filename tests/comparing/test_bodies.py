@@ -30,20 +30,10 @@ SCAN = parse(
     "=> (float[m] w, float[m] u) { [divide] w = Div(v, q) [subtract] u = Sub(w, q) }> (x, y) }"
 )
 CASES = [
-    pytest.param(
-        BRANCHES,
-        {"c": np.array(True), "x": X, "y": Y},
-        ["If 'choose' then_branch / Div 'divide'", "If 'choose'"],
-        1,
-        id="then_branch",
-    ),
-    pytest.param(
-        BRANCHES,
-        {"c": np.array(False), "x": X, "y": Y},
-        ["If 'choose' else_branch / Sub 'subtract'", "If 'choose'"],
-        1,
-        id="else_branch",
-    ),
+    pytest.param(BRANCHES, {"c": np.array(True), "x": X, "y": Y},
+        ["If 'choose' then_branch / Div 'divide'", "If 'choose'"], 1, id="then_branch"),
+    pytest.param(BRANCHES, {"c": np.array(False), "x": X, "y": Y},
+        ["If 'choose' else_branch / Sub 'subtract'", "If 'choose'"], 1, id="else_branch"),
     pytest.param(
         LOOP,
         {"n": np.array(3), "x": X, "y": Y},
@@ -56,21 +46,12 @@ CASES = [
         0,
         id="Loop",
     ),
-    pytest.param(
-        LOOP, {"n": np.array(0), "x": X, "y": Y}, ["Loop 'repeat'"], 3, id="Loop without a step"
-    ),
-    pytest.param(
-        SCAN,
-        {"x": X, "y": np.stack([Y, X])},
-        [
-            "Scan 'scan' body / Div 'divide'",
-            "Scan 'scan' body / Sub 'subtract'",
-            "Scan 'scan'",
-        ],
-        0,
-        id="Scan",
-    ),
-]
+    pytest.param(LOOP, {"n": np.array(0), "x": X, "y": Y}, ["Loop 'repeat'"], 3,
+        id="Loop without a step"),
+    pytest.param(SCAN, {"x": X, "y": np.stack([Y, X])},
+        ["Scan 'scan' body / Div 'divide'", "Scan 'scan' body / Sub 'subtract'", "Scan 'scan'"], 0,
+        id="Scan"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("level", ["none", "all"])

@@ -22,17 +22,14 @@ def found(operator: str, *operands: Any, broadcast: str = "reject", **attributes
     ]
 
 
-@pytest.mark.parametrize(
-    ("operator", "operands", "rules"),
-    [
-        ("Sub", (F([1]), F([2])), []),
-        ("Sub", (F([1, 2]), F([2])), ["Sub.float.R1"]),
-        ("Div", (N([1, 2]), N([3, 0])), ["Div.int.C1"]),
-        ("Div", (N([1, 2]), N([0])), ["Div.int.R1", "Div.int.C1"]),
-        ("Acos", (F([0.5, 2]),), ["Acos.float.C1"]),
-        ("Transpose", (F([1]),), []),
-    ],
-)
+@pytest.mark.parametrize(("operator", "operands", "rules"), [
+    ("Sub", (F([1]), F([2])), []),
+    ("Sub", (F([1, 2]), F([2])), ["Sub.float.R1"]),
+    ("Div", (N([1, 2]), N([3, 0])), ["Div.int.C1"]),
+    ("Div", (N([1, 2]), N([0])), ["Div.int.R1", "Div.int.C1"]),
+    ("Acos", (F([0.5, 2]),), ["Acos.float.C1"]),
+    ("Transpose", (F([1]),), []),
+])  # fmt: skip
 def test_rules_that_operands_break(operator: str, operands: Any, rules: list[str]) -> None:
     assert [each.partition(":")[0] for each in found(operator, *operands)] == rules
 

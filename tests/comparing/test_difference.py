@@ -159,18 +159,15 @@ NEAR, FAR = (
 )
 
 
-@pytest.mark.parametrize(
-    ("measure", "most", "equal"),
-    [
-        (Measure.BITS, 0, False),
-        (Measure.ABSOLUTE, 0.5, False),
-        (Measure.ABSOLUTE, 1, True),
-        (Measure.RELATIVE, 0.25, False),
-        (Measure.RELATIVE, 0.5, True),
-        (Measure.ULP, 2**22 - 1, False),
-        (Measure.ULP, 2**22, True),
-    ],
-)
+@pytest.mark.parametrize(("measure", "most", "equal"), [
+    (Measure.BITS, 0, False),
+    (Measure.ABSOLUTE, 0.5, False),
+    (Measure.ABSOLUTE, 1, True),
+    (Measure.RELATIVE, 0.25, False),
+    (Measure.RELATIVE, 0.5, True),
+    (Measure.ULP, 2**22 - 1, False),
+    (Measure.ULP, 2**22, True),
+])  # fmt: skip
 def test_difference_within_the_tolerance_is_none(
     measure: Measure, most: float, equal: bool
 ) -> None:

@@ -83,25 +83,17 @@ BRANCH = (
 )
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        (
-            "[odd] a = NonZero(x)\n y = Cast<to = 1>(a)",
-            "NonZero 'odd': the operator is not followed",
-        ),
-        ("[own] a = other.Thing(x)\n y = Relu(a)", "Thing 'own': the operator is not followed"),
-        ("a = Sub(x, x)\n b = Div(x, a)\n y = Relu(b)", "Div of 'b': a divisor may be 0"),
-        ("y = Identity(nothing)", "'nothing' has no value"),
-        ("[drop] a, y = Dropout(x)", "Dropout 'drop' is followed without 'y'"),
-        ("y = Concat<axis = 0>(x, x)", "it has the shape (2,), and that of the run (1,)"),
-        (
-            "q = QuantizeLinear(half, one)\n [square] y = Mul(q, q)",
-            "Mul 'square': the integers of 'q' are not certain",
-        ),
-        (BRANCH, "If 'branch': the operator is not followed"),
-    ],
-)
+@pytest.mark.parametrize(("body", "reason"), [
+    ("[odd] a = NonZero(x)\n y = Cast<to = 1>(a)", "NonZero 'odd': the operator is not followed"),
+    ("[own] a = other.Thing(x)\n y = Relu(a)", "Thing 'own': the operator is not followed"),
+    ("a = Sub(x, x)\n b = Div(x, a)\n y = Relu(b)", "Div of 'b': a divisor may be 0"),
+    ("y = Identity(nothing)", "'nothing' has no value"),
+    ("[drop] a, y = Dropout(x)", "Dropout 'drop' is followed without 'y'"),
+    ("y = Concat<axis = 0>(x, x)", "it has the shape (2,), and that of the run (1,)"),
+    ("q = QuantizeLinear(half, one)\n [square] y = Mul(q, q)",
+     "Mul 'square': the integers of 'q' are not certain"),
+    (BRANCH, "If 'branch': the operator is not followed"),
+])  # fmt: skip
 def test_what_depends_on_a_node_that_is_not_followed_has_its_reason(body, reason):
     model = parsed(HALF.replace("BODY", body))
     (y,) = enclose(model, {"x": F([1])}, {"y": F([1])})

@@ -137,19 +137,13 @@ def run_of(model: Any, feeds: dict[str, Array]) -> Array:
 
 
 UNBOUNDED = [
-    (
-        "(float[1] x, float[1] y) => (float[1] z) { e = Exp(x)\n z = Add(e, y) }",
-        "no document bounds the error of Exp '(output e)'",
-    ),
+    ("(float[1] x, float[1] y) => (float[1] z) { e = Exp(x)\n z = Add(e, y) }",
+     "no document bounds the error of Exp '(output e)'"),
     (TWO % "Div", "an element is not finite, or its divisor may be zero"),
-    (
-        "(float[1] x, float[1] y) => (float[1] z) { c = Less(x, y)\n z = Where(c, x, y) }",
-        "no document bounds the error of Less '(output c)'",
-    ),
-    (
-        "(float[1, 1] x, float[1, 1, 1] y) => (float[1, 1, 1] z) { z = MatMul(x, y) }",
-        "matmul_acc.md is about matrices, unlike MatMul '(output z)'",
-    ),
+    ("(float[1] x, float[1] y) => (float[1] z) { c = Less(x, y)\n z = Where(c, x, y) }",
+     "no document bounds the error of Less '(output c)'"),
+    ("(float[1, 1] x, float[1, 1, 1] y) => (float[1, 1, 1] z) { z = MatMul(x, y) }",
+     "matmul_acc.md is about matrices, unlike MatMul '(output z)'"),
     (
         (
             "(float[1] x, float[1] y) => (float[1] z) <bool c = {1}> { z = If(c) <"
@@ -158,7 +152,7 @@ UNBOUNDED = [
         ),
         "the bodies of If '(output z)' are not followed",
     ),
-]
+]  # fmt: skip
 
 
 def test_old_version_that_broadcasts_by_attributes_has_no_bound(tmp_path: Path) -> None:
@@ -229,15 +223,12 @@ def test_enclosure_has_the_errors_of_the_inputs() -> None:
     assert made.enclosed == pytest.approx(0.75, rel=NEAR_ONE)
 
 
-@pytest.mark.parametrize(
-    ("errors", "message"),
-    [
-        ({"a": 1}, "the model has no input 'a'; choose from x, y, k"),
-        ({"k": 1}, "the error of 'k' has to be 0, because it has no floats"),
-        ({"x": -1}, "the error -1 of 'x' is no number of at least 0"),
-        ({"x": float("nan")}, "the error nan of 'x' is no number of at least 0"),
-    ],
-)
+@pytest.mark.parametrize(("errors", "message"), [
+    ({"a": 1}, "the model has no input 'a'; choose from x, y, k"),
+    ({"k": 1}, "the error of 'k' has to be 0, because it has no floats"),
+    ({"x": -1}, "the error -1 of 'x' is no number of at least 0"),
+    ({"x": float("nan")}, "the error nan of 'x' is no number of at least 0"),
+])  # fmt: skip
 def test_error_that_is_none_of_a_float_input_is_refused(
     errors: dict[str, float], message: str
 ) -> None:

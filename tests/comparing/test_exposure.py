@@ -21,8 +21,7 @@ def model() -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize(
-    ("count", "names"),
-    [(0, []), (1, ["a"]), (2, ["a", "b", "d"]), (4, ["a", "b", "d", "e", "z"])],
+    ("count", "names"), [(0, []), (1, ["a"]), (2, ["a", "b", "d"]), (4, ["a", "b", "d", "e", "z"])]
 )
 def test_first_nodes_have_all_their_values_as_outputs(
     model: onnx.ModelProto, count: int, names: list[str]

@@ -127,10 +127,7 @@ def test_index_of_the_largest_of_equal_joined_sums_is_not_known(tmp_path: Path) 
     for name, array in values.items():
         np.save(tmp_path / f"{name}.npy", array)
     node = sonnx_ort.audit(model, values=tmp_path).nodes[1]
-    assert (str(node.verdict), node.reason) == (
-        "not known",
-        "several elements may be the largest",
-    )
+    assert (str(node.verdict), node.reason) == ("not known", "several elements may be the largest")
 
 
 def test_index_of_a_joined_sum_that_is_larger_for_certain_is_judged(tmp_path: Path) -> None:
@@ -155,16 +152,13 @@ def test_shape_of_a_joined_value_is_that_of_the_value(tmp_path: Path) -> None:
     assert (node.node, str(node.verdict)) == ("read", "exact")
 
 
-@pytest.mark.parametrize(
-    ("nodes", "z"),
-    [
-        ("[read] z = Pad(c, p)", [0, 2.25, 6.25, 0]),
-        ("v = Constant <value = float {7}> () [read] z = Pad(c, p, v)", [7, 2.25, 6.25, 7]),
-        ("d = Pad(c, p) [read] z = Relu(d)", [0, 2.25, 6.25, 0]),
-        ("d = ConstantOfShape <value = float[1] {3}> (p) [read] z = Add(c, d)", [[5.25, 9.25]]),
-        ("d = Constant <value = float[2] {3, 4}> () [read] z = Add(c, d)", [5.25, 10.25]),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "z"), [
+    ("[read] z = Pad(c, p)", [0, 2.25, 6.25, 0]),
+    ("v = Constant <value = float {7}> () [read] z = Pad(c, p, v)", [7, 2.25, 6.25, 7]),
+    ("d = Pad(c, p) [read] z = Relu(d)", [0, 2.25, 6.25, 0]),
+    ("d = ConstantOfShape <value = float[1] {3}> (p) [read] z = Add(c, d)", [[5.25, 9.25]]),
+    ("d = Constant <value = float[2] {3, 4}> () [read] z = Add(c, d)", [5.25, 10.25]),
+])  # fmt: skip
 def test_numbers_of_no_operand_are_those_that_the_operator_says(
     nodes: str, z: Any, tmp_path: Path
 ) -> None:

@@ -60,24 +60,16 @@ def test_correct_values_are_exact(tmp_path: Path) -> None:
     assert audit.ok
 
 
-@pytest.mark.parametrize(
-    ("text", "shapes", "planted"),
-    [
-        pytest.param(SUBTRACTION, [(300,), (300,)], lambda x, y: y - x, id="swapped operands"),
-        pytest.param(PRODUCT, [(20, 30), (30, 20)], lambda x, y: (y @ x)[:20, :20], id="product"),
-        pytest.param(
-            PRODUCT,
-            [(20, 30), (30, 20)],
-            lambda x, y: (x.astype(H) @ y.astype(H)).astype(F),
-            id="half precision",
-        ),
-        pytest.param(MOVED, [(4, 6)], lambda x: x.reshape(6, 4), id="reshaped, not transposed"),
-        pytest.param(MOVED, [(4, 6)], lambda x: x, id="wrong shape"),
-        pytest.param(
-            SUBTRACTION, [(9,), (9,)], lambda x, y: (x - y).astype(np.float64), id="wrong dtype"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "shapes", "planted"), [
+    pytest.param(SUBTRACTION, [(300,), (300,)], lambda x, y: y - x, id="swapped operands"),
+    pytest.param(PRODUCT, [(20, 30), (30, 20)], lambda x, y: (y @ x)[:20, :20], id="product"),
+    pytest.param(PRODUCT, [(20, 30), (30, 20)], lambda x,
+        y: (x.astype(H) @ y.astype(H)).astype(F), id="half precision"),
+    pytest.param(MOVED, [(4, 6)], lambda x: x.reshape(6, 4), id="reshaped, not transposed"),
+    pytest.param(MOVED, [(4, 6)], lambda x: x, id="wrong shape"),
+    pytest.param(SUBTRACTION, [(9,), (9,)], lambda x, y: (x - y).astype(np.float64),
+        id="wrong dtype"),
+])  # fmt: skip
 def test_planted_fault_is_found_in_samples(
     text: str, shapes: list[tuple[int, ...]], planted: Callable[..., Array], tmp_path: Path
 ) -> None:

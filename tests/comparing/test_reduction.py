@@ -45,26 +45,13 @@ def inputs(p: list[int], q: list[int]) -> Mapping[str, Any]:
 GOOD = inputs([1, 2], [1, 2])
 
 
-@pytest.mark.parametrize(
-    ("asked", "given", "operators", "shows"),
-    [
-        (
-            {"dies": True},
-            inputs([1, LEAST], [1, -1]),
-            ["Div"],
-            ("the process is killed by SIGFPE",),
-        ),
-        (
-            {"violates": "Div.int.C1", "broadcast": "explicit"},
-            inputs([1, 2], [1, 0]),
-            ["Div"],
-            ("Div.int.C1 in a run",),
-        ),
-        ({"violates": "Div.float.R1"}, GOOD, ["Div"], ("Div.float.R1 in every run",)),
-        ({"refused": True, "operators": "Div"}, GOOD, ["Div"], ("Div.float.R1",)),
-    ],
-    ids=["dies", "violates in a run", "violates in every run", "refused"],
-)
+@pytest.mark.parametrize(("asked", "given", "operators", "shows"), [
+    ({"dies": True}, inputs([1, LEAST], [1, -1]), ["Div"], ("the process is killed by SIGFPE",)),
+    ({"violates": "Div.int.C1", "broadcast": "explicit"}, inputs([1, 2], [1, 0]), ["Div"],
+     ("Div.int.C1 in a run",)),
+    ({"violates": "Div.float.R1"}, GOOD, ["Div"], ("Div.float.R1 in every run",)),
+    ({"refused": True, "operators": "Div"}, GOOD, ["Div"], ("Div.float.R1",)),
+], ids=["dies", "violates in a run", "violates in every run", "refused"])  # fmt: skip
 def test_one_node_is_left_that_shows_it(
     asked: Mapping[str, Any], given: Mapping[str, Any], operators: list[str], shows: tuple[str, ...]
 ) -> None:
@@ -168,27 +155,14 @@ ONE_THING = (
 )
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        (
-            {},
-            ONE_THING,
-        ),
-        (
-            {"dies": True, "differs": True},
-            ONE_THING,
-        ),
-        (
-            {"dies": True},
-            "the model does not show what is asked for; there is nothing to reduce",
-        ),
-        ({"level": "most", "differs": True}, "level='most' is unknown; choose "),
-        ({"violates": "Dvi"}, "there is no rule 'Dvi'"),
-        ({"check": "no-such-command"}, "the command of check= cannot be run: "),
-    ],
-    ids=["nothing", "two things", "not shown", "level", "rule", "command"],
-)
+@pytest.mark.parametrize(("asked", "told"), [
+    ({}, ONE_THING),
+    ({"dies": True, "differs": True}, ONE_THING),
+    ({"dies": True}, "the model does not show what is asked for; there is nothing to reduce"),
+    ({"level": "most", "differs": True}, "level='most' is unknown; choose "),
+    ({"violates": "Dvi"}, "there is no rule 'Dvi'"),
+    ({"check": "no-such-command"}, "the command of check= cannot be run: "),
+], ids=["nothing", "two things", "not shown", "level", "rule", "command"])  # fmt: skip
 def test_what_cannot_be_asked(asked: Mapping[str, Any], told: str) -> None:
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.reduce(model(), GOOD, **asked)

@@ -61,26 +61,16 @@ def test_protocol_buffers_have_names_or_numbers(
     ]
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
-        (lambda _: None, "'{}' cannot be read: No such file or directory"),
-        (
-            lambda folder: folder.mkdir(),
-            "'{}' has no samples; put NAME.npy or input_0.pb for inputs into it, or into ",
-        ),
-        (lambda folder: save(folder / "z.npy", 1), "'{}/z.npy' is none of an input; the inputs"),
-        (
-            lambda folder: save_proto(folder / "input_2.pb", 1, ""),
-            "'{}/input_2.pb' is none of an input; the inputs are x, y:0",
-        ),
-        (
-            lambda folder: (folder.mkdir(), (folder / "input_0.pb").write_bytes(b"\xff")),
-            "'{}/input_0.pb' is not a tensor of ONNX: ",
-        ),
-    ],
-    ids=["no folder", "empty", "other name", "other number", "damaged"],
-)
+@pytest.mark.parametrize(("make", "told"), [
+    (lambda _: None, "'{}' cannot be read: No such file or directory"),
+    (lambda folder: folder.mkdir(),
+     "'{}' has no samples; put NAME.npy or input_0.pb for inputs into it, or into "),
+    (lambda folder: save(folder / "z.npy", 1), "'{}/z.npy' is none of an input; the inputs"),
+    (lambda folder: save_proto(folder / "input_2.pb", 1, ""),
+     "'{}/input_2.pb' is none of an input; the inputs are x, y:0"),
+    (lambda folder: (folder.mkdir(), (folder / "input_0.pb").write_bytes(b"\xff")),
+     "'{}/input_0.pb' is not a tensor of ONNX: "),
+], ids=["no folder", "empty", "other name", "other number", "damaged"])  # fmt: skip
 def test_folder_that_has_none(tmp_path: Path, make: Callable[[Path], object], told: str) -> None:
     folder = tmp_path / "folder"
     make(folder)

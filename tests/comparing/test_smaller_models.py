@@ -19,15 +19,12 @@ def known(*names: str) -> Known:
     return Known([dict.fromkeys(names, X * 3)])
 
 
-@pytest.mark.parametrize(
-    ("kept", "inputs", "outputs", "constants"),
-    [
-        ([0], ["x"], ["a"], []),
-        ([1, 2], ["a"], ["d"], ["two"]),
-        ([3, 4], ["d", "a"], ["z", "w"], []),
-        ([0, 1, 4], ["x"], ["b", "w"], []),
-    ],
-)
+@pytest.mark.parametrize(("kept", "inputs", "outputs", "constants"), [
+    ([0], ["x"], ["a"], []),
+    ([1, 2], ["a"], ["d"], ["two"]),
+    ([3, 4], ["d", "a"], ["z", "w"], []),
+    ([0, 1, 4], ["x"], ["b", "w"], []),
+])  # fmt: skip
 def test_part_reads_inputs_and_gives_what_the_rest_reads(
     kept: list[int], inputs: list[str], outputs: list[str], constants: list[str]
 ) -> None:

@@ -92,10 +92,7 @@ def test_one_axis_gives_the_same_bits_as_two_on_two_threads(
     options = quiet()
     options.intra_op_num_threads = 2
     options.graph_optimization_level = LEVELS["none"]
-    feeds = {
-        "X": random(rng, "float", 2, case[0], case[-1]),
-        "B": random(rng, "float", case[1]),
-    }
+    feeds = {"X": random(rng, "float", 2, case[0], case[-1]), "B": random(rng, "float", case[1])}
     one, two = (
         ort.InferenceSession(m.SerializeToString(), options).run(None, feeds)[0]
         for m in (model, conformed(model))
@@ -186,42 +183,22 @@ def test_rank_of_x_is_that_of_w() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "rule", "reason"),
-    [
-        (
-            "(float[1,2,3,4,5] X, float[1,2,1,1,1] W) => (float[?,?,?,?,?] Y) { Y = Conv(X, W) }",
-            "Conv.R1",
-            "'W' has 3 spatial axes",
-        ),
-        (
-            """(float[1,2,9] X, float[1,2,3] W) => (float[?,?,?] Y) {
+@pytest.mark.parametrize(("text", "rule", "reason"), [
+    ("(float[1,2,3,4,5] X, float[1,2,1,1,1] W) => (float[?,?,?,?,?] Y) { Y = Conv(X, W) }",
+     "Conv.R1", "'W' has 3 spatial axes"),
+    ("""(float[1,2,9] X, float[1,2,3] W) => (float[?,?,?] Y) {
                 Y = Conv <pads=[-1,0]> (X, W)
-            }""",
-            "Conv.pads",
-            "its attribute pads is [-1, 0], which does not fit one axis",
-        ),
-        (
-            "(float[n] V, int64[k] S) => (float[?,?,?] Y) { W = Reshape(V, S) Y = Conv(V, W) }",
-            "Conv.R1",
-            "the rank of 'W' is not known",
-        ),
-        (
-            """(float[1,2,3,4,5] X) => (float[?,?,?,?,?] Y) {
+            }""", "Conv.pads", "its attribute pads is [-1, 0], which does not fit one axis"),
+    ("(float[n] V, int64[k] S) => (float[?,?,?] Y) { W = Reshape(V, S) Y = Conv(V, W) }",
+     "Conv.R1", "the rank of 'W' is not known"),
+    ("""(float[1,2,3,4,5] X) => (float[?,?,?,?,?] Y) {
                 Y = MaxPool <kernel_shape=[1,1,1]> (X)
-            }""",
-            "MaxPool.R1",
-            "'X' has 3 spatial axes",
-        ),
-        (
-            """(float[1,2,9] X) => (float[?,?,?] Y, int64[?,?,?] I) {
+            }""", "MaxPool.R1", "'X' has 3 spatial axes"),
+    ("""(float[1,2,9] X) => (float[?,?,?] Y, int64[?,?,?] I) {
                 Y, I = MaxPool <kernel_shape=[2]> (X)
-            }""",
-            "MaxPool.R1",
-            "its second output is used, and its places would change with a second axis",
-        ),
-    ],
-)
+            }""", "MaxPool.R1",
+     "its second output is used, and its places would change with a second axis"),
+])  # fmt: skip
 def test_what_has_no_window_along_two_axes_says_why(text: str, rule: str, reason: str) -> None:
     assert reasons(parse(text), rounding=True)[rule] == reason
 
@@ -311,12 +288,7 @@ def feeds(operator: str, height: int, width: int) -> Mapping[str, np.ndarray]:
     element_type = "uint8" if operator == "ConvInteger" else "float"
     x = random(rng, element_type, 1, 2, height, width)
     return (
-        {"X": x}
-        if operator == "MaxPool"
-        else {
-            "X": x,
-            "W": random(rng, element_type, 3, 2, 2, 3),
-        }
+        {"X": x} if operator == "MaxPool" else {"X": x, "W": random(rng, element_type, 3, 2, 2, 3)}
     )
 
 
@@ -344,11 +316,7 @@ def test_padding_that_is_written_down_gives_the_same_bits(
 
 @pytest.mark.parametrize(
     ("mode", "pads"),
-    [
-        ("VALID", [0, 0, 0, 0]),
-        ("SAME_UPPER", [0, 1, 1, 1]),
-        ("SAME_LOWER", [1, 1, 0, 1]),
-    ],
+    [("VALID", [0, 0, 0, 0]), ("SAME_UPPER", [0, 1, 1, 1]), ("SAME_LOWER", [1, 1, 0, 1])],
 )
 def test_an_odd_element_of_padding_lies_where_the_mode_says(mode: str, pads: list[int]) -> None:
     after = made_of(conformed(padded("Conv", mode, "", "5,7")), "Conv")
@@ -393,41 +361,20 @@ def test_one_padded_axis_becomes_two_without_auto_pad(mode: str) -> None:
     require_same_bits(model, after, {"X": random(rng, "float", 1, 2, 9)})
 
 
-@pytest.mark.parametrize(
-    ("model", "rule", "reason"),
-    [
-        (
-            padded("Conv", "SAME_UPPER", "strides=[2,2]", "h,8"),
-            "Conv.R2",
-            "the padding depends on the sizes of 'X', which are known only in a run",
-        ),
-        (
-            padded("MaxPool", "SAME_LOWER", "kernel_shape=[2,2], strides=[2,1]", "h,8"),
-            "MaxPool.R3",
-            "the padding depends on the sizes of 'X', which are known only in a run",
-        ),
-        (
-            padded("MaxPool", "SAME_LOWER", "kernel_shape=[2,2], dilations=[1,2]", "8,8"),
-            "MaxPool.R3",
-            "ONNX Runtime pads a dilated window differently than ONNX says",
-        ),
-        (
-            padded("MaxPool", "SAME_UPPER", "kernel_shape=[2,2], ceil_mode=1", "8,8"),
-            "MaxPool.R3",
-            "ceil_mode adds windows of its own to the padding",
-        ),
-        (
-            padded("Conv", "SAME_UPPER", "strides=[5,6]", "10,12"),
-            "Conv.R2",
-            "its strides leave elements out, where auto_pad shifts the windows",
-        ),
-        (
-            padded("MaxPool", "SAME_UPPER", "kernel_shape=[1,1], strides=[2,2]", "8,8"),
-            "MaxPool.R3",
-            "its strides leave elements out, where auto_pad shifts the windows",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("model", "rule", "reason"), [
+    (padded("Conv", "SAME_UPPER", "strides=[2,2]", "h,8"), "Conv.R2",
+     "the padding depends on the sizes of 'X', which are known only in a run"),
+    (padded("MaxPool", "SAME_LOWER", "kernel_shape=[2,2], strides=[2,1]", "h,8"), "MaxPool.R3",
+     "the padding depends on the sizes of 'X', which are known only in a run"),
+    (padded("MaxPool", "SAME_LOWER", "kernel_shape=[2,2], dilations=[1,2]", "8,8"),
+     "MaxPool.R3", "ONNX Runtime pads a dilated window differently than ONNX says"),
+    (padded("MaxPool", "SAME_UPPER", "kernel_shape=[2,2], ceil_mode=1", "8,8"), "MaxPool.R3",
+     "ceil_mode adds windows of its own to the padding"),
+    (padded("Conv", "SAME_UPPER", "strides=[5,6]", "10,12"), "Conv.R2",
+     "its strides leave elements out, where auto_pad shifts the windows"),
+    (padded("MaxPool", "SAME_UPPER", "kernel_shape=[1,1], strides=[2,2]", "8,8"), "MaxPool.R3",
+     "its strides leave elements out, where auto_pad shifts the windows"),
+])  # fmt: skip
 def test_padding_that_cannot_be_written_down_says_why(
     model: onnx.ModelProto, rule: str, reason: str
 ) -> None:

@@ -13,33 +13,20 @@ ATTRIBUTES: dict[str, tuple[str, dict[str, object], tuple[int, ...]]] = {
     "Softmax": ("Softmax(x)", {"axis": 3}, (1, 2, 5, 5)),
     "MaxPool": (
         "MaxPool <kernel_shape = [2,2]> (x)",
-        {
-            "kernel_shape": [2, 2],
-            "strides": [1, 1],
-            "dilations": [1, 1],
-            "pads": [0, 0, 0, 0],
-            "auto_pad": b"NOTSET",
-            "ceil_mode": 0,
-            "storage_order": 0,
-        },
+        {"kernel_shape": [2, 2], "strides": [1, 1], "dilations": [1, 1], "pads": [0, 0, 0, 0],
+         "auto_pad": b"NOTSET", "ceil_mode": 0, "storage_order": 0},
         (1, 2, 5, 5),
     ),
     "Conv": (
         "Conv(x, w)",
-        {
-            "kernel_shape": [3, 3],
-            "strides": [1, 1],
-            "dilations": [1, 1],
-            "pads": [0, 0, 0, 0],
-            "auto_pad": b"NOTSET",
-            "group": 1,
-        },
+        {"kernel_shape": [3, 3], "strides": [1, 1], "dilations": [1, 1], "pads": [0, 0, 0, 0],
+         "auto_pad": b"NOTSET", "group": 1},
         (1, 2, 5, 5),
     ),
     "ReduceMax": ("ReduceMax(x)", {"axes": [0, 1, 2, 3], "keepdims": 1}, (1, 2, 5, 5)),
     "ReduceMean": ("ReduceMean(x)", {"axes": [0, 1, 2, 3], "keepdims": 1}, (2, 3, 40, 50)),
     "Shape": ("Cast <to = 1> (s) s = Shape(x)", {"start": 0, "end": 4}, (1, 2, 5, 5)),
-}
+}  # fmt: skip
 
 
 def written(model: onnx.ModelProto, operator: str) -> dict[str, object]:

@@ -37,11 +37,7 @@ def test_titles_tell_changes_apart() -> None:
 def test_changes_say_what_they_mended_where() -> None:
     changes = sonnx_ort.conform(parse(CUT), operators="Slice,Softmax").changes
     assert [(c.rules, c.place, c.title) for c in changes] == [
-        (
-            ("Slice.R1", "Slice.R3"),
-            "Slice 'cut'",
-            "name every axis and every step",
-        ),
+        (("Slice.R1", "Slice.R3"), "Slice 'cut'", "name every axis and every step"),
         (("Softmax.R4",), "Softmax 'share'", "count the axis from the front"),
     ]
 

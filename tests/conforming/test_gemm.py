@@ -45,26 +45,23 @@ ROW = random("float", 5)
 
 
 @pytest.mark.parametrize("opset", OPSETS)
-@pytest.mark.parametrize(
-    ("attributes", "a", "b", "c", "rules"),
-    [
-        ("transB=1", "m,4", WEIGHTS.T, ROW, {"R1", "R3", "R2.transB"}),
-        ("transA=1", "4,m", WEIGHTS, ROW, {"R1", "R3", "R2.transA"}),
-        ("transA=1, transB=1, beta=0.3", "4,m", WEIGHTS.T, ROW,
-         {"R1", "R3", "R2.transA", "R2.transB", "R2.beta"}),
-        ("beta=-2.5", "m,4", WEIGHTS, "m,1", {"R2.beta", "R3"}),
-        ("beta=0.0", "m,4", WEIGHTS, ROW, {"R1", "R3", "R2.beta"}),
-        ("beta=0.5", "m,4", WEIGHTS, None, {"R2.beta", "R4"}),
-        ("alpha=1.0", "m,4", WEIGHTS, None, {"R4"}),
-        ("alpha=1.0", "m,4", "4,n", "1", {"R1", "R3"}),
-        ("alpha=1.0", "m,4", "4,n", "n", {"R1", "R3"}),
-        ("alpha=1.0", "m,4", "4,n", None, {"R4"}),
-        ("alpha=1.0", "m,4", "4,5", "1,1", {"R3"}),
-        ("alpha=1.0", "1,4", "4,5", "5", {"R1", "R3"}),
-        ("alpha=1.0", "1,4", WEIGHTS, ROW, {"R1", "R3"}),
-        ("alpha=1.0", "3,4", WEIGHTS, random("float", 3, 1), {"R3"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("attributes", "a", "b", "c", "rules"), [
+    ("transB=1", "m,4", WEIGHTS.T, ROW, {"R1", "R3", "R2.transB"}),
+    ("transA=1", "4,m", WEIGHTS, ROW, {"R1", "R3", "R2.transA"}),
+    ("transA=1, transB=1, beta=0.3", "4,m", WEIGHTS.T, ROW,
+     {"R1", "R3", "R2.transA", "R2.transB", "R2.beta"}),
+    ("beta=-2.5", "m,4", WEIGHTS, "m,1", {"R2.beta", "R3"}),
+    ("beta=0.0", "m,4", WEIGHTS, ROW, {"R1", "R3", "R2.beta"}),
+    ("beta=0.5", "m,4", WEIGHTS, None, {"R2.beta", "R4"}),
+    ("alpha=1.0", "m,4", WEIGHTS, None, {"R4"}),
+    ("alpha=1.0", "m,4", "4,n", "1", {"R1", "R3"}),
+    ("alpha=1.0", "m,4", "4,n", "n", {"R1", "R3"}),
+    ("alpha=1.0", "m,4", "4,n", None, {"R4"}),
+    ("alpha=1.0", "m,4", "4,5", "1,1", {"R3"}),
+    ("alpha=1.0", "1,4", "4,5", "5", {"R1", "R3"}),
+    ("alpha=1.0", "1,4", WEIGHTS, ROW, {"R1", "R3"}),
+    ("alpha=1.0", "3,4", WEIGHTS, random("float", 3, 1), {"R3"}),
+])  # fmt: skip
 def test_a_gemm_is_mended_and_keeps_its_bits(  # noqa: PLR0917 - a row of the table
     attributes: str,
     a: str,
@@ -118,17 +115,14 @@ def test_a_c_that_does_not_fit_ends_the_run_as_before() -> None:
             session.run(None, feeds)
 
 
-@pytest.mark.parametrize(
-    ("element_type", "attributes", "b", "rule"),
-    [
-        ("float", "transB=1", "n,4", "R2.transB"),
-        ("float", "transA=1", "4,n", "R2.transA"),
-        ("double", "transA=1", "4,n", "R2.transA"),
-        ("float", "beta=0.5", "4,n", "R2.beta"),
-        ("float", "alpha=0.5", "4,n", "R2.alpha"),
-        ("double", "alpha=0.5", "4,n", "R2.alpha"),
-    ],
-)
+@pytest.mark.parametrize(("element_type", "attributes", "b", "rule"), [
+    ("float", "transB=1", "n,4", "R2.transB"),
+    ("float", "transA=1", "4,n", "R2.transA"),
+    ("double", "transA=1", "4,n", "R2.transA"),
+    ("float", "beta=0.5", "4,n", "R2.beta"),
+    ("float", "alpha=0.5", "4,n", "R2.alpha"),
+    ("double", "alpha=0.5", "4,n", "R2.alpha"),
+])  # fmt: skip
 def test_what_may_round_otherwise_rounds(
     element_type: str, attributes: str, b: str, rule: str
 ) -> None:

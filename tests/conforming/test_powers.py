@@ -23,24 +23,21 @@ def power(base: str, shape: str, exponent: np.ndarray | str, opset: int = 17) ->
 
 
 @pytest.mark.parametrize("opset", [12, 13, 17])
-@pytest.mark.parametrize(
-    ("base", "exponent"),
-    [
-        ("float", np.array(2)),
-        ("float", np.array([3], np.int32)),
-        ("float", np.array(3.0)),
-        ("double", np.array(7)),
-        ("double", np.array(0.3, np.float32)),
-        ("double", np.array([1, 2, 3, 4, 5])),
-        ("double", "int64[5]"),
-        ("double", "int32[n,5]"),
-        ("double", "float[n,1]"),
-        ("int32", np.array(3)),
-        ("int32", np.array([2.0], np.float32)),
-        ("int64", np.array([0, 1, 2, 3, 4], np.int32)),
-        ("int64", "int32[5]"),
-    ],
-)
+@pytest.mark.parametrize(("base", "exponent"), [
+    ("float", np.array(2)),
+    ("float", np.array([3], np.int32)),
+    ("float", np.array(3.0)),
+    ("double", np.array(7)),
+    ("double", np.array(0.3, np.float32)),
+    ("double", np.array([1, 2, 3, 4, 5])),
+    ("double", "int64[5]"),
+    ("double", "int32[n,5]"),
+    ("double", "float[n,1]"),
+    ("int32", np.array(3)),
+    ("int32", np.array([2.0], np.float32)),
+    ("int64", np.array([0, 1, 2, 3, 4], np.int32)),
+    ("int64", "int32[5]"),
+])  # fmt: skip
 def test_an_exponent_gets_the_type_of_the_base_and_the_bits_stay(
     base: str, exponent: np.ndarray | str, opset: int
 ) -> None:
@@ -112,17 +109,13 @@ def test_a_square_or_cube_becomes_a_product_of_the_same_bits(
         require_same_bits(model, made, {"X": random(base, *sizes)})
 
 
-@pytest.mark.parametrize(
-    ("shape", "exponent"),
-    [
-        ("n,1", np.array(2, np.float32)),
-        ("1", np.array(2, np.float32)),
-        ("n", np.array(3, np.float32)),
-        ("n,m", np.array([[2]], np.float32)),
-        ("n", np.array(2)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("shape", "exponent"), [
+    ("n,1", np.array(2, np.float32)),
+    ("1", np.array(2, np.float32)),
+    ("n", np.array(3, np.float32)),
+    ("n,m", np.array([[2]], np.float32)),
+    ("n", np.array(2)),
+], ids=str)  # fmt: skip
 def test_a_power_that_the_kernel_may_not_multiply_stays_one(
     shape: str, exponent: np.ndarray
 ) -> None:

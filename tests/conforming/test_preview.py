@@ -40,18 +40,15 @@ def mendable(text: str, operators: str = ON_OPERATORS, **choices: str) -> set[tu
     return {(o.rule.id, o.mendable) for o in report.mendable}
 
 
-@pytest.mark.parametrize(
-    ("text", "operators", "expected"),
-    [
-        (NEGATIVE_AXIS, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
-        (IN_BRANCH, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
-        (NO_ATTRIBUTES, ON_OPERATORS, {("Conv.R2", WRITTEN)}),
-        (NO_ATTRIBUTES, "profile", {(rule, WRITTEN) for rule in ("Conv.R2", "GR4", "Graph.edges")}),
-        (NO_TYPES, "profile", {("GR2", WRITTEN), ("Graph.implicit_shape", WRITTEN)}),
-        (NO_TYPES, ON_OPERATORS, set()),
-        (OUTSIDE, ON_OPERATORS, set()),
-    ],
-)
+@pytest.mark.parametrize(("text", "operators", "expected"), [
+    (NEGATIVE_AXIS, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
+    (IN_BRANCH, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
+    (NO_ATTRIBUTES, ON_OPERATORS, {("Conv.R2", WRITTEN)}),
+    (NO_ATTRIBUTES, "profile", {(rule, WRITTEN) for rule in ("Conv.R2", "GR4", "Graph.edges")}),
+    (NO_TYPES, "profile", {("GR2", WRITTEN), ("Graph.implicit_shape", WRITTEN)}),
+    (NO_TYPES, ON_OPERATORS, set()),
+    (OUTSIDE, ON_OPERATORS, set()),
+])  # fmt: skip
 def test_each_violation_that_conform_mends_says_how(
     text: str, operators: str, expected: set[tuple[str, str]]
 ) -> None:

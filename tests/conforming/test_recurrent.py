@@ -145,15 +145,12 @@ def test_peepholes_of_cells_that_may_become_infinite_round(element: float) -> No
     assert violated(conformed(model, rounding=True)) == set()
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        ', activations=["Relu","Tanh","Tanh"]',
-        ', activations=["Sigmoid","Tanh","Relu"]',
-        ", clip=3.0",
-        ", input_forget=1",
-    ],
-)
+@pytest.mark.parametrize("given", [
+    ', activations=["Relu","Tanh","Tanh"]',
+    ', activations=["Sigmoid","Tanh","Relu"]',
+    ", clip=3.0",
+    ", input_forget=1",
+])  # fmt: skip
 def test_peepholes_of_other_gates_round(given: str) -> None:
     reason = reasons(lstm("P", given=given))["LSTM.P"]
     assert reason.endswith(
@@ -242,18 +239,12 @@ SLICES = """
 """
 
 
-@pytest.mark.parametrize(
-    ("opset", "nodes"),
-    [
-        (17, f"R = Unsqueeze(r, zero) {SLICES}"),
-        (11, f"R = Unsqueeze <axes=[0]> (r) {SLICES}"),
-        (
-            17,
-            f"""g = Gather <axis=0> (r, backwards) t = Transpose <perm=[1,0]> (g)
-            u = Transpose <perm=[1,0]> (t) R = Unsqueeze(u, zero) {SLICES}""",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("opset", "nodes"), [
+    (17, f"R = Unsqueeze(r, zero) {SLICES}"),
+    (11, f"R = Unsqueeze <axes=[0]> (r) {SLICES}"),
+    (17, f"""g = Gather <axis=0> (r, backwards) t = Transpose <perm=[1,0]> (g)
+            u = Transpose <perm=[1,0]> (t) R = Unsqueeze(u, zero) {SLICES}"""),
+])  # fmt: skip
 def test_inputs_that_move_stored_elements_are_stored(nodes: str, opset: int) -> None:
     model = moved(nodes, opset)
     assert "LSTM.constant" in violated(model)
@@ -280,15 +271,12 @@ def test_stored_elements_keep_the_bits_of_nan() -> None:
     assert found.tolist() == [*bits[6:], *bits[:6]] * 2
 
 
-@pytest.mark.parametrize(
-    ("nodes", "names"),
-    [
-        (f"R = Unsqueeze(r, zero) {SLICES.replace('ConstantOfShape(of_state)', 'Identity(h)')}",
-         "initial_h is"),
-        (f"s = Mul(r, r) R = Unsqueeze(s, zero) {SLICES}", "R is"),
-        ("""s = Mul(r, r) R = Unsqueeze(s, zero) c = Mul(b, b) B = Reshape(c, shape)
+@pytest.mark.parametrize(("nodes", "names"), [
+    (f"R = Unsqueeze(r, zero) {SLICES.replace('ConstantOfShape(of_state)', 'Identity(h)')}",
+     "initial_h is"),
+    (f"s = Mul(r, r) R = Unsqueeze(s, zero) {SLICES}", "R is"),
+    ("""s = Mul(r, r) R = Unsqueeze(s, zero) c = Mul(b, b) B = Reshape(c, shape)
             initial_h = ConstantOfShape(of_state)""", "R and B are"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_input_that_is_computed_says_so(nodes: str, names: str) -> None:
     assert reasons(moved(nodes))["LSTM.constant"] == f"{names} known only in a run"

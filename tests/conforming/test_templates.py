@@ -95,18 +95,10 @@ CASES = [
         Case(f"A = {each}(X, K)", ("n,4",), COMPARED, "T[n,1]", opsets=(18,), **constant(K=[-1]))
         for each in ("ReduceMax", "ReduceMin")
     ),
-    Case(
-        "A = ReduceSumSquare(X, K)",
-        ("n,4",),
-        ("float",),
-        "T[n,1]",
-        (18,),
-        near=1e-5,
-        **constant(K=[1]),
-    ),
-    Case(
-        "A = ReduceProd <axes = [1]>(X)", ("n,4",), ("float", "int64"), "T[n,1]", near=1e-5, **LINES
-    ),
+    Case("A = ReduceSumSquare(X, K)", ("n,4",), ("float",), "T[n,1]", (18,), near=1e-5,
+        **constant(K=[1])),
+    Case("A = ReduceProd <axes = [1]>(X)", ("n,4",), ("float", "int64"), "T[n,1]", near=1e-5,
+        **LINES),
     *(
         Case(
             f"A = ArgMin <axis = -1, keepdims = {keep}>(X)", EVERY, INTEGERS, shape, opsets=(11, 17)
@@ -126,14 +118,8 @@ CASES = [
         for largest in (0, 1)
     ),
     Case("A = GlobalMaxPool(X)", ("2,3,n,m",), ("float",), "T[2,3,1,1]", near=1e-30),
-    Case(
-        "A = AveragePool <kernel_shape = [2, 3], strides = [1, 2]>(X)",
-        ("2,3,5,6",),
-        ("float",),
-        "T[2,3,4,2]",
-        (11, 17),
-        near=1e-5,
-    ),
+    Case("A = AveragePool <kernel_shape = [2, 3], strides = [1, 2]>(X)", ("2,3,5,6",), ("float",),
+        "T[2,3,4,2]", (11, 17), near=1e-5),
     *(
         Case(
             "A = AveragePool <kernel_shape = [2, 3], pads = [1, 1, 1, 1], "
@@ -146,22 +132,10 @@ CASES = [
         for included in (0, 1)
     ),
     Case("A = Size(X)", EVERY, (*FLOATS, *INTEGERS, "bool"), "int64[]", (11, 17)),
-    Case(
-        "A = Tile(X, K)",
-        EVERY,
-        (*FLOATS, "int64", "bool"),
-        "T[a,b]",
-        (11, 17),
-        **constant(K=[2, 3]),
-    ),
-    Case(
-        "A = OneHot <axis = 0>(X, D, V)",
-        EVERY,
-        ("int64",),
-        "float[3,n,m]",
-        (11, 17),
-        **constant(D=3, V=np.array([0.5, 2.0], np.float32)),
-    ),
+    Case("A = Tile(X, K)", EVERY, (*FLOATS, "int64", "bool"), "T[a,b]", (11, 17),
+        **constant(K=[2, 3])),
+    Case("A = OneHot <axis = 0>(X, D, V)", EVERY, ("int64",), "float[3,n,m]", (11, 17),
+        **constant(D=3, V=np.array([0.5, 2.0], np.float32))),
     Case("A = OneHot(X, D, V)", EVERY, ("int64",), "int64[n,m,3]", **constant(D=[3], V=[0, 2])),
     *(
         Case(
@@ -188,30 +162,13 @@ CASES = [
     Case("A = DepthToSpace <blocksize = 2>(X)", ("1,8,2,3",), FLOATS, "T[1,2,4,6]", (11, 17)),
     Case('A = DepthToSpace <blocksize = 2, mode = "CRD">(X)', ("1,8,2,3",), FLOATS, "T[1,2,4,6]"),
     Case("A = SpaceToDepth <blocksize = 2>(X)", ("1,2,4,6",), FLOATS, "T[1,8,2,3]", (11, 17)),
-    Case(
-        "A = ReverseSequence <time_axis = 0, batch_axis = 1>(X, K)",
-        ("5,3,m",),
-        (*FLOATS, "int64", "bool"),
-        "T[5,3,m]",
-        (11, 17),
-        **constant(K=[5, 1, 3]),
-    ),
-    Case(
-        "A = ReverseSequence <time_axis = 1, batch_axis = 0>(X, K)",
-        ("3,5",),
-        FLOATS,
-        "T[3,5]",
-        **constant(K=[5, 1, 3]),
-    ),
+    Case("A = ReverseSequence <time_axis = 0, batch_axis = 1>(X, K)", ("5,3,m",),
+        (*FLOATS, "int64", "bool"), "T[5,3,m]", (11, 17), **constant(K=[5, 1, 3])),
+    Case("A = ReverseSequence <time_axis = 1, batch_axis = 0>(X, K)", ("3,5",), FLOATS, "T[3,5]",
+        **constant(K=[5, 1, 3])),
     Case("A = Trilu(X)", ("4,5",), ("int64",), "T[4,5]"),
-    Case(
-        "A = Trilu <upper = 0>(X, K)",
-        ("2,4,5",),
-        ("float",),
-        "T[2,4,5]",
-        near=1e-30,
-        **constant(K=1),
-    ),
+    Case("A = Trilu <upper = 0>(X, K)", ("2,4,5",), ("float",), "T[2,4,5]", near=1e-30,
+        **constant(K=1)),
     *(
         Case(
             f"A = CumSum <exclusive = {exclusive}, reverse = {reverse}>(X, K)",
@@ -226,14 +183,8 @@ CASES = [
     ),
     Case("A = STFT(X, S, W)", ("n,64",), ("float",), "T[n,a,9,2]", near=1e-5, **FRAMES),
     Case("A = STFT(X, S, W)", ("n,64,1",), ("float",), "T[n,a,9,2]", near=1e-5, **FRAMES),
-    Case(
-        "A = STFT <onesided = 0>(X, S, , L)",
-        ("n,64,1",),
-        ("float",),
-        "T[n,a,16,2]",
-        near=1e-5,
-        **constant(S=8, L=16),
-    ),
+    Case("A = STFT <onesided = 0>(X, S, , L)", ("n,64,1",), ("float",), "T[n,a,16,2]", near=1e-5,
+        **constant(S=8, L=16)),
     *(
         Case(f"A = DFT <axis = 1, {form}>(X)", (shape,), ("float", "double"), "T[n,a,2]", near=5e-5)
         for form, shape in (
@@ -269,23 +220,11 @@ CASES = [
             ("ij,jk", "X, Y", ("3,4", "4,5"), "T[3,5]"),
         )
     ),
-    Case(
-        "A = LayerNormalization <axis = -1>(X, Y, Z)",
-        ("n,m,6", "6", "6"),
-        ("float", "double"),
-        "T[n,m,6]",
-        (17, 18),
-        near=1e-4,
-    ),
+    Case("A = LayerNormalization <axis = -1>(X, Y, Z)", ("n,m,6", "6", "6"), ("float", "double"),
+        "T[n,m,6]", (17, 18), near=1e-4),
     Case("A = LayerNormalization(X, Y)", ("n,m,6", "6"), ("float",), "T[n,m,6]", near=1e-4),
-    Case(
-        "A = InstanceNormalization(X, Y, Z)",
-        ("n,3,4,5", "3", "3"),
-        ("float",),
-        "T[n,3,4,5]",
-        (11, 17),
-        near=1e-4,
-    ),
+    Case("A = InstanceNormalization(X, Y, Z)", ("n,3,4,5", "3", "3"), ("float",), "T[n,3,4,5]",
+        (11, 17), near=1e-4),
     *(
         Case(
             f"A = LpNormalization <p = {p}, axis = 1>(X)",
@@ -297,7 +236,7 @@ CASES = [
         )
         for p in (1, 2)
     ),
-]
+]  # fmt: skip
 
 WEIGHTS = "coefficients = [1.0, -2.0, 0.5, 3.0, 0.25, -1.0, 2.0, 1.5, -0.75]"
 LABELS = f"classlabels_ints = [4, 7, 9], {WEIGHTS}, intercepts = [0.5, -1.0, 0.25]"
@@ -311,30 +250,16 @@ def learned(operator: str, attributes: str, shape: str, **fields: object) -> Cas
 LEARNED = [
     learned("Scaler", "offset = [1.0, 2.0], scale = [0.5, 3.0]", "n,2"),
     learned("Scaler", "offset = [1.0], scale = [0.5]", "n,3"),
-    learned(
-        "Scaler", "offset = [1.0], scale = [0.5]", "n,3", dtypes=("double", "int64"), near=1e-6
-    ),
+    learned("Scaler", "offset = [1.0], scale = [0.5]", "n,3", dtypes=("double", "int64"),
+        near=1e-6),
     learned("Binarizer", "threshold = 0.5", "n,2", near=1e-30),
-    learned(
-        "Imputer",
-        "imputed_value_int64s = [5], replaced_value_int64 = 3",
-        "n,2",
-        dtypes=("int64",),
-        result="int64[a,b]",
-    ),
-    learned(
-        "Imputer",
-        "imputed_value_floats = [5.0, 6.0], replaced_value_float = 1.0",
-        "n,2",
-        near=1e-30,
-    ),
+    learned("Imputer", "imputed_value_int64s = [5], replaced_value_int64 = 3", "n,2",
+        dtypes=("int64",), result="int64[a,b]"),
+    learned("Imputer", "imputed_value_floats = [5.0, 6.0], replaced_value_float = 1.0", "n,2",
+        near=1e-30),
     *(learned("Normalizer", f'norm = "{norm}"', "n,3", near=1e-6) for norm in ("L1", "L2")),
-    learned(
-        "LinearRegressor",
-        f"targets = 3, {WEIGHTS}, intercepts = [0.5, -1.0, 0.25]",
-        "n,3",
-        near=1e-5,
-    ),
+    learned("LinearRegressor", f"targets = 3, {WEIGHTS}, intercepts = [0.5, -1.0, 0.25]", "n,3",
+        near=1e-5),
     *(
         Case(
             f'A, B = ai.onnx.ml.LinearClassifier <post_transform = "{each}", {LABELS}>(X)',
@@ -346,52 +271,26 @@ LEARNED = [
         )
         for each in ("NONE", "LOGISTIC", "SOFTMAX")
     ),
-    Case(
-        "A = ai.onnx.ml.ArrayFeatureExtractor(X, K)",
-        ("n,5",),
-        ("float", "int64"),
-        "T[a,b]",
-        **constant(K=[3, 0]),
-    ),
-    Case(
-        "A = ai.onnx.ml.FeatureVectorizer <inputdimensions = [2, 3]>(X, Y)",
-        ("n,2", "n,3"),
-        ("float",),
-        "float[a,b]",
-    ),
-    learned(
-        "OneHotEncoder",
-        "cats_int64s = [0, 2, 5], zeros = 1",
-        "n,2",
-        dtypes=("int64",),
-        result="float[a,b,c]",
-    ),
-]
+    Case("A = ai.onnx.ml.ArrayFeatureExtractor(X, K)", ("n,5",), ("float", "int64"), "T[a,b]",
+        **constant(K=[3, 0])),
+    Case("A = ai.onnx.ml.FeatureVectorizer <inputdimensions = [2, 3]>(X, Y)", ("n,2", "n,3"),
+        ("float",), "float[a,b]"),
+    learned("OneHotEncoder", "cats_int64s = [0, 2, 5], zeros = 1", "n,2", dtypes=("int64",),
+        result="float[a,b,c]"),
+]  # fmt: skip
 CASES += LEARNED
 
 BY_FUNCTION = [
     elementwise("LogSoftmax", ("float", "double"), 1e-6, opsets=(13, 18)),
     elementwise("Shrink <bias = 0.5, lambd = 1.0>", ("float",), 1e-6, opsets=(11, 18)),
-    Case(
-        "A = Attention(X, Y, Z)",
-        ("1,2,3,4", "1,2,3,4", "1,2,3,4"),
-        ("float",),
-        "T[1,2,3,4]",
-        (23,),
-        near=1e-5,
-    ),
+    Case("A = Attention(X, Y, Z)", ("1,2,3,4", "1,2,3,4", "1,2,3,4"), ("float",), "T[1,2,3,4]",
+        (23,), near=1e-5),
     elementwise("Mish", ("float",), 1e-6, opsets=(18,)),
     *([elementwise("Swish", ("float",), 1e-6, opsets=(24,))] if INSTALLED >= (1, 24) else []),
     Case("A = RMSNormalization(X, Y)", ("n,m,6", "6"), ("float",), "T[n,m,6]", (23,), near=1e-4),
-    Case(
-        "A = GroupNormalization <num_groups = 2>(X, Y, Z)",
-        ("2,4,3", "4", "4"),
-        ("float",),
-        "T[2,4,3]",
-        (21,),
-        near=1e-4,
-    ),
-]
+    Case("A = GroupNormalization <num_groups = 2>(X, Y, Z)", ("2,4,3", "4", "4"), ("float",),
+        "T[2,4,3]", (21,), near=1e-4),
+]  # fmt: skip
 
 
 def tried(cases: Sequence[Case]) -> list[object]:
@@ -445,31 +344,19 @@ def test_every_template_has_a_case() -> None:
     assert written == set(TEMPLATES)
 
 
-@pytest.mark.parametrize(
-    ("node", "dtype", "reason"),
-    [
-        ("A = NonZero(X)", "float", "how many elements it gives depends on those that it reads"),
-        ("A = Trilu(X)", "bool", "no way is known to write it for bool"),
-        ("A = Round(X)", "float16", "no way is known to write it for float16"),
-        ("A, B = TopK(X, K)", "float", "it gives the 2 largest elements, and ArgMax gives one"),
-        (
-            'A = ScatterElements <reduction = "add">(X, K, X)',
-            "float",
-            "it combines the elements of one place",
-        ),
-        (
-            'A = Einsum <equation = "ijk,jkl->il">(X, X)',
-            "float",
-            "its equation is not that of a product of matrices",
-        ),
-        ("A = CumSum(X, K)", "float", "axis 2 of 'X' has 100 elements"),
-        (
-            'A = AveragePool <kernel_shape = [2], auto_pad = "SAME_UPPER">(X)',
-            "float",
-            "its padding follows from its sizes",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("node", "dtype", "reason"), [
+    ("A = NonZero(X)", "float", "how many elements it gives depends on those that it reads"),
+    ("A = Trilu(X)", "bool", "no way is known to write it for bool"),
+    ("A = Round(X)", "float16", "no way is known to write it for float16"),
+    ("A, B = TopK(X, K)", "float", "it gives the 2 largest elements, and ArgMax gives one"),
+    ('A = ScatterElements <reduction = "add">(X, K, X)', "float",
+     "it combines the elements of one place"),
+    ('A = Einsum <equation = "ijk,jkl->il">(X, X)', "float",
+     "its equation is not that of a product of matrices"),
+    ("A = CumSum(X, K)", "float", "axis 2 of 'X' has 100 elements"),
+    ('A = AveragePool <kernel_shape = [2], auto_pad = "SAME_UPPER">(X)', "float",
+     "its padding follows from its sizes"),
+])  # fmt: skip
 def test_what_is_not_written_gives_the_reason(node: str, dtype: str, reason: str) -> None:
     case = Case(node, ("2,3,100",), (dtype,), "T[a,b]", constants={"K": np.array([2])})
     model = case.model(dtype, 18)
@@ -479,15 +366,12 @@ def test_what_is_not_written_gives_the_reason(node: str, dtype: str, reason: str
 
 
 @pytest.mark.parametrize("opset", [11, 17])
-@pytest.mark.parametrize(
-    ("node", "indices"),
-    [
-        *(("GatherElements <axis = 1>(X, K)", [[index]]) for index in (3, -4, 4)),
-        *(("GatherElements <axis = 0>(X, K)", [[index]]) for index in (2, -3)),
-        ("ScatterElements <axis = 1>(X, K, U)", [[3]]),
-        ("ReverseSequence <time_axis = 1, batch_axis = 0>(X, K)", [4, 1]),
-    ],
-)
+@pytest.mark.parametrize(("node", "indices"), [
+    *(("GatherElements <axis = 1>(X, K)", [[index]]) for index in (3, -4, 4)),
+    *(("GatherElements <axis = 0>(X, K)", [[index]]) for index in (2, -3)),
+    ("ScatterElements <axis = 1>(X, K, U)", [[3]]),
+    ("ReverseSequence <time_axis = 1, batch_axis = 0>(X, K)", [4, 1]),
+])  # fmt: skip
 def test_index_outside_ends_the_run_as_before(node: str, indices: list[object], opset: int) -> None:
     model = parse(
         f"(float[2,3] X, int64[{'1,1' if 'Elements' in node else '2'}] K) => (float[a,b] A)"

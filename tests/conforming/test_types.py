@@ -90,15 +90,12 @@ def test_a_zero_point_that_is_left_out_is_0_of_uint8(scale: str) -> None:
     require_same_bits(model, made, {"X": random("float", 99), "D": SCALE})
 
 
-@pytest.mark.parametrize(
-    ("attributes", "rule", "reason"),
-    [
-        ("axis=0", "signature", "'S' is not a vector of one element"),
-        ("axis=0", "R1", "the axis is that of its scales"),
-        ("axis=0, block_size=2", "signature", "it has one scale for each block of elements"),
-        ("axis=0, output_dtype=3", "given", "its results are not uint8, which the profile requires"),  # noqa: E501
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("attributes", "rule", "reason"), [
+    ("axis=0", "signature", "'S' is not a vector of one element"),
+    ("axis=0", "R1", "the axis is that of its scales"),
+    ("axis=0, block_size=2", "signature", "it has one scale for each block of elements"),
+    ("axis=0, output_dtype=3", "given", "its results are not uint8, which the profile requires"),
+])  # fmt: skip
 def test_scales_of_an_axis_give_the_reason(attributes: str, rule: str, reason: str) -> None:
     result = "int8" if "output" in attributes else "uint8"
     scale = (

@@ -138,18 +138,12 @@ def test_every_obligation_is_a_claim_of_its_rule(source):
     ]
 
 
-@pytest.mark.parametrize(
-    ("rule", "node", "reasoning"),
-    [
-        ("Div.float.RG1", "ratio", "It holds in every run; the evidence says why."),
-        (
-            "Div.float.R1",
-            "ratio",
-            "The rewritten model checks it in each run, and a violation fails the run.",
-        ),
-        ("Add.float.R1", "sum", "It holds in every run; the evidence says why."),
-    ],
-)
+@pytest.mark.parametrize(("rule", "node", "reasoning"), [
+    ("Div.float.RG1", "ratio", "It holds in every run; the evidence says why."),
+    ("Div.float.R1", "ratio",
+     "The rewritten model checks it in each run, and a violation fails the run."),
+    ("Add.float.R1", "sum", "It holds in every run; the evidence says why."),
+])  # fmt: skip
 def test_claim_says_how_it_is_met(source, rule, node, reasoning):
     claims = recorded(source)["declarations"]["claims"]
     (claim,) = [c for c in claims if c["predicate"].startswith(f"{rule} is kept at ")]

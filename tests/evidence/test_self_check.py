@@ -93,23 +93,16 @@ def test_versions_tried_are_those_of_the_lock_files(place: int) -> None:
     assert versions.TRIED["onnxruntime-extensions"][place] == max(extensions)
 
 
-@pytest.mark.parametrize(
-    ("package", "version", "outcome", "detail"),
-    [
-        ("numpy", "2.1.3", PASSED, "2.1.3 is between 2.1.3 and 2.4.6"),
-        ("numpy", "2.4.6+vendor", PASSED, "2.4.6+vendor is between 2.1.3 and 2.4.6"),
-        ("numpy", "2.1", FAILED, "2.1 is older than 2.1.3, the oldest supported version"),
-        (
-            "numpy",
-            "2.10.0",
-            NOT_CHECKED,
-            "2.10.0 is newer than 2.4.6, the newest that the tests run with",
-        ),
-        ("numpy", "2.4.0rc1", NOT_CHECKED, "2.4.0rc1 is no release"),
-        ("onnxruntime", "", FAILED, "onnxruntime is not installed"),
-        ("Python", "3.13.7", PASSED, "3.13.7 is between 3.11 and 3.14"),
-    ],
-)
+@pytest.mark.parametrize(("package", "version", "outcome", "detail"), [
+    ("numpy", "2.1.3", PASSED, "2.1.3 is between 2.1.3 and 2.4.6"),
+    ("numpy", "2.4.6+vendor", PASSED, "2.4.6+vendor is between 2.1.3 and 2.4.6"),
+    ("numpy", "2.1", FAILED, "2.1 is older than 2.1.3, the oldest supported version"),
+    ("numpy", "2.10.0", NOT_CHECKED,
+     "2.10.0 is newer than 2.4.6, the newest that the tests run with"),
+    ("numpy", "2.4.0rc1", NOT_CHECKED, "2.4.0rc1 is no release"),
+    ("onnxruntime", "", FAILED, "onnxruntime is not installed"),
+    ("Python", "3.13.7", PASSED, "3.13.7 is between 3.11 and 3.14"),
+])  # fmt: skip
 def test_version(package: str, version: str, outcome: Outcome, detail: str) -> None:
     assert installation._version(package, version) == Check(
         f"version of {package}", outcome, detail

@@ -378,15 +378,12 @@ def test_external_data_that_is_gone_is_told_of(with_data):
     assert "is missing" in difference
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("no JSON", "is not JSON: "),
-        ("[]", "is not a record of sonnx_ort"),
-        ("{}", "is not a record of sonnx_ort"),
-        ('{"metadata": {"properties": [{"name": "a"}]}}', "is not a record of sonnx_ort"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    ("no JSON", "is not JSON: "),
+    ("[]", "is not a record of sonnx_ort"),
+    ("{}", "is not a record of sonnx_ort"),
+    ('{"metadata": {"properties": [{"name": "a"}]}}', "is not a record of sonnx_ort"),
+])  # fmt: skip
 def test_file_that_is_no_record(made, content, message):
     source, _, record = made
     record.write_text(content, encoding="utf-8")

@@ -10,34 +10,18 @@ def element(units: int | None, admitted: int | None) -> Element:
     return Element("y", (0,), (), "1", "", "2", units, admitted)
 
 
-@pytest.mark.parametrize(
-    ("units", "admitted", "words", "cell"),
-    [
-        (1, 0, "1 unit in the last place; none is admitted", "1 unit, 0 admitted"),
-        (0, 0, "other bits of the same number", "0 units, 0 admitted"),
-        (
-            19_694,
-            12,
-            "19,694 units in the last place, 1,641.2 times the 12 admitted",
-            "19,694 units, 12 admitted",
-        ),
-        (
-            19_694,
-            1_640_000,
-            "19,694 units in the last place, 1 % of the 1,640,000 admitted",
-            "19,694 units, 1,640,000 admitted",
-        ),
-        (
-            1,
-            425,
-            "1 unit in the last place, less than 1 % of the 425 admitted",
-            "1 unit, 425 admitted",
-        ),
-        (5, 5, "5 units in the last place, 100 % of the 5 admitted", "5 units, 5 admitted"),
-        (7, None, "7 units in the last place; any result is admitted", "7 units, any admitted"),
-        (None, 5, "one of both is no number", "no number"),
-    ],
-)
+@pytest.mark.parametrize(("units", "admitted", "words", "cell"), [
+    (1, 0, "1 unit in the last place; none is admitted", "1 unit, 0 admitted"),
+    (0, 0, "other bits of the same number", "0 units, 0 admitted"),
+    (19_694, 12, "19,694 units in the last place, 1,641.2 times the 12 admitted",
+     "19,694 units, 12 admitted"),
+    (19_694, 1_640_000, "19,694 units in the last place, 1 % of the 1,640,000 admitted",
+     "19,694 units, 1,640,000 admitted"),
+    (1, 425, "1 unit in the last place, less than 1 % of the 425 admitted", "1 unit, 425 admitted"),
+    (5, 5, "5 units in the last place, 100 % of the 5 admitted", "5 units, 5 admitted"),
+    (7, None, "7 units in the last place; any result is admitted", "7 units, any admitted"),
+    (None, 5, "one of both is no number", "no number"),
+])  # fmt: skip
 def test_error_is_set_against_the_admitted_one(
     units: int | None, admitted: int | None, words: str, cell: str
 ) -> None:

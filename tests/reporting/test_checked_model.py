@@ -26,21 +26,17 @@ def checked(*statuses: str) -> tuple[CheckedModel, ...]:
     )
 
 
-@pytest.mark.parametrize(
-    ("statuses", "fail_on", "failed"),
-    [
-        (["proved"], FailOn.VIOLATED, False),
-        (["proved"], FailOn.RUNTIME, False),
-        (["runtime"], FailOn.VIOLATED, False),
-        (["runtime"], FailOn.RUNTIME, True),
-        (["violated"], FailOn.VIOLATED, True),
-        (["violated"], FailOn.RUNTIME, True),
-        (["not asked for"], FailOn.RUNTIME, False),
-        (["proved", "violated"], FailOn.VIOLATED, True),
-        ([], FailOn.VIOLATED, False),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("statuses", "fail_on", "failed"), [
+    (["proved"], FailOn.VIOLATED, False),
+    (["proved"], FailOn.RUNTIME, False),
+    (["runtime"], FailOn.VIOLATED, False),
+    (["runtime"], FailOn.RUNTIME, True),
+    (["violated"], FailOn.VIOLATED, True),
+    (["violated"], FailOn.RUNTIME, True),
+    (["not asked for"], FailOn.RUNTIME, False),
+    (["proved", "violated"], FailOn.VIOLATED, True),
+    ([], FailOn.VIOLATED, False),
+], ids=str)  # fmt: skip
 def test_check_fails_on_an_obligation_of_any_model(
     statuses: list[str], fail_on: FailOn, *, failed: bool
 ) -> None:

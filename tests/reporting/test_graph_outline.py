@@ -58,9 +58,7 @@ def test_inputs_and_outputs_of_the_graph_are_there(
     assert labels_of(nested[()], VertexKind.OUTPUT) == ["z"]
 
 
-def test_a_node_reads_what_its_subgraphs_read(
-    nested: dict[tuple[str, ...], GraphOutline],
-) -> None:
+def test_a_node_reads_what_its_subgraphs_read(nested: dict[tuple[str, ...], GraphOutline]) -> None:
     assert edges_of(nested[()]) == {
         *(("x", "rectify"), ("rectify", "choose"), ("y", "choose"), ("c", "choose")),
         ("choose", "z"),

@@ -87,19 +87,15 @@ def _without(document: dict[str, Any], *path: str | int) -> dict[str, Any]:
     return changed
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ("format",),
-        ("model", "sha256"),
-        ("counts", "violated"),
-        ("obligations", 0, "evidence"),
-        ("obligations", 0, "operands", 0, "shape"),
-        ("findings", 0, "place"),
-        ("coverage", 0, "extent"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("path", [
+    ("format",),
+    ("model", "sha256"),
+    ("counts", "violated"),
+    ("obligations", 0, "evidence"),
+    ("obligations", 0, "operands", 0, "shape"),
+    ("findings", 0, "place"),
+    ("coverage", 0, "extent"),
+], ids=str)  # fmt: skip
 def test_schema_refuses_a_report_without_a_field(path: tuple[str | int, ...]) -> None:
     document = json.loads(json_report(alone(mixed())))
     with pytest.raises(jsonschema.ValidationError):

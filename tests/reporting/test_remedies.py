@@ -17,17 +17,14 @@ OPEN = binary_model("Div", "float", ["n"], ["m"], c_shape=["n"])
 NONE = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
 
 
-@pytest.mark.parametrize(
-    ("remedy", "said"),
-    [
-        ('rewrite with broadcast="explicit"', "rewrite with --broadcast explicit"),
-        ("rewrite with make_explicit=True", "rewrite with --make-explicit"),
-        ("exclude some rules with ignore=", "exclude some rules with --ignore"),
-        ("give it with inputs=, or not at all", "give it with --input, or not at all"),
-        ("count the axis from the front", "count the axis from the front"),
-        ("the attribute broadcast=1 requests it", "the attribute broadcast=1 requests it"),
-    ],
-)
+@pytest.mark.parametrize(("remedy", "said"), [
+    ('rewrite with broadcast="explicit"', "rewrite with --broadcast explicit"),
+    ("rewrite with make_explicit=True", "rewrite with --make-explicit"),
+    ("exclude some rules with ignore=", "exclude some rules with --ignore"),
+    ("give it with inputs=, or not at all", "give it with --input, or not at all"),
+    ("count the axis from the front", "count the axis from the front"),
+    ("the attribute broadcast=1 requests it", "the attribute broadcast=1 requests it"),
+])  # fmt: skip
 def test_options_of_functions_become_those_of_the_command(remedy: str, said: str) -> None:
     assert in_commands(remedy) == said
 
@@ -65,30 +62,24 @@ def test_functions_name_their_own_options() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "options", "next_one"),
-    [
-        (BROADCAST, {}, "rewrite m.onnx -o m.enforced.onnx --broadcast explicit"),
+@pytest.mark.parametrize(("model", "options", "next_one"), [
+    (BROADCAST, {}, "rewrite m.onnx -o m.enforced.onnx --broadcast explicit"),
+    (
+        BROADCAST,
+        {"edition": "preliminary", "operators": "elementwise"},
         (
-            BROADCAST,
-            {"edition": "preliminary", "operators": "elementwise"},
-            (
-                "rewrite m.onnx -o m.enforced.onnx --edition preliminary --broadcast explicit "
-                "--operators elementwise"
-            ),
+            "rewrite m.onnx -o m.enforced.onnx --edition preliminary --broadcast explicit "
+            "--operators elementwise"
         ),
-        (mendable(), {"operators": "profile"}, "conform m.onnx -o m.conforming.onnx"),
-        (MISFIT, {}, "explain Div.float.R1"),
-        (OPEN, {}, "rewrite m.onnx -o m.enforced.onnx"),
-        (OPEN, {"operators": "Div"}, "rewrite m.onnx -o m.enforced.onnx --operators Div"),
-        (NONE, {}, "check m.onnx --operators profile"),
-        (
-            mendable(),
-            {"operators": "Concat,Softmax"},
-            "conform m.onnx -o m.conforming.onnx --operators Concat,Softmax",
-        ),
-    ],
-)
+    ),
+    (mendable(), {"operators": "profile"}, "conform m.onnx -o m.conforming.onnx"),
+    (MISFIT, {}, "explain Div.float.R1"),
+    (OPEN, {}, "rewrite m.onnx -o m.enforced.onnx"),
+    (OPEN, {"operators": "Div"}, "rewrite m.onnx -o m.enforced.onnx --operators Div"),
+    (NONE, {}, "check m.onnx --operators profile"),
+    (mendable(), {"operators": "Concat,Softmax"},
+     "conform m.onnx -o m.conforming.onnx --operators Concat,Softmax"),
+])  # fmt: skip
 def test_next_command_fits_the_report(model, options: dict[str, str], next_one: str) -> None:
     report = sonnx_ort.check(model, **{"operators": "default", **options})
     assert next_command(report, "m.onnx") == f"sonnx-ort {next_one}"

@@ -47,18 +47,15 @@ def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
     assert rules_of(pages["rules/graph.md"]) == of_graph
 
 
-@pytest.mark.parametrize(
-    ("page", "rule", "bound"),
-    [
-        ("div", "Div.float.R1", "typed edition, float"),
-        ("div", "Div.R5", "preliminary edition, float, int"),
-        ("div", "Div.int.C2", "both editions, int"),
-        ("add", "Add.float.R1", "both editions, float"),
-        ("graph", "GR1", "every graph, in both editions"),
-        ("graph", "Graph.finite", "where it is selected, in both editions"),
-        ("graph", "Contract.range", "values with a contract, in both editions"),
-    ],
-)
+@pytest.mark.parametrize(("page", "rule", "bound"), [
+    ("div", "Div.float.R1", "typed edition, float"),
+    ("div", "Div.R5", "preliminary edition, float, int"),
+    ("div", "Div.int.C2", "both editions, int"),
+    ("add", "Add.float.R1", "both editions, float"),
+    ("graph", "GR1", "every graph, in both editions"),
+    ("graph", "Graph.finite", "where it is selected, in both editions"),
+    ("graph", "Contract.range", "values with a contract, in both editions"),
+])  # fmt: skip
 def test_section_says_where_a_rule_binds(page: str, rule: str, bound: str) -> None:
     sections = rules_pages()[f"rules/{page}.md"].split("\n## ")
     [section] = [s for s in sections if rule in s.partition("\n")[0].split(", ")]

@@ -135,19 +135,15 @@ def test_many_findings_of_one_kind_are_cut_short() -> None:
     assert lines.count("      and 2 more; --format json shows all") == 3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "x" * 300,
-        "a/very/long/path/" * 20,
-        "jax2tf_get_logits_/pjit_get_logits_/MagikaV2/LayerNorm_0/" * 3 + "Sub_1",
-        "with blanks " * 30,
-        "with-hyphens-" * 30,
-        "ümläut" * 40,
-        "two\nlines",
-    ],
-    ids=lambda name: name[:20],
-)
+@pytest.mark.parametrize("name", [
+    "x" * 300,
+    "a/very/long/path/" * 20,
+    "jax2tf_get_logits_/pjit_get_logits_/MagikaV2/LayerNorm_0/" * 3 + "Sub_1",
+    "with blanks " * 30,
+    "with-hyphens-" * 30,
+    "ümläut" * 40,
+    "two\nlines",
+], ids=lambda name: name[:20])  # fmt: skip
 @pytest.mark.parametrize("shapes", [([3], [1]), (["n"], ["m"]), (["n"], ["n" * 150])], ids=str)
 def test_lines_stay_within_the_width_whatever_the_names(
     name: str, shapes: tuple[list[int | str], list[int | str]]

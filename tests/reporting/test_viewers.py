@@ -28,10 +28,7 @@ LOOP = """
         }>
     }"""
 
-RELU = {
-    "sonnx.standing": "bound by general restrictions alone",
-    "sonnx.state": "no rules",
-}
+RELU = {"sonnx.standing": "bound by general restrictions alone", "sonnx.state": "no rules"}
 
 
 def metadata(entries: onnx.ModelProto | onnx.NodeProto) -> dict[str, str]:
@@ -119,10 +116,7 @@ def test_notes_of_an_earlier_check_are_replaced_and_those_of_others_kept() -> No
     made = parse(MADE)
     made.graph.node[0].metadata_props.add(key="author", value="someone")
     made.graph.node[0].metadata_props.add(key="sonnx.violated", value="of old")
-    assert notes(made, operators="default")["relu"] == {
-        "author": "someone",
-        **RELU,
-    }
+    assert notes(made, operators="default")["relu"] == {"author": "someone", **RELU}
 
 
 @pytest.mark.parametrize("backend", ["python", "native"])
@@ -162,12 +156,7 @@ def test_overlay_has_the_ids_of_the_viewer_for_bodies_and_nodes_without_a_name(
     found = laid_over(made, tmp_path)
     assert {graph: list(results) for graph, results in found.items()} == {
         made.graph.name: ["loop"],
-        "loop/body": [
-            "node",
-            "choose",
-            "choose/then_branch/inner",
-            "choose/else_branch/node",
-        ],
+        "loop/body": ["node", "choose", "choose/then_branch/inner", "choose/else_branch/node"],
     }
     assert found["loop/body"]["choose/then_branch/inner"]["value"] == "violated: Div.float.R1"
 

@@ -45,25 +45,13 @@ RESULTS = {
     "within the interval": (moved(1), Outcome.CONFORMS, "", None),
     "beyond": (moved(2), Outcome.DEVIATES, "1 of 4: 1.000000238418579 for 1.0 at 0", 2),
     "below": (moved(-1), Outcome.DEVIATES, "1 of 4: 0.9999999403953552 for 1.0 at 0", 1),
-    "a number for NaN": (
-        np.array([1, 0, np.inf, 0], F),
-        Outcome.DEVIATES,
-        "1 of 4: 0.0 for nan at 1",
-        None,
-    ),
-    "another type": (
-        NEAREST.astype(np.float64),
-        Outcome.DEVIATES,
-        "results are float64 (4,), not float32 (4,)",
-        None,
-    ),
-    "another shape": (
-        NEAREST[:1],
-        Outcome.DEVIATES,
-        "results are float32 (1,), not float32 (4,)",
-        None,
-    ),
-}
+    "a number for NaN": (np.array([1, 0, np.inf, 0], F), Outcome.DEVIATES,
+        "1 of 4: 0.0 for nan at 1", None),
+    "another type": (NEAREST.astype(np.float64), Outcome.DEVIATES,
+        "results are float64 (4,), not float32 (4,)", None),
+    "another shape": (NEAREST[:1], Outcome.DEVIATES, "results are float32 (1,), not float32 (4,)",
+        None),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -153,10 +141,7 @@ def test_process_that_ends_is_an_outcome(few: Path) -> None:
 def test_run_that_does_not_end_is_an_outcome(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_LIMIT", 8.0)
     first = next(run(few, "engines_of_a_user:Waits"))
-    assert (first.outcome, first.reason) == (
-        Outcome.DIES,
-        "it takes longer than 8 s",
-    )
+    assert (first.outcome, first.reason) == (Outcome.DIES, "it takes longer than 8 s")
 
 
 UNUSABLE = {
