@@ -45,16 +45,9 @@ def test_certificate_has_only_the_steps_that_are_needed(certified: Certified) ->
     _, certificate = certified
     shapes = {value: claim for value, kind, claim in certificate["steps"] if kind == "shape"}
     assert shapes == {
-        "x": ["n", 4],
-        "w": [4, 8],
-        "i": ["?1"],
-        "p": ["n", 8],
-        "a": ["n", 2, 4],
-        "b": ["n", 2, 4],
-        "q": ["?1"],
-        "one": [],
-        "sizes": [3],
-    }
+        "x": ["n", 4], "w": [4, 8], "i": ["?1"], "p": ["n", 8], "a": ["n", 2, 4], "b": ["n", 2, 4],
+        "q": ["?1"], "one": [], "sizes": [3],
+    }  # fmt: skip
 
 
 def test_sentence_says_how_much_holds(certified: Certified) -> None:

@@ -13,13 +13,9 @@ from support.command import command
 
 HEAD: dict[str, Any] = {"format": FORMAT, "model": "", "steps": [], "obligations": []}
 ENFORCED: dict[str, Any] = {
-    "enforced": "",
-    "edition": "typed",
-    "operators": ["Div"],
-    "guarded": [],
-    "waived": [],
+    "enforced": "", "edition": "typed", "operators": ["Div"], "guarded": [], "waived": [],
     "unknown": [["z", "Div.float.R1"]],
-}
+}  # fmt: skip
 STEPS = [["x", "type", "float"], ["x", "shape", [2, "n"]], ["k", "elements", []]]
 
 

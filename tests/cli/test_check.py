@@ -84,19 +84,15 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
         "hint": in_commands(HINT),
         "operands": [
             {
-                "letter": letter,
-                "value": letter,
-                "origin": "input",
-                "element_type": "float",
-                "shape": [size],
-                "constant": False,
+                "letter": letter, "value": letter, "origin": "input", "element_type": "float",
+                "shape": [size], "constant": False,
             }
             for letter, size in (("A", 3), ("B", 1))
         ],
         "mendable": sonnx_ort.check(models["violated"], operators="default").violations[0].mendable
         or None,
         "waiver": None,
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["proved", "runtime", "violated"])

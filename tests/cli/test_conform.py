@@ -11,10 +11,8 @@ import sonnx_ort
 from support.command import command
 from support.graphs import parse
 
-CUT = """(float[2,3] x) => (float[2,3] y) <int64[1] s = {0}, int64[1] e = {2}> {
-    [cut] c = Slice(x, s, e)
-    [share] y = Softmax <axis = -1> (c)
-}"""
+CUT = """(float[2,3] x) => (float[2,3] y) <int64[1] s = {0}, int64[1] e = {2}>
+    { [cut] c = Slice(x, s, e) [share] y = Softmax <axis = -1> (c) }"""
 CHOSEN = ("--operators", "Slice,Softmax")
 FIXED = """fixed
   Slice.R1    1  name every axis and every step

@@ -42,9 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("name", "edition"), [
-    ("a.onnx", None),
-    ("legacy.onnx", "preliminary"),
-    ("old/a.onnx", "preliminary"),
+    ("a.onnx", None), ("legacy.onnx", "preliminary"), ("old/a.onnx", "preliminary"),
     ("old/b.onnx", "typed"),
 ])  # fmt: skip
 def test_later_tables_for_files_win(folder: Path, name: str, edition: str | None) -> None:
@@ -131,11 +129,8 @@ def test_each_model_of_a_folder_has_its_own_settings(
     done = command("check", ".")
     verdicts = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()[:4]}
     assert verdicts == {
-        "a.onnx": "violated",
-        "legacy.onnx": "violated",
-        "old/a.onnx": "kept",
-        "old/b.onnx": "kept",
-    }
+        "a.onnx": "violated", "legacy.onnx": "violated", "old/a.onnx": "kept", "old/b.onnx": "kept",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("others", [["legacy.onnx"], ["old"]])
@@ -158,16 +153,11 @@ def test_settings_are_shown_with_their_origin(folder: Path) -> None:
     path = folder / "sonnx-ort.toml"
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        f"edition    typed  ('{path}')",
-        f"broadcast  explicit  ('{path}')",
-        f"operators  Div,Add  ('{path}')",
-        "backend    native  (command line)",
-        f"select     Div  ('{path}')",
-        "ignore     -  (default)",
-        "waivers    -  (default)",
-        "contract   -  (default)",
-        f"fail-on    runtime  ('{path}')",
-    ]
+        f"edition    typed  ('{path}')", f"broadcast  explicit  ('{path}')",
+        f"operators  Div,Add  ('{path}')", "backend    native  (command line)",
+        f"select     Div  ('{path}')", "ignore     -  (default)", "waivers    -  (default)",
+        "contract   -  (default)", f"fail-on    runtime  ('{path}')",
+    ]  # fmt: skip
 
 
 def test_reports_and_the_version_name_the_file(

@@ -9,11 +9,8 @@ import pytest
 from support.command import command
 from support.graphs import parse
 
-MODEL = """(int32[n] A, int32[n] B) => (int32[n] C, float[n] s) {
-    C = Div(A, B)
-    f = Cast <to = 1> (A)
-    s = Softmax <axis = -1> (f)
-}"""
+MODEL = """(int32[n] A, int32[n] B) => (int32[n] C, float[n] s)
+    { C = Div(A, B) f = Cast <to = 1> (A) s = Softmax <axis = -1> (f) }"""
 RUN = "run model.onnx --input B=b.npy --input A="
 DIFF = "diff model.onnx model.onnx --input A="
 CONFORM = "conform model.onnx -o o.onnx --verify --input A="
@@ -49,14 +46,9 @@ MODELS = {
     "large": "'large' is not an ONNX model: it is larger than 2 GiB",
 }
 COMMANDS = [
-    "check {}",
-    "rewrite {} -o o.onnx",
-    "conform {} -o o.onnx",
-    "conform {} --diff",
-    "run {}",
-    "diff {} model.onnx",
-    "diff model.onnx {}",
-]
+    "check {}", "rewrite {} -o o.onnx", "conform {} -o o.onnx", "conform {} --diff", "run {}",
+    "diff {} model.onnx", "diff model.onnx {}",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,8 @@ from sonnx_ort.errors import SonnxError
 from support.backends import BACKENDS
 from support.graphs import binary_model, parse
 
-CHAIN = """(float[3] x, float[3] y) => (float[3] z) {{
-    [first] a = Div(x, y)
-    [second] b = {operator}(a, y)
-    [last] z = Relu(b)
-}}"""
+CHAIN = """(float[3] x, float[3] y) => (float[3] z)
+    {{ [first] a = Div(x, y) [second] b = {operator}(a, y) [last] z = Relu(b) }}"""
 
 FEEDS = {"x": np.array([1, 2, 3], np.float32), "y": np.array([4, 0.5, 1], np.float32)}
 
@@ -160,12 +157,8 @@ NEAR, FAR = (
 
 
 @pytest.mark.parametrize(("measure", "most", "equal"), [
-    (Measure.BITS, 0, False),
-    (Measure.ABSOLUTE, 0.5, False),
-    (Measure.ABSOLUTE, 1, True),
-    (Measure.RELATIVE, 0.25, False),
-    (Measure.RELATIVE, 0.5, True),
-    (Measure.ULP, 2**22 - 1, False),
+    (Measure.BITS, 0, False), (Measure.ABSOLUTE, 0.5, False), (Measure.ABSOLUTE, 1, True),
+    (Measure.RELATIVE, 0.25, False), (Measure.RELATIVE, 0.5, True), (Measure.ULP, 2**22 - 1, False),
     (Measure.ULP, 2**22, True),
 ])  # fmt: skip
 def test_difference_within_the_tolerance_is_none(

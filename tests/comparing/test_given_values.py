@@ -30,11 +30,8 @@ def written(folder: Path, **values: Any) -> Path:
 def test_saved_values_of_a_run_are_audited_alike(tmp_path: Path) -> None:
     run = sonnx_ort.audit(MODEL, {"x": X, "y": Y}, save_values=tmp_path / "values")
     assert sorted(path.name for path in (tmp_path / "values").iterdir()) == [
-        "s.npy",
-        "x.npy",
-        "y.npy",
-        "z.npy",
-    ]
+        "s.npy", "x.npy", "y.npy", "z.npy",
+    ]  # fmt: skip
     given = sonnx_ort.audit(MODEL, values=tmp_path / "values")
     assert given.nodes == run.nodes
     assert given.source == f"the files in '{tmp_path / 'values'}'"

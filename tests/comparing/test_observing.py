@@ -39,12 +39,8 @@ def test_every_node_is_judged_at_every_level(level: str) -> None:
     audit = sonnx_ort.audit(network(), FEEDS, level=level)
     assert audit.counts[Verdict.NOT_KNOWN] == audit.counts[Verdict.OUTSIDE] == 0
     assert [node.node for node in audit.nodes] == [
-        "convolve",
-        "activate",
-        "flatten",
-        "multiply",
-        "add",
-    ]
+        "convolve", "activate", "flatten", "multiply", "add",
+    ]  # fmt: skip
     assert audit.unlike == ()
 
 

@@ -61,15 +61,9 @@ def rank(rules: set[str]) -> bool:
 ARITHMETIC = ["Add", "Sub", "Mul", "Div", "Mod<fmod=1>"]
 OF_FLOATS = [*ARITHMETIC, "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"]
 KNOWN = [
-    ((5, 7), (7,)),
-    ((1000,), (1,)),
-    ((3, 100), (3, 1)),
-    ((4, 1, 6), (5, 1)),
-    ((5, 1), (1, 7)),
-    ((1, 1), (1,)),
-    ((0, 3), (3,)),
-    ((33,), (1, 1)),
-]
+    ((5, 7), (7,)), ((1000,), (1,)), ((3, 100), (3, 1)), ((4, 1, 6), (5, 1)), ((5, 1), (1, 7)),
+    ((1, 1), (1,)), ((0, 3), (3,)), ((33,), (1, 1)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("operator", OF_FLOATS)
@@ -108,14 +102,9 @@ def test_other_types_and_operators_keep_their_bits(operator: str, element_type: 
 
 
 OPEN = [
-    ("a,b", "b"),
-    ("a,1", "b"),
-    ("a,1,5", "q,p,1"),
-    ("a,b,c", "b,1"),
-    ("a,b,1,c", "1,d,1"),
-    ("2,a,b", "1,b"),
-    ("a,5", "b,1,5"),
-]
+    ("a,b", "b"), ("a,1", "b"), ("a,1,5", "q,p,1"), ("a,b,c", "b,1"), ("a,b,1,c", "1,d,1"),
+    ("2,a,b", "1,b"), ("a,5", "b,1,5"),
+]  # fmt: skip
 
 
 def ran(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray] | None:

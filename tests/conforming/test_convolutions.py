@@ -60,9 +60,8 @@ def convolution(
     channels, outputs, groups, kernel, given, length = case
     text = given.replace("'", '"')
     return parse(
-        f"""(float[{batch},{channels},{length}] X, float[{outputs}] B) => (float[?,?,?] Y) {{
-            [convolve] Y = Conv <{text}> (X, W, B)
-        }}""",
+        f"""(float[{batch},{channels},{length}] X, float[{outputs}] B) => (float[?,?,?] Y)
+        {{ [convolve] Y = Conv <{text}> (X, W, B) }}""",
         constants={
             "W": random(np.random.default_rng(1), "float", outputs, channels // groups, kernel)
         },
@@ -111,11 +110,8 @@ def test_window_gets_a_size_of_one_in_front() -> None:
     given = "strides=[2], pads=[1,0], dilations=[3], kernel_shape=[2]"
     after = made_of(conformed(convolution((4, 6, 1, 2, given, 9))), "Conv")
     assert {
-        "strides": [1, 2],
-        "pads": [0, 1, 0, 0],
-        "dilations": [1, 3],
-        "kernel_shape": [1, 2],
-    }.items() <= attributes(after).items()
+        "strides": [1, 2], "pads": [0, 1, 0, 0], "dilations": [1, 3], "kernel_shape": [1, 2],
+    }.items() <= attributes(after).items()  # fmt: skip
 
 
 def test_convolution_keeps_its_name() -> None:
@@ -131,9 +127,7 @@ def test_stored_kernel_is_stored_in_its_new_shape_alone() -> None:
 def test_kernel_of_a_run_gets_the_axis_in_the_run() -> None:
     rng = np.random.default_rng(4)
     model = parse(
-        """(float[1,4,n] X, float[6,4,3] W) => (float[?,?,?] Y) {
-            Y = Conv <pads=[1,1]> (X, W)
-        }"""
+        "(float[1,4,n] X, float[6,4,3] W) => (float[?,?,?] Y) { Y = Conv <pads=[1,1]> (X, W) }"
     )
     after = conformed(model)
     assert violated(after) == set()
@@ -154,9 +148,8 @@ def test_float16_keeps_its_bits() -> None:
 def test_convolution_of_integers_gives_the_same(element_type: str) -> None:
     rng = np.random.default_rng(6)
     model = parse(
-        f"""({element_type}[2,3,n] X, {element_type} x, {element_type} w) => (int32[?,?,?] Y) {{
-            Y = ConvInteger <strides=[2], dilations=[2], pads=[1,2]> (X, W, x, w)
-        }}""",
+        f"""({element_type}[2,3,n] X, {element_type} x, {element_type} w) => (int32[?,?,?] Y)
+        {{ Y = ConvInteger <strides=[2], dilations=[2], pads=[1,2]> (X, W, x, w) }}""",
         constants={"W": random(rng, element_type, 4, 3, 3)},
     )
     assert "ConvInteger.R1" in violated(model)
@@ -170,10 +163,7 @@ def test_convolution_of_integers_gives_the_same(element_type: str) -> None:
 def test_rank_of_x_is_that_of_w() -> None:
     rng = np.random.default_rng(7)
     model = parse(
-        """(float[n] V, int64[k] S) => (float[?,?,?] Y) {
-            X = Reshape(V, S)
-            Y = Conv(X, W)
-        }""",
+        "(float[n] V, int64[k] S) => (float[?,?,?] Y) { X = Reshape(V, S) Y = Conv(X, W) }",
         constants={"W": random(rng, "float", 2, 1, 3)},
     )
     after = conformed(model)
@@ -191,12 +181,10 @@ def test_rank_of_x_is_that_of_w() -> None:
             }""", "Conv.pads", "its attribute pads is [-1, 0], which does not fit one axis"),
     ("(float[n] V, int64[k] S) => (float[?,?,?] Y) { W = Reshape(V, S) Y = Conv(V, W) }",
      "Conv.R1", "the rank of 'W' is not known"),
-    ("""(float[1,2,3,4,5] X) => (float[?,?,?,?,?] Y) {
-                Y = MaxPool <kernel_shape=[1,1,1]> (X)
-            }""", "MaxPool.R1", "'X' has 3 spatial axes"),
-    ("""(float[1,2,9] X) => (float[?,?,?] Y, int64[?,?,?] I) {
-                Y, I = MaxPool <kernel_shape=[2]> (X)
-            }""", "MaxPool.R1",
+    ("""(float[1,2,3,4,5] X) => (float[?,?,?,?,?] Y)
+        { Y = MaxPool <kernel_shape=[1,1,1]> (X) }""", "MaxPool.R1", "'X' has 3 spatial axes"),
+    ("""(float[1,2,9] X) => (float[?,?,?] Y, int64[?,?,?] I)
+        { Y, I = MaxPool <kernel_shape=[2]> (X) }""", "MaxPool.R1",
      "its second output is used, and its places would change with a second axis"),
 ])  # fmt: skip
 def test_what_has_no_window_along_two_axes_says_why(text: str, rule: str, reason: str) -> None:
@@ -334,9 +322,8 @@ def test_last_element_that_a_stride_leaves_out_needs_no_padding() -> None:
     rng = np.random.default_rng(10)
     for mode in MODES:
         model = parse(
-            f"""(float[1,2,8,8] X, float[3,2,1,1] W) => (float[?,?,?,?] Y) {{
-                Y = Conv <auto_pad="{mode}", strides=[2,2]> (X, W)
-            }}"""
+            f"""(float[1,2,8,8] X, float[3,2,1,1] W) => (float[?,?,?,?] Y)
+            {{ Y = Conv <auto_pad="{mode}", strides=[2,2]> (X, W) }}"""
         )
         after = conformed(model)
         assert attributes(made_of(after, "Conv"))["pads"] == [0, 0, 0, 0]
@@ -351,9 +338,8 @@ def test_last_element_that_a_stride_leaves_out_needs_no_padding() -> None:
 def test_one_padded_axis_becomes_two_without_auto_pad(mode: str) -> None:
     rng = np.random.default_rng(11)
     model = parse(
-        f"""(float[1,2,9] X) => (float[?,?,?] Y) {{
-            Y = Conv <auto_pad="{mode}", strides=[2]> (X, W)
-        }}""",
+        f"""(float[1,2,9] X) => (float[?,?,?] Y)
+        {{ Y = Conv <auto_pad="{mode}", strides=[2]> (X, W) }}""",
         constants={"W": random(rng, "float", 3, 2, 4)},
     )
     after = conformed(model)

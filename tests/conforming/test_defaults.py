@@ -119,9 +119,8 @@ def test_bias_stays_open_if_a_run_tells_the_number_of_outputs() -> None:
     assert {o.rule.id for o, _ in sonnx_ort.conform(model).remaining} == {"Graph.edges"}
 
 
-POOL = """(float[n,1,4,4] x) => (float[n,1,2,2] y) {
-    [pool] y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)
-}"""
+POOL = """(float[n,1,4,4] x) => (float[n,1,2,2] y)
+    { [pool] y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x) }"""
 IN_A_BRANCH = """(float[1,1,4,4] x, bool c) => (float[1,1,2,2] y) { y = If(c) <
     then_branch = t () => (float[1,1,2,2] p) { p = MaxPool<kernel_shape = [2, 2]>(x) },
     else_branch = e () => (float[1,1,2,2] q) { q = AveragePool<kernel_shape = [2, 2]>(x) }>
@@ -250,9 +249,7 @@ def test_scales_of_other_activations_stay_open() -> None:
 
 def test_types_and_shapes_are_written() -> None:
     after = sonnx_ort.conform(
-        parse("""(float[n,3] x) => (float[n,3] y) {
-        a = Neg(x) y = Abs(a)
-    }""")
+        parse("(float[n,3] x) => (float[n,3] y) { a = Neg(x) y = Abs(a) }")
     ).model
     (a,) = after.graph.value_info
     assert a.type == after.graph.input[0].type
@@ -265,9 +262,8 @@ def test_types_alone_are_written_if_they_alone_are_chosen() -> None:
 
 
 def test_attributes_of_a_node_are_written_if_a_rule_of_its_operator_is_chosen() -> None:
-    model = parse("""(float[1,2,5,5] x) => (float[] y) {
-        p = MaxPool <kernel_shape = [2,2]> (x) y = Softmax(p)
-    }""")
+    model = parse("""(float[1,2,5,5] x) => (float[] y)
+        { p = MaxPool <kernel_shape = [2,2]> (x) y = Softmax(p) }""")
     after = sonnx_ort.conform(model, select="MaxPool").model
     assert "storage_order" in written(after, "MaxPool")
     assert written(after, "Softmax") == {}

@@ -19,10 +19,8 @@ from sonnx_ort.pipeline import examine, load
 from sonnx_ort.profile.catalog import RULES
 from support.graphs import parse
 
-CUT = """(float[2,3] x) => (float[] y) <int64[1] s = {0}, int64[1] e = {2}> {
-    [cut] c = Slice(x, s, e)
-    [share] y = Softmax <axis = -1> (c)
-}"""
+CUT = """(float[2,3] x) => (float[] y) <int64[1] s = {0}, int64[1] e = {2}>
+    { [cut] c = Slice(x, s, e) [share] y = Softmax <axis = -1> (c) }"""
 
 
 def test_every_rule_of_a_change_is_one_of_the_profile() -> None:
@@ -138,9 +136,8 @@ def test_change_with_which_a_run_fails_is_left_out_if_verified(
 
 
 def test_model_that_does_not_run_cannot_be_verified() -> None:
-    model = parse("""(float[2,3] x, int64[1] s) => (float[] y) {
-        [shaped] r = Reshape(x, s) [share] y = Softmax <axis = -1> (r)
-    }""")
+    model = parse("""(float[2,3] x, int64[1] s) => (float[] y)
+        { [shaped] r = Reshape(x, s) [share] y = Softmax <axis = -1> (r) }""")
     with pytest.raises(sonnx_ort.SonnxError, match="the original model fails at Reshape 'shaped'"):
         sonnx_ort.conform(model, verify=True, inputs={"s": np.array([5])})
 
@@ -200,9 +197,8 @@ def test_change_that_rounds_that_is_tried_leaves_the_graph_as_it_is(
     assert (conformed.changes, conformed.model) == ((), model)
 
 
-GEMM = """(float[n,3] a, float[4,3] b) => (float[] y) <float[4] c = {1,2,3,4}> {
-    [product] y = Gemm <alpha = 1.0, beta = 1.0, transA = 0, transB = 1> (a, b, c)
-}"""
+GEMM = """(float[n,3] a, float[4,3] b) => (float[] y) <float[4] c = {1,2,3,4}>
+    { [product] y = Gemm <alpha = 1.0, beta = 1.0, transA = 0, transB = 1> (a, b, c) }"""
 
 
 def test_only_what_is_mended_is_told() -> None:

@@ -9,9 +9,9 @@ from support.graphs import operators, parse, tensor
 
 
 def test_node_that_nothing_reads_is_removed_with_what_it_reads() -> None:
-    before = parse("""(float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
-        a = Neg(x) b = Add(a, w) y = Abs(x)
-    }""")
+    before = parse(
+        "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) b = Add(a, w) y = Abs(x) }"
+    )
     after = sonnx_ort.conform(before).model
     assert operators(after) == ["Abs"]
     require_same_bits(before, after, {"x": np.array([-1, 2], np.float32)})
@@ -42,10 +42,9 @@ def test_initializer_that_nothing_reads_is_removed() -> None:
 
 
 def test_initializer_that_only_a_dead_node_reads_is_removed_with_it() -> None:
-    before = parse("""(float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
-        a = Add(x, w)
-        y = Abs(x)
-    }""")
+    before = parse(
+        "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Add(x, w) y = Abs(x) }"
+    )
     made = sonnx_ort.conform(before)
     assert (operators(made.model), len(made.model.graph.initializer)) == (["Abs"], 0)
     left = sonnx_ort.conform(before, ignore="Graph.unread").model
@@ -79,9 +78,8 @@ DROPOUTS = {
 @pytest.mark.parametrize("case", DROPOUTS)
 def test_dropout_of_inference_is_removed(case: str) -> None:
     opset, node = DROPOUTS[case]
-    before = parse(f"""(float[2] x) => (float[2] y) <float ratio = {{0.5}}, bool off = {{0}}> {{
-        {node} y = Neg(d)
-    }}""")
+    before = parse(f"""(float[2] x) => (float[2] y) <float ratio = {{0.5}}, bool off = {{0}}>
+        {{ {node} y = Neg(d) }}""")
     before.opset_import[0].version = opset
     after = sonnx_ort.conform(before).model
     assert operators(after) == ["Neg"]

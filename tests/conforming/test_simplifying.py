@@ -29,13 +29,9 @@ def chain(between: str, opset: int = 17) -> onnx.ModelProto:
 
 
 BY_ELEMENT = [
-    "b = Relu(a)",
-    "b = Sigmoid(a)",
-    "b = Tanh(a)",
-    "b = LeakyRelu<alpha=0.2>(a)",
-    "b = Clip(a, least, most)",
-    "c = Relu(a) b = Tanh(c)",
-]
+    "b = Relu(a)", "b = Sigmoid(a)", "b = Tanh(a)", "b = LeakyRelu<alpha=0.2>(a)",
+    "b = Clip(a, least, most)", "c = Relu(a) b = Tanh(c)",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("opset", [11, 17])
@@ -95,10 +91,8 @@ def test_the_nodes_of_a_subgraph_are_simplified_too() -> None:
 
 def test_a_squeeze_of_the_author_stays() -> None:
     model = parse(
-        """(float[n,4,1,9] X) => (float[n,4,7] Y) <int64[1] axes = {2}> {
-            [own] s = Squeeze(X, axes)
-            Y = Conv<kernel_shape=[3]>(s, W)
-        }""",
+        """(float[n,4,1,9] X) => (float[n,4,7] Y) <int64[1] axes = {2}>
+        { [own] s = Squeeze(X, axes) Y = Conv<kernel_shape=[3]>(s, W) }""",
         constants={"W": KERNEL},
     )
     made = conformed(model)

@@ -6,12 +6,9 @@ from support.conformed import conformed, random, reasons, require_same_bits, vio
 from support.graphs import operators, parse
 
 STACKS = [
-    ("2,3,4", "2,4,5", 2),
-    ("2,3,n,4", "2,3,4,n", 6),
-    ("2,1,3,4", "2,3,4,5", 6),
-    ("1,3,4", "2,4,5", 2),
-    ("2,1,3,4", "3,4,5", 6),
-]
+    ("2,3,4", "2,4,5", 2), ("2,3,n,4", "2,3,4,n", 6), ("2,1,3,4", "2,3,4,5", 6),
+    ("1,3,4", "2,4,5", 2), ("2,1,3,4", "3,4,5", 6),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32"])

@@ -188,9 +188,7 @@ CASES = [
     *(
         Case(f"A = DFT <axis = 1, {form}>(X)", (shape,), ("float", "double"), "T[n,a,2]", near=5e-5)
         for form, shape in (
-            ("onesided = 0", "n,16,1"),
-            ("onesided = 1", "n,16,1"),
-            ("inverse = 0", "n,16,2"),
+            ("onesided = 0", "n,16,1"), ("onesided = 1", "n,16,1"), ("inverse = 0", "n,16,2"),
             ("inverse = 1", "n,16,2"),
         )
     ),

@@ -11,9 +11,8 @@ from sonnx_ort.evidence.cyclonedx import serial_number
 from sonnx_ort.evidence.verification import read_record
 from support.graphs import parse
 
-CUT = """(float[n,3] x) => (float[] y) <int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {1}> {
-    [cut] y = Slice(x, s, e, a)
-}"""
+CUT = """(float[n,3] x) => (float[] y) <int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {1}>
+    { [cut] y = Slice(x, s, e, a) }"""
 
 
 @pytest.fixture(params=["python", "native", "compiled"])

@@ -215,11 +215,8 @@ reason = "B is one number"
 who = "safety board"
 until = 9999-12-31
 """
-THREE = """(float[3] x, float[1] y) => (float[3] z) {
-    [one] a = Div(x, y)
-    [two] b = Div(a, y)
-    [three] z = Div(b, y)
-}"""
+THREE = """(float[3] x, float[1] y) => (float[3] z)
+    { [one] a = Div(x, y) [two] b = Div(a, y) [three] z = Div(b, y) }"""
 
 
 @pytest.mark.parametrize("made", ["checked", "rewritten"])

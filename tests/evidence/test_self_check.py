@@ -52,13 +52,9 @@ def test_this_installation_passes(here: SelfCheck) -> None:
     assert failed(here) == []
     assert here.ok
     assert {check.name for check in here.checks} >= {
-        "version of onnxruntime",
-        "optimizers, python backend",
-        "optimizers, native backend",
-        "bundled models, python backend",
-        "bundled models, native backend",
-        "installed files",
-    }
+        "version of onnxruntime", "optimizers, python backend", "optimizers, native backend",
+        "bundled models, python backend", "bundled models, native backend", "installed files",
+    }  # fmt: skip
 
 
 @pytest.mark.thorough

@@ -279,14 +279,9 @@ def test_record_of_rewriting_tells_of_its_waivers(made_with_a_waiver):
     assert (option["rule"], option["node"]) == ("Div.float.R1", "divide")
     (waived,) = (o["waiver"] for o in told.original.obligations if o["waiver"] is not None)
     assert waived == {
-        "reason": "B is one number",
-        "who": "safety board",
-        "until": "2099-12-31",
-        "expired": False,
-        "operator": None,
-        "nodes": None,
-        "count": None,
-    }
+        "reason": "B is one number", "who": "safety board", "until": "2099-12-31", "expired": False,
+        "operator": None, "nodes": None, "count": None,
+    }  # fmt: skip
 
 
 def test_record_whose_waivers_name_no_operator_nodes_or_count_is_kept(made_with_a_waiver):

@@ -137,15 +137,9 @@ def test_rule_says_whose_it_is(rule: str, standing: str, words: str, later_tag: 
 
 
 @pytest.mark.parametrize(("rule", "basis"), [
-    ("Div.float.R1", "stated"),
-    ("Div.int.C2", "ours"),
-    ("Sub.float.R1", "stated"),
-    ("Sub.float.R2", "stated"),
-    ("And.bool.RG1", "follows"),
-    ("Cast.R2", "ours"),
-    ("ConvInteger.signs", "ours"),
-    ("Squeeze.size", "follows"),
-    ("GR1", "stated"),
+    ("Div.float.R1", "stated"), ("Div.int.C2", "ours"), ("Sub.float.R1", "stated"),
+    ("Sub.float.R2", "stated"), ("And.bool.RG1", "follows"), ("Cast.R2", "ours"),
+    ("ConvInteger.signs", "ours"), ("Squeeze.size", "follows"), ("GR1", "stated"),
 ])  # fmt: skip
 def test_rule_says_what_it_rests_on(rule: str, basis: str) -> None:
     assert RULES[rule].basis.value == basis

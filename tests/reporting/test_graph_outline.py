@@ -70,12 +70,9 @@ def test_subgraphs_at_any_depth_are_there_under_their_paths(
 ) -> None:
     outer = "If 'choose' else_branch"
     assert list(nested) == [
-        (),
-        ("If 'choose' then_branch",),
-        (outer,),
-        (outer, "If 'again' then_branch"),
+        (), ("If 'choose' then_branch",), (outer,), (outer, "If 'again' then_branch"),
         (outer, "If 'again' else_branch"),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_subgraph_has_what_it_captures_without_initializers(

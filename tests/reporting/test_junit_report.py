@@ -85,14 +85,10 @@ def test_suite_says_what_the_model_was_held_to() -> None:
         p.attrib["name"]: p.attrib["value"] for p in parsed(alone(mixed())).iter("property")
     }
     assert properties == {
-        "sha256": report.identity.sha256,
-        "edition": "typed",
-        "broadcast": "reject",
-        "backend": "python",
-        "operators": "Broadcast,Div,Sub",
-        "settings": "",
+        "sha256": report.identity.sha256, "edition": "typed", "broadcast": "reject",
+        "backend": "python", "operators": "Broadcast,Div,Sub", "settings": "",
         "summary": report.summary(),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["a<b>&\"'", "a\x00b\x1f", "ümläut \U0001f600", "two\nlines"])

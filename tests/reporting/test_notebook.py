@@ -152,12 +152,6 @@ def test_conformed_model_shows_changes_and_what_is_left() -> None:
     assert repr(conformed) == f"<Conformed: {numbers}>"
     shown = conformed._repr_html_()
     assert texts(shown)[:7] == [
-        numbers,
-        "Fixed",
-        "Places",
-        "Change",
-        "Concat.R1",
-        "1",
-        "count the axis from the front",
-    ]
+        numbers, "Fixed", "Places", "Change", "Concat.R1", "1", "count the axis from the front",
+    ]  # fmt: skip
     assert shown.endswith(conformed.report._repr_html_())

@@ -131,8 +131,7 @@ def test_sparse_tensors_of_one_graph_are_told_apart() -> None:
 def test_fingerprints_stay_where_the_rest_of_the_model_changes() -> None:
     before = parse("(float[3] x, float[1] y) => (float[3] z) { [ratio] z = Div(x, y) }")
     after = parse(
-        """(float[4] x, float[1] y) => (float[4] z) {
-            [more] a = Relu(x) [ratio] z = Div(a, y) }"""
+        "(float[4] x, float[1] y) => (float[4] z) { [more] a = Relu(x) [ratio] z = Div(a, y) }"
     )
     (kept,) = fingerprints(before)
     assert kept in fingerprints(after, "elsewhere.onnx")

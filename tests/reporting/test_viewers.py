@@ -139,12 +139,9 @@ def laid_over(made: onnx.ModelProto, folder: Path) -> dict[str, dict[str, dict[s
 def test_overlay_has_the_state_of_each_node_by_name(tmp_path: Path) -> None:
     (results,) = laid_over(parse(MADE), tmp_path).values()
     assert {node: data["value"] for node, data in results.items()} == {
-        "relu": "no rules",
-        "ratio": "violated: Div.float.R1",
-        "quotient": "checked in each run",
-        "difference": "proved",
-        "sum": "not looked at",
-    }
+        "relu": "no rules", "ratio": "violated: Div.float.R1", "quotient": "checked in each run",
+        "difference": "proved", "sum": "not looked at",
+    }  # fmt: skip
     assert len({data["bgColor"] for data in results.values()}) == 5
 
 
