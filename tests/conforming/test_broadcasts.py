@@ -10,7 +10,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.conforming.broadcasts import EQUAL_SHAPES
-from support.conformed import conformed, require_same_bits, violated
+from support.conformed import conformed, require_fixed, require_same_bits, violated
 from support.graphs import operators, parse
 from support.sessions import on_one_thread
 
@@ -77,10 +77,7 @@ def test_a_broadcast_of_known_sizes_is_written_out_and_keeps_the_bits(
         operands = [f"float[{','.join(map(str, shape))}]" for shape in (one, other)]
         model = model_of(operator, *operands, result=result)
         assert rank(violated(model))
-        made = conformed(model)
-        assert not violated(made)
-        feeds = {"X0": random("float", one), "X1": random("float", other, 1)}
-        require_same_bits(model, made, feeds)
+        require_fixed(model, {"X0": random("float", one), "X1": random("float", other, 1)})
 
 
 @pytest.mark.parametrize(
@@ -94,11 +91,9 @@ def test_other_types_and_operators_keep_their_bits(operator: str, element_type: 
     opset = 18 if operator.startswith("Bitwise") else 15
     model = model_of(operator, *operands, result=f"{element_type}[n,5]", opset=opset)
     assert rank(violated(model))
-    made = conformed(model)
-    assert not violated(made)
-    for rows in (0, 1, 40):
-        feeds = {"X0": random(element_type, (rows, 5)), "X1": random(element_type, (5,), 1)}
-        require_same_bits(model, made, feeds)
+    other = random(element_type, (5,), 1)
+    runs = ({"X0": random(element_type, (rows, 5)), "X1": other} for rows in (0, 1, 40))
+    require_fixed(model, *runs)
 
 
 OPEN = [
@@ -170,9 +165,7 @@ def test_where_broadcast_is_explicit_nothing_is_written_out() -> None:
 def test_largest_and_smallest_beside_a_constant_without_zeros_keep_the_bits(operator: str) -> None:
     limit = np.array([1e-3], np.float32)
     model = model_of(operator, "float[a,b]", result="float[a,b]", constants={"L": limit})
-    made = conformed(model)
-    assert not violated(made)
-    require_same_bits(model, made, *({"X0": random("float", (n, 33))} for n in (0, 1, 9)))
+    require_fixed(model, *({"X0": random("float", (n, 33))} for n in (0, 1, 9)))
 
 
 @pytest.mark.parametrize("limit", [None, 0.0, -0.0])
@@ -209,10 +202,7 @@ def test_a_where_that_takes_apart_in_full_keeps_the_bits(
 ) -> None:
     model = model_of("Where", *operands, result="float[r,s]")
     assert rank(violated(model))
-    made = conformed(model)
-    assert not violated(made)
-    for seed in range(8):
-        require_same_bits(model, made, feeds_of_where(shapes, seed))
+    require_fixed(model, *(feeds_of_where(shapes, seed) for seed in range(8)))
 
 
 ONE_PART = [
@@ -251,11 +241,8 @@ def test_a_where_of_operands_without_minus_zero_is_written_out(given: str) -> No
         f"(bool[b] C, float[a,b] X) => (float[a,b] Y) {{ P = {given}(X)  Y = Where(C, P, Z) }}",
         constants={"Z": np.array(0, np.float32)},
     )
-    made = conformed(model)
-    assert not violated(made)
-    for rows, columns in product((0, 1, 2, 9), repeat=2):
-        feeds = {"C": random("bool", (columns,)), "X": random("float", (rows, columns))}
-        require_same_bits(model, made, feeds)
+    sizes = product((0, 1, 2, 9), repeat=2)
+    require_fixed(model, *({"C": random("bool", s[1:]), "X": random("float", s)} for s in sizes))
 
 
 @pytest.mark.parametrize("operator", ["Max", "Min"])
@@ -265,11 +252,9 @@ def test_largest_and_smallest_of_operands_without_minus_zero_keep_the_bits(opera
         f" {{ P = Log(X)  Q = Sub(Z, E)  Y = {operator}(P, Q, N) }}",
         constants={"E": np.array(8, np.float32), "N": np.array([0], np.float32)},
     )
-    made = conformed(model)
-    assert not violated(made)
-    for rows, columns in product((0, 1, 2, 33), repeat=2):
-        feeds = {"X": random("float", (rows, columns)), "Z": random("float", (columns,)) + 8}
-        require_same_bits(model, made, feeds)
+    shapes = product((0, 1, 2, 33), repeat=2)
+    runs = ({"X": random("float", each), "Z": random("float", each[1:]) + 8} for each in shapes)
+    require_fixed(model, *runs)
 
 
 def test_a_where_whose_kernel_keeps_minus_zero_stays() -> None:
@@ -280,14 +265,8 @@ def test_a_where_whose_kernel_keeps_minus_zero_stays() -> None:
 
 def test_a_where_of_integers_is_written_out() -> None:
     model = model_of("Where", "bool[b]", "int64[a,b]", "int64[1]", result="int64[a,b]")
-    made = conformed(model)
-    assert not violated(made)
-    feeds = {
-        "X0": random("bool", (9,)),
-        "X1": random("int64", (4, 9)),
-        "X2": random("int64", (1,), 1),
-    }
-    require_same_bits(model, made, feeds)
+    whole, one = random("int64", (4, 9)), random("int64", (1,), 1)
+    require_fixed(model, {"X0": random("bool", (9,)), "X1": whole, "X2": one})
 
 
 @pytest.mark.parametrize("exponent", [0.5, -1.0, 4.0, 1.7, 0.0])
@@ -301,11 +280,10 @@ def test_powers_that_are_no_products_for_the_kernel_keep_the_bits(exponent: floa
 
 def test_a_base_is_expanded_to_the_shape_of_the_exponents() -> None:
     model = model_of("Pow", "float[1]", "float[a,b]", result="float[a,b]")
-    made = conformed(model)
-    assert not violated(made)
-    for seed in range(5):
-        feeds = {"X0": random("float", (1,), seed), "X1": random("float", (4, 50), seed)}
-        require_same_bits(model, made, feeds)
+    runs = (
+        {n: random("float", s, i) for n, s in (("X0", (1,)), ("X1", (4, 50)))} for i in range(5)
+    )
+    require_fixed(model, *runs)
 
 
 @pytest.mark.parametrize("operand", ["float[1]", "float[b]"])

@@ -4,7 +4,14 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from support.conformed import TYPES, conformed, random, reasons, require_same_bits, violated
+from support.conformed import (
+    TYPES,
+    conformed,
+    random,
+    reasons,
+    require_fixed,
+    violated,
+)
 from support.graphs import parse
 from support.sessions import on_one_thread
 
@@ -17,11 +24,10 @@ def test_bounds_of_one_element_become_scalars(bounds: str, opset: int) -> None:
         constants={"L": np.array([-0.5], np.float32), "H": np.array([0.5], np.float32)},
         opset=opset,
     )
-    assert violated(model) == {"Clip.C1"}
-    made = conformed(model)
-    assert not violated(made)
     given = np.array([0.3], np.float32)
-    require_same_bits(model, made, *({"X": random("float", n), "D": given} for n in (0, 1, 50)))
+    require_fixed(
+        model, *({"X": random("float", n), "D": given} for n in (0, 1, 50)), rules={"Clip.C1"}
+    )
 
 
 def test_a_bound_of_unknown_length_gives_the_reason() -> None:
@@ -39,10 +45,9 @@ def test_start_limit_and_step_of_one_element_become_scalars(element_type: str) -
             "D": np.array([2], TYPES[element_type]),
         },
     )
-    assert violated(model) == {"Range.scalars"}
-    made = conformed(model)
-    assert not violated(made)
-    require_same_bits(model, made, *({"L": np.array([n], TYPES[element_type])} for n in (0, 9)))
+    require_fixed(
+        model, *({"L": np.array([n], TYPES[element_type])} for n in (0, 9)), rules={"Range.scalars"}
+    )
 
 
 SCALE, ZERO = np.array([0.02], np.float32), np.array([7], np.uint8)
@@ -60,10 +65,9 @@ def test_one_scale_of_an_axis_becomes_a_scalar_that_has_no_axis(
         opset=opset,
     )
     wrong_axis = {"QuantizeLinear.R1"} if axis != 1 else set()
-    assert violated(model) == {"QuantizeLinear.signature", *wrong_axis}
-    made = conformed(model)
-    assert not violated(made)
-    require_same_bits(model, made, {"X": random("float", *shape)})
+    require_fixed(
+        model, {"X": random("float", *shape)}, rules={"QuantizeLinear.signature", *wrong_axis}
+    )
 
 
 @pytest.mark.parametrize("opset", [10, 13, 17])
@@ -71,10 +75,9 @@ def test_scales_that_a_run_gives_are_squeezed(opset: int) -> None:
     model = parse(
         "(int32[n,m] X, float[1] S) => (float[n,m] Y) { Y = DequantizeLinear(X, S) }", opset=opset
     )
-    assert violated(model) == {"DequantizeLinear.signature"}
-    made = conformed(model)
-    assert not violated(made)
-    require_same_bits(model, made, {"X": random("int32", 4, 5), "S": SCALE})
+    require_fixed(
+        model, {"X": random("int32", 4, 5), "S": SCALE}, rules={"DequantizeLinear.signature"}
+    )
 
 
 @pytest.mark.parametrize("scale", ["S", "D"])
@@ -85,9 +88,7 @@ def test_a_zero_point_that_is_left_out_is_0_of_uint8(scale: str) -> None:
         constants={"S": np.array(0.02, np.float32)},
     )
     assert "QuantizeLinear.given" in violated(model)
-    made = conformed(model)
-    assert not violated(made)
-    require_same_bits(model, made, {"X": random("float", 99), "D": SCALE})
+    require_fixed(model, {"X": random("float", 99), "D": SCALE})
 
 
 @pytest.mark.parametrize(("attributes", "rule", "reason"), [

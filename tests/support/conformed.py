@@ -63,6 +63,20 @@ def require_same_bits(
             assert not differing_elements(one, other).any(), name
 
 
+def require_fixed(
+    model: onnx.ModelProto, *runs: Mapping[str, np.ndarray], rules: set[str] | None = None
+) -> onnx.ModelProto:
+    """The conformed model, which violates nothing and keeps all bits.
+
+    `rules` are those that the model violates before; None if the test is about others.
+    """
+    assert rules is None or violated(model) == rules
+    made = conformed(model)
+    assert violated(made) == set()
+    require_same_bits(model, made, *runs)
+    return made
+
+
 def reasons(model: onnx.ModelProto, **choices: object) -> dict[str, str]:
     """Why each rule that stays violated does."""
     return {o.rule.id: reason for o, reason in sonnx_ort.conform(model, **choices).remaining}
