@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sonnx_ort.cli.application import COMMANDS, load
-from support.command import command
+from support.command import command, output
 
 HEAVY = ("numpy", "onnx", "onnx_ir", "onnxruntime", "sympy")
 
@@ -19,11 +19,10 @@ def test_help_lists_what_the_help_of_the_command_begins_with(name: str) -> None:
 @pytest.mark.parametrize("option", ["-h", "--help"])
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_is_plain_text(name: str, option: str) -> None:
-    done = command(*filter(None, [name]), option)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Usage: ")
+    shown = output(*filter(None, [name]), option)
+    assert shown.startswith("Usage: ")
     for unwanted in ("<bool>", "│", "[x>=0]"):
-        assert unwanted not in done.stdout
+        assert unwanted not in shown
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"]], ids=" ".join)

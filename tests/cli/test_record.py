@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from support.command import command
+from support.command import command, output, refusal
 from support.graphs import binary_model, parse
 
 
@@ -25,9 +25,7 @@ def record(model: Path) -> Path:
 
 def test_rewrite_says_that_it_wrote_a_record(model: Path) -> None:
     target, record = model.with_name("enforced.onnx"), model.with_name("record.json")
-    done = command("rewrite", model, "-o", target, "--record", record)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
+    assert output("rewrite", model, "-o", target, "--record", record) == (
         f"{target}: written; it enforces the rules of Div and Sub in every run\n"
         f"{record}: written; `sonnx-ort verify {target} {record}` compares it\n"
     )
@@ -42,9 +40,8 @@ REWRITTEN = ["enforced.onnx"]
 )
 def test_kept_record(model: Path, record: Path, name: list[str], said: str) -> None:
     file, *options = name
-    done = command("verify", model.with_name(file), record, *options)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"this is {said} of the record\nno difference\n"
+    shown = output("verify", model.with_name(file), record, *options)
+    assert shown == f"this is {said} of the record\nno difference\n"
 
 
 @pytest.mark.parametrize(
@@ -94,9 +91,7 @@ def test_other_model(model: Path, record: Path) -> None:
 
 
 def test_unusable_record(model: Path) -> None:
-    done = command("verify", model, model)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"sonnx-ort: '{model}' is not JSON: ")
+    assert refusal("verify", model, model).startswith(f"sonnx-ort: '{model}' is not JSON: ")
 
 
 def test_quiet_verification(model: Path, record: Path) -> None:

@@ -16,3 +16,17 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     with patch.dict("os.environ", _ENVIRONMENT):
         result = CliRunner().invoke(app, given, prog_name="python -m sonnx_ort")
     return subprocess.CompletedProcess(given, result.exit_code, result.stdout, result.stderr)
+
+
+def output(*arguments: object) -> str:
+    """What a command shows that ends well and has nothing to complain of."""
+    done = command(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def refusal(*arguments: object) -> str:
+    """What a command complains of that cannot do what is asked, and shows nothing."""
+    done = command(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
