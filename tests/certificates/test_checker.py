@@ -114,12 +114,10 @@ def test_certificate_of_something_else_is_rejected(name: str, certified: Certifi
 REJECTED: Mapping[str, tuple[str, str, str, str]] = {
     "a size that a run decides": (
         "(float[n, m] x) => (float[k] y) { i = Unique(x) y = Cast<to = 1>(i) }",
-        *("i", "shape", "the shape of 'i' does not follow: a Unique has no rule"),
-    ),
+        *("i", "shape", "the shape of 'i' does not follow: a Unique has no rule")),
     "attributes that are not known": (
         "(float[1, 1, n] x) => (float[1, 1, m] y) {y = MaxPool<kernel_shape=[2], ceil_mode=2>(x)}",
-        *("y", "shape", "the shape of 'y' does not follow: ceil_mode is not verified"),
-    ),
+        *("y", "shape", "the shape of 'y' does not follow: ceil_mode is not verified")),
     "an operator of another domain": ("(float[n] x) => (float[n] y) { y = com.example.Twice(x) }",
         *("y", "shape", "the shape of 'y' does not follow: the domain com.example is not known")),
     "shapes that do not fit": ("(float[2] x, float[3, 1] y) => (float[n] z) { z = Gemm(x, y) }",

@@ -175,8 +175,7 @@ SAME: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto]] = {
                                changed(declaring("a", -1), before="a = Abs(x)")),
     "the same claim of a value of no known shape": (
         changed(declaring("a", 1), before="a = Unique(x)"),
-        changed(declaring("a", 1), before="a = Unique(x)"),
-    ),
+        changed(declaring("a", 1), before="a = Unique(x)")),
     "a claim that follows": (division("a = Abs(y)", inputs="float[n] x, float[3] y"),
         changed(declaring("a", 3), before="a = Abs(y)", inputs="float[n] x, float[3] y")),
     "fewer claims": (changed(declaring("a", 3), before="a = Abs(x)"), division("a = Abs(x)")),
@@ -217,26 +216,18 @@ HELD: Mapping[str, tuple[Compared, set[Tree], bool]] = {
     "a broken flag": (partial(guarded, broken(FLAG)), {some(OF_ZERO)}, False),
     "a copy of the other operand": (
         partial(guarded, GUARD.replace("c = Reshape(x, t)", "c = Reshape(y, t)"), "Div(x, c)"),
-        {EQUAL},
-        True,
-    ),
+        {EQUAL}, True),
     "a copy in a Loop that takes no step": (
         partial(guarded, f"{loop()} sc = Shape(c) sy = Shape(y) e = Equal(sc, sy) {CODE} "
                 "t = Where(e, sc, code) k = Reshape(c, t)", "Div(k, y)"),
-        {EQUAL},
-        True,
-    ),
+        {EQUAL}, True),
     "another copy in a Loop that takes no step": (
         partial(guarded, f"{loop()} sd = Shape(d) sx = Shape(x) e = Equal(sx, sd) {CODE} "
                 "t = Where(e, sx, code) k = Reshape(x, t)", "Div(k, d)"),
-        {EQUAL},
-        True,
-    ),
+        {EQUAL}, True),
     "a flag, for the same known shape": (
         partial(guarded, guard_by_zero("y", "x"), inputs="float[2, 3] x, float[2, 3] y"),
-        {some(OF_ZERO)},
-        False,
-    ),
+        {some(OF_ZERO)}, False),
     "a decision behind another": (partial(guarded, BEHIND_ANOTHER, "Div(k, y)"), {EQUAL}, True),
 }  # fmt: skip
 
@@ -264,51 +255,41 @@ NO_GUARDS: Mapping[str, tuple[Compared, str]] = {
         reason("it is no decision")),
     "a decision for an input": (
         partial(guarded, GUARD.replace("code)", "s)"), inputs=f"{LINES}, int64[1] s"),
-        reason("it is no decision"),
-    ),
+        reason("it is no decision")),
     "a code that is a shape": (partial(guarded, GUARD.replace("{-24}", "{-1}")),
         reason("it is no decision")),
     "a code that is no tensor": (
         partial(guarded, GUARD.replace("value = int64[1] {-24}", "value_ints = [-24]")),
-        reason("a constant is no tensor"),
-    ),
+        reason("a constant is no tensor")),
     "another flag, for another shape": (
         partial(guarded, f"{SIZES} {FLAG} {CODE} t = Where(e, code, sy) c = Reshape(x, t)"),
-        reason("its shape may differ from that of the decision"),
-    ),
+        reason("its shape may differ from that of the decision")),
     "equal sizes of other ranks": (
         partial(guarded, GUARD.replace("Where(e, sx, code)", "Where(e, sy, code)"), inputs=RANKS),
-        reason("its shape may differ from that of the decision"),
-    ),
+        reason("its shape may differ from that of the decision")),
     "a Loop that takes a step": (partial(guarded, loop(1)), reason("a Loop is no copy")),
     "a Loop that takes any number of steps": (
         partial(guarded, loop().replace(">(m,", ">(steps,"), inputs=f"{LINES}, int64 steps"),
-        reason("a Loop is no copy"),
-    ),
+        reason("a Loop is no copy")),
     "a flag by an If": (
         partial(guarded, f"{SIZES} {FLAG_OF_IF} {CODE} t = Where(e, sx, code) c = Reshape(x, t)",
                 inputs=f"{LINES}, bool b"),
-        reason("an If is no decision"),
-    ),
+        reason("an If is no decision")),
     "a flag of no known length, for a shape of no known rank": (
         partial(guarded, f"u = Neg(x) s = Shape(u) e = Greater(y, y) {CODE} "
                 "t = Where(e, s, code) c = Reshape(x, t)", inputs=RANKS),
-        reason("the flag may have another length"),
-    ),
+        reason("the flag may have another length")),
     "another flag, for the shape of a value of no known shape": (
         partial(compared, division(UNKNOWN, "Div(a, b)"),
                 division(f"{UNKNOWN} {guard_by_zero('b', 'a')}", "Div(c, b)")),
-        "the Div of ['z'] reads 'c', not 'a': its shape may differ from that of the decision",
-    ),
+        "the Div of ['z'] reads 'c', not 'a': its shape may differ from that of the decision"),
     "another flag, for the shape of a value of one known shape": (
         partial(compared, division(f"{UNKNOWN} d = Neg(x)", "Div(d, b)"),
                 division(f"{UNKNOWN} d = Neg(x) {guard_by_zero('b', 'd')}", "Div(c, b)")),
-        "the Div of ['z'] reads 'c', not 'd': its shape may differ from that of the decision",
-    ),
+        "the Div of ['z'] reads 'c', not 'd': its shape may differ from that of the decision"),
     "another flag, for another known shape": (
         partial(guarded, guard_by_zero("y", "x"), inputs="float[2] x, float[3] y"),
-        reason("its shape may differ from that of the decision"),
-    ),
+        reason("its shape may differ from that of the decision")),
     "a flag of several axes": (partial(guarded, BY_ELEMENTS, inputs=RANKS),
         reason("the flag may have another length")),
     "a flag of several elements": (partial(guarded, BY_ELEMENTS, inputs="float[n] x, float[3] y"),

@@ -46,22 +46,18 @@ ELEMENTS: Mapping[str, tuple[str, Found]] = {
     "Slice in steps of 1": (
         of("Slice(s, a, b, c, p)", "int64[1] a = {0}, int64[1] b = {2}, int64[1] c = {0}, "
            "int64[1] p = {1}"),
-        ["n", 3],
-    ),
+        ["n", 3]),
     "Slice in steps": (
         of("Slice(s, a, b, c, p)", "int64[1] a = {0}, int64[1] b = {2}, int64[1] c = {0}, "
            "int64[1] p = {2}"),
-        ["n"],
-    ),
+        ["n"]),
     "Unsqueeze": (behind("r = Size(z)", "Unsqueeze(r, a)", "int64[1] a = {0}"), [2]),
     "Unsqueeze of a vector": (of("Unsqueeze(c, a)", f"{C}, int64[1] a = {{0}}"),
         "it is no vector and no scalar"),
     "Size": (of("Size(z)"), [2]),
     "Size of what is open": (of("Size(x)"), ["12*n"]),
     "Size beyond int32": (
-        behind("v = ConstantOfShape(c)", "Size(v)", "int64[2] c = {65536, 32768}"),
-        [2147483648],
-    ),
+        behind("v = ConstantOfShape(c)", "Size(v)", "int64[2] c = {65536, 32768}"), [2147483648]),
     "Size up to int32": (behind("v = ConstantOfShape(c)", "Size(v)", "int64[2] c = {65536, 32767}"),
         [2147418112]),
     "ReduceProd": (of("ReduceProd(c)"), [24]),
@@ -96,9 +92,7 @@ ELEMENTS: Mapping[str, tuple[str, Found]] = {
     "sizes of int32": (behind("r = Cast<to = 6>(s)", "Add(r, i)", "int32[1] i = {1}"),
         "a size may be beyond int32"),
     "the smallest of numbers of which one is beyond int32": (
-        of("Min(c, i)", "int64[1] c = {2147483648}, int64[1] i = {5}"),
-        "an element is not known",
-    ),
+        of("Min(c, i)", "int64[1] c = {2147483648}, int64[1] i = {5}"), "an element is not known"),
     "another operator": (of("Neg(c)"), "the elements of a Neg have no rule"),
 }  # fmt: skip
 
@@ -115,15 +109,11 @@ BOUNDS: Mapping[str, tuple[str, Found]] = {
     "no integers": (alone("Identity(x)"), "float is no type of integers"),
     "sizes": (of("Shape(x)"), [0, 2**63 - 1]),
     "a number and what is known of a type": (
-        "(uint8[n] x) => (uint8[n] y) <uint8[1] c = {3}> { y = Max(x, c) }",
-        [3, 255],
-    ),
+        "(uint8[n] x) => (uint8[n] y) <uint8[1] c = {3}> { y = Max(x, c) }", [3, 255]),
     "truth": (alone("Equal(x, x)"), [0, 1]),
     "what may wrap": ("(uint8[n] x) => (uint8[n] y) { y = Add(x, x) }", "they are not known"),
     "a result of another place": (
-        "(float[4] x) => (int64[k] y) <int64[1] k = {2}> { v, y = TopK(x, k) }",
-        [0, 2**63 - 1],
-    ),
+        "(float[4] x) => (int64[k] y) <int64[1] k = {2}> { v, y = TopK(x, k) }", [0, 2**63 - 1]),
     "an operator without a rule": (alone("Neg(x)", "float[n] x"), "float is no type of integers"),
     "another operator": (of("NonMaxSuppression(x, x)"),
         "the bounds of a NonMaxSuppression have no rule"),
@@ -159,8 +149,7 @@ TYPES: Mapping[str, tuple[str, Found]] = {
         "bool"),
     "an operand of no known type": (
         "(int64[n] x) => (int64[n] y) { a = com.example.Twice(x) y = Neg(a) }",
-        "no step gives the type of 'a'",
-    ),
+        "no step gives the type of 'a'"),
     "If": (chosen("double[n] b", "Abs(x)"), "double"),
     "If of two types": (chosen("int64[n] b", "Shape(x)"), "its branches differ"),
 }  # fmt: skip
@@ -196,31 +185,27 @@ NO_PROOFS: Mapping[str, tuple[int, str]] = {
             "s = Cast<to = 7>(c) a = Reshape(x, s) b = Reshape(z, s)",
             "uint64[1] c = {18446744073709551615}",
             "float[3] x, float[1] z",
-        ),
-    ),
+        )),
     "columns of a matrix": (
         17,
         division(
             f"s = ReduceProd<axes = [0], keepdims = 0>(c) {FILLED}",
             "int64[1, 2] c = {3, 1}, int64[1] t = {3}",
-        ),
-    ),
+        )),
     "a product of no axes": (
         18,
         division(
             f"s = ReduceProd<noop_with_empty_axes = 1, keepdims = 0>(c) {FILLED}",
             "int64[2] c = {3, 1}, int64[1] t = {3}",
-        ),
-    ),
+        )),
     "a table of products": (
         17,
         division(
             "p = Unsqueeze(c, i) q = Unsqueeze(c, j) m = Mul(p, q) "
             f"r = ReduceProd<keepdims = 0>(m) s = Unsqueeze(r, i) {FILLED}",
             "int64[2] c = {1, 2}, int64[1] i = {0}, int64[1] j = {1}, int64[1] t = {4}",
-        ),
-    ),
-}
+        )),
+}  # fmt: skip
 """Models whose Div gets two shapes, by sizes that are no elements of vectors."""
 
 

@@ -41,9 +41,7 @@ Case = tuple[str, str, Sequence[Tree], Sequence[Tree]]
 SHAPES: dict[str, tuple[Case, bool]] = {
     "equal shapes": ((BINARY, "Div.int.R1", [EQUAL], []), True),
     "equal shapes, the other way round": (
-        (BINARY, "Div.int.R1", [of("Equal", shape(Z), shape(X))], []),
-        True,
-    ),
+        (BINARY, "Div.int.R1", [of("Equal", shape(Z), shape(X))], []), True),
     "part of what is kept": ((BINARY, "Div.int.R1", [of("And", EQUAL, EQUAL_RANKS)], []), True),
     "one of what is kept": ((BINARY, "Div.int.R1", [of("Or", EQUAL, EQUAL_RANKS)], []), False),
     "nothing": ((BINARY, "Div.int.R1", [], []), False),

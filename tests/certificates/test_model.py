@@ -104,8 +104,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "a size below 0": (changed(alone("Neg(x)"), open_at_first), "y", "shape", ["?", 3]),
     "an input without a shape": (
         changed(alone("Neg(x)"), lambda graph: graph.input[0].type.tensor_type.ClearField("shape")),
-        *("x", "shape", "its rank is not declared, or it is declared as a scalar"),
-    ),
+        *("x", "shape", "its rank is not declared, or it is declared as a scalar")),
     "a value without a name": (changed(RECURRENT, without_a_name),
         *("", "shape", "no node computes it")),
     "a value that nothing computes": (parse(BEHIND), "b", "shape", "no node computes it"),
@@ -118,23 +117,19 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         *("c", "elements", "its elements lie in another file, which no digest covers")),
     "the value of a Constant": (
         parse("() => (int64[1] y) { y = Constant<value = int64[1] {7}>() }"),
-        *("y", "elements", [7]),
-    ),
+        *("y", "elements", [7])),
     "another value of a Constant": (
         parse("() => (int64[1] y) { y = Constant<value_ints = [7]>() }"),
-        *("y", "type", "there is no rule for the type of a Constant"),
-    ),
+        *("y", "type", "there is no rule for the type of a Constant")),
     "the value of a Constant of another domain": (
         changed("() => (int64[1] y) { y = Constant<value = int64[1] {7}>() }", in_a_domain),
-        *("y", "shape", "the domain com.example is not known"),
-    ),
+        *("y", "shape", "the domain com.example is not known")),
     "a result of a Loop": (parse(LOOPED), "y", "type", "double"),
     "another result of a Loop": (parse(LOOPED), "g", "type", "float"),
     "the step of a Loop": (parse(LOOPED), "i", "type", "int64"),
     "the step of a Loop without a number of steps": (
         changed(LOOPED, lambda graph: graph.node[-1].input.__setitem__(0, "")),
-        *("i", "type", "int64"),
-    ),
+        *("i", "type", "int64")),
     "the condition of a Loop": (parse(LOOPED), "c", "type", "bool"),
     "a state of a Loop": (parse(LOOPED), "s", "type", "double"),
     "another state of a Loop": (parse(LOOPED), "r", "type", "float"),
@@ -146,8 +141,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "a state of a Scan": (parse(SCANNED), "s", "type", "double"),
     "a state of a Scan behind the lengths of sequences": (
         parse(SCANNED.replace("(x, f)", "(, x, f)"), opset=8),
-        *("r", "type", "the inputs of the body of a Scan are open"),
-    ),
+        *("r", "type", "the inputs of the body of a Scan are open")),
     "a state of a Scan of another domain": (changed(SCANNED, in_a_domain),
         *("s", "type", "the inputs of the body of a Scan are open")),
     "an element of a Scan": (parse(SCANNED), "r", "type", "float"),
@@ -156,48 +150,39 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         changed(
             BRANCHED, lambda graph: graph.node[0].attribute[0].g.input.append(declared("given", 1))
         ),
-        *("given", "type", "the inputs of the body of a If are open"),
-    ),
+        *("given", "type", "the inputs of the body of a If are open")),
     "a Shape behind a true claim": (
         changed(
             "(float[2, 3] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }", declaring("a", 2, 3)
         ),
-        *("y", "elements", [2, 3]),
-    ),
+        *("y", "elements", [2, 3])),
     "a Shape behind a value of no known shape": (
         parse(
             "(float[n] x) => (int64[1] y) <int64[2] c = {2, 3}> "
             "{ i = NonZero(x) a = Reshape(i, c) y = Shape(a) }"
         ),
-        *("y", "elements", [2, 3]),
-    ),
+        *("y", "elements", [2, 3])),
     "a Shape behind a claim that says nothing": (
         changed("(float[n] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }", declaring("a", -1)),
-        *("y", "elements", ["n"]),
-    ),
+        *("y", "elements", ["n"])),
     "a Shape behind a false claim": (
         changed("(float[n] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }", declaring("a", 2)),
-        *("y", "elements", "the file says that 'a' has the shape [2]"),
-    ),
+        *("y", "elements", "the file says that 'a' has the shape [2]")),
     "a Shape behind a claim of another rank": (
         changed("(float[n] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }", declaring("a")),
-        *("y", "elements", "the file says that 'a' has the shape []"),
-    ),
+        *("y", "elements", "the file says that 'a' has the shape []")),
     "a Shape behind a claim of more sizes": (
         changed("(float[2] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }", declaring("a", 2, 2)),
-        *("y", "elements", "the file says that 'a' has the shape [2, 2]"),
-    ),
+        *("y", "elements", "the file says that 'a' has the shape [2, 2]")),
     "what only looks like a Shape behind a claim": (
         changed(
             "(float[n] x) => (int64[1] y) { s = Shape(x) y = Concat<axis = 0>(s, s) }",
             declaring("s", 7),
         ),
-        *("y", "elements", ["n", "n"]),
-    ),
+        *("y", "elements", ["n", "n"])),
     "an element step of another kind of node": (
         parse("(int64[2] x) => (int64[2] y) { y = Neg(x) }"),
-        *("y", "elements", "the elements of a Neg have no rule"),
-    ),
+        *("y", "elements", "the elements of a Neg have no rule")),
 }  # fmt: skip
 
 
@@ -218,8 +203,7 @@ CONSTANTS: Mapping[str, tuple[onnx.ModelProto, str, bool]] = {
         *("y", True)),
     "a Constant of another domain": (
         changed("() => (int64[1] y) { y = Constant<value_ints = [7]>() }", in_a_domain),
-        *("y", False),
-    ),
+        *("y", False)),
     "a value that there is not": (parse(CONSTANT), "z", False),
 }  # fmt: skip
 

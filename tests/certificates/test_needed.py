@@ -26,13 +26,9 @@ GRAPHS: Mapping[str, tuple[str, set[str]]] = {
     "one of two results": ("=> (float[] z) { z, a = Split(x) s = Shape(a) }", {"z", "a"}),
     "a result of branches": (f"=> (float[] z) {{ a = Abs(x) z = If(c) {BRANCHES} }}", set("apqz")),
     "the shape of a result of branches": (
-        f"=> (int64[] z) {{ a = Abs(x) b = If(c) {BRANCHES} z = Shape(b) }}",
-        {"z"},
-    ),
+        f"=> (int64[] z) {{ a = Abs(x) b = If(c) {BRANCHES} z = Shape(b) }}", {"z"}),
     "elements that nothing in a branch reads": (
-        f"=> (int64[] z) {{ a = Abs(x) b = If(c) {UNREAD} z = Shape(b) }}",
-        set("anpbqz"),
-    ),
+        f"=> (int64[] z) {{ a = Abs(x) b = If(c) {UNREAD} z = Shape(b) }}", set("anpbqz")),
 }  # fmt: skip
 
 

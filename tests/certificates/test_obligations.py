@@ -101,8 +101,7 @@ CASES: Mapping[str, tuple[Any, Any]] = {
         alone("QuantizeLinear(x, x)")),
     "DequantizeLinear.C1": (
         alone("DequantizeLinear(x, s, z)", "int32[2] x", "float s = {1}, int32 z = {0}"),
-        alone("DequantizeLinear(x, s, z)", "int32[2] x", "float s = {1}, int32 z = {1}"),
-    ),
+        alone("DequantizeLinear(x, s, z)", "int32[2] x", "float s = {1}, int32 z = {1}")),
     "Concat.C2": (alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[n, 3] z"),
         alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[2, n] z")),
     "Reshape.allowzero.C3": (reshaped("2, 3"), reshaped("-1, 3")),

@@ -178,8 +178,7 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
     "a Broadcast with an attribute": (
         lambda m: (importing("sonnx", 1)(m),
                    add_node("Broadcast", ["x"], ["n"], domain="sonnx", axis=1)(m)),
-        "the Broadcast of ['n'] is not known",
-    ),
+        "the Broadcast of ['n'] is not known"),
     "a function of our domain": (functions(function("sonnx", "Broadcast", ("", "Neg"))),
         "the function 'Broadcast' is in the domain 'sonnx'"),
     "a function of the compiled domain": (functions(function("sonnx.compiled", "Div", ("", "Neg"))),
@@ -190,8 +189,7 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
         "the function 'F' is there twice"),
     "functions in a circle": (
         functions(function("d", "F", ("d", "G")), function("d", "G", ("d", "F"))),
-        "functions call each other in a circle",
-    ),
+        "functions call each other in a circle"),
     "an initializer twice": (lambda m: m.graph.initializer.append(stored("w", 0, 0)),
         "an initializer 'w' is there twice"),
     "an initializer without a name": (lambda m: m.graph.initializer.append(stored("", 0, 0)),
@@ -205,12 +203,10 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
         "the initializer 'w' is not as the input is declared"),
     "a node of a body that hides a value": (
         lambda m: branch(m).node.append(helper.make_node("Neg", ["x"], ["c"])),
-        "a value 'c' is there twice, in a graph and in its body",
-    ),
+        "a value 'c' is there twice, in a graph and in its body"),
     "an initializer of a body that hides a value": (
         lambda m: branch(m).initializer.append(stored("c", 0, 0)),
-        "a value 'c' is there twice, in a graph and in its body",
-    ),
+        "a value 'c' is there twice, in a graph and in its body"),
     "an operand that nothing computes": (add_node("Neg", ["p"], ["n"]),
         "nothing computes 'p', which the Neg of ['n'] reads"),
     "an output from outside of a body": (lambda m: setattr(branch(m).output[0], "name", "c"),
@@ -234,8 +230,7 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
     "a tensor in segments": (of_segments, "a TensorProto has a segment"),
     "a tensor here and in another file": (
         lambda m: tensor_of(m).external_data.add(key="location", value="c"),
-        "the tensor '' lies in this file and in another one",
-    ),
+        "the tensor '' lies in this file and in another one"),
     "a tensor nowhere": (external({}), "it is not known where the tensor '' lies"),
     "a tensor in a place of unknown form": (external({"location": "c", "basepath": "/"}),
         "it is not known where the tensor '' lies"),
