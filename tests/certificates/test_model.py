@@ -147,14 +147,12 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "an element of a Scan": (parse(SCANNED), "r", "type", "float"),
     "a result of a Scan": (parse(SCANNED), "g", "type", "float"),
     "an input of another body": (
-        changed(
-            BRANCHED, lambda graph: graph.node[0].attribute[0].g.input.append(declared("given", 1))
-        ),
+        changed(BRANCHED,
+            lambda graph: graph.node[0].attribute[0].g.input.append(declared("given", 1))),
         *("given", "type", "the inputs of the body of a If are open")),
     "a Shape behind a true claim": (
-        changed(
-            "(float[2, 3] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }", declaring("a", 2, 3)
-        ),
+        changed("(float[2, 3] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }",
+            declaring("a", 2, 3)),
         *("y", "elements", [2, 3])),
     "a Shape behind a value of no known shape": (
         parse(
@@ -175,10 +173,8 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         changed("(float[2] x) => (int64[1] y) { a = Neg(x) y = Shape(a) }", declaring("a", 2, 2)),
         *("y", "elements", "the file says that 'a' has the shape [2, 2]")),
     "what only looks like a Shape behind a claim": (
-        changed(
-            "(float[n] x) => (int64[1] y) { s = Shape(x) y = Concat<axis = 0>(s, s) }",
-            declaring("s", 7),
-        ),
+        changed("(float[n] x) => (int64[1] y) { s = Shape(x) y = Concat<axis = 0>(s, s) }",
+            declaring("s", 7)),
         *("y", "elements", ["n", "n"])),
     "an element step of another kind of node": (
         parse("(int64[2] x) => (int64[2] y) { y = Neg(x) }"),

@@ -68,9 +68,8 @@ CASES = [
     Case("A = Sum(X)", EVERY, FLOATS, SAME),
     Case("A = Mean(X, Y, Z)", EVERY * 3, ("float",), SAME, near=1e-6),
     *(
-        Case(
-            f"A = {each} <axes = [1]>(X)", EVERY, ("float", "double"), "T[n,1]", near=1e-5, **LINES
-        )
+        Case(f"A = {each} <axes = [1]>(X)", EVERY, ("float", "double"), "T[n,1]", near=1e-5,
+            **LINES)
         for each in ("ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
     ),
     *(
@@ -82,13 +81,8 @@ CASES = [
         for each in ("ReduceMax", "ReduceMin")
     ),
     *(
-        Case(
-            f"A = {each} <axes = [0, 2], keepdims = 0>(X)",
-            ("n,3,m",),
-            (*FLOATS, "int64"),
-            "T[3]",
-            near=1e-30,
-        )
+        Case(f"A = {each} <axes = [0, 2], keepdims = 0>(X)", ("n,3,m",), (*FLOATS, "int64"), "T[3]",
+            near=1e-30)
         for each in ("ReduceMax", "ReduceMin")
     ),
     *(
@@ -100,21 +94,13 @@ CASES = [
     Case("A = ReduceProd <axes = [1]>(X)", ("n,4",), ("float", "int64"), "T[n,1]", near=1e-5,
         **LINES),
     *(
-        Case(
-            f"A = ArgMin <axis = -1, keepdims = {keep}>(X)", EVERY, INTEGERS, shape, opsets=(11, 17)
-        )
+        Case(f"A = ArgMin <axis = -1, keepdims = {keep}>(X)", EVERY, INTEGERS, shape,
+            opsets=(11, 17))
         for keep, shape in ((0, "int64[n]"), (1, "int64[n,1]"))
     ),
     *(
-        Case(
-            f"A, B = TopK <axis = 0, largest = {largest}>(X, K)",
-            EVERY,
-            ("int32", "int64"),
-            "T[1,m]",
-            (11, 17),
-            further="int64[1,m]",
-            **constant(K=[1]),
-        )
+        Case(f"A, B = TopK <axis = 0, largest = {largest}>(X, K)", EVERY, ("int32", "int64"),
+            "T[1,m]", (11, 17), further="int64[1,m]", **constant(K=[1]))
         for largest in (0, 1)
     ),
     Case("A = GlobalMaxPool(X)", ("2,3,n,m",), ("float",), "T[2,3,1,1]", near=1e-30),
@@ -138,25 +124,14 @@ CASES = [
         **constant(D=3, V=np.array([0.5, 2.0], np.float32))),
     Case("A = OneHot(X, D, V)", EVERY, ("int64",), "int64[n,m,3]", **constant(D=[3], V=[0, 2])),
     *(
-        Case(
-            f"A = GatherElements <axis = {axis}>(X, K)",
-            ("4,5",),
-            (*FLOATS, "int64", "bool"),
-            "T[2,3]",
-            (11, 17),
-            **constant(K=[[0, -1, 2], [1, 3, -2]]),
-        )
+        Case(f"A = GatherElements <axis = {axis}>(X, K)", ("4,5",), (*FLOATS, "int64", "bool"),
+            "T[2,3]", (11, 17), **constant(K=[[0, -1, 2], [1, 3, -2]]))
         for axis in (0, -1)
     ),
     *(
-        Case(
-            f"A = ScatterElements <axis = {axis}>(X, K, U)",
-            ("4,5",),
-            ("float",),
-            "T[4,5]",
+        Case(f"A = ScatterElements <axis = {axis}>(X, K, U)", ("4,5",), ("float",), "T[4,5]",
             (11, 17),
-            **constant(K=[[0, -1, 2], [1, 0, -2]], U=np.float32([[1, 2, 3], [4, 5, -0.0]])),
-        )
+            **constant(K=[[0, -1, 2], [1, 0, -2]], U=np.float32([[1, 2, 3], [4, 5, -0.0]])))
         for axis in (0, -1)
     ),
     Case("A = DepthToSpace <blocksize = 2>(X)", ("1,8,2,3",), FLOATS, "T[1,2,4,6]", (11, 17)),
@@ -170,14 +145,8 @@ CASES = [
     Case("A = Trilu <upper = 0>(X, K)", ("2,4,5",), ("float",), "T[2,4,5]", near=1e-30,
         **constant(K=1)),
     *(
-        Case(
-            f"A = CumSum <exclusive = {exclusive}, reverse = {reverse}>(X, K)",
-            ("3,5",),
-            ("float", "double", "int32", "int64"),
-            "T[3,5]",
-            (11, 17),
-            **constant(K=1),
-        )
+        Case(f"A = CumSum <exclusive = {exclusive}, reverse = {reverse}>(X, K)", ("3,5",),
+            ("float", "double", "int32", "int64"), "T[3,5]", (11, 17), **constant(K=1))
         for exclusive in (0, 1)
         for reverse in (0, 1)
     ),
@@ -195,20 +164,13 @@ CASES = [
     Case("A = DFT <axis = 0>(X)", ("6,m,2",), ("float",), "T[a,b,2]", near=5e-5),
     # Of lengths that are no power of 2 the kernel of ONNX Runtime is less accurate.
     *(
-        Case(
-            "A = DFT <axis = 1>(X, L)",
-            ("n,16,1",),
-            ("float",),
-            "T[n,a,2]",
-            near=3e-4,
-            **constant(L=n),
-        )
+        Case("A = DFT <axis = 1>(X, L)", ("n,16,1",), ("float",), "T[n,a,2]", near=3e-4,
+            **constant(L=n))
         for n in (10, 20)
     ),
     *(
-        Case(
-            f'A = Einsum <equation = "{equation}">({names})', shapes, ("float",), result, near=1e-5
-        )
+        Case(f'A = Einsum <equation = "{equation}">({names})', shapes, ("float",), result,
+            near=1e-5)
         for equation, names, shapes, result in (
             ("bij,bjk->bik", "X, Y", ("2,3,4", "2,4,5"), "T[2,3,5]"),
             ("ij,kj->ki", "X, Y", ("3,4", "5,4"), "T[5,3]"),
@@ -224,14 +186,8 @@ CASES = [
     Case("A = InstanceNormalization(X, Y, Z)", ("n,3,4,5", "3", "3"), ("float",), "T[n,3,4,5]",
         (11, 17), near=1e-4),
     *(
-        Case(
-            f"A = LpNormalization <p = {p}, axis = 1>(X)",
-            EVERY,
-            ("float",),
-            SAME,
-            (11, 17),
-            near=1e-5,
-        )
+        Case(f"A = LpNormalization <p = {p}, axis = 1>(X)", EVERY, ("float",), SAME, (11, 17),
+            near=1e-5)
         for p in (1, 2)
     ),
 ]  # fmt: skip
@@ -259,14 +215,8 @@ LEARNED = [
     learned("LinearRegressor", f"targets = 3, {WEIGHTS}, intercepts = [0.5, -1.0, 0.25]", "n,3",
         near=1e-5),
     *(
-        Case(
-            f'A, B = ai.onnx.ml.LinearClassifier <post_transform = "{each}", {LABELS}>(X)',
-            ("n,3",),
-            ("float",),
-            "int64[n]",
-            further="float[n,3]",
-            near=1e-5,
-        )
+        Case(f'A, B = ai.onnx.ml.LinearClassifier <post_transform = "{each}", {LABELS}>(X)',
+            ("n,3",), ("float",), "int64[n]", further="float[n,3]", near=1e-5)
         for each in ("NONE", "LOGISTIC", "SOFTMAX")
     ),
     Case("A = ai.onnx.ml.ArrayFeatureExtractor(X, K)", ("n,5",), ("float", "int64"), "T[a,b]",
