@@ -104,37 +104,24 @@ def test_outputs_of_one_model_only_are_a_difference() -> None:
     assert not comparison.equal
 
 
-@pytest.mark.parametrize(
-    ("other", "told"),
-    [
-        ("(float[3] x) => (float[3] z) { z = Relu(x) }", "float 'x'"),
-        ("(float[3] x, int32[3] y) => (float[3] z) { z = Relu(x) }", "float 'x', int32 'y'"),
-    ],
-)
-def test_models_with_other_inputs(other: str, told: str) -> None:
+@pytest.mark.parametrize(("one", "other", "feeds", "told"), [
+    (chain("Mul"), parse("(float[3] x) => (float[3] z) { z = Relu(x) }"), {},
+     "the two models have other inputs: float 'x', float 'y'; float 'x'"),
+    (chain("Mul"), parse("(float[3] x, int32[3] y) => (float[3] z) { z = Relu(x) }"), {},
+     "the two models have other inputs: float 'x', float 'y'; float 'x', int32 'y'"),
+    (chain("Mul"), chain("Mul"), FEEDS | {"x": np.ones((2, 2), np.float32)},
+     ("the input 'x' is float32 of shape (2, 2), but the model needs float32 of shape (3,); give "
+      "it 1 axis")),
+    (*(parse(f"(float[{size}] x) => (float[m] y) {{ y = Neg(x) }}") for size in (3, 2)), {},
+     ("the second model does not take the inputs of the first: the input 'x' is float32 of shape "
+      "(3,), but the model needs float32 of shape (2,); give axis 0 size 2")),
+], ids=["fewer inputs", "another type", "another rank", "other sizes"])  # fmt: skip
+def test_inputs_that_do_not_fit_both_models(
+    one: onnx.ModelProto, other: onnx.ModelProto, feeds: Mapping[str, np.ndarray], told: str
+) -> None:
     with pytest.raises(SonnxError) as caught:
-        compare(chain("Mul"), parse(other), {})
-    assert str(caught.value) == f"the two models have other inputs: float 'x', float 'y'; {told}"
-
-
-def test_input_of_another_rank() -> None:
-    feeds = FEEDS | {"x": np.ones((2, 2), np.float32)}
-    with pytest.raises(SonnxError) as caught:
-        compare(chain("Mul"), chain("Mul"), feeds)
-    assert str(caught.value) == (
-        "the input 'x' is float32 of shape (2, 2), but the model needs float32 of shape (3,); give "
-        "it 1 axis"
-    )
-
-
-def test_second_model_with_other_sizes() -> None:
-    one, other = (parse(f"(float[{size}] x) => (float[m] y) {{ y = Neg(x) }}") for size in (3, 2))
-    with pytest.raises(SonnxError) as caught:
-        compare(one, other, {})
-    assert str(caught.value) == (
-        "the second model does not take the inputs of the first: the input 'x' is float32 of shape "
-        "(3,), but the model needs float32 of shape (2,); give axis 0 size 2"
-    )
+        compare(one, other, feeds)
+    assert str(caught.value) == told
 
 
 @BACKENDS

@@ -91,11 +91,8 @@ CORNERS = [
     (TWO % "Div", (1,), 1),
     ("(float[2, 3] x, float[3, 2] y) => (float[2, 2] z) { z = MatMul(x, y) }", None, 1),
     ("(float[4] x, float[4] y) => (float[4] z) { p = Mul(x, y)\n z = Tanh(p) }", (4,), 0.25),
-    ((
-         "(float[4] x, float[4] y) => (float[2, 2] z) <int64[2] s = {2, 2}> "
-         "{ q = Div(x, y)\n d = Sub(q, x)\n r = Reshape(d, s)\n t = Transpose(r)\n z = Tanh(t) }"
-     ),
-     (4,), 0.5),
+    ("""(float[4] x, float[4] y) => (float[2, 2] z) <int64[2] s = {2, 2}>
+     { q = Div(x, y) d = Sub(q, x) r = Reshape(d, s) t = Transpose(r) z = Tanh(t) }""", (4,), 0.5),
 ]  # fmt: skip
 
 
@@ -141,11 +138,9 @@ UNBOUNDED = [
      "no document bounds the error of Less '(output c)'"),
     ("(float[1, 1] x, float[1, 1, 1] y) => (float[1, 1, 1] z) { z = MatMul(x, y) }",
      "matmul_acc.md is about matrices, unlike MatMul '(output z)'"),
-    ((
-         "(float[1] x, float[1] y) => (float[1] z) <bool c = {1}> { z = If(c) <"
-         "then_branch = a () => (float[1] p) { p = Add(x, y) }, "
-         "else_branch = b () => (float[1] q) { q = Sub(x, y) }> }"
-     ),
+    ("""(float[1] x, float[1] y) => (float[1] z) <bool c = {1}>
+     { z = If(c) <then_branch = a () => (float[1] p) { p = Add(x, y) },
+                  else_branch = b () => (float[1] q) { q = Sub(x, y) }> }""",
      "the bodies of If '(output z)' are not followed"),
 ]  # fmt: skip
 

@@ -44,45 +44,25 @@ def test_every_operator_of_onnx_is_explained(name: str) -> None:
     assert explain_any(name).startswith(f"{name} ")
 
 
+OUTSIDE = (
+    "is outside the profile: SONNX neither lists it nor has a draft of it, so each node of it "
+    "violates Graph.operator_set. sonnx-ort conform"
+)
+
+
 @pytest.mark.parametrize(("name", "said"), [
-    ("transpose",
-     (
-         "Transpose is in SONNX's operator set without a draft: the general restrictions"
-         " alone bind it, and its meaning is that of ONNX."
-     )),
-    ("Einsum",
-     (
-         "Einsum is outside the profile: SONNX neither lists it nor has a draft of it, "
-         "so each node of it violates Graph.operator_set. sonnx-ort conform writes it by "
-         "operators of the profile: for double, float, float16, with --rounding, sums may "
-         "be rounded in another order."
-     )),
+    ("transpose", ("Transpose is in SONNX's operator set without a draft: the general restrictions "
+     "alone bind it, and its meaning is that of ONNX.")),
+    ("Einsum", (f"Einsum {OUTSIDE} writes it by operators of the profile: for double, float, "
+     "float16, with --rounding, sums may be rounded in another order.")),
     ("LogSoftmax",
-     (
-         "LogSoftmax is outside the profile: SONNX neither lists it nor has a draft of "
-         "it, so each node of it violates Graph.operator_set. sonnx-ort conform "
-         "--rounding writes it as ONNX defines it, by other operators."
-     )),
-    ("HardSigmoid",
-     (
-         "HardSigmoid is outside the profile: SONNX neither lists it nor has a draft of "
-         "it, so each node of it violates Graph.operator_set. sonnx-ort conform writes it "
-         "by operators of the profile: for double, float results keep their bits; for "
-         "float16, with --rounding, up to 2^-10 apart."
-     )),
-    ("NonZero",
-     (
-         "NonZero is outside the profile: SONNX neither lists it nor has a draft of it, "
-         "so each node of it violates Graph.operator_set. sonnx-ort conform cannot write "
-         "it otherwise: how many elements it gives depends on those that it reads."
-     )),
-    ("Dropout",
-     (
-         "Dropout is outside the profile: SONNX neither lists it nor has a draft of it, "
-         "so each node of it violates Graph.operator_set. sonnx-ort conform removes it "
-         "where it is certain not to train. Export the model without it, or accept it "
-         "with a waiver."
-     )),
+     f"LogSoftmax {OUTSIDE} --rounding writes it as ONNX defines it, by other operators."),
+    ("HardSigmoid", (f"HardSigmoid {OUTSIDE} writes it by operators of the profile: for double, "
+     "float results keep their bits; for float16, with --rounding, up to 2^-10 apart.")),
+    ("NonZero", (f"NonZero {OUTSIDE} cannot write it otherwise: how many elements it gives depends "
+     "on those that it reads.")),
+    ("Dropout", (f"Dropout {OUTSIDE} removes it where it is certain not to train. Export the model "
+     "without it, or accept it with a waiver.")),
     ("MatMul",
      "MatMul has rules that a document or a draft of SONNX states. sonnx-ort conform can "),
 ])  # fmt: skip
