@@ -74,10 +74,6 @@ def node_of(model: onnx.ModelProto, output: str) -> NodeProto:
     return next(node for node in model.graph.node if output in node.output)
 
 
-def unguarded(model: onnx.ModelProto) -> None:
-    node_of(model, "z").input[0] = "x"
-
-
 def with_constant(output: str, *elements: int) -> Change:
     def change(model: onnx.ModelProto) -> None:
         tensor = node_of(model, output).attribute[0].t
@@ -99,7 +95,8 @@ def declared(model: onnx.ModelProto) -> None:
 
 
 CHANGES: Mapping[str, tuple[Change, str]] = {
-    "no guard": (unguarded, "Div.int.R1 of the node of 'z' is not guarded"),
+    "no guard": (lambda m: node_of(m, "z").input.__setitem__(0, "x"),
+        "Div.int.R1 of the node of 'z' is not guarded"),
     "no code": (with_constant("z_code", 5), "reads 'z_defined', not 'x': it is no decision"),
     "another limit": (with_constant("z_too_small", -5), "is not guarded"),
     "another comparison": (exchanged, "is not guarded"),

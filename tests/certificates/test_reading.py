@@ -36,6 +36,11 @@ def attribute(output: str, name: str, value: Any) -> Change:
     return lambda m: node(m, output).attribute.append(helper.make_attribute(name, value))
 
 
+def axis_of(model: onnx.ModelProto) -> AttributeProto:
+    """The attribute of the Concat."""
+    return node(model, "z").attribute[0]
+
+
 def branch(model: onnx.ModelProto) -> onnx.GraphProto:
     return node(model, "d").attribute[0].g
 
@@ -89,50 +94,9 @@ def data(**fields: Any) -> Change:
     return change
 
 
-def untyped(model: onnx.ModelProto) -> None:
-    node(model, "z").attribute[0].ClearField("type")
-
-
-def of_floats(model: onnx.ModelProto) -> None:
-    attribute = node(model, "z").attribute[0]
-    attribute.CopyFrom(helper.make_attribute("axis", 0.0))
-
-
-def with_two_values(model: onnx.ModelProto) -> None:
-    node(model, "z").attribute[0].f = 1.0
-
-
-def without_value(model: onnx.ModelProto) -> None:
-    node(model, "z").attribute[0].ClearField("i")
-
-
-def referring(model: onnx.ModelProto) -> None:
-    node(model, "z").attribute[0].ref_attr_name = "axis"
-
-
-def unreadable(model: onnx.ModelProto) -> None:
-    model.graph.MergeFromString(b"\x12\x01\xff")
-
-
 def of_an_input(*sizes: int) -> Change:
     info = helper.make_tensor_value_info("w", TensorProto.INT32, sizes)
     return lambda m: m.graph.input.append(info)
-
-
-def of_segments(model: onnx.ModelProto) -> None:
-    tensor_of(model).segment.begin = 0
-
-
-def trained(model: onnx.ModelProto) -> None:
-    model.training_info.add()
-
-
-def annotated(model: onnx.ModelProto) -> None:
-    model.graph.quantization_annotation.add(tensor_name="c")
-
-
-def without_a_branch(model: onnx.ModelProto) -> None:
-    del node(model, "d").attribute[0]
 
 
 def add_node(*parts: Any, **attributes: Any) -> Change:
@@ -150,17 +114,20 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
         "the Constant of ['c'] has 2 values"),
     "an attribute of another node": (attribute("z", "to", 1),
         "the Concat of ['z'] has no attribute to"),
-    "an attribute of another type": (of_floats,
+    "an attribute of another type": (
+        lambda m: axis_of(m).CopyFrom(helper.make_attribute("axis", 0.0)),
         "the attribute axis of the Concat of ['z'] has another type"),
-    "an attribute of no type": (untyped,
+    "an attribute of no type": (lambda m: axis_of(m).ClearField("type"),
         "the attribute axis of the Concat of ['z'] has another type"),
-    "an attribute of two values": (with_two_values,
+    "an attribute of two values": (lambda m: setattr(axis_of(m), "f", 1.0),
         "the attribute axis of the Concat of ['z'] has a value of another type"),
-    "an attribute without a value": (without_value,
+    "an attribute without a value": (lambda m: axis_of(m).ClearField("i"),
         "the attribute axis of the Concat of ['z'] has no value of its type"),
-    "an attribute that refers to a function": (referring,
+    "an attribute that refers to a function": (
+        lambda m: setattr(axis_of(m), "ref_attr_name", "axis"),
         "the attribute axis of the Concat of ['z'] refers to no parameter of a function"),
-    "a missing branch": (without_a_branch, "the If of ['d'] lacks the attribute then_branch"),
+    "a missing branch": (lambda m: node(m, "d").attribute.pop(0),
+        "the If of ['d'] lacks the attribute then_branch"),
     "a domain twice": (importing("", 13), "the domain '' is imported twice"),
     "a domain by both names": (importing("ai.onnx", 6), "the domain '' is imported twice"),
     "another version of our domain": (importing("sonnx", 2), "the version of 'sonnx' is not known"),
@@ -227,22 +194,26 @@ READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
         "the tensor '' has 8 bytes"),
     "elements beyond their type": (data(data_type=TensorProto.INT8, int32_data=[3, 300]),
         "an element of the tensor '' is beyond its type"),
-    "a tensor in segments": (of_segments, "a TensorProto has a segment"),
+    "a tensor in segments": (lambda m: setattr(tensor_of(m).segment, "begin", 0),
+        "a TensorProto has a segment"),
     "a tensor here and in another file": (
         lambda m: tensor_of(m).external_data.add(key="location", value="c"),
         "the tensor '' lies in this file and in another one"),
     "a tensor nowhere": (external({}), "it is not known where the tensor '' lies"),
     "a tensor in a place of unknown form": (external({"location": "c", "basepath": "/"}),
         "it is not known where the tensor '' lies"),
-    "what a model was trained by": (trained, "a ModelProto has a training_info"),
-    "annotations of quantization": (annotated, "a GraphProto has a quantization_annotation"),
+    "what a model was trained by": (lambda m: m.training_info.add(),
+        "a ModelProto has a training_info"),
+    "annotations of quantization": (lambda m: m.graph.quantization_annotation.add(tensor_name="c"),
+        "a GraphProto has a quantization_annotation"),
     "an unknown field of a model": (unknown_field(lambda m: m),
         "a ModelProto has a field that is not known"),
     "an unknown field of a node in a body": (unknown_field(lambda m: branch(m).node[0]),
         "a NodeProto has a field that is not known"),
     "an unknown field of a tensor": (unknown_field(tensor_of),
         "a TensorProto has a field that is not known"),
-    "a name that is no UTF-8": (unreadable, r"the name b'\xff' of a GraphProto is no UTF-8"),
+    "a name that is no UTF-8": (lambda m: m.graph.MergeFromString(b"\x12\x01\xff"),
+        r"the name b'\xff' of a GraphProto is no UTF-8"),
 }  # fmt: skip
 
 

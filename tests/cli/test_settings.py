@@ -76,10 +76,8 @@ def test_models_with_several_files_are_refused(folder: Path) -> None:
 
 WRONG = [
     ('brodcast = "explicit"',
-     (
-         "'brodcast' is not a setting (did you mean 'broadcast'?); choose from edition, "
-         "broadcast, operators, backend, select, ignore, waivers, contract, fail-on"
-     )),
+     ("'brodcast' is not a setting (did you mean 'broadcast'?); choose from edition, broadcast, "
+      "operators, backend, select, ignore, waivers, contract, fail-on")),
     ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
     ("operators = 3", "operators=3 is not a list of names; write a string or a list of strings"),
     ("waivers = 3", "waivers=3 is not a path; write the path of a file as a string"),

@@ -52,17 +52,13 @@ NO_TENSORS = {
     "maps of text": (
         zip_map(classlabels_strings=["a", "b"]), map_of(TensorProto.STRING),
         [{"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 1.0}],
-        (
-            "out: sequence of 2\n  out[0]: map {'a': 1.0, 'b': 1.0}\n"
-            "  out[1]: map {'a': 1.0, 'b': 1.0}\n"
-        )),
+        ("out: sequence of 2\n  out[0]: map {'a': 1.0, 'b': 1.0}\n"
+         "  out[1]: map {'a': 1.0, 'b': 1.0}\n")),
     "sequence": (
         helper.make_node("SequenceConstruct", ["x", "x"], ["out"]),
         helper.make_sequence_type_proto(FLOATS), [ONES, ONES],
-        (
-            "out: sequence of 2\n  out[0]: float32 (2, 2) [1., 1., 1., 1.]\n"
-            "  out[1]: float32 (2, 2) [1., 1., 1., 1.]\n"
-        )),
+        ("out: sequence of 2\n  out[0]: float32 (2, 2) [1., 1., 1., 1.]\n"
+         "  out[1]: float32 (2, 2) [1., 1., 1., 1.]\n")),
 }  # fmt: skip
 
 

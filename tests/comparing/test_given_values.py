@@ -66,15 +66,11 @@ def test_values_of_bfloat16_are_read(tmp_path: Path) -> None:
     ({"y": Y, "z": X},
      "there is no file for 'x'; write 'x.npy' with numpy.save, or give inputs with inputs="),
     ({**VALUES, "q": X},
-     (
-         "'q.npy' in 'FOLDER' has the name of no value of the model; remove it, or give it "
-         "the name of its value"
-     )),
+     ("'q.npy' in 'FOLDER' has the name of no value of the model; remove it, or give it the name "
+      "of its value")),
     ({**VALUES, "x": X.astype(np.float64)},
-     (
-         "the input 'x' is float64 of shape (3,), but the model needs float32 of shape "
-         "(n,); convert it, for example with astype('float32')"
-     )),
+     ("the input 'x' is float64 of shape (3,), but the model needs float32 of shape (n,); convert "
+      "it, for example with astype('float32')")),
 ])  # fmt: skip
 def test_unusable_values_are_told(values: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(SonnxError) as caught:

@@ -33,15 +33,10 @@ def model(sparse: onnx.SparseTensorProto | None = None, *nodes: onnx.NodeProto) 
     return h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
 
 
-def of_constant() -> onnx.ModelProto:
-    """The same tensor, of a Constant."""
-    return model(None, h.make_node("Constant", [], ["s"], name="c", sparse_value=tensor("v")))
-
-
 MODELS = {
     "initializer": model(tensor("s")),
     "indices of each axis": model(tensor("s", by_axes=True)),
-    "Constant": of_constant(),
+    "Constant": model(None, h.make_node("Constant", [], ["s"], "c", sparse_value=tensor("v"))),
 }
 
 

@@ -124,15 +124,11 @@ def test_obligation_that_is_decided_otherwise_is_told_of(made, monkeypatch):
 def test_obligation_that_is_gone_and_one_that_is_new_are_told_of(made):
     source, _, record = made
     document = json.loads(record.read_text(encoding="utf-8"))
-    change_report(document, rename_first_obligation)
+    change_report(document, lambda report: report["obligations"][0].update(node="other"))
     rewrite_record(record, document)
     differences = sonnx_ort.verify(source, record, original=True).differences
     assert "Div.float.R2 at Div 'other': recorded as proved, and not found today" in differences
     assert "Div.float.R2 at Div 'divide': proved today, and not recorded" in differences
-
-
-def rename_first_obligation(report: dict) -> None:
-    report["obligations"][0]["node"] = "other"
 
 
 def change_report(document: dict, change) -> None:
@@ -373,10 +369,6 @@ def test_external_data_that_is_gone_is_told_of(with_data):
     assert "is missing" in difference
 
 
-def altered(text: str) -> str:
-    return text.replace("proved", "waived", 1)
-
-
 def without_evidence(text: str) -> str:
     document = json.loads(text)
     del document["declarations"]["evidence"]
@@ -394,7 +386,8 @@ def of_format_2(text: str) -> str:
     (lambda _: "[]", "is not a record of sonnx_ort"),
     (lambda _: "{}", "is not a record of sonnx_ort"),
     (lambda _: '{"metadata": {"properties": [{"name": "a"}]}}', "is not a record of sonnx_ort"),
-    (altered, "was changed after it was written: its serial number does not match its content"),
+    (lambda text: text.replace("proved", "waived", 1),
+     "was changed after it was written: its serial number does not match its content"),
     (without_evidence,
      "is not a complete record of sonnx_ort: the document.declarations.evidence is missing"),
     (of_format_2,

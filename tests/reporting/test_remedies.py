@@ -65,10 +65,8 @@ def test_functions_name_their_own_options() -> None:
 @pytest.mark.parametrize(("model", "options", "next_one"), [
     (BROADCAST, {}, "rewrite m.onnx -o m.enforced.onnx --broadcast explicit"),
     (BROADCAST, {"edition": "preliminary", "operators": "elementwise"},
-     (
-         "rewrite m.onnx -o m.enforced.onnx --edition preliminary --broadcast explicit "
-         "--operators elementwise"
-     )),
+     ("rewrite m.onnx -o m.enforced.onnx --edition preliminary --broadcast explicit --operators "
+      "elementwise")),
     (mendable(), {"operators": "profile"}, "conform m.onnx -o m.conforming.onnx"),
     (MISFIT, {}, "explain Div.float.R1"),
     (OPEN, {}, "rewrite m.onnx -o m.enforced.onnx"),
