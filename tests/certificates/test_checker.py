@@ -94,12 +94,10 @@ def test_obligation_that_does_not_follow_is_rejected(name: str, certified: Certi
 
 
 HEADS: Mapping[str, tuple[dict[str, Any], str]] = {
-    "format": (
-        {"format": "another/1"},
-        "the format is not sonnx_ort.certificate/2; certify the model again",
-    ),
+    "format": ({"format": "another/1"},
+        "the format is not sonnx_ort.certificate/2; certify the model again"),
     "model": ({"model": "0" * 64}, "it is the certificate of another model"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HEADS)

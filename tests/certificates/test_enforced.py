@@ -291,17 +291,13 @@ def test_nothing_further_can_be_said(name: str, certified: tuple[bytes, dict[str
 
 
 NOT_CERTIFIED: Mapping[str, tuple[str, str, str]] = {
-    "conversions of float16": (
-        "typed",
+    "conversions of float16": ("typed",
         "(float16[n] x, float16[m] y) => (float16[n] z) { z = Div(x, y) }",
-        "the enforced model cannot be certified (a Div was added); rewrite without a certificate",
-    ),
-    "infinity by division": (
-        "preliminary",
+        "the enforced model cannot be certified (a Div was added); rewrite without a certificate"),
+    "infinity by division": ("preliminary",
         "(float[n] x, float[m] y) => (float[n] z) { z = Div(x, y) }",
-        "the enforced model cannot be certified (a Div was added); rewrite without a certificate",
-    ),
-}
+        "the enforced model cannot be certified (a Div was added); rewrite without a certificate"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NOT_CERTIFIED)

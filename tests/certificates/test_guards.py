@@ -213,13 +213,10 @@ def test_guard_holds_its_rule_and_nothing_else_does(rule: str) -> None:
     assert held == []
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        (alone("Squeeze(x, z)", "float[n] x", "int64[2] z = {0, 0}"), "Squeeze.A.C2"),
-        (alone("Concat<axis = 0>(x, z)", "float[n] x, float[n, m] z"), "Concat.C2"),
-    ],
-)
+@pytest.mark.parametrize(("text", "rule"), [
+    (alone("Squeeze(x, z)", "float[n] x", "int64[2] z = {0, 0}"), "Squeeze.A.C2"),
+    (alone("Concat<axis = 0>(x, z)", "float[n] x, float[n, m] z"), "Concat.C2"),
+])  # fmt: skip
 def test_no_guard_holds_what_is_violated_in_every_run(text: str, rule: str) -> None:
     """Its guard presumes that it is open, and says nothing of that."""
     model = after_all_steps(text)

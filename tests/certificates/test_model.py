@@ -319,15 +319,11 @@ def test_node_is_named_by_its_first_output_with_a_name() -> None:
 
 
 UNUSABLE: Mapping[str, tuple[dict[str, Any], str]] = {
-    "a node of no operator": (
-        {"unknown": [["y", "Div.float.R1"]]},
-        "no node of the operators has the outputs ['y']",
-    ),
-    "an enforced model that is not named": (
-        {"enforced": ""},
-        "it is the certificate of another enforced model",
-    ),
-}
+    "a node of no operator": ({"unknown": [["y", "Div.float.R1"]]},
+        "no node of the operators has the outputs ['y']"),
+    "an enforced model that is not named": ({"enforced": ""},
+        "it is the certificate of another enforced model"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", UNUSABLE)

@@ -51,16 +51,11 @@ def test_written_certificate_is_accepted(
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (annotated, "a GraphProto has a quantization_annotation"),
-        (
-            lambda m: m.graph.node[0].MergeFromString(bytes.fromhex("c2b802026162")),
-            "a NodeProto has a field that is not known",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    (annotated, "a GraphProto has a quantization_annotation"),
+    (lambda m: m.graph.node[0].MergeFromString(bytes.fromhex("c2b802026162")),
+     "a NodeProto has a field that is not known"),
+])  # fmt: skip
 def test_nothing_is_written_that_is_rejected(
     change: Callable[[onnx.ModelProto], object], reason: str, tmp_path: Path
 ) -> None:

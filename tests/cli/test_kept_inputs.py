@@ -85,13 +85,10 @@ def test_output_that_is_an_input_is_refused(line: str, folder: Path) -> None:
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("-o both --annotate both", "the report; give the annotated model another file"),
-        ("--record both --annotate both", "the record; give the annotated model another file"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ("-o both --annotate both", "the report; give the annotated model another file"),
+    ("--record both --annotate both", "the record; give the annotated model another file"),
+])  # fmt: skip
 def test_annotated_model_is_a_file_of_its_own(options: str, message: str) -> None:
     said = refusal("check", "m.onnx", *options.split())
     assert said == f"sonnx-ort: 'both' is also the file of {message}\n"

@@ -48,14 +48,10 @@ no such node has this rule; correct or remove the waiver
 """
 
 
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        (["none.onnx"], "sonnx-ort: there is no file 'none.onnx'\n"),
-        (["none.onnx", "broken.onnx"], TOLD_OF_BOTH),
-    ],
-    ids=["alone", "together"],
-)
+@pytest.mark.parametrize(("names", "said"), [
+    (["none.onnx"], "sonnx-ort: there is no file 'none.onnx'\n"),
+    (["none.onnx", "broken.onnx"], TOLD_OF_BOTH),
+], ids=["alone", "together"])  # fmt: skip
 def test_unusable_model_is_told_of_before_its_waiver(
     folder: Path, names: list[str], said: str
 ) -> None:

@@ -44,26 +44,14 @@ def test_kept_record(model: Path, record: Path, name: list[str], said: str) -> N
     assert shown == f"this is {said} of the record\nno difference\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        (
-            ["model.onnx"],
-            (
-                "this is the original model of the record\ndiffers: the model: it is the original, "
-                "which enforces nothing; verify the rewritten model, or add --original\n"
-                "1 difference\n"
-            ),
-        ),
-        (
-            ["enforced.onnx", "--original"],
-            (
-                "this is the rewritten model of the record\ndiffers: the model: it is the "
-                "rewritten one, but the original is to be verified\n1 difference\n"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), [
+    (["model.onnx"],
+     ("this is the original model of the record\ndiffers: the model: it is the original, which "
+      "enforces nothing; verify the rewritten model, or add --original\n1 difference\n")),
+    (["enforced.onnx", "--original"],
+     ("this is the rewritten model of the record\ndiffers: the model: it is the rewritten one, but "
+      "the original is to be verified\n1 difference\n")),
+])  # fmt: skip
 def test_the_other_model_of_a_record_differs(
     model: Path, record: Path, name: list[str], said: str
 ) -> None:

@@ -104,14 +104,11 @@ def test_unusable_model(line: str, name: str) -> None:
     assert not Path("o.onnx").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "told"),
-    [
-        ("none", 2, "sonnx-ort: 'none' cannot be read: No such file or directory\n"),
-        ("folder", 2, "sonnx-ort: 'folder' cannot be read: Is a directory\n"),
-        ("cut", 1, "this model is not in the record\n"),
-    ],
-)
+@pytest.mark.parametrize(("name", "status", "told"), [
+    ("none", 2, "sonnx-ort: 'none' cannot be read: No such file or directory\n"),
+    ("folder", 2, "sonnx-ort: 'folder' cannot be read: Is a directory\n"),
+    ("cut", 1, "this model is not in the record\n"),
+])  # fmt: skip
 def test_verified_model(name: str, status: int, told: str) -> None:
     command("check", "model.onnx", "--record", "record.json")
     done = command("verify", name, "record.json")

@@ -37,13 +37,10 @@ def result(first: str, second: str) -> str:
     return ",".join("abcd"[:rank])
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "reason"),
-    [
-        ("n,3,4", "n,4,5", "how many matrices the stacks have is known only in a run"),
-        ("65,3,4", "65,4,5", "the stacks have 65 matrices, and not 1 to 64"),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "reason"), [
+    ("n,3,4", "n,4,5", "how many matrices the stacks have is known only in a run"),
+    ("65,3,4", "65,4,5", "the stacks have 65 matrices, and not 1 to 64"),
+])  # fmt: skip
 def test_other_stacks_give_the_reason(first: str, second: str, reason: str) -> None:
     model = parse(
         f"(float[{first}] X, float[{second}] Y) => (float[a,b,c] Z) {{ Z = MatMul(X, Y) }}"

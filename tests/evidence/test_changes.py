@@ -23,15 +23,11 @@ def test_same_model_has_no_changes():
     assert changes(two_nodes("Abs"), two_nodes("Abs")) == ()
 
 
-@pytest.mark.parametrize(
-    ("after", "became"),
-    [
-        (two_nodes("Neg"), ("Neg 'last'",)),
-        (two_nodes("Abs", name="renamed"), ("Abs 'renamed'",)),
-        (two_nodes("Add", more=", x"), ("Add 'last'",)),
-    ],
-    ids=["operator", "name", "inputs"],
-)
+@pytest.mark.parametrize(("after", "became"), [
+    (two_nodes("Neg"), ("Neg 'last'",)),
+    (two_nodes("Abs", name="renamed"), ("Abs 'renamed'",)),
+    (two_nodes("Add", more=", x"), ("Add 'last'",)),
+], ids=["operator", "name", "inputs"])  # fmt: skip
 def test_node_that_differs_is_told_of(after, became):
     assert changes(two_nodes("Abs"), after) == (Change("Abs 'last'", (), became),)
 

@@ -60,13 +60,10 @@ def test_report_that_leaves_rules_out_has_no_record(source: Path) -> None:
     assert str(caught.value) == "a record covers all rules; remove the options that select rules"
 
 
-@pytest.mark.parametrize(
-    ("make_explicit", "waivers", "told"),
-    [
-        (True, (SHAPES,), {"make_explicit": "true", "waivers": waivers_to_json([SHAPES])}),
-        (False, (SHAPES,), {"make_explicit": "false", "waivers": waivers_to_json([SHAPES])}),
-    ],
-)
+@pytest.mark.parametrize(("make_explicit", "waivers", "told"), [
+    (True, (SHAPES,), {"make_explicit": "true", "waivers": waivers_to_json([SHAPES])}),
+    (False, (SHAPES,), {"make_explicit": "false", "waivers": waivers_to_json([SHAPES])}),
+])  # fmt: skip
 def test_record_of_a_rewriting(
     source: Path,
     tmp_path: Path,

@@ -149,13 +149,10 @@ def test_no_case_at_all_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cases() == Check("cases", FAILED, "0 of 0 cases give what is expected")
 
 
-@pytest.mark.parametrize(
-    ("backend", "place", "name"),
-    [
-        (Backend.PYTHON, "sonnx_ort/runtime/session_options.py", "ReshapeFusion"),
-        (Backend.NATIVE, "sonnx_ort/profile/div_and_sub.py", "NoopElimination"),
-    ],
-)
+@pytest.mark.parametrize(("backend", "place", "name"), [
+    (Backend.PYTHON, "sonnx_ort/runtime/session_options.py", "ReshapeFusion"),
+    (Backend.NATIVE, "sonnx_ort/profile/div_and_sub.py", "NoopElimination"),
+])  # fmt: skip
 def test_optimizer_that_acts_nevertheless_is_named(
     tmp_path: Path, backend: Backend, place: str, name: str
 ) -> None:
@@ -187,14 +184,10 @@ def record_of(folder: Path) -> Distribution:
     return PathDistribution(folder / "it.dist-info")
 
 
-@pytest.mark.parametrize(
-    ("library", "outcome", "detail"),
-    [
-        (None, Outcome.NOT_CHECKED, "because its kernels are not there"),
-        (b"cut", Outcome.FAILED, "are not those that the installation built"),
-    ],
-    ids=["no library", "another library"],
-)
+@pytest.mark.parametrize(("library", "outcome", "detail"), [
+    (None, Outcome.NOT_CHECKED, "because its kernels are not there"),
+    (b"cut", Outcome.FAILED, "are not those that the installation built"),
+], ids=["no library", "another library"])  # fmt: skip
 def test_compiled_kernels_are_looked_at_first(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -77,14 +77,11 @@ def test_first_difference_shows_both_numbers_and_their_bits() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "shown"),
-    [
-        (X, X[:1], ["    A: float32 (2,)", "    B: float32 (1,)"]),
-        (X, None, ["    A: float32 (2,)", "    B: no tensor"]),
-        (X, X.astype(np.float64), ["    A: float32 (2,)", "    B: float64 (2,)"]),
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "shown"), [
+    (X, X[:1], ["    A: float32 (2,)", "    B: float32 (1,)"]),
+    (X, None, ["    A: float32 (2,)", "    B: no tensor"]),
+    (X, X.astype(np.float64), ["    A: float32 (2,)", "    B: float64 (2,)"]),
+])  # fmt: skip
 def test_types_and_shapes_that_differ(
     a: np.ndarray | None, b: np.ndarray | None, shown: list[str]
 ) -> None:

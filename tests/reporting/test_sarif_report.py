@@ -98,14 +98,11 @@ def test_artifact_is_the_models_file_with_its_digest(run: dict[str, Any]) -> Non
         assert location == {"uri": "model.onnx", "index": 0}
 
 
-@pytest.mark.parametrize(
-    ("name", "uri"),
-    [
-        ("folder/a model#1.onnx", "folder/a%20model%231.onnx"),
-        ("/folder/ü.onnx", "file:///folder/%C3%BC.onnx"),
-        ("a:b.onnx", "a%3Ab.onnx"),
-    ],
-)
+@pytest.mark.parametrize(("name", "uri"), [
+    ("folder/a model#1.onnx", "folder/a%20model%231.onnx"),
+    ("/folder/ü.onnx", "file:///folder/%C3%BC.onnx"),
+    ("a:b.onnx", "a%3Ab.onnx"),
+])  # fmt: skip
 def test_names_of_files_become_references(name: str, uri: str) -> None:
     run = run_of(alone(binary_model("Div", "float", [3], [1]), name))
     assert run["artifacts"][0]["location"] == {"uri": uri}
