@@ -119,7 +119,7 @@ def _product(node: Node) -> PartialSizes:
     require((axes_of(node) or [0]) == [0], "its axes are not known")
     product: Size = 1
     for each in node.elements(0):
-        if each is None:
+        if each is None or bounds_of_size(each) is None:
             raise Rejected("a factor is open")
         product = product * each
         known = bounds_of_size(product)
