@@ -9,20 +9,17 @@ import typer
 from sonnx_ort.cli.options import (
     OUTPUT,
     PATH,
-    STANDARD,
     TEXT,
     TEXTS,
-    ExitStatus,
     command,
     examples,
     flag,
     numbers_by_name,
     option,
     read_values,
-    say,
     subcommand,
-    write_report,
 )
+from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.comparing.audit import CPU, Audit
 from sonnx_ort.comparing.audit import audit as audit_model
 from sonnx_ort.comparing.difference import compare_samples, survey

@@ -5,15 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.options import (
-    ContractOption,
-    ModelArgument,
-    QuietOption,
-    errors_as_sentences,
-    examples,
-    say,
-    subcommand,
-)
+from sonnx_ort.cli.options import ContractOption, ModelArgument, QuietOption, examples, subcommand
+from sonnx_ort.cli.output import errors_as_sentences, say
 
 app = subcommand()
 

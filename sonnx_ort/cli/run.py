@@ -6,16 +6,8 @@ from typing import Any
 
 import onnxruntime
 
-from sonnx_ort.cli.options import (
-    PATH,
-    command,
-    examples,
-    flag,
-    option,
-    read_values,
-    say,
-    subcommand,
-)
+from sonnx_ort.cli.options import PATH, command, examples, flag, option, read_values, subcommand
+from sonnx_ort.cli.output import say
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.inputs import Inputs, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
