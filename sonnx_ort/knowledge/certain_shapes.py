@@ -71,19 +71,23 @@ class CertainShapes:
 
 
 def certain_shapes(
-    model: ir.Model, types: ValueTypes, contract: Contract = NO_CONTRACT
+    model: ir.Model,
+    types: ValueTypes,
+    contract: Contract = NO_CONTRACT,
+    constants: ComputedConstants | None = None,
 ) -> CertainShapes:
     """Compute the certain shapes of a canonical model's values, if their rank is known.
 
     They follow from the declarations of graph inputs, from initializers and from operators with
     verified shapes, never from other declarations or from inference. An open size is a symbol: the
     name of the input's dimension, or a generated one such as `?7`. `types` gives the types of
-    values. What a contract demands of inputs holds behind the guards that enforce it.
+    values. What a contract demands of inputs holds behind the guards that enforce it. `constants`
+    are those that were computed for the same model already.
 
     Raises:
         InvalidModel: A session of such a model ends the process, or takes all memory.
     """
-    propagation = Propagation(model, types, contract)
+    propagation = Propagation(model, types, contract, constants)
     propagation.derive(model.graph)
     refuse_fatal_shapes(model, propagation.shapes, propagation.contents)
     shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
@@ -130,14 +134,18 @@ class Propagation:
     """The shapes and contents known so far."""
 
     def __init__(
-        self, model: ir.Model, types: ValueTypes, contract: Contract = NO_CONTRACT
+        self,
+        model: ir.Model,
+        types: ValueTypes,
+        contract: Contract = NO_CONTRACT,
+        constants: ComputedConstants | None = None,
     ) -> None:
         self.shapes: dict[ir.Value, Sizes] = {}
         self.contents: dict[ir.Value, PartialSizes] = {}
         self._version = model.opset_imports[STANDARD_DOMAIN]
         self._types = types
         self._axes = AxisCount()
-        self.constants = ComputedConstants(self._version, self.shapes.get)
+        self.constants = constants or ComputedConstants(self._version, self.shapes.get)
         self.folded: set[ir.Value] = set()
         self._foldable: set[ir.Value] = set()
         self.misinference = Misinference(model, self.shapes, self.contents)

@@ -133,8 +133,10 @@ class Facts:
         """
         self._types = ValueTypes(model)
         certain = certain_shapes(model, self._types, contract)
-        without = certain_shapes(model, self._types) if contract.limits_sizes else certain
-        self._unguarded_shapes = without.shapes
+        self._unguarded_shapes = certain.shapes
+        if contract.limits_sizes:
+            without = certain_shapes(model, self._types, constants=certain.constants)
+            self._unguarded_shapes = without.shapes
         self._shapes, self._sizes = certain.shapes, certain.elements
         self._misinference = certain.misinference
         self._inference = Inference(model, self._types)
