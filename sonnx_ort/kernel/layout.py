@@ -256,7 +256,7 @@ def _pads(node: Node, rank: int) -> tuple[Sequence[int], PartialSizes]:
     if node.version < 11:
         pads = node.attribute("pads")
     else:
-        pads = node.constant_or_known(1)
+        pads = node.small_elements(1)
         axes = node.integers(3) if node.given(3) else axes
     distinct = {from_the_front(axis, rank) for axis in axes}
     fits = len(pads) == 2 * len(axes) and len(distinct) == len(axes)

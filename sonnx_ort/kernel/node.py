@@ -157,16 +157,13 @@ class Node(ABC):
                 return (None,) * count
         raise Rejected(f"the elements of operand {index} are not known")
 
-    def constant_or_known(self, index: int) -> PartialSizes:
-        """The elements of an operand of integers, in the range in which rules hold.
+    def small_elements(self, index: int) -> PartialSizes:
+        """The elements of an operand of sizes, in the range in which rules hold.
 
         Raises:
             Rejected: Not even their number is known, or one is beyond this range.
         """
-        try:
-            return tuple(self.integers(index))
-        except Rejected:
-            elements = self.elements(index)
+        elements = self.elements(index)
         require(is_within(elements), "a number is beyond int32")
         return elements
 

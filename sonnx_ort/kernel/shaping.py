@@ -142,7 +142,7 @@ def _remaining(
 
 def _range(node: Node) -> Shapes:
     try:
-        places = [node.constant_or_known(index) for index in range(3)]
+        places = [node.small_elements(index) for index in range(3)]
         ((start,), (limit,), (step,)) = places
     except (Rejected, ValueError):
         return ((None,),)
