@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sonnx_ort.custom_ops.arithmetic import ARITHMETIC
-from sonnx_ort.custom_ops.definition import CARRIERS, KernelDefinition
+from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.custom_ops.inspection import (
     ALIGNED_SHAPE,
     BROADCAST_SHAPE,
@@ -14,6 +14,7 @@ from sonnx_ort.custom_ops.inspection import (
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.element_type import CARRIERS
 from sonnx_ort.profile.operator import Operator
 
 _PASSED_OPERANDS = {"Mod": 1}

@@ -1,27 +1,16 @@
 """The types and outputs of kernels, as ONNX Runtime requires them."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx.defs
 
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.element_type import CARRIERS, NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.operator import Operator
-
-CARRIERS: Mapping[ElementType, ElementType] = MappingProxyType(
-    {ElementType.FLOAT16: ElementType.FLOAT, ElementType.BFLOAT16: ElementType.FLOAT}
-)
-"""The type that replaces one for which a Python kernel would crash.
-
-The result is exact for a correctly rounded sum, product, quotient or square root: the carrier has
-at least 2p + 2 bits for the p bits of the type (24 >= 2 * 11 + 2), so rounding twice gives the same
-as rounding once.
-"""
 
 KERNEL_TYPES: tuple[ElementType, ...] = tuple(t for t in NUMERIC_TYPES if t not in CARRIERS)
 """The numeric types that a Python kernel can take."""

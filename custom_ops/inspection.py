@@ -36,7 +36,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.custom_ops.definition import (
-    CARRIERS,
     KERNEL_TYPES,
     Kernel,
     KernelDefinition,
@@ -61,7 +60,7 @@ from sonnx_ort.profile.contract_rules import (
     contract_rule,
     sizes_requirement,
 )
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.graph import FINITE, computing_operator, finite_elements
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition

@@ -17,7 +17,6 @@ import onnxruntime
 
 from sonnx_ort.custom_ops.arithmetic import Arithmetic
 from sonnx_ort.custom_ops.definition import (
-    CARRIERS,
     KERNEL_TYPES,
     Kernel,
     KernelDefinition,
@@ -26,7 +25,7 @@ from sonnx_ort.custom_ops.definition import (
     shape_output,
 )
 from sonnx_ort.custom_ops.failure_channel import contract_violation, failed, kernel_failed
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule

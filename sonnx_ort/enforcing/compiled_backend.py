@@ -18,7 +18,6 @@ from typing import cast
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, compiled_name
-from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.enforcing.broadcasting import operand_type
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import record_rules
@@ -30,7 +29,7 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import (
     CHECKED_ELEMENTS,
@@ -61,7 +60,7 @@ from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import ShapeDemand, text_of
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status

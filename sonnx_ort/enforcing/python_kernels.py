@@ -14,7 +14,6 @@ from collections.abc import Set as AbstractSet
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE, BROADCAST_SHAPE, omitted
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
@@ -24,7 +23,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import CARRIERS, ElementType, Family
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status, Subject
 from sonnx_ort.terms.operand import Operand, has_known_sizes

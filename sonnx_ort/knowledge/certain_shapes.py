@@ -15,7 +15,6 @@ from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import HOLDING_SIZES, elements_of
 from sonnx_ort.kernel.sizes import (
-    Bounds,
     PartialSizes,
     Rejected,
     Size,
@@ -44,7 +43,7 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.terms.operand import OpenSize, Shape
+from sonnx_ort.terms.operand import Shape, dimensions
 
 _logger = logging.getLogger("sonnx_ort")
 
@@ -100,11 +99,6 @@ def certain_shapes(
         propagation.constants,
         propagation.folded,
     )
-
-
-def dimensions(sizes: PartialSizes) -> Shape:
-    """A shape with its open sizes as text."""
-    return tuple(OpenSize(s) if isinstance(s, Symbolic) else s for s in sizes)
 
 
 def _gives_shape(node: ir.Node, custom: CustomOperator | Inspection | None) -> bool:
@@ -409,10 +403,7 @@ def _declared(axis: int | str | None) -> Size | None:
 
 def _demanded(axis: Axis) -> Size | None:
     """The size of an axis within a contract."""
-    if not isinstance(axis, SizeContract):
-        return _declared(axis)
-    ends = Bounds(axis.sizes[0], axis.sizes[-1])
-    return Symbolic.named(axis.name, ends, axis.multiple_of)
+    return axis.size if isinstance(axis, SizeContract) else _declared(axis)
 
 
 def _shared_names(

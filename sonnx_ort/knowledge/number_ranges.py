@@ -5,16 +5,15 @@ verified operators. What a contract demands holds behind the guard that enforces
 """
 
 import logging
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import onnx_ir as ir
 
-from sonnx_ort.kernel.bounds import LIMITS, MOST_CONSTANTS, bounds_of, bounds_of_elements
+from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_elements
 from sonnx_ort.kernel.interval_catalog import intervals_of
-from sonnx_ort.kernel.intervals import hull, of_elements, within
+from sonnx_ort.kernel.intervals import hull, of_elements
 from sonnx_ort.kernel.node import FLOATS, Node
 from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
@@ -157,16 +156,13 @@ class _Analysis:
         element_type = ElementType.named(kind)
         if entry is None or kind is None or element_type is None:
             return
-        limits = entry.limits(element_type.dtype)
-        if kind in FLOATS:
-            self.found.unguarded[value] = self.found.range(value)
-            before = self.found.intervals.get(value)
-            self.found.intervals[value] = _narrowed(before, within(*limits, kind))
-        elif kind in LIMITS:
-            self.found.unguarded[value] = self.found.bounds.get(value)
-            self.found.bounds[value] = _narrowed_bounds(
-                self.found.bounds.get(value, LIMITS[kind]), limits
-            )
+        before = (self.found.intervals if kind in FLOATS else self.found.bounds).get(value)
+        self.found.unguarded[value] = before.whole if isinstance(before, Interval) else before
+        behind = entry.intersected(element_type, before)
+        if isinstance(behind, Interval):
+            self.found.intervals[value] = behind
+        elif behind is not None:
+            self.found.bounds[value] = behind
 
 
 def _results(
@@ -188,20 +184,3 @@ def _results(
 
 def _is_float(tensor: ir.TensorProtocol) -> bool:
     return tensor.dtype.is_floating_point() and tensor.dtype.itemsize >= 2
-
-
-def _narrowed(before: Interval | None, demanded: Interval) -> Interval:
-    """What a computed interval and a demanded one have in common; the demanded one if nothing."""
-    if before is None:
-        return demanded
-    lower = before.lower.clip(demanded.lower, demanded.upper)
-    upper = before.upper.clip(demanded.lower, demanded.upper)
-    return Interval(lower, upper, nan=False)
-
-
-def _narrowed_bounds(before: Bounds, limits: tuple[float, float]) -> Bounds:
-    lower, upper = limits
-    return Bounds(
-        before.lower if lower == -math.inf else max(before.lower, int(lower)),
-        before.upper if upper == math.inf else min(before.upper, int(upper)),
-    )

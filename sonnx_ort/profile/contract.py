@@ -20,7 +20,10 @@ from typing import Any
 import numpy as np
 
 from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
-from sonnx_ort.kernel.sizes import LARGEST
+from sonnx_ort.kernel.intervals import within
+from sonnx_ort.kernel.node import FLOATS
+from sonnx_ort.kernel.sizes import LARGEST, Bounds, Interval, Size, Symbolic
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.elements import NumberSet, finite_limits
 
 
@@ -59,6 +62,34 @@ class ValueContract:
             lower, upper = (float(dtype.type(end)) for end in self.range)
         return lower, upper
 
+    def intersected(
+        self, element_type: ElementType, before: Bounds | Interval | None
+    ) -> Bounds | Interval | None:
+        """What is known of the value behind the guard of this entry.
+
+        Args:
+            element_type: The type of the value.
+            before: What is known in front of it; of floats an interval, of integers bounds.
+        """
+        limits = self.limits(element_type.dtype)
+        if element_type in FLOATS:
+            demanded = within(*limits, element_type)
+            if not isinstance(before, Interval):
+                return demanded
+            # Where nothing is common to both, no run passes the guard.
+            lower = before.lower.clip(demanded.lower, demanded.upper)
+            upper = before.upper.clip(demanded.lower, demanded.upper)
+            return Interval(lower, upper, nan=False)
+        own = LIMITS.get(element_type)
+        if own is None:
+            return before
+        known = before if isinstance(before, Bounds) else own
+        least, most = limits
+        return Bounds(
+            known.lower if least == -math.inf else max(known.lower, int(least)),
+            known.upper if most == math.inf else min(known.upper, int(most)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SizeContract:
@@ -83,6 +114,12 @@ class SizeContract:
         """The sizes that are allowed."""
         first = -(-self.least // self.multiple_of) * self.multiple_of
         return range(first, self.most + 1, self.multiple_of)
+
+    @property
+    def size(self) -> Size:
+        """The open size that the name stands for behind the guard of this entry."""
+        ends = Bounds(self.sizes[0], self.sizes[-1])
+        return Symbolic.named(self.name, ends, self.multiple_of)
 
 
 Axis = int | SizeContract | str | None

@@ -1,6 +1,8 @@
 """The twelve numeric element types of the profile, and bool."""
 
 import enum
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import ml_dtypes
 import numpy as np
@@ -76,6 +78,17 @@ _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.UINT64: np.dtype(np.uint64),
     ElementType.BOOL: np.dtype(np.bool_),
 }
+
+
+CARRIERS: Mapping[ElementType, ElementType] = MappingProxyType(
+    {ElementType.FLOAT16: ElementType.FLOAT, ElementType.BFLOAT16: ElementType.FLOAT}
+)
+"""The type that replaces one for which a Python kernel would crash.
+
+The result is exact for a correctly rounded sum, product, quotient or square root: the carrier has
+at least 2p + 2 bits for the p bits of the type (24 >= 2 * 11 + 2), so rounding twice gives the same
+as rounding once.
+"""
 
 
 def smallest_value(element_type: ElementType) -> int:

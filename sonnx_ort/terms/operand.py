@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.errors import printable
-from sonnx_ort.kernel.sizes import NAME, Bounds, Range, Symbolic
+from sonnx_ort.kernel.sizes import NAME, Bounds, PartialSizes, Range, Symbolic
 
 Dimension = int | str | None
 """A size, a symbol such as "batch", or None if unknown."""
@@ -36,6 +36,11 @@ class OpenSize(str):
     def __getnewargs__(self) -> tuple[Symbolic]:  # type: ignore[override]
         """What makes an equal symbol."""
         return (self.size,)
+
+
+def dimensions(sizes: PartialSizes) -> Shape:
+    """A shape with its open sizes as text."""
+    return tuple(OpenSize(size) if isinstance(size, Symbolic) else size for size in sizes)
 
 
 SIZES = Bounds(0, (1 << 63) - 1)

@@ -12,14 +12,14 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from sonnx_ort.custom_ops.arithmetic import by_ufunc
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS, _custom_operator
-from sonnx_ort.custom_ops.definition import CARRIERS, KERNEL_TYPES
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.custom_ops.failure_channel import LOG, failed_guards
 from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version, make_decision
 from sonnx_ort.custom_ops.registration import LIBRARY_PATH
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import CARRIERS, ElementType, Family
 from sonnx_ort.profile.options import Edition
 from support.child import run_python
 from support.execution import kernel_of, kernel_with
