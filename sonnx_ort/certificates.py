@@ -16,20 +16,22 @@ import onnx_ir as ir
 from sonnx_ort.checker import FORMAT, Model, Rejected, bodies_of, check
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
+from sonnx_ort.checker.model import KINDS
 from sonnx_ort.checker.obligations import rules_of
+from sonnx_ort.checker.values import is_of_value, values_to_be_finite
 from sonnx_ort.errors import SonnxError, to_json
-from sonnx_ort.kernel.node import INTEGERS
+from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract, contract_document
+from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
 
 _MOST_ELEMENTS = 64
 """Longer vectors are no shapes, axes or indices."""
-
-_KINDS = ("type", "shape", "elements", "bounds")
 
 _BOUNDED = INTEGERS | {"bool"}
 
@@ -62,7 +64,7 @@ def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
 
 def _steps_of(values: Iterable[str], model: Model) -> Iterator[Step]:
     for value in values:
-        yield from ((value, kind) for kind in _KINDS if _may_derive(kind, value, model))
+        yield from ((value, kind) for kind in KINDS if _may_derive(kind, value, model))
 
 
 def _may_derive(kind: str, value: str, model: Model) -> bool:
@@ -71,6 +73,8 @@ def _may_derive(kind: str, value: str, model: Model) -> bool:
             return _few(model, value)
         case "bounds":
             return model.knows("type", value) and model.known("type", value) in _BOUNDED
+        case "interval":
+            return model.knows("type", value) and model.known("type", value) in FLOATS
     return True
 
 
@@ -87,8 +91,8 @@ def _few(model: Model, value: str) -> bool:
 class Traced(Model):
     """A model that keeps in mind on which steps each step rests."""
 
-    def __init__(self, model: onnx.ModelProto) -> None:
-        super().__init__(model)
+    def __init__(self, model: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> None:
+        super().__init__(model, contract)
         self.steps: dict[Step, set[Step]] = {}
         self._used: set[Step] = set()
 
@@ -206,19 +210,30 @@ class Proofs:
         self._certified: list[Obligation] = []
         self.uncertified: list[Uncertified] = []
         self._traced: Traced | None = None
+        self._without: Traced | None = None
         self._reason = ""
+        self._contract = examination.report.demands.contract
         self._names: dict[ir.Value, str] = {}
         try:
-            self._traced = Traced(proto)
+            self._traced = self._without = Traced(proto, self._contract)
             self._traced.try_all()
             self._traced.forget()
+            if self._contract:
+                # What is declared in the model holds without guards.
+                self._without = Traced(proto)
+                self._without.try_all()
             self._names = names_of_values(graph, self._traced)
         except Rejected as error:
             self._reason = str(error)
         for node in examination.nodes:
             value = next(output for output in node.target.node.outputs if output.name)
             for obligation in node.found:
-                self._try(self._names.get(value, str(value.name)), obligation)
+                self._try(self._name(value), obligation)
+        for limited in examination.limited:
+            self._try(self._name(limited.value), limited.obligation)
+
+    def _name(self, value: ir.Value) -> str:
+        return self._names.get(value, str(value.name))
 
     def _try(self, output: str, obligation: Obligation) -> None:
         entry, proved = [output, obligation.rule.id], obligation.status is Status.PROVED
@@ -240,22 +255,15 @@ class Proofs:
 
     def certified(self, value: ir.Value, operand: Operand) -> Operand:
         """An operand, of whose shape only that is known which is certified."""
-        sizes = self._sizes(self._names.get(value, ""))
+        sizes = _sizes(self._traced, self._names.get(value, ""))
         same = operand.shape is not None and sizes is not None and len(sizes) == len(operand.shape)
         return replace(operand, shape=sizes if same else None)
 
     def shape_named(self, name: str) -> tuple[int | None, ...] | None:
-        """The certified shape of the only value of this name; None if there is none."""
-        traced = self._traced
+        """The certified shape of the only value of this name, without a contract, or None."""
+        traced = self._without
         only = traced is not None and len(traced.names.get(name, ())) == 1
-        return self._sizes(name) if only else None
-
-    def _sizes(self, name: str) -> tuple[int | None, ...] | None:
-        """The certified sizes of a value, None for open ones; None if its rank is not known."""
-        if self._traced is None or not self._traced.knows("shape", name):
-            return None
-        shape = self._traced.known("shape", name)
-        return tuple(size if isinstance(size, int) else None for size in shape)
+        return _sizes(traced, name) if only else None
 
     def certificate(self, sha256: str) -> Certificate:
         """The certificate of the model alone."""
@@ -280,18 +288,27 @@ class Proofs:
         unknown: list[tuple[Entry, Uncertified]] = []
         try:
             beside = Enforced(traced, enforced)
-            # The checker needs the steps that say which rules bind a node.
-            for output in dict.fromkeys(o for o, _ in (*self._concluded, *self._waived)):
-                rules_of(traced.node(output), demands.edition)
+            before = Enforced(self._without, enforced) if self._without is not None else beside
+            # The checker needs the steps that say which rules bind a node, and which values.
+            for output, rule in (*self._concluded, *self._waived):
+                if not is_of_value(rule):
+                    rules_of(traced.node(output), demands.edition)
+            list(values_to_be_finite(traced, sorted(demands.operators)))
         except Rejected as error:
             raise SonnxError(
                 f"the enforced model cannot be certified ({error}); rewrite without a certificate"
             ) from error
         for entry, obligation in self._open:
+            of_contract = entry[1].startswith(f"{CONTRACT}.")
             try:
-                require_guarded(traced.node(entry[0]), beside, *entry)
+                require_guarded(traced, before if of_contract else beside, *entry)
                 guarded.append(entry)
             except Rejected as error:
+                if of_contract:
+                    raise SonnxError(
+                        f"the enforced model cannot be certified ({error}); rewrite without a "
+                        "certificate"
+                    ) from error
                 unknown.append((entry, Uncertified(obligation, str(error))))
         made = {
             **self._head(sha256, self._needed | traced.needed()),
@@ -308,11 +325,21 @@ class Proofs:
 
     def _head(self, sha256: str, needed: Set[Step]) -> dict[str, Any]:
         head: dict[str, Any] = {"format": FORMAT, "model": sha256, "steps": []}
+        if self._contract:
+            head["contract"] = contract_document(self._contract)
         if self._traced is not None:
-            model = Model(self._proto)
+            model = Model(self._proto, self._contract)
             steps = (step for step in self._traced.steps if step in needed)
             head["steps"] = [[*step, model.derive(*step)] for step in steps]
         return head
+
+
+def _sizes(traced: Traced | None, name: str) -> tuple[int | None, ...] | None:
+    """The certified sizes of a value, None for open ones; None if its rank is not known."""
+    if traced is None or not traced.knows("shape", name):
+        return None
+    shape = traced.known("shape", name)
+    return tuple(size if isinstance(size, int) else None for size in shape)
 
 
 def only_certified(examination: Examination, proofs: Proofs) -> Examination:
@@ -344,4 +371,8 @@ def only_certified(examination: Examination, proofs: Proofs) -> Examination:
         for node in examination.nodes
     )
     report = replace(examination.report, obligations=current(examination.report.obligations))
-    return replace(examination, nodes=tuple(nodes), report=report)
+    limited = (
+        replace(each, obligation=changed.get(id(each.obligation), each.obligation))
+        for each in examination.limited
+    )
+    return replace(examination, nodes=tuple(nodes), report=report, limited=tuple(limited))

@@ -22,6 +22,7 @@ from sonnx_ort.files import (
 )
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import read
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.obligations.waivers import files_of
 from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, RewriteOptions, choose_demands
 from sonnx_ort.pipeline import (
@@ -34,6 +35,7 @@ from sonnx_ort.pipeline import (
     proofs_of,
     require_serializable,
 )
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import EditionChoice
 
 
@@ -43,6 +45,7 @@ def certify(
     *,
     edition: EditionChoice = "typed",
     operators: OperatorsChoice = DEFAULT,
+    contract: ContractSource = NO_CONTRACT,
 ) -> Certificate:
     """Certify the obligations of a model that are proved.
 
@@ -50,13 +53,16 @@ def certify(
         model: The path of the model.
         edition: "typed" or "preliminary".
         operators: The operators whose obligations are certified, as for `rewrite`.
+        contract: What values may be, as for `rewrite`. The certificate names it, and says what
+            holds in every run whose values keep it.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
         SonnxError: An option is unknown, the model is rewritten (certify the original), or
             something in it can be read in two ways.
     """
-    choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
+    demands = choose_demands(edition, "reject", operators, contract)
+    choices = Choices(demands, Backend.NATIVE)
     with collector_paused():
         loaded = load(os.fspath(model), choices)
         if loaded.rewritten:

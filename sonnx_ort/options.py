@@ -252,10 +252,8 @@ class Choices:
         """The same choices, for a model with a certificate.
 
         Raises:
-            SonnxError: The model would be changed by more than native guards, or has a contract.
+            SonnxError: The model would be changed by more than native guards.
         """
-        if self.demands.contract:
-            raise SonnxError("a certificate does not cover a contract; write one without the other")
         changed = self.make_explicit or self.conform
         explicit = self.demands.broadcasting is not Broadcasting.REJECT
         if self.backend is not Backend.NATIVE or changed or explicit:

@@ -22,8 +22,8 @@ the schemas of onnx. What it does not know it rejects.
 """
 
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
-from sonnx_ort.checker.model import Model, with_unique_names
-from sonnx_ort.checker.node import bodies_of
+from sonnx_ort.checker.graphs import bodies_of, with_unique_names
+from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.sizes import Rejected
 
 __all__ = [

@@ -4,9 +4,15 @@ The form of a certificate. A certificate is JSON:
 
     format       "sonnx_ort.certificate/2"
     model        the SHA-256 of the file of the model
-    steps        [value, "type", "shape", "elements" or "bounds", what it is], each from those
-                 before; bounds are the smallest and the largest integer
-    obligations  [output of a node, id of a rule] that hold in every run
+    steps        [value, "type", "shape", "elements", "bounds" or "interval", what it is], each from
+                 those before; bounds are the smallest and the largest integer, an interval is the
+                 smallest and the largest float, and whether there can be NaN
+    obligations  [output of a node, id of a rule] that hold in every run; of `Graph.finite` and of
+                 rules of a contract, [value, id of the rule]
+
+if the values have a contract:
+
+    contract     its entries; the steps hold in every run whose values keep it
 
 and if there is an enforced model:
 
@@ -17,6 +23,7 @@ and if there is an enforced model:
     unknown      [output, rule] that are left to guards of which no form is known
 """
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -25,12 +32,16 @@ from typing import Any
 import onnx
 
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.guards import require_guarded
+from sonnx_ort.checker.graphs import graphs_of
+from sonnx_ort.checker.guards import require_guarded, require_value_guarded
 from sonnx_ort.checker.model import Model
-from sonnx_ort.checker.node import graphs_of
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.checker.reading import OWN_DOMAIN
+from sonnx_ort.checker.values import is_of_value, obligations_of, values_to_be_finite
 from sonnx_ort.kernel.sizes import Rejected, require
+from sonnx_ort.profile.contract import contract_document, contract_of
+from sonnx_ort.profile.contract_rules import CONTRACT
+from sonnx_ort.profile.graph import FINITE
 from sonnx_ort.profile.options import Edition
 
 FORMAT = "sonnx_ort.certificate/2"
@@ -73,6 +84,7 @@ def require_form(certificate: object) -> None:
     if certificate.get("format") != FORMAT:
         raise Malformed(f"the format is not {FORMAT}; certify the model again")
     form = _FORM | _FORM_OF_ENFORCED if "enforced" in certificate else _FORM
+    form = form | _FORM_OF_CONTRACT if "contract" in certificate else form
     for name in sorted(form.keys() - certificate.keys()):
         raise Malformed(f"the entry '{name}' is missing")
     for name in certificate.keys() - form.keys():
@@ -109,11 +121,21 @@ def _is_step(value: object) -> bool:
             return all(map(_is_size, claims))
         case [str(), "bounds", [int(), int()]]:
             return True
+        case [str(), "interval", [lower, upper, bool()]]:
+            return all(isinstance(end, float) or end in ("inf", "-inf") for end in (lower, upper))
     return False
 
 
 def _is_entry(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
+
+
+def _is_contract(value: Any) -> bool:
+    try:
+        contract = contract_of(value)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+    return bool(contract) and contract_document(contract) == value
 
 
 def _list_of(is_formed: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -126,6 +148,7 @@ _FORM: dict[str, Callable[[object], bool]] = {
     "steps": _list_of(_is_step),
     "obligations": _list_of(_is_entry),
 }
+_FORM_OF_CONTRACT: dict[str, Callable[[object], bool]] = {"contract": _is_contract}
 _FORM_OF_ENFORCED: dict[str, Callable[[object], bool]] = {
     "enforced": _is_text,
     "edition": lambda value: value in ("typed", "preliminary"),
@@ -154,7 +177,8 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
     wanted = "enforced" in certificate
     require(wanted or enforced is None, "it is no certificate of an enforced model")
     require(enforced is not None or not wanted, "the enforced model is missing")
-    model = Model(proto)
+    contract = contract_of(certificate.get("contract", []))
+    model = Model(proto, contract)
     for value, kind, claim in certificate["steps"]:
         found = model.derive(value, kind)
         require(found == claim, f"the {kind} of '{value}' is {found}, not {claim}")
@@ -162,12 +186,16 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
         model.conclude(output, rule)
     count = len(certificate["obligations"])
     if enforced is None:
-        return f"{count} obligations hold in every run"
+        under = " whose values keep the contract" if contract else ""
+        return f"{count} obligations hold in every run{under}"
     other = _read(enforced, certificate["enforced"], "enforced model")
     try:
+        if contract:
+            _require_contract(proto, model, other, certificate)
         beside = Enforced(model, other)
         for output, rule in certificate["guarded"]:
-            require_guarded(model.node(output), beside, output, rule)
+            if not rule.startswith(f"{CONTRACT}."):
+                require_guarded(model, beside, output, rule)
         _require_all(model, certificate)
     except Rejected:
         raise
@@ -193,14 +221,38 @@ def _read(content: bytes, digest: object, name: str) -> onnx.ModelProto:
     return proto
 
 
+def _require_contract(
+    proto: onnx.ModelProto, model: Model, other: onnx.ModelProto, certificate: Mapping[str, Any]
+) -> None:
+    """Reject a contract that neither steps nor guards hold, by what follows without it."""
+    without = Model(proto)
+    for value, kind, _ in certificate["steps"]:
+        with contextlib.suppress(Rejected):
+            without.derive(value, kind)
+    beside = Enforced(without, other)
+    for output, rule in certificate["guarded"]:
+        if rule.startswith(f"{CONTRACT}."):
+            require_value_guarded(model, beside, output, rule)
+    held = [*certificate["obligations"], *certificate["guarded"]]
+    for entry in obligations_of(model.contract, model.demands):
+        require(entry in held, f"nothing holds {entry[1]} of '{entry[0]}'")
+
+
 def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
     """Reject a certificate that does not say of each rule that binds a node once what holds it."""
     named: dict[str, set[str]] = {}
+    of_values: set[tuple[str, str]] = set()
     for name in LISTS:
         for output, rule in certificate[name]:
+            if is_of_value(rule):
+                require((output, rule) not in of_values, f"{rule} of '{output}' is named twice")
+                of_values.add((output, rule))
+                continue
             once = rule not in named.setdefault(output, set())
             require(once, f"{rule} of the node of '{output}' is named twice")
             named[output].add(rule)
+    for value in values_to_be_finite(model, certificate["operators"]):
+        require((value, FINITE.id) in of_values, f"nothing is said of {FINITE.id} of '{value}'")
     for graph in graphs_of(model.proto.graph):
         for proto in graph.node:
             if proto.op_type in certificate["operators"] and proto.domain in ("", OWN_DOMAIN):

@@ -8,21 +8,31 @@ A shape with a negative number other than -1 fails in ONNX Runtime, so whoever r
 knows what the flag says. Flags are compared as expressions of the values of the original.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
 from sonnx_ort.checker.facts import NOTHING, Cases, Facts, Tree, any_true, conjunction
-from sonnx_ort.checker.model import Model, claimed_shapes, require_claim, with_unique_names
-from sonnx_ort.checker.node import graphs_of, needed, on_the_way
+from sonnx_ort.checker.graphs import (
+    claimed_shapes,
+    graphs_of,
+    needed,
+    on_the_way,
+    require_claim,
+    with_unique_names,
+)
+from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.reading import defined_in, elements_of, strict
 from sonnx_ort.guards.guard import OPERATORS
 from sonnx_ort.kernel.sizes import Rejected, Size, require
 
 _SCALAR = "scalar"
 _ELEMENTWISE = frozenset(
-    {"Add", "And", "Equal", "Greater", "Less", "Mul", "Neg", "Not", "Or", "Sub", "Where"}
+    {
+        *("Add", "And", "Cast", "Equal", "Greater", "IsNaN", "Less", "Mul", "Neg", "Not", "Or"),
+        *("Sub", "Where"),
+    }
 )
 
 
@@ -38,6 +48,9 @@ class Enforced:
         self._original = original
         self._proto, _ = with_unique_names(strict(enforced))
         self._values = {n for g in graphs_of(original.proto.graph) for n in defined_in(g)}
+        self._returned = [value.name for value in self._proto.graph.output]
+        self._proto, checked = _with_original_names(self._proto, self._values)
+        self._reads: dict[str, dict[str, None]] = {}
         self._added: dict[str, NodeProto] = {}
         self._evaluated: dict[str, tuple[Tree, Cases]] = {}
         self._twins: dict[str, NodeProto] = {}
@@ -50,9 +63,13 @@ class Enforced:
                 if not self._values.intersection(node.output):
                     self._add(node)
         self._claims = claimed_shapes(other)
-        self._producers = {n: node for g in graphs_of(other.graph) for node in g.node
-                           for n in node.output}  # fmt: skip
+        for copy, name in checked.items():
+            # A copy that a graph returns has the declaration of the value.
+            self._claims.setdefault(name, []).extend(self._claims.pop(copy, ()))
         loops = {name for name, node in self._added.items() if node.op_type == "Loop"}
+        nodes = [node for graph in graphs_of(other.graph) for node in graph.node]
+        # Of what a Loop has hidden no shape is known from what is in front of it.
+        self._producers = {n: node for node in nodes for n in node.output if n not in loops}
         self._needed = needed(other.graph, loops)
         self._trusted: set[str] = set()
         self._open: set[str] = set()
@@ -72,6 +89,20 @@ class Enforced:
         node = self._twins[output]
         require(output in self._needed, f"nothing but Shapes reads '{output}': it may not run")
         return conjunction(self._evaluate(name)[1] for name in node.input)
+
+    def reads_of(self, value: str) -> Sequence[str]:
+        """What nodes and outputs read in place of a value of the original: it, or copies."""
+        return list(self._reads.get(value, ()))
+
+    def facts_behind(self, name: str) -> Cases:
+        """What holds if a copy of a value is read.
+
+        Raises:
+            Rejected: It may not be computed, because nothing reads an element of it.
+        """
+        computed = name in self._needed or name not in self._added
+        require(computed, f"nothing but Shapes reads '{name}': it may not be computed")
+        return self._evaluate(name)[1]
 
     def _add(self, node: NodeProto) -> None:
         known = not node.domain and node.op_type in OPERATORS
@@ -101,11 +132,12 @@ class Enforced:
         require(not added, f"nodes with outputs {[list(node.output) for node in added]} were added")
 
     def _compare_outputs(self, one: GraphProto, other: GraphProto) -> None:
-        """A body may return copies: its outputs are read by their places."""
+        """A graph may return copies: its outputs are read by their places."""
         names = [[value.name for value in graph.output] for graph in (one, other)]
-        text = f"the outputs {names[0]} became {names[1]}"
-        inside = one is not self._original.proto.graph and len(names[0]) == len(names[1])
-        require(names[0] == names[1] or inside, text)
+        whole = one is self._original.proto.graph
+        text = f"the outputs {names[0]} became {self._returned if whole else names[1]}"
+        same = names[0] == self._returned if whole else len(names[0]) == len(names[1])
+        require(same, text)
         for wanted, given in zip(*names, strict=True):
             self._require_copy(given, wanted, text)
 
@@ -131,6 +163,7 @@ class Enforced:
             raise Rejected(f"{text}: {error}") from error
         reason = self._reasons.get(given, "they are different values")
         require(tree == ("value", wanted), f"{text}: {reason}")
+        self._reads.setdefault(wanted, {})[given] = None
 
     def _compare_claims(self) -> None:
         """Reject claims of shapes that the original does not make and that are not established."""
@@ -310,6 +343,8 @@ class Enforced:
                 shape = self._shape(name)
             case ("constant", _, dims, _):
                 shape = dims
+            case ("ReduceMin" | "ReduceMax" | "ReduceSum", (("keepdims", 0),), _):
+                return _SCALAR
             case ("Gather", (("axis", 0),), _, indices):
                 return self._length(indices, facts)
             case _ if tree[0] in _ELEMENTWISE:
@@ -350,6 +385,40 @@ class Enforced:
                     return True
         ranks = [("Shape", (), one), ("Shape", (), other)]
         return bool({("Equal", (), *ranks), ("Equal", (), *ranks[::-1])} & facts.kept)
+
+
+def _with_original_names(
+    model: onnx.ModelProto, values: Set[str]
+) -> tuple[onnx.ModelProto, Mapping[str, str]]:
+    """Give the results of nodes their names again that the guards behind them have taken.
+
+    Whatever the new names are, the model means the same.
+
+    Returns:
+        The model, and the values that are read in place of others.
+    """
+    nodes = [node for graph in graphs_of(model.graph) for node in graph.node]
+    producers = {name: node for node in nodes for name in node.output}
+    names: dict[str, str] = {}
+    for name in producers.keys() & values:
+        inner, guard = f"{name}_unchecked", producers[name]
+        if guard.op_type == "Reshape" and guard.input[0].startswith(inner):
+            given = guard.input[0]
+            if given in producers and given not in values:
+                names |= {given: name, name: f"{given}'"}
+    new = set(names.values())
+    defined = {name for graph in graphs_of(model.graph) for name in defined_in(graph)}
+    if not names or len(new) < len(names) or not defined.isdisjoint(new - names.keys()):
+        return model, {}
+    renamed = onnx.ModelProto()
+    renamed.CopyFrom(model)
+    for graph in graphs_of(renamed.graph):
+        for value in (*graph.output, *graph.value_info):
+            value.name = names.get(value.name, value.name)
+        for node in graph.node:
+            for listed in (node.input, node.output):
+                listed[:] = [names.get(name, name) for name in listed]
+    return renamed, {new: name for name, new in names.items() if new not in names}
 
 
 def _opset(model: onnx.ModelProto) -> list[tuple[str, int]]:

@@ -9,16 +9,21 @@ from dataclasses import dataclass
 
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Expressions, Facts, Tree
+from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.node import Node
 from sonnx_ort.checker.obligations import Established, bound_rule
+from sonnx_ort.checker.values import demand_on, is_of_value
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import DecidingGuard, GuardedNode
+from sonnx_ort.guards.value_guards import breach
 from sonnx_ort.kernel.sizes import require
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Rule, Status, Subject
-from sonnx_ort.terms.operand import Shape
+from sonnx_ort.terms.operand import Operand, Shape
 
 _CARRIERS = (ElementType.FLOAT, ElementType.INT32)
 """The types in which the smallest of integers is found: rounding keeps their order."""
@@ -96,7 +101,8 @@ class _Guarded:
             yield self._of_shapes([(None,) * _ENOUGH_AXES if s is None else s for s in known])
 
     def _of_shapes(self, shapes: Sequence[Shape | None]) -> Sequence[Established]:
-        made = [Established(each.name, each.value, self.node) for each in self.operands]
+        model = self.node.model
+        made = [Established(each.name, each.value, model) for each in self.operands]
         for operand, shape in zip(made, shapes, strict=True):
             object.__setattr__(operand, "shape", shape)
         return made
@@ -127,14 +133,50 @@ def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> boo
     return None if guard is None else guarded.are_looked_at(guard)
 
 
-def require_guarded(node: Node, enforced: Enforced, output: str, rule: str) -> None:
-    """Reject a rule that the guards in front of a node do not hold.
+def require_guarded(model: Model, enforced: Enforced, output: str, rule: str) -> None:
+    """Reject a rule that the guards in front of a node, or behind a value, do not hold.
 
     Raises:
-        Rejected: No known guard of the rule is in front of the node.
+        Rejected: No known guard of the rule is in front of the node, or behind the value.
     """
-    place = f"{rule} of the node of '{output}'"
+    if is_of_value(rule):
+        require_value_guarded(model, enforced, output, rule)
+        return
+    node, place = model.node(output), f"{rule} of the node of '{output}'"
     for facts in enforced.facts_of(output):
         held = holds_behind(node, enforced, facts, rule)
         require(held is not None, f"{place} has no guards of a known form")
         require(held, f"{place} is not guarded")
+
+
+def require_value_guarded(model: Model, enforced: Enforced, value: str, rule: str) -> None:
+    """Reject a rule of a value that no guard holds wherever the value is read.
+
+    Raises:
+        Rejected: The value is read without a guard, or a run may leave the guard out.
+    """
+    requirement, names = demand_on(model, value, rule)
+    trees = [("value", name) for name in names]
+    flags = [
+        breach(Expressions(model.version), requirement, trees, known)
+        for known in _may_be_known(model, names, requirement)
+    ]
+    for read in enforced.reads_of(value):
+        for facts in enforced.facts_behind(read):
+            held = not facts.broken.isdisjoint(flags)
+            require(held, f"{rule} of '{value}' is not guarded where '{read}' is read")
+
+
+def _may_be_known(
+    model: Model, names: Sequence[str], requirement: OnElements | OnSizes
+) -> Iterator[GuardedNode]:
+    """What may have been known where a guard was made."""
+    if isinstance(requirement, OnElements):
+        kind = ElementType.named(model.known("type", names[0]))
+        if kind is not None:
+            yield GuardedNode([Operand(names[0], names[0], "", kind)], kind, kind)
+        return
+    ranks = [len(model.known("shape", name)) for name in names]
+    for shapes in ([(None,) * rank for rank in ranks], [None] * len(ranks)):
+        known = [Operand(n, n, "", shape=s) for n, s in zip(names, shapes, strict=True)]
+        yield GuardedNode(known, ElementType.INT64, ElementType.INT64)

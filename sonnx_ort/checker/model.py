@@ -1,23 +1,43 @@
-"""What follows from a model: steps that establish the types, shapes and elements of values."""
+"""What follows from a model: steps that establish the types, shapes and elements of values.
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from math import prod
+With a contract the steps hold in every run in which each value that it names keeps it: behind the
+guard that enforces it.
+"""
+
+from collections.abc import Callable, Sequence
+from math import isinf, prod
 from typing import Any
 
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto
 
-from sonnx_ort.checker.node import Node, bodies_of, graphs_of, on_the_way, type_name
+from sonnx_ort.checker.graphs import (
+    bodies_of,
+    claimed_shapes,
+    graphs_of,
+    on_the_way,
+    require_claim,
+    with_unique_names,
+)
+from sonnx_ort.checker.node import Node, type_name
 from sonnx_ort.checker.obligations import conclude
-from sonnx_ort.checker.reading import OWN_DOMAIN, defined_in, strict
+from sonnx_ort.checker.reading import OWN_DOMAIN, strict
 from sonnx_ort.checker.reading import elements_of as stored_elements
+from sonnx_ort.checker.values import (
+    conclude_value,
+    demands_on_shapes,
+    is_of_value,
+    require_contract,
+)
 from sonnx_ort.kernel.bounds import bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
-from sonnx_ort.kernel.node import MAX_ELEMENTS
+from sonnx_ort.kernel.interval_catalog import intervals_of
+from sonnx_ort.kernel.intervals import hull, of_elements
+from sonnx_ort.kernel.node import FLOATS, MAX_ELEMENTS
 from sonnx_ort.kernel.sizes import (
     Bounds,
+    Interval,
     PartialSizes,
     Rejected,
     Size,
@@ -30,6 +50,8 @@ from sonnx_ort.kernel.sizes import (
     require,
 )
 from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
+from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
+from sonnx_ort.profile.element_type import ElementType
 
 
 def type_of(node: Node, index: int) -> str:
@@ -66,58 +88,29 @@ class _Typed:
         return tensor_of(type_name(value.data_type)) if isinstance(value, TensorProto) else None
 
 
-Names = Mapping[str, list[str]]
-"""The new names of each name, in the order of the file."""
-
-
-def with_unique_names(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Names]:
-    """Rename the values that share a name, but for the first of them.
-
-    Returns:
-        The model, or a copy if values had to be renamed; and the names of all values.
-    """
-    count = Counter(name for graph in graphs_of(model.graph) for name in defined_in(graph))
-    names: dict[str, list[str]] = {}
-    if max(count.values(), default=0) > 1:
-        copy = onnx.ModelProto()
-        copy.CopyFrom(model)
-        _rename(copy.graph, {}, names, {*count})
-        return copy, names
-    return model, {name: [name] for name in count}
-
-
-def _rename(
-    graph: GraphProto, outer: Mapping[str, str], names: dict[str, list[str]], taken: set[str]
-) -> None:
-    scope = {**outer}
-    for name in defined_in(graph):
-        new = name
-        while name in names and new in taken:
-            new = f"{new}'"
-        taken.add(new)
-        names.setdefault(name, []).append(new)
-        scope[name] = new
-    for value in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
-        value.name = scope.get(value.name, value.name)
-    for tensor in graph.sparse_initializer:
-        tensor.values.name = scope[tensor.values.name]
-    for node in graph.node:
-        for values in (node.input, node.output):
-            values[:] = [scope.get(name, name) for name in values]
-        for body in bodies_of(node):
-            _rename(body, scope, names, taken)
+KINDS = ("type", "shape", "elements", "bounds", "interval")
+"""What steps establish of a value, in an order in which they follow."""
 
 
 class Model:
-    """A model, and what steps have established of it."""
+    """A model, and what steps have established of it.
 
-    def __init__(self, model: onnx.ModelProto) -> None:
+    Attributes:
+        contract: What its values may be.
+        demands: What the contract demands of the shapes of inputs, by their names.
+    """
+
+    def __init__(self, model: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> None:
+        """Begin with no step.
+
+        Raises:
+            Rejected: The file can be read in two ways, or the contract is of other values.
+        """
         self.proto, self.names = with_unique_names(strict(model))
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
         self.version, self._open = versions[""], 0
-        self._known: dict[str, dict[str, Any]] = {
-            kind: {} for kind in ("type", "shape", "elements", "bounds")
-        }
+        self._known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+        self._unguarded: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
         self._constants: dict[str, TensorProto] = {}
         self._producers: dict[str, NodeProto] = {}
         self._states: dict[str, tuple[NodeProto, int]] = {}
@@ -131,6 +124,9 @@ class Model:
         for given in self.proto.graph.input:
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
                 self._symbols.setdefault(size.dim_param, (given.name, axis))
+        self.contract = contract
+        require_contract(self.proto.graph, contract)
+        self.demands = demands_on_shapes(self.proto.graph, contract)
 
     def _take(self, graph: GraphProto) -> None:
         """Take in what a graph defines and claims."""
@@ -170,6 +166,7 @@ class Model:
                 "shape": self._shape,
                 "elements": self._elements,
                 "bounds": self._bounds,
+                "interval": self._interval,
             }
             require(kind in rules, "there are no such steps")
             found = rules[kind](value)
@@ -179,6 +176,11 @@ class Model:
             raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
         self._known[kind][value] = found
         return as_claim(found)
+
+    def unguarded(self, kind: str, value: str) -> Any:
+        """What a step has established without the guard of the value's own contract."""
+        known = self.known(kind, value)
+        return self._unguarded[kind].get(value, known)
 
     def _node(self, value: str) -> tuple[Node, int]:
         require(value in self._producers, "no node computes it")
@@ -217,11 +219,7 @@ class Model:
     def _shape(self, value: str) -> Sizes:
         sizes: PartialSizes | None
         if value in self._inputs:
-            declared = self._inputs[value].type.tensor_type
-            # ONNX Runtime accepts every shape for an input that is declared as a scalar.
-            require(declared.shape.dim, "its rank is not declared, or it is declared as a scalar")
-            dimensions = enumerate(declared.shape.dim)
-            sizes = tuple(self._declared(value, axis, size) for axis, size in dimensions)
+            sizes = self._declared_sizes(value)
         elif value in self._constants:
             sizes = tuple(self._constants[value].dims)
         else:
@@ -232,7 +230,10 @@ class Model:
         if sizes is None:
             raise Rejected("its rank is not known")
         require(not is_negative(sizes), "a size is negative")
-        return tuple(self._opened() if size is None else size for size in kept_sizes(sizes))
+        return self._named(kept_sizes(sizes))
+
+    def _named(self, sizes: PartialSizes) -> Sizes:
+        return tuple(self._opened() if size is None else size for size in sizes)
 
     def _shapes_of(self, node: Node) -> Sequence[PartialSizes | None]:
         if node.proto.domain == OWN_DOMAIN:
@@ -242,6 +243,21 @@ class Model:
             names = zip(*branches, strict=True)
             return [both(*(self.known("shape", name) for name in pair)) for pair in names]
         return rule_of(node).shapes(node)
+
+    def _declared_sizes(self, value: str) -> PartialSizes:
+        """What is declared of the shape of an input, or what a contract demands of it."""
+        dims = self._inputs[value].type.tensor_type.shape.dim
+        declared = tuple(self._declared(value, axis, size) for axis, size in enumerate(dims))
+        demand = self.demands.get(value)
+        if demand is not None:
+            # Without its guard a size that is not declared is open, and so is a rank.
+            self._unguarded["shape"][value] = self._named(declared) if declared else None
+            own = declared or (None,) * len(demand.axes)
+            pairs = zip(demand.axes, own, strict=True)
+            return tuple(_demanded(axis, size) for axis, size in pairs)
+        # ONNX Runtime accepts every shape for an input that is declared as a scalar.
+        require(dims, "its rank is not declared, or it is declared as a scalar")
+        return declared
 
     def _declared(self, value: str, axis: int, dimension: Any) -> Size | None:
         """A declared size. ONNX Runtime does not hold axes to be alike that share a name."""
@@ -256,7 +272,7 @@ class Model:
         self._open += 1
         return Symbolic.named(f"?{self._open}")
 
-    def _require_true_claims(self, value: str) -> None:
+    def require_true_claims(self, value: str) -> None:
         """Reject a value on whose way the file claims a size that no step establishes.
 
         ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
@@ -274,7 +290,7 @@ class Model:
 
     def undisputed_shape(self, value: str) -> Sizes:
         """The shape of a value on whose way the file claims nothing else."""
-        self._require_true_claims(value)
+        self.require_true_claims(value)
         shape: Sizes = self.known("shape", value)
         return shape
 
@@ -289,7 +305,7 @@ class Model:
         node, place = self._node(value)
         require(place == 0 and not node.proto.domain, "there is no rule for its elements")
         if node.op_type in ("Shape", "Size"):
-            self._require_true_claims(node.name(0))
+            self.require_true_claims(node.name(0))
         elements = elements_of(node, self.known("type", value), self.known("shape", value))
         certain = tuple(each for each in elements if each is not None)
         require(len(certain) == len(elements), "an element is not known")
@@ -297,16 +313,55 @@ class Model:
 
     def _bounds(self, value: str) -> Bounds:
         """The interval of integers, or of bools as bytes."""
-        if value in self._constants:
-            found = bounds_of_elements(self.array(value))
-        else:
-            node, place = self._node(value)
-            require(not node.proto.domain, "there is no rule for its bounds")
-            answers = bounds_of(node)
-            found = answers[place] if place < len(answers) else None
-        if found is None:
-            raise Rejected("they are not known")
+        found: Bounds = self._within_contract(value, "bounds", self._computed_bounds)
         return found
+
+    def _computed_bounds(self, value: str) -> Bounds | None:
+        if value in self._constants:
+            return bounds_of_elements(self.array(value))
+        node, place = self._node(value)
+        require(not node.proto.domain, "there is no rule for its bounds")
+        answers = bounds_of(node)
+        return answers[place] if place < len(answers) else None
+
+    def _interval(self, value: str) -> Interval:
+        """The numbers that floats can be."""
+        require(self.known("type", value) in FLOATS, "it has no floats")
+        found: Interval = self._within_contract(value, "interval", self._computed_interval)
+        return found
+
+    def _computed_interval(self, value: str) -> Interval | None:
+        if value in self._constants:
+            return of_elements(self.array(value))
+        node, place = self._node(value)
+        require(not node.proto.domain, "there is no rule for its interval")
+        bodies = bodies_of(node.proto)
+        if node.op_type == "If" and bodies:
+            return hull(
+                [self.known("interval", each.output[place].name).uniform for each in bodies]
+            )
+        answers = intervals_of(node)
+        return answers[place] if place < len(answers) else None
+
+    def _within_contract(
+        self, value: str, kind: str, compute: Callable[[str], Bounds | Interval | None]
+    ) -> Any:
+        """What follows of the numbers of a value, and from its contract."""
+        entry, before = self.contract.of(value), None
+        try:
+            before = compute(value)
+        except Rejected:
+            if entry is None:
+                raise
+        if entry is not None:
+            element_type = ElementType.named(self.known("type", value))
+            if element_type is None:
+                raise Rejected("its type has no range")
+            self._unguarded[kind][value] = before
+            before = entry.intersected(element_type, before)
+        if before is None:
+            raise Rejected("they are not known")
+        return before
 
     def array(self, value: str) -> Any:
         """The elements of a constant that lies in the file."""
@@ -315,10 +370,20 @@ class Model:
 
     def small_array(self, value: str) -> Any:
         """The elements of a small constant that lies in the file; None for another value."""
+        tensor = self._constants.get(value, TensorProto())
+        return self.stored(value) if prod(tensor.dims) <= MAX_ELEMENTS else None
+
+    def stored(self, value: str) -> Any:
+        """The elements of a constant that lies in the file; None for another value."""
         tensor = self._constants.get(value)
         if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
             return None
-        return stored_elements(tensor) if prod(tensor.dims) <= MAX_ELEMENTS else None
+        return stored_elements(tensor)
+
+    def producer_type(self, value: str) -> str | None:
+        """The standard operator that computes a value."""
+        node = self._producers.get(value)
+        return None if node is None or node.domain else str(node.op_type)
 
     def is_input(self, value: str) -> bool:
         """Whether a value is an input of the model."""
@@ -338,46 +403,40 @@ class Model:
         return self._node(output)[0]
 
     def conclude(self, output: str, rule: str) -> None:
-        """Conclude an obligation of the node that has this output, or reject it."""
+        """Conclude an obligation of a value, or of the node that has this output, or reject it."""
+        of_value = is_of_value(rule)
+        place = f"'{output}'" if of_value else f"the node of '{output}'"
         try:
-            node, _ = self._node(output)
-            conclude(node, rule)
+            if of_value:
+                conclude_value(self, output, rule)
+            else:
+                node, _ = self._node(output)
+                conclude(node, rule)
         except Rejected as reason:
-            raise Rejected(
-                f"{rule} of the node of '{output}' does not follow: {reason}"
-            ) from reason
+            raise Rejected(f"{rule} of {place} does not follow: {reason}") from reason
         except Exception as error:
-            raise Rejected(
-                f"{rule} of the node of '{output}' cannot be followed: {error!r}"
-            ) from error
+            raise Rejected(f"{rule} of {place} cannot be followed: {error!r}") from error
 
 
-def as_claim(found: str | Sizes | Bounds) -> str | list[int | str]:
-    """What a step says, as a certificate writes it: open sizes as texts, bounds as two numbers."""
+def as_claim(found: str | Sizes | Bounds | Interval) -> str | list[Any]:
+    """What a step says, as a certificate writes it.
+
+    Open sizes are texts, bounds are two numbers, and an interval is the smallest and the largest
+    number of any element, and whether one can be NaN. Infinities are texts.
+    """
     if isinstance(found, Bounds):
         return [found.lower, found.upper]
+    if isinstance(found, Interval):
+        whole = found.whole
+        ends = (str(end) if isinf(end) else end for end in (whole.lower, whole.upper))
+        return [*ends, whole.nan]
     if isinstance(found, str):
         return found
     return [size if isinstance(size, int) else str(size) for size in found]
 
 
-def claimed_shapes(model: onnx.ModelProto) -> dict[str, list[list[int | None]]]:
-    """The shapes that a file claims of values, by name; None for a size that it leaves open."""
-    claims: dict[str, list[list[int | None]]] = {}
-    for graph in graphs_of(model.graph):
-        for value in (*graph.value_info, *graph.output, *graph.input):
-            if value.type.tensor_type.HasField("shape"):
-                dimensions = value.type.tensor_type.shape.dim
-                # ONNX Runtime takes a negative size for an open one.
-                known = [d.HasField("dim_value") and d.dim_value >= 0 for d in dimensions]
-                sizes = zip(dimensions, known, strict=True)
-                claim = [d.dim_value if is_known else None for d, is_known in sizes]
-                claims.setdefault(value.name, []).append(claim)
-    return claims
-
-
-def require_claim(value: str, claim: Sequence[int | None], shape: Sizes) -> None:
-    """Reject a claim that is not established."""
-    pairs = zip(claim, shape, strict=False)
-    true = len(claim) == len(shape) and all(size in (None, own) for size, own in pairs)
-    require(true, f"the file says that '{value}' has the shape {[*claim]}")
+def _demanded(axis: Axis, declared: Size | None) -> Size | None:
+    """The size of an axis behind the guard of a contract."""
+    if isinstance(axis, SizeContract):
+        return axis.size
+    return axis if isinstance(axis, int) else declared

@@ -1,15 +1,15 @@
 """A node, what is known of its operands, and how ONNX names things."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from sonnx_ort.checker.reading import elements_of as stored_elements
 from sonnx_ort.kernel import node as kernel
 from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.kernel.sizes import Bounds, Sizes, is_within, require
+from sonnx_ort.kernel.sizes import Bounds, Interval, Sizes, is_within, require
 
 if TYPE_CHECKING:
     from sonnx_ort.checker.model import Model
@@ -77,6 +77,23 @@ class Node(kernel.Node):
         """The interval of an operand's integers; None if no step gives it."""
         bounds: Bounds | None = self._known("bounds", index)
         return bounds
+
+    def known_interval(self, index: int) -> Interval | None:
+        """The interval of an operand's floats; None if no step gives it."""
+        interval: Interval | None = self._known("interval", index)
+        return interval
+
+    def weights(self, index: int) -> Any:
+        """The elements of an operand that is a constant in the file; None for another."""
+        return self.model.stored(self.name(index))
+
+    def is_same(self, one: int, other: int) -> bool:
+        """Whether two operands are the same value."""
+        return self.given(one) and self.name(one) == self.name(other)
+
+    def producer_type(self, index: int) -> str | None:
+        """The standard operator that computes an operand."""
+        return self.model.producer_type(self.name(index))
 
     def tensor(self, name: str) -> Any:
         """The elements of an attribute that is a tensor; None if it is none or left out."""
@@ -150,72 +167,3 @@ def _value(attribute: AttributeProto) -> Any:
 def type_name(data_type: int) -> str:
     """The name of a type of elements."""
     return str(TensorProto.DataType.Name(data_type)).lower()
-
-
-def bodies_of(node: NodeProto) -> list[GraphProto]:
-    """The bodies of a node."""
-    return [each.g for each in node.attribute if each.type == AttributeProto.GRAPH]
-
-
-def on_the_way(
-    value: str, producers: Mapping[str, NodeProto], known: Set[str] = frozenset()
-) -> list[str]:
-    """A value and all on which it depends, but for those that are known and what is behind them.
-
-    Inputs and constants have no producer.
-    """
-    waiting, seen = [value], dict[str, None]()
-    while waiting:
-        name = waiting.pop()
-        if name not in seen and name not in known:
-            seen[name] = None
-            node = producers.get(name)
-            if node is not None:
-                waiting += [each.name for body in bodies_of(node) for each in body.output]
-                waiting += filter(None, node.input)
-    return list(seen)
-
-
-def needed(graph: GraphProto, hidden: Set[str]) -> set[str]:
-    """The results of nodes that run because their elements are needed, or nothing reads them.
-
-    ONNX Runtime may know the shape of another result, and then does not run its node.
-
-    `hidden` has the values whose shapes are known only in a run.
-    """
-    graphs = list(graphs_of(graph))
-    nodes = {name: node for each in graphs for node in each.node for name in node.output}
-    owners = {
-        name: node.output[0]
-        for node in nodes.values()
-        for body in bodies_of(node)
-        for inner in body.node
-        for name in inner.output
-    }
-    read = {name for node in nodes.values() for name in node.input}
-    read.update(value.name for each in graphs for value in each.output)
-    waiting = [value.name for value in graph.output]
-    waiting += [
-        name
-        for name, node in nodes.items()
-        if node.op_type != "Shape" and read.isdisjoint(node.output)
-    ]
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name in nodes and name not in found:
-            node = nodes[name]
-            found.update(node.output)
-            known = node.op_type == "Shape" and hidden.isdisjoint(node.input)
-            waiting += [] if known else node.input
-            waiting += [value.name for body in bodies_of(node) for value in body.output]
-            waiting += [owners[name]] if name in owners else []
-    return found
-
-
-def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and all bodies in it."""
-    yield graph
-    for node in graph.node:
-        for body in bodies_of(node):
-            yield from graphs_of(body)

@@ -7,19 +7,22 @@ reads it, so that a certificate has the steps alone on which its obligations res
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sonnx_ort.checker.node import Node
 from sonnx_ort.kernel.node import INTEGERS
-from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes, require
+from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, require
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, InfinityForZeroDivisor
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
-from sonnx_ort.terms.operand import Operand, Shape
+from sonnx_ort.terms.operand import Operand, dimensions
+
+if TYPE_CHECKING:
+    from sonnx_ort.checker.model import Model
 
 
 class Established(Operand):
@@ -29,16 +32,16 @@ class Established(Operand):
     and no shape to an input that is declared as a scalar.
 
     Attributes:
-        node: The node that reads it.
+        model: What is established.
         unknown: Why nothing is known, by what a rule has read in vain.
     """
 
-    node: Node
+    model: "Model"
     unknown: dict[str, str]
 
-    def __init__(self, name: str, value: str, node: Node) -> None:
+    def __init__(self, name: str, value: str, model: "Model") -> None:
         """Look up nothing yet."""
-        fields = {"name": name, "value": value, "node": node, "unknown": {}}
+        fields = {"name": name, "value": value, "model": model, "unknown": {}}
         for field, held in {**fields, **_CERTAIN}.items():
             object.__setattr__(self, field, held)
 
@@ -60,28 +63,24 @@ class Established(Operand):
         Raises:
             Rejected: There is no such step.
         """
-        return self.node.model.known(kind, self.value)
-
-
-def _symbols(sizes: Sizes) -> Shape:
-    return tuple(size if isinstance(size, int) else str(size) for size in sizes)
+        return self.model.known(kind, self.value)
 
 
 def _is_constant(operand: Established) -> bool:
-    return operand.node.model.is_constant(operand.value)
+    return operand.model.is_constant(operand.value)
 
 
 def _origin(operand: Established) -> str:
     """A word by which a rule knows what stands in the file."""
     if _is_constant(operand):
         return "initializer"
-    return "input" if operand.node.model.is_input(operand.value) else "another node"
+    return "input" if operand.model.is_input(operand.value) else "another node"
 
 
 def _constant(operand: Established) -> Any:
     """The elements that stand in the file, or that a step gives as numbers."""
-    if not operand.node.model.knows("elements", operand.value) or _is_constant(operand):
-        return operand.node.model.array(operand.value)
+    if not operand.model.knows("elements", operand.value) or _is_constant(operand):
+        return operand.model.array(operand.value)
     numbers = operand.known("elements")
     require(all(isinstance(number, int) for number in numbers), "an element is open")
     return np.array(numbers, operand.known("type")).reshape(operand.known("shape"))
@@ -95,17 +94,24 @@ def _bounds(operand: Established) -> Bounds:
     return bounds
 
 
-_CERTAIN = {"shared_symbols": frozenset[str](), "scalar_inputs": False, "range": None}
-"""Of an interval of floats nothing is known: no certificate has one."""
+def _range(operand: Established) -> Range:
+    """The numbers that floats can be."""
+    interval: Interval = operand.known("interval")
+    operand.model.require_true_claims(operand.value)
+    return interval.whole
+
+
+_CERTAIN = {"shared_symbols": frozenset[str](), "scalar_inputs": False}
 
 _LOOKED_UP: Mapping[str, Callable[[Established], Any]] = {
     "origin": _origin,
-    "sparse": lambda operand: not operand.node.model.is_dense(operand.value),
+    "sparse": lambda operand: not operand.model.is_dense(operand.value),
     "element_type": lambda operand: operand.known("type"),
-    "shape": lambda operand: _symbols(operand.node.model.undisputed_shape(operand.value)),
-    "sizes": lambda operand: _symbols(operand.known("elements")),
+    "shape": lambda operand: dimensions(operand.model.undisputed_shape(operand.value)),
+    "sizes": lambda operand: dimensions(operand.known("elements")),
     "constant": _constant,
     "bounds": _bounds,
+    "range": _range,
 }
 """What is looked up when a rule reads it, by the field of an operand."""
 
@@ -120,7 +126,7 @@ def _operands(node: Node) -> list[Established]:
     names = operator.operand_names(node.operands)
     require(node.operands <= len(names), f"the {node.op_type} has further operands")
     given = zip(names, node.proto.input, strict=False)
-    return [Established(name, value, node) for name, value in given if value]
+    return [Established(name, value, node.model) for name, value in given if value]
 
 
 def rules_of(node: Node, edition: Edition) -> tuple[Rule, ...]:

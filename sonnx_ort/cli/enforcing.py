@@ -222,7 +222,7 @@ def _but(remaining: "Sequence[tuple[Obligation, str]]") -> str:
 
 @command(
     app,
-    *("model", "operators", "edition", "quiet"),
+    *("model", "operators", "edition", "contract", "quiet"),
     settings=True,
     own={
         "output": option(PATH, "The file to write.", "--output", "-o", metavar="FILE"),
@@ -269,7 +269,7 @@ def certify(
     if output is None:
         return
     check_place(output)
-    refuse_inputs(output, [model])
+    refuse_inputs(output, [model, *(p for p in [choices["contract"]] if isinstance(p, Path))])
     made = certify_model(model, **choices)
     write_text(output, made.to_json())
     certified, missing = len(made.obligations), len(made.uncertified)

@@ -251,5 +251,5 @@ def test_rule_without_a_guard_is_rejected(name: str) -> None:
     rule, message = UNGUARDED[name]
     model = after_all_steps(BINARY)
     with pytest.raises(Rejected) as caught:
-        require_guarded(model.node("y"), Enforced(model, model.proto), "y", rule)
+        require_guarded(model, Enforced(model, model.proto), "y", rule)
     assert str(caught.value) == message

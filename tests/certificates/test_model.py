@@ -14,8 +14,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from sonnx_ort.checker import Model, Rejected, check, with_unique_names
 from sonnx_ort.checker.__main__ import main
-from sonnx_ort.checker.model import defined_in
-from sonnx_ort.checker.node import on_the_way
+from sonnx_ort.checker.graphs import on_the_way
+from sonnx_ort.checker.reading import defined_in
 from sonnx_ort.profile.catalog import OPERATORS
 from support.graphs import parse
 from support.steps import Found, after_all_steps, alone, concluded, followed

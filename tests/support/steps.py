@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import onnx
 
 from sonnx_ort.checker import Model, Rejected, bodies_of
+from sonnx_ort.checker.model import KINDS
 from support.graphs import parse
 
 DOMAINS = {"sonnx": 1, "com.example": 1}
@@ -38,7 +39,7 @@ def _take_all_steps(graph: onnx.GraphProto, known: Model) -> None:
 
 def _try(values: Sequence[str], known: Model) -> None:
     for value in values:
-        for kind in ("type", "shape", "elements", "bounds"):
+        for kind in KINDS:
             with contextlib.suppress(Rejected):
                 known.derive(value, kind)
 

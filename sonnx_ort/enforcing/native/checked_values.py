@@ -22,7 +22,9 @@ def value_guard(nodes: StandardNodes, checked: CheckedValue, value: ir.Value) ->
     Raises:
         SonnxError: No operator compares numbers of its type with the limits.
     """
-    read = hide_shape(nodes, value) if checked.may_be_misinferred else value
+    # ONNX Runtime takes tensors of any rank for an input that is declared as a scalar.
+    of_any_rank = checked.node is None and checked.operand.scalar_inputs
+    read = hide_shape(nodes, value) if checked.may_be_misinferred or of_any_rank else value
     requirement, obligation = checked.requirement, checked.obligation
     kind = ElementType.INT64 if isinstance(requirement, OnSizes) else checked.element_type
     known = GuardedNode(obligation.operands, kind, kind)

@@ -1,0 +1,250 @@
+"""Certificates of models whose values have a contract, or have to be finite."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract
+from sonnx_ort.checker import Malformed, Model, Rejected, check
+from sonnx_ort.profile.contract import contract_document
+from support.command import command
+from support.graphs import parse
+from support.steps import after_all_steps
+
+GRAPH = """(float[n, 3] x, float[n, 3] w) => (float[n, 3] y) {
+    s = Add(x, x) q = Mul(s, s) r = Sqrt(q) d = Div(w, r) y = Sub(d, s)
+}"""
+CONTRACT = Contract(
+    (ValueContract("x", (0.5, 2.0)), ValueContract("d", (-100, 100))),
+    sizes=(SizeContract("n", 1, 8),),
+)
+OPERATORS = "Add,Mul,Sqrt,Div,Sub,Graph.finite"
+
+Content = dict[str, Any]
+Place = tuple[Path, Path, Content]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A model, what enforces it, and the certificate of both."""
+    model, enforced, certificate = (tmp_path / name for name in ("m.onnx", "e.onnx", "c.json"))
+    onnx.save(parse(GRAPH), model)
+    sonnx_ort.rewrite_file(
+        model,
+        enforced,
+        backend="native",
+        operators=OPERATORS,
+        contract=CONTRACT,
+        certificate=certificate,
+    )
+    return model, enforced, json.loads(certificate.read_text())
+
+
+def checked(place: Place) -> str:
+    """What the checker says."""
+    model, enforced, content = place
+    try:
+        return check(model.read_bytes(), content, enforced.read_bytes())
+    except Rejected as reason:
+        return str(reason)
+
+
+def test_certificate_of_a_model_names_the_contract_and_the_intervals(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(parse(GRAPH), path)
+    made = sonnx_ort.certify(path, operators=OPERATORS, contract=CONTRACT)
+    assert made.content["contract"] == contract_document(CONTRACT)
+    assert ["x", "interval", [0.5, 2.0, False]] in made.content["steps"]
+    assert ["y", "Graph.finite"] in made.content["obligations"]
+    assert not made.uncertified
+    assert check(path.read_bytes(), made.content) == (
+        "15 obligations hold in every run whose values keep the contract"
+    )
+
+
+def test_enforced_contract_is_an_obligation(place: Place) -> None:
+    assert place[2]["guarded"] == [
+        ["x", "Contract.sizes"],
+        ["w", "Contract.sizes"],
+        ["x", "Contract.range"],
+        ["d", "Contract.range"],
+    ]
+    assert checked(place) == "19 obligations hold in every run: 15 by proof, 4 by guards"
+
+
+def without_entry(name: str, entry: list[str]) -> Callable[[Content], object]:
+    return lambda content: content[name].remove(entry)
+
+
+def moved(entry: list[str], to: str) -> Callable[[Content], object]:
+    def change(content: Content) -> None:
+        content["guarded"].remove(entry)
+        content[to].append(entry)
+
+    return change
+
+
+def of_value(index: int, **fields: object) -> Callable[[Content], object]:
+    return lambda content: content["contract"][index].update(fields)
+
+
+def of_step(value: str, claim: list[object]) -> Callable[[Content], object]:
+    def change(content: Content) -> None:
+        (step,) = (s for s in content["steps"] if s[:2] == [value, "interval"])
+        step[2] = claim
+
+    return change
+
+
+FALSE = {
+    "a contract that nothing holds": (without_entry("guarded", ["x", "Contract.range"]),
+        "nothing holds Contract.range of 'x'"),
+    "a contract that is left to guards of unknown form": (moved(["x", "Contract.range"], "unknown"),
+        "nothing holds Contract.range of 'x'"),
+    "a contract that is said to be proved": (moved(["d", "Contract.range"], "obligations"),
+        "Contract.range of 'd' does not follow: it is not proved: the elements of d are"),
+    "a size that is said to be proved": (moved(["x", "Contract.sizes"], "obligations"),
+        "Contract.sizes of 'x' does not follow: it is not proved: whether axis 0 of x (n, 3)"),
+    "another contract than that of the steps": (of_value(1, range=[-50, 50]),
+        "the interval of 'd' is [-50.0, 50.0, False], not [-100.0, 100.0, False]"),
+    "another size than that of the guard": (of_value(2, range=[2, 8]),
+        "Contract.sizes of 'x' is not guarded where"),
+    "a narrower interval": (of_step("x", [0.5, 1.0, False]),
+        "the interval of 'x' is [0.5, 2.0, False], not [0.5, 1.0, False]"),
+    "a finite result of which nothing is said":
+        (without_entry("obligations", ["y", "Graph.finite"]),
+        "nothing is said of Graph.finite of 'y'"),
+    "a finite result of which more is said":
+        (lambda content: content["guarded"].append(["y", "Graph.finite"]),
+        "Graph.finite of 'y' is not guarded where 'y' is read"),
+    "a rule of another contract":
+        (lambda content: content["guarded"].append(["w", "Contract.range"]),
+        "the rule does not bind the value"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_certificate_that_says_more_than_follows_is_rejected(name: str, place: Place) -> None:
+    change, reason = FALSE[name]
+    change(place[2])
+    assert checked(place).startswith(reason)
+
+
+def test_narrower_contract_is_not_what_the_guard_holds(place: Place) -> None:
+    narrower = Contract((ValueContract("x", (0.6, 1.9)), *CONTRACT.values[1:]), (), CONTRACT.sizes)
+    made = sonnx_ort.certify(place[0], operators=OPERATORS, contract=narrower)
+    content = place[2] | {name: made.content[name] for name in ("steps", "contract", "obligations")}
+    assert checked((place[0], place[1], content)) == (
+        "Contract.range of 'x' is not guarded where 'x_within_checked' is read"
+    )
+
+
+MALFORMED = {
+    "no list": {"value": "x"},
+    "nothing": [],
+    "an entry of no value": [{"range": [0, 1]}],
+    "an entry of another key": [{"value": "x", "range": [0, 1], "step": 1}],
+    "an empty range": [{"value": "x", "range": [1, 0]}],
+    "a range of text": [{"value": "x", "range": ["0", "1"]}],
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_contract_of_another_form_is_malformed(name: str, place: Place) -> None:
+    place[2]["contract"] = MALFORMED[name]
+    with pytest.raises(Malformed, match=r"^the entry 'contract' has another form$"):
+        check(place[0].read_bytes(), place[2], place[1].read_bytes())
+
+
+FOREIGN = {
+    "the contract names something twice":
+        Contract((ValueContract("x"), ValueContract("x", (0, 1)))),
+    "the contract names 'v', which the graph does not have": Contract((ValueContract("v"),)),
+    "the contract gives a shape to 's', which is no input":
+        Contract(shapes=(ShapeContract("s", (1, 3)),)),
+    "the contract gives 'x' another rank": Contract(shapes=(ShapeContract("x", (1,)),)),
+    "-1 is no size": Contract(shapes=(ShapeContract("x", (-1, 3)),)),
+    "'?1' is no name of a size": Contract(shapes=(ShapeContract("x", ("?1", 3)),)),
+    "'n' has no size": Contract(sizes=(SizeContract("n", 5, 4),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", FOREIGN)
+def test_contract_that_no_file_can_have_is_rejected(reason: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        Model(parse(GRAPH), FOREIGN[reason])
+    assert str(caught.value) == reason
+
+
+INSIDE = "(float[n] x) => (float[m] y) { v = Sqrt(x) t = Identity(v) y = Exp(t) }"
+
+
+def test_value_that_is_proved_within_its_contract_needs_no_guard(tmp_path: Path) -> None:
+    model, enforced = tmp_path / "m.onnx", tmp_path / "e.onnx"
+    onnx.save(parse(INSIDE), model)
+    contract = Contract((ValueContract("x", (0.0, 4.0)), ValueContract("v", (-1.0, 3.0))))
+    made = sonnx_ort.rewrite_file(
+        model,
+        enforced,
+        backend="native",
+        operators="Graph.finite_values",
+        contract=contract,
+        certificate=tmp_path / "c.json",
+    )
+    assert made is not None
+    assert ["v", "Contract.range"] in made.content["obligations"]
+    assert made.content["guarded"] == [["x", "Contract.range"]]
+
+
+def test_values_that_have_to_be_finite_are_guarded_in_bodies_too(tmp_path: Path) -> None:
+    model, enforced = tmp_path / "m.onnx", tmp_path / "e.onnx"
+    onnx.save(
+        parse(
+            "(bool c, float[2] x) => (float[n] z) { z = If(c) "
+            "<then_branch = t () => (float[2] a) { u = Exp(x) a = Neg(u) }, "
+            "else_branch = e () => (float[2] b) { b = Abs(x) }> }"
+        ),
+        model,
+    )
+    made = sonnx_ort.rewrite_file(
+        model,
+        enforced,
+        backend="native",
+        operators="Graph.finite_values",
+        certificate=tmp_path / "c.json",
+    )
+    assert made is not None
+    assert sorted(made.content["guarded"]) == [[name, "Graph.finite"] for name in "abuz"]
+
+
+def test_interval_of_an_if_is_that_of_both_branches() -> None:
+    model = after_all_steps(
+        "(bool c, float[2] x) => (float[n] z) { z = If(c) "
+        "<then_branch = t () => (float[2] a) { a = Sigmoid(x) }, "
+        "else_branch = e () => (float[2] b) { b = Tanh(x) }> }"
+    )
+    whole = model.known("interval", "z").whole
+    assert (round(whole.lower, 3), round(whole.upper, 3)) == (-1.0, 1.0)
+
+
+def test_command_certifies_under_a_contract(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(parse(GRAPH), "model.onnx")
+    Path("envelope.toml").write_text("[inputs.x]\nrange = [0.5, 2.0]\n")
+    written = command(
+        *("certify", "model.onnx", "-o", "c.json", "--contract", "envelope.toml"),
+        *("--operators", "Sqrt"),
+    )
+    assert (written.returncode, written.stdout) == (
+        0,
+        "c.json: written; 2 of 2 proved obligations\n",
+    )
+    accepted = command("certify", "model.onnx", "--check", "c.json")
+    assert accepted.stdout == (
+        "c.json: accepted: 2 obligations hold in every run whose values keep the contract\n"
+    )
