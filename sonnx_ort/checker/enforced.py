@@ -422,7 +422,10 @@ def _with_original_names(
 
 
 def _opset(model: onnx.ModelProto) -> list[tuple[str, int]]:
-    return sorted((entry.domain, entry.version) for entry in model.opset_import)
+    """The versions of the domains that nodes have."""
+    used = {"", *(node.domain for graph in graphs_of(model.graph) for node in graph.node)}
+    entries = (entry for entry in model.opset_import if entry.domain in used)
+    return sorted((entry.domain, entry.version) for entry in entries)
 
 
 def _is_weaker(sizes: Sequence[int | None], claim: Sequence[int | None]) -> bool:

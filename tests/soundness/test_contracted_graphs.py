@@ -2,13 +2,16 @@
 
 Random graphs get contracts around the inputs of one run: sizes of their names and ranges of their
 numbers. The native backend leaves out what is proved, and is verified against the python backend,
-which checks all of it.
+which checks all of it. Some are enforced with a certificate as well.
 """
 
 import logging
 import os
 import random
 from collections import Counter
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -67,7 +70,10 @@ def attempt(number: int) -> dict[str, int]:
         )
     except Exception:  # noqa: BLE001 - the graph breaks a rule, or ONNX Runtime does not take it
         return counts
-    for feeds in (nominal, *others):
+    certified = _certified(trial, contract)
+    counts["certified"] = certified is not None
+    sessions = [session] if certified is None else [session, certified]
+    for session, feeds in product(sessions, (nominal, *others)):
         kept = _keeps(contract, trial.model, {**defaults, **feeds})
         outcome = _run(session, feeds)
         counts[f"{'kept' if kept else 'broken'}: {type(outcome).__name__}"] += 1
@@ -82,6 +88,27 @@ def attempt(number: int) -> dict[str, int]:
         elif isinstance(outcome, ContractViolation):
             assert not str(outcome.rule).startswith("Contract."), f"{outcome} with {contract}"
     return counts
+
+
+def _certified(trial: Any, contract: Contract) -> sonnx_ort.InferenceSession | None:
+    """A session of the model that is enforced with a certificate; None if there is none."""
+    with TemporaryDirectory() as folder:
+        source, target, certificate = (Path(folder, name) for name in ("m.onnx", "e.onnx", "c"))
+        source.write_bytes(trial.model.SerializeToString())
+        demanded = {"edition": trial.edition, "operators": ",".join(sorted(trial.operators))}
+        try:
+            sonnx_ort.rewrite_file(
+                source,
+                target,
+                backend="native",
+                contract=contract,
+                certificate=certificate,
+                **demanded,
+            )
+        except SonnxError as error:
+            assert "cannot be followed" not in str(error), f"{error} with {contract}"
+            return None
+        return sonnx_ort.InferenceSession(target, **demanded)
 
 
 def _around(rng: random.Random, proto: Any, feeds: dict[str, Any]) -> Contract:
@@ -156,3 +183,4 @@ def test_the_graphs_are_worth_looking_at(lines):
     counts = sum((Counter(line["result"]) for line in lines), Counter())
     assert counts["kept: list"] > GRAPHS // 2, counts
     assert counts["broken: ContractViolation"] > GRAPHS // 2, counts
+    assert counts["certified"] > GRAPHS // 20, counts
