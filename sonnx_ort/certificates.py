@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import onnx
@@ -16,8 +17,9 @@ import onnx_ir as ir
 from sonnx_ort.checker import FORMAT, Model, Rejected, bodies_of, check
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
-from sonnx_ort.checker.model import KINDS
+from sonnx_ort.checker.model import KINDS, with_true_assumptions
 from sonnx_ort.checker.obligations import rules_of
+from sonnx_ort.checker.states import Changing
 from sonnx_ort.checker.values import is_of_value, values_to_be_finite
 from sonnx_ort.errors import SonnxError, to_json
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
@@ -91,8 +93,13 @@ def _few(model: Model, value: str) -> bool:
 class Traced(Model):
     """A model that keeps in mind on which steps each step rests."""
 
-    def __init__(self, model: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> None:
-        super().__init__(model, contract)
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        contract: Contract = NO_CONTRACT,
+        changing: Changing = MappingProxyType({}),
+    ) -> None:
+        super().__init__(model, contract, changing)
         self.steps: dict[Step, set[Step]] = {}
         self._used: set[Step] = set()
 
@@ -102,10 +109,23 @@ class Traced(Model):
         self._used.add((value, kind))
         return found
 
-    def try_all(self) -> None:
-        """Take every step that follows."""
-        for step in candidates(self.proto.graph, self):
-            self.try_step(step)
+    @classmethod
+    def of(cls, model: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> "Traced":
+        """The model with every step that follows."""
+
+        def take_steps(changing: Changing) -> Traced:
+            made = cls(model, contract, changing)
+            for step in candidates(made.proto.graph, made):
+                made.try_step(step)
+            return made
+
+        found = with_true_assumptions(take_steps)
+        for value, kind in list(found.steps):
+            given = found.states.needed_with(value) if kind == "shape" else None
+            if given is not None:
+                found.steps[value, kind].add((given, "shape"))
+        found.forget()
+        return found
 
     def try_step(self, step: Step) -> None:
         """Take a step if it follows."""
@@ -215,13 +235,10 @@ class Proofs:
         self._contract = examination.report.demands.contract
         self._names: dict[ir.Value, str] = {}
         try:
-            self._traced = self._without = Traced(proto, self._contract)
-            self._traced.try_all()
-            self._traced.forget()
+            self._traced = self._without = Traced.of(proto, self._contract)
             if self._contract:
                 # What is declared in the model holds without guards.
-                self._without = Traced(proto)
-                self._without.try_all()
+                self._without = Traced.of(proto)
             self._names = names_of_values(graph, self._traced)
         except Rejected as error:
             self._reason = str(error)
@@ -328,7 +345,7 @@ class Proofs:
         if self._contract:
             head["contract"] = contract_document(self._contract)
         if self._traced is not None:
-            model = Model(self._proto, self._contract)
+            model = Model(self._proto, self._contract, self._traced.states.changing)
             steps = (step for step in self._traced.steps if step in needed)
             head["steps"] = [[*step, model.derive(*step)] for step in steps]
         return head

@@ -34,9 +34,10 @@ import onnx
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
-from sonnx_ort.checker.model import Model
+from sonnx_ort.checker.model import Model, with_true_assumptions
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.checker.reading import OWN_DOMAIN
+from sonnx_ort.checker.states import Changing
 from sonnx_ort.checker.values import is_of_value, obligations_of, values_to_be_finite
 from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.contract import contract_document, contract_of
@@ -180,8 +181,10 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
     contract = contract_of(certificate.get("contract", []))
     model = Model(proto, contract)
     for value, kind, claim in certificate["steps"]:
-        found = model.derive(value, kind)
+        found = model.derive(value, kind, claim)
         require(found == claim, f"the {kind} of '{value}' is {found}, not {claim}")
+    for state in model.broken_assumptions():
+        raise Rejected(f"the shape of the state '{state}' changes")
     for output, rule in certificate["obligations"]:
         model.conclude(output, rule)
     count = len(certificate["obligations"])
@@ -225,11 +228,15 @@ def _require_contract(
     proto: onnx.ModelProto, model: Model, other: onnx.ModelProto, certificate: Mapping[str, Any]
 ) -> None:
     """Reject a contract that neither steps nor guards hold, by what follows without it."""
-    without = Model(proto)
-    for value, kind, _ in certificate["steps"]:
-        with contextlib.suppress(Rejected):
-            without.derive(value, kind)
-    beside = Enforced(without, other)
+
+    def take_steps(changing: Changing) -> Model:
+        without = Model(proto, changing=changing)
+        for value, kind, _ in certificate["steps"]:
+            with contextlib.suppress(Rejected):
+                without.derive(value, kind)
+        return without
+
+    beside = Enforced(with_true_assumptions(take_steps), other)
     for output, rule in certificate["guarded"]:
         if rule.startswith(f"{CONTRACT}."):
             require_value_guarded(model, beside, output, rule)

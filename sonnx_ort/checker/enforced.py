@@ -8,7 +8,7 @@ A shape with a negative number other than -1 fails in ONNX Runtime, so whoever r
 knows what the flag says. Flags are compared as expressions of the values of the original.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
@@ -20,6 +20,7 @@ from sonnx_ort.checker.graphs import (
     needed,
     on_the_way,
     require_claim,
+    with_original_names,
     with_unique_names,
 )
 from sonnx_ort.checker.model import Model
@@ -49,7 +50,7 @@ class Enforced:
         self._proto, _ = with_unique_names(strict(enforced))
         self._values = {n for g in graphs_of(original.proto.graph) for n in defined_in(g)}
         self._returned = [value.name for value in self._proto.graph.output]
-        self._proto, checked = _with_original_names(self._proto, self._values)
+        self._proto, checked = with_original_names(self._proto, self._values)
         self._reads: dict[str, dict[str, None]] = {}
         self._added: dict[str, NodeProto] = {}
         self._evaluated: dict[str, tuple[Tree, Cases]] = {}
@@ -57,7 +58,10 @@ class Enforced:
         one, other = original.proto, self._proto
         require(not one.functions and not other.functions, "functions are not compared")
         require(one.ir_version == other.ir_version, "the versions of the format differ")
-        require(_opset(one) == _opset(other), "the versions of the opset differ")
+        graphs = [*graphs_of(one.graph), *graphs_of(other.graph)]
+        used = {"", *(node.domain for graph in graphs for node in graph.node)}
+        versions = [_opset(model, used) for model in (one, other)]
+        require(versions[0] == versions[1], "the versions of the opset differ")
         for graph in graphs_of(other.graph):
             for node in graph.node:
                 if not self._values.intersection(node.output):
@@ -387,43 +391,8 @@ class Enforced:
         return bool({("Equal", (), *ranks), ("Equal", (), *ranks[::-1])} & facts.kept)
 
 
-def _with_original_names(
-    model: onnx.ModelProto, values: Set[str]
-) -> tuple[onnx.ModelProto, Mapping[str, str]]:
-    """Give the results of nodes their names again that the guards behind them have taken.
-
-    Whatever the new names are, the model means the same.
-
-    Returns:
-        The model, and the values that are read in place of others.
-    """
-    nodes = [node for graph in graphs_of(model.graph) for node in graph.node]
-    producers = {name: node for node in nodes for name in node.output}
-    names: dict[str, str] = {}
-    for name in producers.keys() & values:
-        inner, guard = f"{name}_unchecked", producers[name]
-        if guard.op_type == "Reshape" and guard.input[0].startswith(inner):
-            given = guard.input[0]
-            if given in producers and given not in values:
-                names |= {given: name, name: f"{given}'"}
-    new = set(names.values())
-    defined = {name for graph in graphs_of(model.graph) for name in defined_in(graph)}
-    if not names or len(new) < len(names) or not defined.isdisjoint(new - names.keys()):
-        return model, {}
-    renamed = onnx.ModelProto()
-    renamed.CopyFrom(model)
-    for graph in graphs_of(renamed.graph):
-        for value in (*graph.output, *graph.value_info):
-            value.name = names.get(value.name, value.name)
-        for node in graph.node:
-            for listed in (node.input, node.output):
-                listed[:] = [names.get(name, name) for name in listed]
-    return renamed, {new: name for name, new in names.items() if new not in names}
-
-
-def _opset(model: onnx.ModelProto) -> list[tuple[str, int]]:
+def _opset(model: onnx.ModelProto, used: Set[str]) -> list[tuple[str, int]]:
     """The versions of the domains that nodes have."""
-    used = {"", *(node.domain for graph in graphs_of(model.graph) for node in graph.node)}
     entries = (entry for entry in model.opset_import if entry.domain in used)
     return sorted((entry.domain, entry.version) for entry in entries)
 

@@ -2,11 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
+from math import prod
+from typing import Any
 
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from sonnx_ort.checker.reading import defined_in
+from sonnx_ort.checker.reading import elements_of as stored_elements
+from sonnx_ort.kernel.node import MAX_ELEMENTS
 from sonnx_ort.kernel.sizes import Sizes, require
 
 
@@ -142,3 +146,107 @@ def _rename(
             values[:] = [scope.get(name, name) for name in values]
         for body in bodies_of(node):
             _rename(body, scope, names, taken)
+
+
+def with_original_names(
+    model: onnx.ModelProto, values: Set[str]
+) -> tuple[onnx.ModelProto, Mapping[str, str]]:
+    """Give the results of nodes their names again that the guards behind them have taken.
+
+    Whatever the new names are, the model means the same.
+
+    Returns:
+        The model, and the values that are read in place of others.
+    """
+    nodes = [node for graph in graphs_of(model.graph) for node in graph.node]
+    producers = {name: node for node in nodes for name in node.output}
+    names: dict[str, str] = {}
+    for name in producers.keys() & values:
+        inner, guard = f"{name}_unchecked", producers[name]
+        if guard.op_type == "Reshape" and guard.input[0].startswith(inner):
+            given = guard.input[0]
+            if given in producers and given not in values:
+                names |= {given: name, name: f"{given}'"}
+    new = set(names.values())
+    defined = {name for graph in graphs_of(model.graph) for name in defined_in(graph)}
+    if not names or len(new) < len(names) or not defined.isdisjoint(new - names.keys()):
+        return model, {}
+    renamed = onnx.ModelProto()
+    renamed.CopyFrom(model)
+    for graph in graphs_of(renamed.graph):
+        for value in (*graph.output, *graph.value_info):
+            value.name = names.get(value.name, value.name)
+        for node in graph.node:
+            for listed in (node.input, node.output):
+                listed[:] = [names.get(name, name) for name in listed]
+    return renamed, {new: name for name, new in names.items() if new not in names}
+
+
+class Definitions:
+    """What the graphs of a model define: inputs, constants, results, and what bodies take."""
+
+    def __init__(self, graph: GraphProto) -> None:
+        """Look through the main graph and all bodies."""
+        self._inputs = {value.name: value for value in graph.input}
+        self._constants: dict[str, TensorProto] = {}
+        self._producers: dict[str, NodeProto] = {}
+        self._taken: dict[str, tuple[NodeProto, int]] = {}
+        self._sparse: set[str] = set()
+        for each in graphs_of(graph):
+            self._take(each)
+
+    def _take(self, graph: GraphProto) -> None:
+        """Take in what a graph defines and claims."""
+        inputs = {value.name: value.type for value in graph.input}
+        tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
+        results = {name: node for node in graph.node for name in node.output if name}
+        self._sparse |= {
+            name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
+        }
+        self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
+        for node in graph.node:
+            for body in bodies_of(node):
+                self._taken |= {value.name: (node, k) for k, value in enumerate(body.input)}
+            is_constant = (node.domain, node.op_type) == ("", "Constant")
+            for each in node.attribute if is_constant else ():
+                if each.name == "value":
+                    tensors[node.output[0]] = each.t
+                elif each.name == "sparse_value":
+                    self._sparse.add(node.output[0])
+        self._constants |= tensors
+        self._producers |= results
+
+    def array(self, value: str) -> Any:
+        """The elements of a constant that lies in the file."""
+        require(value in self._constants, f"'{value}' is no constant")
+        return stored_elements(self._constants[value])
+
+    def small_array(self, value: str) -> Any:
+        """The elements of a small constant that lies in the file; None for another value."""
+        tensor = self._constants.get(value, TensorProto())
+        return self.stored(value) if prod(tensor.dims) <= MAX_ELEMENTS else None
+
+    def stored(self, value: str) -> Any:
+        """The elements of a constant that lies in the file; None for another value."""
+        tensor = self._constants.get(value)
+        if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+            return None
+        return stored_elements(tensor)
+
+    def producer_type(self, value: str) -> str | None:
+        """The standard operator that computes a value."""
+        node = self._producers.get(value)
+        return None if node is None or node.domain else str(node.op_type)
+
+    def is_input(self, value: str) -> bool:
+        """Whether a value is an input of the model."""
+        return value in self._inputs
+
+    def is_constant(self, value: str) -> bool:
+        """Whether a value is an initializer or the result of a Constant."""
+        node = self._producers.get(value, NodeProto())
+        return value in self._constants or (node.domain, node.op_type) == ("", "Constant")
+
+    def is_dense(self, value: str) -> bool:
+        """Whether a value is no sparse tensor."""
+        return value not in self._sparse

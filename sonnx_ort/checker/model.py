@@ -5,13 +5,15 @@ guard that enforces it.
 """
 
 from collections.abc import Callable, Sequence
-from math import isinf, prod
-from typing import Any
+from math import isinf
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import onnx
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import NodeProto, TensorProto
 
 from sonnx_ort.checker.graphs import (
+    Definitions,
     bodies_of,
     claimed_shapes,
     graphs_of,
@@ -22,7 +24,7 @@ from sonnx_ort.checker.graphs import (
 from sonnx_ort.checker.node import Node, type_name
 from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.checker.reading import OWN_DOMAIN, strict
-from sonnx_ort.checker.reading import elements_of as stored_elements
+from sonnx_ort.checker.states import Changing, States
 from sonnx_ort.checker.values import (
     conclude_value,
     demands_on_shapes,
@@ -34,7 +36,7 @@ from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
 from sonnx_ort.kernel.interval_catalog import intervals_of
 from sonnx_ort.kernel.intervals import hull, of_elements
-from sonnx_ort.kernel.node import FLOATS, MAX_ELEMENTS
+from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.kernel.sizes import (
     Bounds,
     Interval,
@@ -92,7 +94,7 @@ KINDS = ("type", "shape", "elements", "bounds", "interval")
 """What steps establish of a value, in an order in which they follow."""
 
 
-class Model:
+class Model(Definitions):
     """A model, and what steps have established of it.
 
     Attributes:
@@ -100,26 +102,29 @@ class Model:
         demands: What the contract demands of the shapes of inputs, by their names.
     """
 
-    def __init__(self, model: onnx.ModelProto, contract: Contract = NO_CONTRACT) -> None:
-        """Begin with no step.
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        contract: Contract = NO_CONTRACT,
+        changing: Changing = MappingProxyType({}),
+    ) -> None:
+        """Begin with no step; of states of Loops that may change, nothing is assumed.
 
         Raises:
             Rejected: The file can be read in two ways, or the contract is of other values.
         """
         self.proto, self.names = with_unique_names(strict(model))
+        super().__init__(self.proto.graph)
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
         self.version, self._open = versions[""], 0
         self._known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
         self._unguarded: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-        self._constants: dict[str, TensorProto] = {}
-        self._producers: dict[str, NodeProto] = {}
-        self._states: dict[str, tuple[NodeProto, int]] = {}
-        self._sparse: set[str] = set()
-        self._true: set[str] = set()
+        self.states = States(changing)
         for graph in graphs_of(self.proto.graph):
-            self._take(graph)
+            for node in graph.node:
+                self.states.add(node)
+        self._true: set[str] = set()
         self._claims = claimed_shapes(self.proto)
-        self._inputs = {value.name: value for value in self.proto.graph.input}
         self._symbols: dict[str, tuple[str, int]] = {}
         for given in self.proto.graph.input:
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
@@ -127,27 +132,6 @@ class Model:
         self.contract = contract
         require_contract(self.proto.graph, contract)
         self.demands = demands_on_shapes(self.proto.graph, contract)
-
-    def _take(self, graph: GraphProto) -> None:
-        """Take in what a graph defines and claims."""
-        inputs = {value.name: value.type for value in graph.input}
-        tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
-        results = {name: node for node in graph.node for name in node.output if name}
-        self._sparse |= {
-            name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
-        }
-        self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
-        for node in graph.node:
-            for body in bodies_of(node):
-                self._states |= {value.name: (node, k) for k, value in enumerate(body.input)}
-            is_constant = (node.domain, node.op_type) == ("", "Constant")
-            for each in node.attribute if is_constant else ():
-                if each.name == "value":
-                    tensors[node.output[0]] = each.t
-                elif each.name == "sparse_value":
-                    self._sparse.add(node.output[0])
-        self._constants |= tensors
-        self._producers |= results
 
     def knows(self, kind: str, value: str) -> bool:
         """Whether an earlier step has established this of a value."""
@@ -158,9 +142,20 @@ class Model:
         require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
         return self._known[kind][value]
 
-    def derive(self, value: str, kind: str) -> Any:
-        """What is established of a value by one more step."""
+    def derive(self, value: str, kind: str, claim: Any = None) -> Any:
+        """What is established of a value by one more step.
+
+        Args:
+            value: The value.
+            kind: One of `KINDS`.
+            claim: What a certificate says that it is: no more is assumed of a state of a Loop.
+
+        Raises:
+            Rejected: Nothing follows.
+        """
         try:
+            if claim is not None and kind == "shape":
+                self.states.changing_by(value, claim, self.known)
             rules: dict[str, Callable[[str], Any]] = {
                 "type": self._type,
                 "shape": self._shape,
@@ -176,6 +171,10 @@ class Model:
             raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
         self._known[kind][value] = found
         return as_claim(found)
+
+    def broken_assumptions(self) -> Changing:
+        """The states of Loops that do not keep the shape that steps assume."""
+        return self.states.broken(self._known["shape"].get)
 
     def unguarded(self, kind: str, value: str) -> Any:
         """What a step has established without the guard of the value's own contract."""
@@ -194,8 +193,8 @@ class Model:
             return type_name(self._inputs[value].type.tensor_type.elem_type)
         if value in self._constants:
             return type_name(self._constants[value].data_type)
-        if value in self._states:
-            return self._type_of_state(*self._states[value])
+        if value in self._taken:
+            return self._type_of_state(*self._taken[value])
         node, place = self._node(value)
         bodies = bodies_of(node.proto)
         if not bodies:
@@ -222,6 +221,10 @@ class Model:
             sizes = self._declared_sizes(value)
         elif value in self._constants:
             sizes = tuple(self._constants[value].dims)
+        elif self.states.is_taken(value):
+            sizes = self.states.taken(value, self.known)
+        elif self.states.is_final(value):
+            sizes = self.states.final(value)
         else:
             node, place = self._node(value)
             found = self._shapes_of(node)
@@ -363,47 +366,14 @@ class Model:
             raise Rejected("they are not known")
         return before
 
-    def array(self, value: str) -> Any:
-        """The elements of a constant that lies in the file."""
-        require(value in self._constants, f"'{value}' is no constant")
-        return stored_elements(self._constants[value])
-
-    def small_array(self, value: str) -> Any:
-        """The elements of a small constant that lies in the file; None for another value."""
-        tensor = self._constants.get(value, TensorProto())
-        return self.stored(value) if prod(tensor.dims) <= MAX_ELEMENTS else None
-
-    def stored(self, value: str) -> Any:
-        """The elements of a constant that lies in the file; None for another value."""
-        tensor = self._constants.get(value)
-        if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
-            return None
-        return stored_elements(tensor)
-
-    def producer_type(self, value: str) -> str | None:
-        """The standard operator that computes a value."""
-        node = self._producers.get(value)
-        return None if node is None or node.domain else str(node.op_type)
-
-    def is_input(self, value: str) -> bool:
-        """Whether a value is an input of the model."""
-        return value in self._inputs
-
-    def is_constant(self, value: str) -> bool:
-        """Whether a value is an initializer or the result of a Constant."""
-        node = self._producers.get(value, NodeProto())
-        return value in self._constants or (node.domain, node.op_type) == ("", "Constant")
-
-    def is_dense(self, value: str) -> bool:
-        """Whether a value is no sparse tensor."""
-        return value not in self._sparse
-
     def node(self, output: str) -> Node:
         """The node that has this output."""
         return self._node(output)[0]
 
     def conclude(self, output: str, rule: str) -> None:
         """Conclude an obligation of a value, or of the node that has this output, or reject it."""
+        for state in self.broken_assumptions():
+            raise Rejected(f"the shape of the state '{state}' changes")
         of_value = is_of_value(rule)
         place = f"'{output}'" if of_value else f"the node of '{output}'"
         try:
@@ -416,6 +386,24 @@ class Model:
             raise Rejected(f"{rule} of {place} does not follow: {reason}") from reason
         except Exception as error:
             raise Rejected(f"{rule} of {place} cannot be followed: {error!r}") from error
+
+
+Derived = TypeVar("Derived", bound=Model)
+
+
+def with_true_assumptions(make: Callable[[Changing], Derived]) -> Derived:
+    """A model with all steps whose assumptions of states of Loops are kept.
+
+    Args:
+        make: Makes the model and takes the steps, given the states that may change.
+    """
+    changing: dict[str, frozenset[int] | None] = {}
+    while True:
+        found = make(changing)
+        broken = found.broken_assumptions()
+        if not broken:
+            return found
+        changing |= broken
 
 
 def as_claim(found: str | Sizes | Bounds | Interval) -> str | list[Any]:

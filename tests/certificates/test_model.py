@@ -133,7 +133,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "the condition of a Loop": (parse(LOOPED), "c", "type", "bool"),
     "a state of a Loop": (parse(LOOPED), "s", "type", "double"),
     "another state of a Loop": (parse(LOOPED), "r", "type", "float"),
-    "a shape of a state": (parse(LOOPED), "s", "shape", "no node computes it"),
+    "a shape of a state": (parse(LOOPED), "s", "shape", ["n"]),
     "a state of a Loop of another domain": (changed(LOOPED, in_a_domain),
         *("s", "type", "the inputs of the body of a Loop are open")),
     "a state without an operand": (changed(LOOPED, lambda graph: graph.node[-1].input.pop()),

@@ -135,8 +135,7 @@ def _strongest(content: bytes, enforced: bytes | None, edition: str) -> Certific
         Rejected: It reads none of the models.
     """
     try:
-        traced = Traced(onnx.load_model_from_string(content))
-        traced.try_all()
+        traced = Traced.of(onnx.load_model_from_string(content))
         beside = None
         if enforced is not None:
             beside = Enforced(traced, onnx.load_model_from_string(enforced))

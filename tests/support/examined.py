@@ -86,10 +86,9 @@ def concluded_by_checker(
     choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
     loaded = load(content, choices)
     try:
-        traced = Traced(onnx.load_model_from_string(content))
+        traced = Traced.of(onnx.load_model_from_string(content))
     except Rejected:
         return frozenset()
-    traced.try_all()
     names = names_of_values(loaded.model.graph_model.graph, traced)
     concluded = set[tuple[str, str]]()
     for node in examine(loaded, complete=True).examination.nodes:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import onnx
 
 from sonnx_ort.checker import Model, Rejected, bodies_of
-from sonnx_ort.checker.model import KINDS
+from sonnx_ort.checker.model import KINDS, with_true_assumptions
+from sonnx_ort.checker.states import Changing
 from support.graphs import parse
 
 DOMAINS = {"sonnx": 1, "com.example": 1}
@@ -23,9 +24,13 @@ def alone(node: str, x: str = "float[2, 3] x", stored: str = "") -> str:
 def after_all_steps(model: str | onnx.ModelProto) -> Model:
     """A model, given as it is or by its text, of which all is established that follows."""
     proto = parse(model, domains=DOMAINS) if isinstance(model, str) else model
-    known = Model(proto)
-    _take_all_steps(known.proto.graph, known)
-    return known
+
+    def take_steps(changing: Changing) -> Model:
+        known = Model(proto, changing=changing)
+        _take_all_steps(known.proto.graph, known)
+        return known
+
+    return with_true_assumptions(take_steps)
 
 
 def _take_all_steps(graph: onnx.GraphProto, known: Model) -> None:

@@ -34,12 +34,11 @@ def held_to_runs(content: bytes, several: Sequence[Feeds]) -> str:
     """
     try:
         model = onnx.load_model_from_string(content)
-        traced = Traced(model)
+        traced = Traced.of(model)
     except Rejected:
         return "rejected"
     except Exception:  # noqa: BLE001 - no message of protocol buffers
         return "no model"
-    traced.try_all()
     concluded = [
         (node, found)
         for node in traced.proto.graph.node
