@@ -1,10 +1,11 @@
 """Checks a certificate: that obligations of a model hold in every run that ONNX Runtime finishes.
 
 A certificate is a list of steps from the inputs and constants of a model to its proved obligations.
-A step claims the type, the shape or the elements of one value, and has to follow from earlier steps
-by the rule of the operator that computes the value. An obligation has to follow from steps by the
-statement of its rule in the profile. The checker needs `kernel`, `profile` and onnx, and trusts no
-other part of sonnx_ort. It also runs alone, where the folder of sonnx_ort lies:
+A step claims the type, the shape, the elements or the numbers of one value, and has to follow from
+earlier steps by the rule of the operator that computes the value, and from a contract if there is
+one. An obligation has to follow from steps by the statement of its rule in the profile. The checker
+needs `kernel`, `profile`, `terms`, `guards` and onnx, and trusts no other part of sonnx_ort. It
+also runs alone, where the folder of sonnx_ort lies:
 
     python -m sonnx_ort.checker model.onnx certificate.json [enforced.onnx]
 
@@ -15,10 +16,12 @@ the schemas of onnx. What it does not know it rejects.
     certificate      its form, its steps, its obligations
     reading          a model, strictly: what can be read in two ways is rejected
     model            what is established of a model, step by step, by the rules of the kernel
+    states           what holds of the states of Loops in each iteration, by induction
     obligations      what the rules of the profile say of a node, from what is established
+    values           that single values keep a contract, or are finite
     enforced, facts  that another model is this one and guards, and what holds after them
     guards           what the guards of each kind of rule say
-    node             what these are about
+    node, graphs     what these are about
 """
 
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
