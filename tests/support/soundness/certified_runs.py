@@ -182,6 +182,13 @@ def misfits_of(
                 yield f"the type of {value} is {found}, not {claim}"
             continue
         found = array.shape if kind == "shape" else array.ravel().tolist()
+        if kind == "interval":
+            lower, upper, nan = claim
+            numbers = array.astype(np.float64)
+            within = (numbers >= float(lower)) & (numbers <= float(upper)) | np.isnan(numbers) & nan
+            if not within.all():
+                yield f"the elements of {value} are {found}, not within {claim}"
+            continue
         if kind == "bounds":
             if found and not claim[0] <= min(found) <= max(found) <= claim[1]:
                 yield f"the elements of {value} are {found}, not within {claim}"
