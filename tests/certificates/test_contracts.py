@@ -1,12 +1,14 @@
 """Certificates of models whose values have a contract, or have to be finite."""
 
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
+from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract
@@ -248,3 +250,67 @@ def test_command_certifies_under_a_contract(tmp_path: Path, monkeypatch: Any) ->
     assert accepted.stdout == (
         "c.json: accepted: 2 obligations hold in every run whose values keep the contract\n"
     )
+
+
+_PAIRS = [("Less", "Greater"), ("Or", "And"), ("ReduceMin", "ReduceMax")]
+_SWAPPED = {
+    **{one: other for pair in _PAIRS for one, other in (pair, pair[::-1])},
+    "Reshape": "Identity",
+    "Equal": "Less",
+}
+
+
+def changed_guards(
+    enforced: onnx.ModelProto, original: onnx.ModelProto
+) -> Iterator[onnx.ModelProto]:
+    """Models of which one node of a guard is another, has another constant or other operands."""
+    own = {name for node in original.graph.node for name in node.output}
+    for index, node in enumerate(enforced.graph.node):
+        if own.issuperset(node.output) and node.op_type != "Reshape":
+            continue
+        for change in (_of_operator, _of_constant, _of_operands):
+            made = onnx.ModelProto()
+            made.CopyFrom(enforced)
+            if change(made.graph.node[index]):
+                yield made
+
+
+def _of_operator(node: onnx.NodeProto) -> bool:
+    other = _SWAPPED.get(node.op_type)
+    if other is not None:
+        node.op_type = other
+        del node.input[2 if other != "Identity" else 1 :]
+    return other is not None
+
+
+def _of_constant(node: onnx.NodeProto) -> bool:
+    if node.op_type != "Constant":
+        return False
+    array = numpy_helper.to_array(node.attribute[0].t)
+    if (array < -1).all():
+        # A run fails with another code as well.
+        return False
+    other = ~array if array.dtype == bool else array + (1 if array.dtype.kind == "i" else 0.25)
+    node.attribute[0].t.CopyFrom(numpy_helper.from_array(other.astype(array.dtype)))
+    return True
+
+
+def _of_operands(node: onnx.NodeProto) -> bool:
+    reverse = list(reversed(node.input))
+    symmetric = node.op_type in {"Or", "And", "Equal", "Concat"}
+    if symmetric or reverse == list(node.input):
+        return False
+    node.input[:] = reverse
+    return True
+
+
+def test_no_other_guard_holds_the_contract(place: Place) -> None:
+    model, enforced, content = place
+    tried = 0
+    for other in changed_guards(onnx.load(enforced), onnx.load(model)):
+        written = other.SerializeToString()
+        said = content | {"enforced": hashlib.sha256(written).hexdigest()}
+        tried += 1
+        with pytest.raises(Rejected):
+            check(model.read_bytes(), said, written)
+    assert tried > 40
