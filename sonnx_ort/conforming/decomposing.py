@@ -25,7 +25,7 @@ import onnx
 import onnx.defs
 import onnx_ir as ir
 
-from sonnx_ort.conforming import elementwise, indexing, learning, reductions, transforms
+from sonnx_ort.conforming import elementwise, indexing, learning, reductions, transforms, trees
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.constants import known_elements
 from sonnx_ort.conforming.operators import Operators, Template
@@ -39,7 +39,7 @@ from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 
 TEMPLATES: Mapping[str, Template] = {
     template.operator: template
-    for file in (elementwise, indexing, learning, reductions, transforms)
+    for file in (elementwise, indexing, learning, reductions, transforms, trees)
     for template in file.TEMPLATES
 }
 """The templates by their operators."""
@@ -196,10 +196,7 @@ _INDEFINITE: Mapping[str, str] = {
         ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
         "no operator of the profile computes with strings",
     ),
-    **dict.fromkeys(
-        [f"ai.onnx.ml::TreeEnsemble{kind}" for kind in ("", "Classifier", "Regressor")],
-        "no way is known to write a tree by operators of the profile",
-    ),
+    "ai.onnx.ml::TreeEnsemble": "no way is known to write its sets of members",
     "ai.onnx.ml::ZipMap": "it gives maps, and not tensors: export the model without it",
     **dict.fromkeys(("Loop", "Scan"), "no operator of the profile repeats others"),
 }
