@@ -20,6 +20,7 @@ from sonnx_ort.comparing.difference import Comparison, compare
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
+from sonnx_ort.conforming.unrolling import MOST_STEPS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
 from sonnx_ort.loading.pauses import collector_paused
@@ -96,6 +97,8 @@ class ConformOptions(TypedDict, total=False):
         operators: The operators whose violations are fixed, as for `rewrite`; "profile" by default.
         rounding: Whether to make also changes after which results may be rounded differently.
         name_outputs: Whether outputs that nodes leave out become outputs of the graph.
+        unroll: How many steps a Loop or Scan may have that becomes the nodes of all its steps; 16
+            by default.
         assume: Elements of inputs that are the same in every run. They become constants, and the
             changed model has no such input.
         assume_shapes: Shapes of inputs that are the same in every run.
@@ -114,6 +117,7 @@ class ConformOptions(TypedDict, total=False):
     operators: OperatorsChoice
     rounding: bool
     name_outputs: bool
+    unroll: int
     assume: Mapping[str, npt.ArrayLike]
     assume_shapes: Mapping[str, Sequence[int]]
     select: str | Iterable[str] | None
@@ -234,6 +238,7 @@ def _conform(  # noqa: PLR0913 - one for each option
     operators: OperatorsChoice = PROFILE,
     rounding: bool = False,
     name_outputs: bool = False,
+    unroll: int = MOST_STEPS,
     assume: Mapping[str, npt.ArrayLike] = MappingProxyType({}),
     assume_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     select: str | Iterable[str] | None = None,
@@ -245,7 +250,9 @@ def _conform(  # noqa: PLR0913 - one for each option
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> _Result:
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
-    selection = Selection(selected_rules(select, ignore), rounding, name_outputs)
+    if unroll < 0:
+        raise SonnxError(f"unroll is {unroll}; give a number of steps, or 0 for none")
+    selection = Selection(selected_rules(select, ignore), rounding, name_outputs, unroll)
     source, assumed = _assuming(source, assume, assume_shapes)
     result = replace(_changed(source, choices, selection), assumed=assumed)
     if not verify:

@@ -143,6 +143,12 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
         "name_outputs": flag(
             "Name outputs that nodes leave out, as outputs of the graph.", "--name-outputs"
         ),
+        "unroll": option(
+            int,
+            "How many steps a Loop or Scan may have that is written as all its steps.",
+            default=16,
+            least=0,
+        ),
         "assume": option(
             TEXTS,
             "The value of an input in every run, or NAME=FILE.npy; it becomes a constant.",

@@ -135,6 +135,7 @@ class NodeEdit:
         stored: The initializers that were added to the graph.
         not_fixed: The ids of the rules that the change does not fix here, unlike elsewhere.
         tried: Whether a change is only tried: then the node and its graph stay as they are.
+        most_steps: How many steps a Loop or Scan may have that is unrolled.
     """
 
     node: ir.Node
@@ -149,6 +150,7 @@ class NodeEdit:
     stored: list[ir.Value] = field(default_factory=list)
     not_fixed: set[str] = field(default_factory=set)
     tried: bool = False
+    most_steps: int = 0
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:

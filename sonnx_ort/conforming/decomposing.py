@@ -10,7 +10,7 @@ than the model has, if the difference is only of which types its operators have.
 
 Of an If whose condition is the same in every run, the nodes of the branch take its place. The
 condition is a constant, or follows from sizes that are certain. The nodes compute the same as
-before, in the same order.
+before, in the same order. A Loop or Scan of a known number of steps becomes the nodes of all steps.
 """
 
 import logging
@@ -30,6 +30,7 @@ from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.constants import known_elements
 from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.conforming.simplifying import detach_bodies
+from sonnx_ort.conforming.unrolling import unroll
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
@@ -198,7 +199,6 @@ _INDEFINITE: Mapping[str, str] = {
     ),
     "ai.onnx.ml::TreeEnsemble": "no way is known to write its sets of members",
     "ai.onnx.ml::ZipMap": "it gives maps, and not tensors: export the model without it",
-    **dict.fromkeys(("Loop", "Scan"), "no operator of the profile repeats others"),
 }
 """Why operators have no finite definition by operators of the set."""
 
@@ -212,6 +212,8 @@ def decomposition_of(edit: NodeEdit) -> Change | None:
         return _change(edit, partial(_by_template, template), _safety(template, edit))
     if operator == "If":
         return _change(edit, take_branch, Safety.SAFE, "take the branch that every run takes")
+    if operator in ("Loop", "Scan"):
+        return _change(edit, unroll, Safety.SAFE, f"write all steps of the {operator}")
     if operator in _INDEFINITE:
         return _change(edit, partial(_refused, _INDEFINITE[operator]), Safety.SAFE)
     return _change(edit, write_function, Safety.ROUNDING) if has_function(edit) else None
@@ -234,6 +236,8 @@ def way_inside(domain: str, name: str) -> str:
         )
     if operator == "If":
         return "sonnx-ort conform takes its branch where its condition is the same in every run."
+    if operator in ("Loop", "Scan"):
+        return "sonnx-ort conform writes all its steps where their number is the same in every run."
     if operator in _INDEFINITE:
         return f"sonnx-ort conform cannot write it otherwise: {_INDEFINITE[operator]}."
     schema = onnx.defs.get_schema(name, domain=domain)

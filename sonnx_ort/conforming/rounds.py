@@ -5,7 +5,7 @@ shape and type comes before what reads these.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
@@ -21,6 +21,7 @@ from sonnx_ort.conforming import (
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.constants import store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of
+from sonnx_ort.conforming.unrolling import MOST_STEPS
 from sonnx_ort.errors import printable
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
@@ -105,12 +106,14 @@ class Selection:
         rules: The ids of the rules that are to be fixed.
         rounding: Whether changes are made that may round otherwise.
         name_outputs: Whether outputs that nodes leave out become outputs of the graph.
+        most_steps: How many steps a Loop or Scan may have that is unrolled.
         without: Changes that are not to be made: title, node and path.
     """
 
     rules: frozenset[str]
     rounding: bool = False
     name_outputs: bool = False
+    most_steps: int = MOST_STEPS
     without: Collection[tuple[str, str, tuple[str, ...]]] = ()
 
 
@@ -207,7 +210,8 @@ class Round:
     ) -> NodeEdit:
         opset = self.model.opset_imports[STANDARD_DOMAIN]
         known = self.examination.facts, names, self.model.ir_version
-        return NodeEdit(node, opset, *known, operands, declared_results)
+        edit = NodeEdit(node, opset, *known, operands, declared_results)
+        return replace(edit, most_steps=self.selection.most_steps)
 
     def _try(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
         """Make a change if it is selected; say of one that rounds that it would be possible."""

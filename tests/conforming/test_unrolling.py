@@ -1,0 +1,132 @@
+"""Loops and Scans of a known number of steps are written as the nodes of all steps."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from support.conformed import conformed, reasons, violated
+from support.graphs import parse
+from support.sessions import on_one_thread
+
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+
+LOOP = "z{more} = Loop <body = b (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t{outs})"
+BODY = "d = Identity(c) k = Cast<to = 1>(i) y = Mul(s, s) t = Sub(y, x)"
+
+
+def loop(
+    body: str = BODY, trips: int | None = 3, go: bool = True, scanned: bool = False
+) -> onnx.ModelProto:
+    """A Loop whose state begins with x."""
+    head = LOOP.format(more=", w" if scanned else "", outs=", float[2,3] r" if scanned else "")
+    results = "float[2,3] z" + (", float[n,2,3] w" if scanned else "")
+    given = {"trips": np.array(trips), "go": np.array(go)} if trips is not None else {}
+    inputs = "float[2,3] x" + ("" if given else ", int64 trips, bool go")
+    return parse(
+        f"({inputs}) => ({results}) {{ {head} {{ {body} }}> (trips, go, x) }}",
+        constants=given,
+        opset=17,
+    )
+
+
+def scan(attributes: str, element: str, rows: str = "2") -> onnx.ModelProto:
+    """A Scan that adds elements of x to its state, and gives each sum."""
+    return parse(
+        f"(float[{rows},3] x, float[{element}] s) => (float[a] z, float[b,c] w) {{"
+        f" z, w = Scan <num_scan_inputs = 1, {attributes}"
+        f" body = b (float[{element}] u, float[{element}] e) =>"
+        f" (float[{element}] v, float[{element}] r)"
+        " { v = Add(u, e) r = Neg(v) }> (s, x) }",
+        opset=17,
+    )
+
+
+def outputs(model: onnx.ModelProto, feeds: Arrays) -> list[tuple[object, bytes]]:
+    session = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    return [(array.shape, array.tobytes()) for array in session.run(None, dict(feeds))]
+
+
+STACKED = f"{BODY} r = Abs(y)"
+UNROLLED: dict[str, tuple[onnx.ModelProto, Arrays]] = {
+    "a state": (loop(), {"x": X}),
+    "a state and what is stacked": (loop(STACKED, scanned=True), {"x": X}),
+    "a state that stays": (loop("d = Identity(c) t = Identity(s)"), {"x": X}),
+    "a condition that is true": (
+        loop("d = Constant<value = bool {1}>() t = Neg(s)"), {"x": X}),
+    "the number of the step": (
+        loop("d = Identity(c) k = Cast<to = 1>(i) n = Constant<value = int64[2] {2, 3}>()"
+            " o = Expand(k, n) t = Add(s, o)"), {"x": X}),
+    "elements of the first axis": (scan("", "3"), {"x": X, "s": X[0]}),
+    "elements of the last axis": (
+        scan("scan_input_axes = [-1], scan_output_axes = [1],", "2"), {"x": X, "s": X[:, 0]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNROLLED)
+def test_all_steps_give_the_same_bits(name: str) -> None:
+    model, feeds = UNROLLED[name]
+    made = conformed(model)
+    assert {node.op_type for node in made.graph.node}.isdisjoint({"Loop", "Scan"})
+    assert outputs(made, feeds) == outputs(model, feeds)
+
+
+def test_unrolled_loop_keeps_the_profile() -> None:
+    assert violated(conformed(loop("d = Identity(c) y = Mul(s, s) t = Sub(y, x)"))) == set()
+
+
+def test_loops_in_loops_are_unrolled() -> None:
+    inner = (
+        "m = Constant<value = int64 {2}>() d = Identity(c) t = Loop <body = e"
+        " (int64 j, bool f, float[2,3] p) => (bool g, float[2,3] q)"
+        " { g = Identity(f) q = Mul(p, x) }> (m, c, s)"
+    )
+    model = loop(inner)
+    made = conformed(model)
+    assert [node.op_type for node in made.graph.node].count("Mul") == 6
+    assert outputs(made, {"x": X}) == outputs(model, {"x": X})
+
+
+def test_branch_in_a_loop_is_kept_in_each_step() -> None:
+    body = (
+        "d = Identity(c) h = ReduceSum<keepdims = 0>(s) n = Constant<value = float {0.0}>()"
+        " l = Less(h, n) t = If(l) <then_branch = p () => (float[2,3] a) { a = Neg(s) },"
+        " else_branch = q () => (float[2,3] e) { e = Sub(s, x) }>"
+    )
+    model = loop(body)
+    made = conformed(model)
+    assert [node.op_type for node in made.graph.node].count("If") == 3
+    assert outputs(made, {"x": X}) == outputs(model, {"x": X})
+
+
+REMAINS = {
+    "the elements of 'trips' are known only in a run": loop(trips=None),
+    "how many steps it takes is known only in a run": scan("", "3", rows="n"),
+    "it takes 17 steps; --unroll 17 writes them all": loop(trips=17),
+    "it takes no step": loop(go=False),
+    "its body may end it": loop("l = ReduceSum<keepdims = 0>(s) n = Constant<value = float {9.0}>()"
+        " d = Less(l, n) t = Neg(s)"),
+    "it goes from the last element to the first": scan("scan_input_directions = [1],", "3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", REMAINS)
+def test_what_is_not_unrolled_gives_the_reason(reason: str) -> None:
+    assert reasons(REMAINS[reason])["Graph.operator_set"].startswith(reason)
+
+
+def test_number_of_steps_is_chosen() -> None:
+    assert violated(sonnx_ort.conform(loop(trips=17), unroll=17).model) == set()
+    (left,) = sonnx_ort.conform(loop(), unroll=0).remaining
+    assert left[1] == "it takes 3 steps; --unroll 3 writes them all"
+
+
+def test_number_below_0_is_refused() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.conform(loop(), unroll=-1)
+    assert str(caught.value) == "unroll is -1; give a number of steps, or 0 for none"
