@@ -1,6 +1,6 @@
-"""`sonnx-ort diff`, `audit`, `reduce` and `suite`: values of runs, held against others."""
+"""`sonnx-ort diff`, `audit` and `reduce`: values of runs, held against others."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,12 +20,13 @@ from sonnx_ort.cli.options import (
     subcommand,
 )
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
-from sonnx_ort.comparing.audit import CPU, Audit
+from sonnx_ort.comparing.audit import Audit
 from sonnx_ort.comparing.audit import audit as audit_model
 from sonnx_ort.comparing.difference import compare_samples, survey
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.isolated_run import Level
+from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
 from sonnx_ort.comparing.measures import Measure, Tolerance
+from sonnx_ort.comparing.optimizers import find_cause
 from sonnx_ort.comparing.reduction import Reduced
 from sonnx_ort.comparing.reduction import reduce as reduce_model
 from sonnx_ort.comparing.shrinking import MOST_TRIES
@@ -34,7 +35,6 @@ from sonnx_ort.files import check_place, refuse_inputs, refuse_source, writing
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.reporting.audit_report import AuditFormat
 from sonnx_ort.value_files import read_samples, write_values
 
@@ -44,6 +44,19 @@ app = subcommand()
 def _samples(model: str | Path, data: Path) -> dict[str, dict[str, Any]]:
     """The samples in a folder for a model."""
     return read_samples(data, [value.name for value in read(model).proto.graph.input])
+
+
+_RUN = {
+    "level": option(Level, "How far ONNX Runtime optimizes.", default=Level.NONE),
+    "providers": option(
+        str,
+        "Execution providers, separated by commas.",
+        metavar="NAMES",
+        default=CPU[0],
+        read=lambda names: tuple(name.strip() for name in names.split(",")),
+    ),
+}
+"""The options of how ONNX Runtime runs a model."""
 
 
 @command(
@@ -62,7 +75,17 @@ def _samples(model: str | Path, data: Path) -> dict[str, dict[str, Any]]:
         "tolerance": option(
             float, "The largest difference that is none, in the measure.", default=0, least=0
         ),
+        **_RUN,
         "every": flag("List every value of A, node by node.", "--all"),
+        "why": flag(
+            "Run A alone, without optimizations and with them, and find which optimizers of ONNX "
+            "Runtime change its outputs.",
+            "--why",
+        ),
+        "level": option(Level, "How far --why optimizes.", default=Level.ALL),
+        "threads": option(
+            int | None, "How many threads --why compares with one.", metavar="N", least=2
+        ),
     },
     epilog=examples(
         "sonnx-ort diff model.onnx enforced.onnx",
@@ -71,11 +94,16 @@ def _samples(model: str | Path, data: Path) -> dict[str, dict[str, Any]]:
         "sonnx-ort diff model.onnx enforced.onnx --size n=320",
         "sonnx-ort diff model.onnx exported.onnx --data samples --measure ulp --tolerance 4",
         "sonnx-ort diff model.onnx exported.onnx --samples 1000 --measure relative",
+        "sonnx-ort diff model.onnx --why",
     ),
 )
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help="A model, such as the original.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another model with the same inputs.")],
+    second: Annotated[
+        str | None,
+        typer.Argument(metavar="B", help="Another model with the same inputs."),
+    ] = None,
+    *,
     inputs: Mapping[str, Path],
     data: Path | None,
     samples: int | None,
@@ -87,6 +115,10 @@ def diff(
     contract: ContractSource,
     every: bool,
     quiet: bool,
+    why: bool,
+    level: Level,
+    threads: int | None,
+    providers: tuple[str, ...],
 ) -> None:
     """Run two models, and show where their values first differ.
 
@@ -95,8 +127,23 @@ def diff(
 
     Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
     """
-    from sonnx_ort.reporting.difference_report import difference_report
+    from sonnx_ort.reporting.difference_report import cause_report, difference_report
 
+    chosen, tolerated = Sizes(sizes, input_shapes), Tolerance(measure, tolerance)
+    if why or second is None:
+        if not why or second is not None or samples is not None:
+            raise SonnxError("name two models, or one with --why, which takes one sample")
+        given = _only_sample(Path(first), data) | read_values(inputs)
+        settings = Settings(level, available(providers), threads=threads or 0)
+        common: dict[str, Any] = {"seed": seed, "sizes": chosen, "tolerance": tolerated}
+        cause = find_cause(first, given, settings, contract=contract, **common)
+        if not quiet:
+            say(cause_report(cause, first))
+        if not cause.comparison.equal:
+            raise typer.Exit(ExitStatus.VIOLATED)
+        return
+    if threads or (level, providers) != (Level.ALL, CPU):
+        raise SonnxError("--level, --threads and --providers are for --why; name one model")
     values = read_values(inputs)
     given = {f"{each}": (values, each) for each in range(seed, seed + (samples or 1))}
     if data is not None:
@@ -104,7 +151,6 @@ def diff(
             raise SonnxError(f"'{data}' has the samples; leave out --data or --samples")
         found = _samples(first, data)
         given = {name: ({**sample, **values}, seed) for name, sample in found.items()}
-    chosen, tolerated = Sizes(sizes, input_shapes), Tolerance(measure, tolerance)
     comparisons = compare_samples(
         first, second, given.values(), chosen, tolerated, contract=contract
     )
@@ -122,6 +168,7 @@ def diff(
     operators=PROFILE,
     settings=True,
     own={
+        **_RUN,
         "values": option(
             PATH,
             "Audit the values that another implementation computed, not a run: NAME.npy for each "
@@ -130,14 +177,6 @@ def diff(
         ),
         "save_values": option(
             PATH, "Write each audited value to NAME.npy in this folder.", metavar="FOLDER"
-        ),
-        "level": option(Level, "How far ONNX Runtime optimizes.", default=Level.NONE),
-        "providers": option(
-            str,
-            "Execution providers, separated by commas.",
-            metavar="NAMES",
-            default=CPU[0],
-            read=lambda names: [name.strip() for name in names.split(",")],
         ),
         "samples": option(
             int, "How many elements of each result are audited at most.", default=100, least=1
@@ -322,74 +361,3 @@ def _lines(reduced: Reduced, output: Path, folder: Path, *, anonymous: bool) -> 
     yield f"smaller models tried: {reduced.tried}"
     if anonymous and not reduced.anonymous:
         yield "its names are kept, because it does not show it without them"
-
-
-@command(
-    app,
-    *("edition", "seed"),
-    own={
-        "output": option(
-            PATH, "Write the vectors, into a new folder.", "--output", "-o", metavar="FOLDER"
-        ),
-        "operators": option(
-            TEXT, "The operators, separated by commas.  [default: all]", metavar="NAMES"
-        ),
-        "folder": option(PATH, "Run an engine on the vectors.", "--run", metavar="FOLDER"),
-        "engine": option(
-            str,
-            "onnxruntime, onnx.reference, sonnx_ort, sonnx_ort:BACKEND or module:Class.",
-            metavar="ENGINE",
-            default="onnxruntime",
-        ),
-        "every": flag("List every case that is not right as well.", "--verbose", "-v"),
-    },
-    epilog=examples(
-        "sonnx-ort suite -o vectors",
-        "sonnx-ort suite -o vectors --operators Div,Sub --seed 7",
-        "sonnx-ort suite --run vectors --engine onnxruntime",
-        "sonnx-ort suite --run vectors --engine my_engine:Engine --verbose",
-    ),
-)
-def suite(
-    output: Path | None,
-    operators: str | None,
-    seed: int,
-    edition: Edition,
-    folder: Path | None,
-    engine: str,
-    every: bool,
-) -> None:
-    """Write the conformance vectors of the profile, or run an engine on them.
-
-    For every operator, type, rule and special value: a model of one node, inputs, and what is
-    right: exact results, an admitted interval, or that it must be refused. `manifest.json` says it
-    of each; the folder `computed` is as ONNX's own runner takes it.
-
-    Exit status 0: all are as they should be; 1: a case is not; 2: unusable input.
-    """
-    from sonnx_ort.reporting.difference_report import suite_report
-    from sonnx_ort.suite.running import Outcome, run
-
-    if (output is None) is (folder is None):
-        raise SonnxError("give either -o FOLDER or --run FOLDER")
-    if output is not None:
-        names = None if operators is None else operators.split(",")
-        say(f"{_write(output, names, seed, edition)} cases in '{output}'")
-    if folder is not None:
-        judged = list(run(folder, engine))
-        say(suite_report(judged, every=every))
-        if any(each.outcome is not Outcome.CONFORMS for each in judged):
-            raise typer.Exit(ExitStatus.VIOLATED)
-
-
-def _write(output: Path, operators: Iterable[str] | None, seed: int, edition: Edition) -> int:
-    from sonnx_ort.errors import did_you_mean
-    from sonnx_ort.profile.catalog import STANDARD_OPERATORS
-    from sonnx_ort.suite.cases import cases
-    from sonnx_ort.suite.vectors import write
-
-    chosen = STANDARD_OPERATORS if operators is None else frozenset(operators)
-    for name in sorted(chosen - STANDARD_OPERATORS):
-        near = did_you_mean(name, STANDARD_OPERATORS)
-        raise SonnxError(f"the profile has no rules for an operator '{name}'{near}")
-    return write(cases(chosen, seed, edition), output, seed)

@@ -15,7 +15,6 @@ import onnxruntime
 from onnx import inliner
 
 from sonnx_ort.arguments import checked_arguments, choose
-from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.audited_node import Audited
 from sonnx_ort.comparing.bodies import NotRepeatedError, has_bodies, repeated
 from sonnx_ort.comparing.difference import in_words
@@ -25,18 +24,22 @@ from sonnx_ort.comparing.given_values import GivenValues, SavedValues
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.inputs import Inputs, complete, require_within
 from sonnx_ort.comparing.isolated_run import (
+    CPU,
     Array,
     IsolatedRuns,
     Level,
     LevelChoice,
     Settings,
-    seed_random_operators,
-    unseeded,
+    available,
 )
 from sonnx_ort.comparing.judging import judge
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
+from sonnx_ort.comparing.prepared_model import (
+    enforced_natively,
+    seed_random_operators,
+    unseeded,
+)
 from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
-from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
@@ -47,8 +50,6 @@ from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
-
-CPU = ("CPUExecutionProvider",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +185,8 @@ def audit(  # noqa: PLR0913 - one for each choice
             said = Sizes(sizes, input_shapes)
             limits = demands.contract
             made = complete(source, given, runs, seed=seed, sizes=said, contract=limits)
-            chosen = _available(providers)
-            claim = read_enforcement({entry.key: entry.value for entry in whole.metadata_props})
-            native = claim is not None and claim.backend is not Backend.PYTHON
+            chosen = available(providers)
+            native = enforced_natively(whole)
             settings = Settings(choose(Level, "level", level), chosen, native)
             graph = ObservedGraph(whole, made.arrays, settings, runs)
             runtime = f"onnxruntime {onnxruntime.__version__}"
@@ -238,18 +238,6 @@ def _sizes_named(made: Inputs) -> Iterator[None]:
         if made.able or isinstance(error, BackendUnavailable):
             raise
         raise SonnxError(f"{error}; {made.note}") from error
-
-
-def _available(providers: Iterable[str]) -> tuple[str, ...]:
-    known = onnxruntime.get_available_providers()
-    chosen = tuple(providers)
-    for name in chosen:
-        if name not in known:
-            raise SonnxError(
-                f"ONNX Runtime has no execution provider '{name}' here; choose from "
-                f"{', '.join(known)}"
-            )
-    return chosen
 
 
 def _digest(array: Array) -> str:

@@ -1,6 +1,6 @@
 """`diff`: traces two runs, and finds where their values first differ."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,17 +8,18 @@ import numpy as np
 import onnx
 
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
-from sonnx_ort.comparing.inputs import Inputs, complete, require_within
+from sonnx_ort.comparing.inputs import Inputs, inputs_within
 from sonnx_ort.comparing.isolated_run import (
+    UNOPTIMIZED,
     Array,
     Failed,
     IsolatedRuns,
     Outcome,
     Results,
-    seed_random_operators,
-    unseeded,
+    Settings,
 )
 from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance, comparable, distances, largest
+from sonnx_ort.comparing.prepared_model import seed_random_operators, unseeded
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -26,7 +27,7 @@ from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
-from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
+from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
 
 
 def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
@@ -78,42 +79,48 @@ class Trace:
     stop: Stop | None
 
 
-def trace(model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns) -> Trace:
+def trace(
+    model: ReadModel,
+    feeds: Mapping[str, Array],
+    runs: IsolatedRuns,
+    settings: Settings = UNOPTIMIZED,
+) -> Trace:
     """Run a model with all its values as outputs; if it ends early, find the failing node.
 
     Raises:
         SonnxError: ONNX Runtime rejects the inputs, or a model without nodes.
     """
     nodes = model.proto.graph.node
-    outcome = _run(model, len(nodes), feeds, runs)
+
+    def run(count: int) -> Outcome:
+        content = require_serializable(exposed(model.proto, count))
+        return runs.run(content, model.folder, feeds, settings)
+
+    outcome = run(len(nodes))
     stop = None
     if isinstance(outcome, Failed):
         if not (outcome.at_a_node and nodes):
             raise SonnxError(outcome.reason)
-        count, outcome, failed = _first_failure(model, feeds, runs, outcome)
+        count, outcome, failed = _first_failure(run, len(nodes), outcome)
         stop = Stop(in_words(nodes[count]), failed.reason, failed.violated)
     names = {name: in_words(node) for node in nodes for name in filter(None, node.output)}
     return Trace(names, outcome, stop)
 
 
 def _first_failure(
-    model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns, failed: Failed
+    run: Callable[[int], Outcome], unable: int, failed: Failed
 ) -> tuple[int, Results, Failed]:
     """Find by bisection how many nodes can run, their values, and why the next one fails."""
-    able, unable = 0, len(model.proto.graph.node)
+    able = 0
     results: Results = {}
     while unable - able > 1:
         middle = (able + unable) // 2
-        outcome = _run(model, middle, feeds, runs)
+        outcome = run(middle)
         if isinstance(outcome, Failed):
             unable, failed = middle, outcome
         else:
             able, results = middle, outcome
     return able, results, failed
-
-
-def _run(model: ReadModel, count: int, feeds: Mapping[str, Array], runs: IsolatedRuns) -> Outcome:
-    return runs.run(require_serializable(exposed(model.proto, count)), model.folder, feeds)
 
 
 def in_words(node: onnx.NodeProto) -> str:
@@ -244,13 +251,11 @@ def compare_samples(  # noqa: PLR0913 - one for each choice
     limits = contract_for(one, contract)
     with IsolatedRuns() as runs:
         for given, seed in samples:
-            arrays = as_tensors(graph_inputs(one.proto), given)
-            inputs = complete(one, arrays, runs, seed=seed, sizes=sizes, contract=limits)
-            require_within(limits, graph_inputs(one.proto), inputs.arrays)
+            inputs = inputs_within(one, given, runs, seed=seed, sizes=sizes, contract=limits)
             if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
                 raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
             traces = [trace(model, inputs.arrays, runs) for model in (one, other)]
-            yield _comparison(inputs, (one, other), traces, tolerance)
+            yield compared(inputs, (one, other), traces, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,24 +292,25 @@ def survey(comparisons: Iterable[tuple[str, Comparison]]) -> Survey:
     return Survey(differences, tuple(samples), unequal, shown)
 
 
-def _comparison(
+def compared(
     inputs: Inputs,
     models: tuple[ReadModel, ReadModel],
     traces: Sequence[Trace],
     tolerance: Tolerance,
 ) -> Comparison:
+    """Compare the values that two models computed of the same inputs."""
     first, second = (found.values for found in traces)
     common = [name for name in first if name in second]
-    compared = [name for name in common if not (first[name] is None and second[name] is None)]
-    differences = {name: largest(first[name], second[name], tolerance.measure) for name in compared}
+    tensors = [name for name in common if not (first[name] is None and second[name] is None)]
+    differences = {name: largest(first[name], second[name], tolerance.measure) for name in tensors}
     one, other = (model.proto for model in models)
     return Comparison(
         inputs,
         traces[0].nodes,
-        tuple(name for name in compared if differences[name] <= tolerance.most),
+        tuple(name for name in tensors if differences[name] <= tolerance.most),
         tuple(
             _mismatch(name, traces, tolerance)
-            for name in compared
+            for name in tensors
             if differences[name] > tolerance.most
         ),
         tuple(name for name in common if name not in differences),

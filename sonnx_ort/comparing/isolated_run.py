@@ -1,15 +1,15 @@
 """Runs models in a separate process, so that a crash is a result like any other."""
 
 import enum
-import functools
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,64 +18,24 @@ from typing import IO, Any, Literal, TypeVar
 
 import numpy.typing as npt
 import onnx
-import onnx.defs
 import onnxruntime
 from onnx import helper
 
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.prepared_model import has_random_operators
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
 from sonnx_ort.runtime.feeds import run_on_values, to_array, to_ort_value
-from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, prepare, temporary_folder
+from sonnx_ort.runtime.session_options import (
+    DISABLED_OPTIMIZERS,
+    FATAL,
+    WEIGHTS_FOLDER,
+    prepare,
+    temporary_folder,
+)
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
-
-_SEED = "seed"
-
-_LARGEST = 1 << 24
-"""Seeds are below it, so that float, the type of most of them, has them exactly."""
-
-
-@functools.cache
-def _types_of_seeds() -> dict[str, type[int] | type[float]]:
-    """The type of the seed of each random operator of the standard."""
-    real = onnx.defs.OpSchema.AttrType.FLOAT
-    return {
-        schema.name: float if schema.attributes[_SEED].type == real else int
-        for schema in onnx.defs.get_all_schemas()
-        if _SEED in schema.attributes
-    }
-
-
-def has_random_operators(model: onnx.ModelProto) -> bool:
-    """Whether a model, with its subgraphs and functions, has random operators."""
-    return any(map(_is_random, all_nodes(model)))
-
-
-def _is_random(node: onnx.NodeProto) -> bool:
-    return node.domain in {"", "ai.onnx"} and node.op_type in _types_of_seeds()
-
-
-def unseeded(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
-    """The random operators that draw other numbers in each session."""
-    return tuple(
-        node
-        for node in filter(_is_random, all_nodes(model))
-        if all(attribute.name != _SEED for attribute in node.attribute)
-    )
-
-
-def seed_random_operators(model: onnx.ModelProto) -> None:
-    """Give each random operator without a seed one that follows from the name of its result.
-
-    So it draws the same numbers in every session, and in another model with the same names.
-    """
-    for node in unseeded(model):
-        seed = zlib.crc32(next(filter(None, node.output), "").encode()) % _LARGEST
-        typed = _types_of_seeds()[node.op_type](seed)
-        node.attribute.append(helper.make_attribute(_SEED, typed))
-
 
 Array = npt.NDArray[Any]
 Result = TypeVar("Result")
@@ -105,6 +65,8 @@ LEVELS = MappingProxyType(
 )
 """The levels of ONNX Runtime."""
 
+
+CPU = ("CPUExecutionProvider",)
 
 _RUNNING = "while running"
 """A phrase in ONNX Runtime's message if a node failed."""
@@ -140,14 +102,35 @@ class Settings:
 
     Attributes:
         native: Whether the model is enforced natively, so that some optimizers must be off.
+        threads: How many threads compute one operator; 0 leaves it to ONNX Runtime.
+        off: The names of optimizers that are switched off.
     """
 
     level: Level = Level.NONE
-    providers: tuple[str, ...] = ("CPUExecutionProvider",)
+    providers: tuple[str, ...] = CPU
     native: bool = False
+    threads: int = 0
+    off: tuple[str, ...] = ()
 
 
 UNOPTIMIZED = Settings()
+
+
+def available(providers: Iterable[str]) -> tuple[str, ...]:
+    """Execution providers, all of which ONNX Runtime has here.
+
+    Raises:
+        SonnxError: It has not.
+    """
+    known = onnxruntime.get_available_providers()
+    chosen = tuple(providers)
+    for name in chosen:
+        if name not in known:
+            raise SonnxError(
+                f"ONNX Runtime has no execution provider '{name}' here; choose from "
+                f"{', '.join(known)}"
+            )
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,10 +387,47 @@ def types_of_outputs(model: bytes) -> dict[str, onnx.TypeProto]:
     }
 
 
+_VERBOSE, _STANDARD_ERROR = 0, 2
+
+_TRIED = re.compile(r"GraphTransformer (\S+) modified: ([01])")
+"""What ONNX Runtime's log says of each optimizer that it tries: its name, and whether it acts."""
+
+
+def acting_optimizers(model: bytes, settings: Settings) -> tuple[str, ...]:
+    """The optimizers that change a model, in the order in which they first do.
+
+    Only the log of a session names them.
+
+    Raises:
+        SonnxError: It does not.
+        Exception: ONNX Runtime makes no session.
+    """
+    job = _Job(model, None, None, settings)
+    options = _options(job)
+    options.log_severity_level = _VERBOSE
+    with tempfile.TemporaryFile() as log:
+        kept = os.dup(_STANDARD_ERROR)
+        os.dup2(log.fileno(), _STANDARD_ERROR)
+        try:
+            _start(job, options)
+        finally:
+            os.dup2(kept, _STANDARD_ERROR)
+            os.close(kept)
+        log.seek(0)
+        tried = _TRIED.findall(log.read().decode(errors="replace"))
+    if not tried:
+        version = onnxruntime.__version__
+        raise SonnxError(f"the log of ONNX Runtime {version} does not name its optimizers")
+    return tuple(dict.fromkeys(name for name, acts in tried if acts == "1"))
+
+
 def _options(job: _Job) -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
     options.graph_optimization_level = LEVELS[job.settings.level]
+    options.intra_op_num_threads = job.settings.threads
+    if job.settings.off:
+        options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(job.settings.off))
     if job.folder is not None:
         options.add_session_config_entry(WEIGHTS_FOLDER, str(job.folder.resolve()))
     return options

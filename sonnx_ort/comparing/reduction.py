@@ -4,7 +4,7 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -24,18 +24,13 @@ from sonnx_ort.comparing.isolated_run import (
     Level,
     LevelChoice,
     Settings,
-    seed_random_operators,
     types_of_outputs,
 )
 from sonnx_ort.comparing.measures import differing
+from sonnx_ort.comparing.prepared_model import prepared
 from sonnx_ort.comparing.shrinking import MOST_TRIES, Feeds, Trial, known_values, shrink
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.loading.external_data import (
-    check_external_data,
-    external_tensors,
-    load_external_data,
-)
-from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.loading.validity import check_validity
 from sonnx_ort.obligations.report import ModelRejected, choose_rules
@@ -137,7 +132,7 @@ def reduce(  # noqa: PLR0913 - one for each choice
         SonnxError: Not one thing is asked for, the model does not show it, or an argument or an
             input cannot be used.
     """
-    whole = _complete(read(model))
+    whole = prepared(read(model))
     choices = {"edition": edition, "broadcast": broadcast, "operators": operators}
     optimized = Settings(choose(Level, "level", level))
     with IsolatedRuns(_SECONDS) as runs:
@@ -168,17 +163,6 @@ def reduce(  # noqa: PLR0913 - one for each choice
 
 _IN_RUNS = {"dies", "differs"}
 """What only a run shows."""
-
-
-def _complete(source: ReadModel) -> ReadModel:
-    """A copy of a model with its external data inside, and with seeds of random operators."""
-    check_external_data(source.proto, source.folder)
-    proto = onnx.ModelProto()
-    proto.CopyFrom(source.proto)
-    if source.folder is not None:
-        load_external_data(list(external_tensors(proto)), source.folder)
-    seed_random_operators(proto)
-    return replace(source, proto=proto, folder=None)
 
 
 def _reduced(

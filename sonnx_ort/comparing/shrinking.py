@@ -52,6 +52,7 @@ class Trial:
 
 
 AnyTrial = TypeVar("AnyTrial", bound=Trial)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,17 +365,28 @@ def _leave_out_parts(
     whole: AnyTrial, known: Known, found: Callable[[AnyTrial | None], bool]
 ) -> None:
     """Leave out as many nodes at a time as possible."""
-    kept: Sequence[int] = range(len(whole.model.graph.node))
+    nodes = range(len(whole.model.graph.node))
+    least(nodes, lambda kept: found(with_nodes(whole, kept, known)))
+
+
+def least(items: Sequence[Item], enough: Callable[[list[Item]], bool]) -> list[Item]:
+    """The items that remain if as many as possible are left out: halves, then smaller parts.
+
+    Of parts that can be left out, the first ones are. All of them are known to be enough, and none
+    not to be.
+    """
+    kept = list(items)
     size = len(kept) // 2
     while size:
         start = 0
         while start < len(kept):
             others = [*kept[:start], *kept[start + size :]]
-            if found(with_nodes(whole, others, known)):
+            if enough(others):
                 kept = others
             else:
                 start += size
         size = min(size, len(kept)) // 2
+    return kept
 
 
 def known_values(trial: Trial, runs: IsolatedRuns) -> Known:

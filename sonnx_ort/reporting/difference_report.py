@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from sonnx_ort.comparing.difference import Comparison, Mismatch, Survey
 from sonnx_ort.comparing.inputs import Inputs
+from sonnx_ort.comparing.isolated_run import CPU, Level, Settings
 from sonnx_ort.comparing.measures import Measure
+from sonnx_ort.comparing.optimizers import Cause
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.suite.running import Judged, Outcome
@@ -75,6 +77,32 @@ def difference_report(found: Survey, names: tuple[str, str], *, every: bool = Fa
         lines += [*_values(comparison), ""]
     lines += _compared(comparison)
     return fitted("\n".join(map(printable, lines)))
+
+
+def cause_report(cause: Cause, model: str) -> str:
+    """The text of what makes two runs of a model differ, and of the nodes that it changes."""
+    plain, other = cause.settings
+    lines = [f"A: {model}, {_run(plain)}", f"B: {model}, {_run(other)}"]
+    lines += [*described_inputs(cause.comparison.inputs), "", *_verdict(cause.comparison)]
+    if cause.optimizers:
+        them = "it" if len(cause.optimizers) == 1 else "them"
+        lines += ["", f"made by {', '.join(cause.optimizers)}: without {them}, B is as A"]
+        for head, nodes in (("nodes gone", cause.gone), ("nodes new", cause.new)):
+            lines += [f"{head}:", *(f"    {node}" for node in nodes)] if nodes else []
+    elif not cause.comparison.equal:
+        lines += ["", "not made by optimizers: it is there without them too"]
+    return fitted("\n".join(map(printable, lines)))
+
+
+def _run(settings: Settings) -> str:
+    """How ONNX Runtime runs a model, as a phrase."""
+    optimized = settings.level is not Level.NONE
+    parts = [f"level {settings.level}" if optimized else "without optimizations"]
+    if settings.threads:
+        parts.append(f"{settings.threads} thread{'s' if settings.threads > 1 else ''}")
+    if settings.providers != CPU:
+        parts.append(", ".join(settings.providers))
+    return ", ".join(parts)
 
 
 def _table(found: Survey, comparison: Comparison, *, every: bool) -> Iterator[str]:

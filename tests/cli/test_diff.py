@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from support.command import command
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
 
 @pytest.fixture
@@ -66,6 +66,19 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
             "'.' has the samples; leave out --data or --samples",
         ),
         (
+            ["Div.onnx", "Sub.onnx", "--threads", "2"],
+            "--level, --threads and --providers are for --why; name one model",
+        ),
+        (["Div.onnx"], "name two models, or one with --why, which takes one sample"),
+        (
+            ["Div.onnx", "--why", "--providers", "Abacus"],
+            "ONNX Runtime has no execution provider 'Abacus' here; choose from ",
+        ),
+        (
+            ["Div.onnx", "Sub.onnx", "--why"],
+            "name two models, or one with --why, which takes one sample",
+        ),
+        (
             ["Div.onnx", "Sub.onnx", "--input", "D=a.npy"],
             "there is no input 'D'; the model's inputs are A, B",
         ),
@@ -109,6 +122,31 @@ def test_sizes_are_set_by_name_and_by_input(folder: Path) -> None:
     assert command(*same).stdout.splitlines()[4] == (
         "open sizes: n = 3 (the model runs with these; --size and --input-shape set others)"
     )
+
+
+def test_optimizer_that_changes_outputs_is_named_with_its_nodes(folder: Path) -> None:
+    model = parse(
+        """(float[2] x, float[2] y) => (float[2] z) <float one = {1}> {
+        [invert] r = Div(one, x) [scale] z = Mul(r, y) }"""
+    )
+    onnx.save(model, folder / "model.onnx")
+    np.save(folder / "x.npy", np.array([3, 2], np.float32))
+    np.save(folder / "y.npy", np.array([5, 2], np.float32))
+    arguments = ("diff", "model.onnx", "--why", "--input", "x=x.npy", "--input", "y=y.npy")
+    done = command(*arguments)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        "A: model.onnx, without optimizations\nB: model.onnx, level all\n"
+        "input x: float32 (2,) [3., 2.]\ninput y: float32 (2,) [5., 2.]\n\n"
+        "first difference: value 'z' of Mul 'scale'\n"
+        "    A[0] = 1.6666667461395264 (0x3fd55556)\n    B[0] = 1.6666666269302368 (0x3fd55555)\n"
+        "    1 of 2 elements differ\n\n"
+        "made by DivMulFusion: without it, B is as A\n"
+        "nodes gone:\n    Div 'invert': x -> r\n    Mul 'scale': r, y -> z\n"
+        "nodes new:\n    Div 'invert': y, x -> z\n"
+    )
+    quiet = command(*arguments, "--level", "none", "--threads", "2", "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
 
 
 def test_samples_of_a_folder_are_shown_by_their_names(folder: Path) -> None:
