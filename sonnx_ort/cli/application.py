@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 _FILES: Mapping[str, str] = {
     **dict.fromkeys(("explain", "operators", "self-check"), "explaining"),
     **dict.fromkeys(("conform", "rewrite", "verify", "certify"), "enforcing"),
-    **dict.fromkeys(("diff", "reduce", "audit"), "comparing"),
+    **dict.fromkeys(("diff", "repeat", "reduce", "audit"), "comparing"),
 }
 """The files of commands that share one; each other command has a file of its name."""
 
@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "verify": "Compare a model with its evidence record.",
     "run": "Run a model once with the profile enforced, and show its outputs.",
     "diff": "Run two models, and show where their values first differ.",
+    "repeat": "Run a model in many ways, and show whether it computes the same bits in each.",
     "reduce": "Find a small model that still shows one thing, such as a crash or other results.",
     "certify": "Write a certificate of what is proved, which a small program checks again.",
     "audit": "Run a model once, and hold every result to the exact meaning of its operator.",

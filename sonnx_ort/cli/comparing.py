@@ -1,5 +1,6 @@
-"""`sonnx-ort diff`, `audit` and `reduce`: values of runs, held against others."""
+"""`sonnx-ort diff`, `audit`, `repeat` and `reduce`: values of runs, held against others."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,9 +27,11 @@ from sonnx_ort.comparing.difference import compare_samples, survey
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
 from sonnx_ort.comparing.measures import Measure, Tolerance
-from sonnx_ort.comparing.optimizers import find_cause
+from sonnx_ort.comparing.optimizers import against_plain
 from sonnx_ort.comparing.reduction import Reduced
 from sonnx_ort.comparing.reduction import reduce as reduce_model
+from sonnx_ort.comparing.repetition import repeat as repeat_runs
+from sonnx_ort.comparing.repetition import ways
 from sonnx_ort.comparing.shrinking import MOST_TRIES
 from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.files import check_place, refuse_inputs, refuse_source, writing
@@ -135,10 +138,14 @@ def diff(
             raise SonnxError("name two models, or one with --why, which takes one sample")
         given = _only_sample(Path(first), data) | read_values(inputs)
         settings = Settings(level, available(providers), threads=threads or 0)
-        common: dict[str, Any] = {"seed": seed, "sizes": chosen, "tolerance": tolerated}
-        cause = find_cause(first, given, settings, contract=contract, **common)
+        said: dict[str, Any] = {"seed": seed, "sizes": chosen, "contract": contract}
+        plain = against_plain(
+            first, given, threads=1 if threads else 0, tolerance=tolerated, **said
+        )
+        with plain as runs:
+            cause = runs.cause(settings)
         if not quiet:
-            say(cause_report(cause, first))
+            say(cause_report(cause, runs, first))
         if not cause.comparison.equal:
             raise typer.Exit(ExitStatus.VIOLATED)
         return
@@ -274,6 +281,57 @@ def _text(
             return audit_junit(made)
         case AuditFormat.HTML:
             return audit_page(made, model)
+
+
+@command(
+    app,
+    *("model", "inputs", "data", "sizes", "input_shapes", "seed", "contract", "quiet"),
+    own={
+        "runs": option(int, "How often it runs in each way.", default=3, least=1),
+        "threads": option(
+            int | None,
+            "Up to how many threads it runs on.  [default: as many as processors]",
+            metavar="N",
+            least=1,
+        ),
+        "providers": _RUN["providers"],
+    },
+    epilog=examples(
+        "sonnx-ort repeat model.onnx",
+        "sonnx-ort repeat model.onnx --runs 10 --threads 8 --input x=x.npy",
+    ),
+)
+def repeat(
+    model: Path,
+    inputs: Mapping[str, Path],
+    data: Path | None,
+    sizes: Mapping[str, int],
+    input_shapes: Mapping[str, tuple[int, ...]],
+    seed: int,
+    contract: ContractSource,
+    quiet: bool,
+    runs: int,
+    threads: int | None,
+    providers: tuple[str, ...],
+) -> None:
+    """Run a model in many ways, and show whether it computes the same bits in each.
+
+    Again, in new processes, on more threads, with nodes in parallel, with bound inputs and outputs,
+    and optimized. Each run is compared with one without optimizations on one thread.
+
+    Exit status 0: nothing differs; 1: a run differs or ends early; 2: unusable input.
+    """
+    from sonnx_ort.reporting.difference_report import repeat_report
+
+    given = _only_sample(model, data) | read_values(inputs)
+    said: dict[str, Any] = {"seed": seed, "sizes": Sizes(sizes, input_shapes)}
+    with against_plain(model, given, threads=1, contract=contract, **said) as plain:
+        chosen = ways(plain.plain, threads or os.cpu_count() or 1, available(providers))
+        found = list(repeat_runs(plain, list(chosen), runs))
+        if not quiet:
+            say(repeat_report(found, plain, str(model)))
+    if any(each.unequal for each in found):
+        raise typer.Exit(ExitStatus.VIOLATED)
 
 
 @command(

@@ -18,7 +18,8 @@ import onnx
 from onnx import helper
 
 from sonnx_ort.comparing.input_shapes import UNSAID, Choice, InputShapes, Sizes, with_axes
-from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, profile_of
+from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns
+from sonnx_ort.comparing.sessions import profile_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes

@@ -5,6 +5,7 @@ session names those that change the graph, but not the rules that one of them ap
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,11 +26,11 @@ from sonnx_ort.comparing.isolated_run import (
     IsolatedRuns,
     Level,
     Settings,
-    acting_optimizers,
 )
 from sonnx_ort.comparing.measures import EXACT, Tolerance
 from sonnx_ort.comparing.part import constants_of
-from sonnx_ort.comparing.prepared_model import enforced_natively, prepared
+from sonnx_ort.comparing.prepared_model import enforced_natively, prepared, unseeded
+from sonnx_ort.comparing.sessions import acting_optimizers
 from sonnx_ort.comparing.shrinking import least
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -87,55 +88,42 @@ class Cause:
     new: tuple[str, ...] = ()
 
 
-def find_cause(  # noqa: PLR0913 - one for each choice
-    model: ModelSource,
-    given: Mapping[str, Any],
-    settings: Settings,
-    *,
-    seed: int = 0,
-    sizes: Sizes = UNSAID,
-    tolerance: Tolerance = EXACT,
-    contract: ContractSource = NO_CONTRACT,
-) -> Cause:
-    """Run a model without optimizations and as settings say, and find what makes them differ.
-
-    What other threads or providers change is no matter of optimizers: the runs are compared value
-    by value then. If the settings have a number of threads, the first run has one thread.
-
-    Raises:
-        SonnxError: The model does not run without optimizations, no optimizer that is known
-            makes the difference, or an input cannot be used.
-    """
-    source = prepared(read(model))
-    limits = contract_for(source, contract)
-    native = enforced_natively(source.proto)
-    plain = Settings(native=native, threads=min(settings.threads, 1))
-    other = replace(settings, native=native)
-    with IsolatedRuns() as runs:
-        inputs = inputs_within(source, given, runs, seed=seed, sizes=sizes, contract=limits)
-        return _Search(source, inputs, tolerance, runs, plain).cause(other)
-
-
 @dataclass(frozen=True, slots=True)
-class _Search:
-    """Runs of one model, each of which is compared with a plain one."""
+class AgainstPlain:
+    """Runs of one model in several ways, each of which is compared with a plain one.
+
+    Attributes:
+        plain: How the plain one is run: without optimizations.
+        plain_outputs: What it computes.
+        seeded: The random operators without a seed, which got one, so that all draw the same.
+    """
 
     model: ReadModel
     inputs: Inputs
-    tolerance: Tolerance
     runs: IsolatedRuns
     plain: Settings
+    plain_outputs: Trace
+    tolerance: Tolerance = EXACT
+    seeded: tuple[str, ...] = ()
 
-    def cause(self, other: Settings) -> Cause:
-        """What makes the run with other settings differ."""
+    def cause(self, settings: Settings) -> Cause:
+        """What makes the run with other settings differ.
+
+        What other threads or providers change is no matter of optimizers: these runs are compared
+        value by value.
+
+        Raises:
+            SonnxError: No optimizer that is known makes the difference.
+        """
+        other = replace(settings, native=self.plain.native)
         both = self.plain, other
-        found = self._compared(self._outputs(self.plain), self._outputs(other))
+        found = self.compared(self.plain_outputs, self.outputs(other))
         if found.equal:
             return Cause(found, both)
         unoptimized = replace(other, level=Level.NONE)
         if not self._is_plain(unoptimized):
             return Cause(self._walked(unoptimized), both)
-        off = self._responsible(other)
+        off = self.responsible(other)
         without, optimized = (self._optimized(each) for each in (replace(other, off=off), other))
         gone, new = _only_in(without, optimized), _only_in(optimized, without)
         return Cause(found, both, off, tuple(gone), tuple(new))
@@ -143,35 +131,28 @@ class _Search:
     def _is_plain(self, settings: Settings) -> bool:
         if settings == self.plain:
             return True
-        return self._compared(self._outputs(self.plain), self._outputs(settings)).equal
+        return self.compared(self.plain_outputs, self.outputs(settings)).equal
 
     def _walked(self, settings: Settings) -> Comparison:
         """The comparison of all values, or of the outputs if that has no difference."""
-        both = self.plain, settings
-        found = self._compared(
-            *(trace(self.model, self.inputs.arrays, self.runs, each) for each in both)
-        )
-        return self._compared(*map(self._outputs, both)) if found.equal else found
+        found = self.compared(self.values(self.plain), self.values(settings))
+        if found.equal:
+            return self.compared(self.plain_outputs, self.outputs(settings))
+        return found
 
-    def _outputs(self, settings: Settings) -> Trace:
-        """The outputs of a run, in which no optimizer is kept from values between."""
-        proto = self.model.proto
-        content = require_serializable(proto)
-        results = self.runs.run(content, None, self.inputs.arrays, settings)
-        nodes = {name: in_words(node) for node in proto.graph.node for name in node.output}
-        names = [output.name for output in proto.graph.output]
-        said = {name: nodes.get(name, "no node") for name in names}
-        if not isinstance(results, Failed):
-            return Trace(said, results, None)
-        if settings == self.plain:
-            raise SonnxError(f"the model does not run without optimizations: {results.reason}")
-        stop = Stop("a node of the optimized model", results.reason, results.violated)
-        return Trace(said, {}, stop)
+    def values(self, settings: Settings) -> Trace:
+        """All values of a run."""
+        return trace(self.model, self.inputs.arrays, self.runs, settings)
 
-    def _compared(self, first: Trace, second: Trace) -> Comparison:
+    def outputs(self, settings: Settings) -> Trace:
+        """The outputs of a run, in which optimizers may leave out the values between."""
+        return _outputs(self.model, self.inputs, self.runs, settings)
+
+    def compared(self, first: Trace, second: Trace) -> Comparison:
+        """Compare two runs."""
         return compared(self.inputs, (self.model, self.model), (first, second), self.tolerance)
 
-    def _responsible(self, other: Settings) -> tuple[str, ...]:
+    def responsible(self, other: Settings) -> tuple[str, ...]:
         """The least set of optimizers without which a run is as the plain one.
 
         Of several such sets, the one that acts last: what comes before only prepares it.
@@ -212,6 +193,56 @@ class _Search:
         if isinstance(content, Failed):
             return onnx.ModelProto()  # it has no nodes to show
         return onnx.load_from_string(content)
+
+
+@contextmanager
+def against_plain(  # noqa: PLR0913 - one for each choice
+    model: ModelSource,
+    given: Mapping[str, Any],
+    *,
+    threads: int = 0,
+    seed: int = 0,
+    sizes: Sizes = UNSAID,
+    tolerance: Tolerance = EXACT,
+    contract: ContractSource = NO_CONTRACT,
+) -> Iterator[AgainstPlain]:
+    """Run a model in several ways in this block; the plain run has so many threads.
+
+    Args:
+        model: A model, in any form that `check` takes.
+        given: Inputs by name; the others are random.
+        threads: 0 leaves it to ONNX Runtime.
+        seed: The seed of the random inputs.
+        sizes: Their sizes, where the model leaves them open.
+        tolerance: By how much values may differ.
+        contract: What the inputs may be.
+
+    Raises:
+        SonnxError: The model, the contract or an input cannot be used, or the plain run fails.
+    """
+    original = read(model)
+    seeded = tuple(map(in_words, unseeded(original.proto)))
+    source = prepared(original)
+    limits = contract_for(source, contract)
+    plain = Settings(native=enforced_natively(source.proto), threads=threads)
+    with IsolatedRuns() as runs:
+        inputs = inputs_within(source, given, runs, seed=seed, sizes=sizes, contract=limits)
+        outputs = _outputs(source, inputs, runs, plain)
+        if outputs.stop is not None:
+            reason = outputs.stop.reason
+            raise SonnxError(f"the model does not run without optimizations: {reason}")
+        yield AgainstPlain(source, inputs, runs, plain, outputs, tolerance, seeded)
+
+
+def _outputs(model: ReadModel, inputs: Inputs, runs: IsolatedRuns, settings: Settings) -> Trace:
+    graph = model.proto.graph
+    results = runs.run(require_serializable(model.proto), None, inputs.arrays, settings)
+    nodes = {name: in_words(node) for node in graph.node for name in node.output}
+    said = {output.name: nodes.get(output.name, "no node") for output in graph.output}
+    if isinstance(results, Failed):
+        stop = Stop("a node of the optimized model", results.reason, results.violated)
+        return Trace(said, {}, stop)
+    return Trace(said, results, None)
 
 
 def _only_in(one: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:

@@ -24,10 +24,10 @@ from sonnx_ort.comparing.isolated_run import (
     Level,
     LevelChoice,
     Settings,
-    types_of_outputs,
 )
 from sonnx_ort.comparing.measures import differing
 from sonnx_ort.comparing.prepared_model import prepared
+from sonnx_ort.comparing.sessions import types_of_outputs
 from sonnx_ort.comparing.shrinking import MOST_TRIES, Feeds, Trial, known_values, shrink
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.source import ModelSource, read

@@ -11,7 +11,8 @@ from sonnx_ort.comparing.difference import Comparison, Mismatch, Survey
 from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings
 from sonnx_ort.comparing.measures import Measure
-from sonnx_ort.comparing.optimizers import Cause
+from sonnx_ort.comparing.optimizers import AgainstPlain, Cause
+from sonnx_ort.comparing.repetition import Repeated
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.suite.running import Judged, Outcome
@@ -79,11 +80,11 @@ def difference_report(found: Survey, names: tuple[str, str], *, every: bool = Fa
     return fitted("\n".join(map(printable, lines)))
 
 
-def cause_report(cause: Cause, model: str) -> str:
+def cause_report(cause: Cause, runs: AgainstPlain, model: str) -> str:
     """The text of what makes two runs of a model differ, and of the nodes that it changes."""
     plain, other = cause.settings
     lines = [f"A: {model}, {_run(plain)}", f"B: {model}, {_run(other)}"]
-    lines += [*described_inputs(cause.comparison.inputs), "", *_verdict(cause.comparison)]
+    lines += [*described_inputs(runs.inputs), "", *_verdict(cause.comparison)]
     if cause.optimizers:
         them = "it" if len(cause.optimizers) == 1 else "them"
         lines += ["", f"made by {', '.join(cause.optimizers)}: without {them}, B is as A"]
@@ -91,7 +92,34 @@ def cause_report(cause: Cause, model: str) -> str:
             lines += [f"{head}:", *(f"    {node}" for node in nodes)] if nodes else []
     elif not cause.comparison.equal:
         lines += ["", "not made by optimizers: it is there without them too"]
+    lines += _seeded(runs.seeded)
     return fitted("\n".join(map(printable, lines)))
+
+
+def repeat_report(found: Sequence[Repeated], runs: AgainstPlain, model: str) -> str:
+    """The text of runs in several ways: how many differ from a plain one, and in which values."""
+    lines = [f"model: {model}", *described_inputs(runs.inputs)]
+    lines += [f"plain run: {_run(runs.plain)}", "", *in_columns([*_ways(found)])]
+    places = dict.fromkeys(start for each in found for start in each.starts)
+    if places:
+        rows = [(p, ", ".join(each.way for each in found if p in each.starts)) for p in places]
+        lines += ["", *in_columns([("value", "differs with"), *rows])]
+    lines += _seeded(runs.seeded)
+    return fitted("\n".join(map(printable, lines)))
+
+
+def _seeded(operators: Sequence[str]) -> Iterator[str]:
+    if operators:
+        yield f"random operators without a seed drew as with one: {', '.join(operators)}"
+
+
+def _ways(found: Sequence[Repeated]) -> Iterator[tuple[str, ...]]:
+    yield f"{'runs':>6}", "differ", "way"
+    for each in found:
+        by = f" by {', '.join(each.optimizers)}" if each.optimizers else ""
+        more = f", and {each.following} values that follow" if each.following else ""
+        stopped = f": {'; '.join(each.stops)}" if each.stops else ""
+        yield f"{each.runs:6}", f"{each.unequal:6}", f"{each.way}{by}{more}{stopped}"
 
 
 def _run(settings: Settings) -> str:
@@ -194,8 +222,7 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         f"values with the same name in both: {len(comparison.same)} equal, {differing} different; "
         f"{comparison.only_first} only in A, {comparison.only_second} only in B"
     )
-    if comparison.seeded:
-        yield f"random operators without a seed drew as with one: {', '.join(comparison.seeded)}"
+    yield from _seeded(comparison.seeded)
     if comparison.incomparable:
         yield f"not compared, because they are not tensors: {', '.join(comparison.incomparable)}"
     if any(comparison.inner_nodes):

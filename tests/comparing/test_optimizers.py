@@ -9,8 +9,8 @@ import pytest
 
 from sonnx_ort.comparing.difference import in_words
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Level, Settings
-from sonnx_ort.comparing.measures import Measure, Tolerance
-from sonnx_ort.comparing.optimizers import RULES, Cause, find_cause
+from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance
+from sonnx_ort.comparing.optimizers import RULES, Cause, against_plain
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import all_nodes
 
@@ -76,11 +76,19 @@ CAUSES = {
 }  # fmt: skip
 """Models by the optimizers that change what they compute."""
 
+OPTIMIZED = Settings(Level.ALL)
 GIVEN = {"QDQPropagationTransformer": {"z": np.array([8], np.int64)}}
 
 
-def cause(changed: onnx.ModelProto, settings: Settings | None = None, **given: object) -> Cause:
-    return find_cause(changed, given, settings or Settings(Level.ALL))
+def cause(
+    changed: onnx.ModelProto,
+    settings: Settings = OPTIMIZED,
+    tolerance: Tolerance = EXACT,
+    **given: object,
+) -> Cause:
+    threads = min(settings.threads, 1)
+    with against_plain(changed, given, threads=threads, tolerance=tolerance) as runs:
+        return runs.cause(settings)
 
 
 @pytest.mark.parametrize("names", CAUSES)
@@ -113,8 +121,7 @@ def test_nothing_is_named_where_nothing_differs(level: Level) -> None:
 
 
 def test_difference_within_the_tolerance_has_no_cause() -> None:
-    tolerance = Tolerance(Measure.ULP, 4)
-    found = find_cause(CAUSES["DivMulFusion"], {}, Settings(Level.ALL), tolerance=tolerance)
+    found = cause(CAUSES["DivMulFusion"], tolerance=Tolerance(Measure.ULP, 4))
     assert found.comparison.equal
 
 

@@ -1,0 +1,102 @@
+"""`repeat`: the ways in which a model runs, and the values at which they start to differ."""
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from sonnx_ort.comparing import repetition
+from sonnx_ort.comparing.isolated_run import CPU, Array, IsolatedRuns, Settings
+from sonnx_ort.comparing.optimizers import against_plain
+from sonnx_ort.comparing.repetition import Repeated, Way, ways
+from sonnx_ort.errors import SonnxError
+from support.graphs import parse
+
+PLAIN = Settings(threads=1)
+LOGARITHMS = parse(
+    """(float[n] x) => (float[n] z) {
+    [size] a = Abs(x) [log] y = Log(a) [double] z = Add(y, y) }"""
+)
+MANY = {"x": np.linspace(0.1, 9, 1_000_003, dtype=np.float32)}
+
+
+def repeat(
+    model: onnx.ModelProto, given: dict[str, Array], chosen: list[Way], runs: int = 2
+) -> list[Repeated]:
+    with against_plain(model, given, threads=1) as plain:
+        return list(repetition.repeat(plain, chosen, runs))
+
+
+def test_ways_are_every_number_of_threads_and_every_level() -> None:
+    names = [way.name for way in ways(PLAIN, 4, CPU)]
+    assert names == [
+        "again",
+        "new process",
+        "bound inputs and outputs",
+        "nodes in parallel",
+        "2 threads",
+        "3 threads",
+        "4 threads",
+        "level basic",
+        "level extended",
+        "level all",
+    ]
+
+
+def test_other_providers_are_one_more_way() -> None:
+    (more,) = {way.name for way in ways(PLAIN, 1, ("AProvider", *CPU))} - {
+        way.name for way in ways(PLAIN, 1, CPU)
+    }
+    assert more == "AProvider, CPUExecutionProvider"
+
+
+def test_model_of_exact_operators_has_the_same_bits_in_every_way() -> None:
+    model = parse("(float[3] x, float[3] y) => (float[3] z) { a = Div(x, y) z = Sub(a, x) }")
+    found = repeat(model, {}, list(ways(PLAIN, 2, CPU)))
+    assert [(each.runs, each.unequal, each.starts) for each in found] == [(2, 0, ())] * 8
+
+
+@pytest.mark.upstream
+def test_value_at_which_more_threads_differ_is_the_first_one() -> None:
+    (found,) = repeat(LOGARITHMS, MANY, [Way("2 threads", Settings(threads=2))])
+    assert found == Repeated("2 threads", 2, 2, ("'y' of Log 'log'",), 1)
+
+
+@pytest.mark.upstream
+def test_optimizers_that_change_outputs_are_named() -> None:
+    model = parse(
+        """(float[2] x, float[2] y) => (float[2] z) <float one = {1}> {
+        [invert] r = Div(one, x) [scale] z = Mul(r, y) }"""
+    )
+    given = {"x": np.array([3, 2], np.float32), "y": np.array([5, 2], np.float32)}
+    found = repeat(model, given, [way for way in ways(PLAIN, 1, CPU) if "level" in way.name], 1)
+    assert {(each.unequal, each.starts, each.optimizers) for each in found} == {
+        (1, ("'z' of Mul 'scale'",), ("DivMulFusion",))
+    }
+
+
+def test_random_operators_draw_the_same_in_every_way() -> None:
+    model = parse("(float[3] x) => (float[3] y) { [noise] r = RandomNormalLike(x) y = Add(x, r) }")
+    with against_plain(model, {}, threads=1) as plain:
+        found = list(repetition.repeat(plain, list(ways(PLAIN, 1, CPU)), 1))
+        assert plain.seeded == ("RandomNormalLike 'noise'",)
+    assert not any(each.unequal for each in found)
+
+
+def test_run_that_ends_early_differs_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = parse("(float[3] x) => (float[3] y) { y = Neg(x) }")
+    monkeypatch.setattr(repetition, "IsolatedRuns", lambda: IsolatedRuns(0.001))
+    (found,) = repeat(model, {}, [Way("new process", PLAIN, new_process=True)], 1)
+    assert (found.unequal, found.starts) == (1, ())
+    assert found.stops == ("it takes longer than 0.001 s",)
+
+
+@pytest.mark.upstream
+def test_model_whose_plain_run_ends_the_process_is_refused() -> None:
+    model = parse("(int32[1] x, int32[1] y) => (int32[1] z) { z = Div(x, y) }")
+    given = {"x": np.array([-(2**31)], np.int32), "y": np.array([-1], np.int32)}
+    with pytest.raises(SonnxError) as caught:
+        repeat(model, given, list(ways(PLAIN, 1, CPU)))
+    assert str(caught.value) == (
+        "the model does not run without optimizations: the process is killed by SIGFPE"
+    )
