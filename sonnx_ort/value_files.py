@@ -85,6 +85,21 @@ def write_value(value: Value, path: Path) -> None:
         raise SonnxError(f"'{path}' cannot be written: {error.strerror or error}") from error
 
 
+def new_folder(folder: Path, *, empty: bool = True) -> None:
+    """Make a folder if need be.
+
+    Raises:
+        SonnxError: It cannot be made, or has to be empty and is not.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        used = empty and any(folder.iterdir())
+    except OSError as error:
+        raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+    if used:
+        raise SonnxError(f"'{folder}' is not empty; name a new folder")
+
+
 def write_values(
     values: Mapping[str, Value], folder: Path, used: Iterable[Path] = ()
 ) -> list[Path]:
@@ -102,10 +117,7 @@ def write_values(
     paths = {name: place_of(value, folder, names[name]) for name, value in present.items()}
     for path in paths.values():
         refuse_inputs(path, used)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+    new_folder(folder, empty=False)
     for name, path in paths.items():
         write_value(present[name], path)
     return list(paths.values())
@@ -238,7 +250,7 @@ def _read(folder: Path, inputs: Sequence[str]) -> dict[str, Any]:
         if number is None:
             name, value = names.get(path.stem, ""), read_value(path)
         else:
-            given, value = _tensor_of_onnx(path)
+            given, value = read_tensor(path)
             name = given if given in inputs else dict(enumerate(inputs)).get(int(number[1]), "")
         if not name:
             raise SonnxError(f"'{path}' is none of an input; the inputs are {', '.join(inputs)}")
@@ -246,8 +258,12 @@ def _read(folder: Path, inputs: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _tensor_of_onnx(path: Path) -> tuple[str, Array]:
-    """The name and the elements of a tensor."""
+def read_tensor(path: Path) -> tuple[str, Array]:
+    """The name and the elements of a tensor of ONNX.
+
+    Raises:
+        SonnxError: The file cannot be read, or is none.
+    """
     try:
         tensor = onnx.TensorProto.FromString(path.read_bytes())
         return tensor.name, np.asarray(numpy_helper.to_array(tensor))

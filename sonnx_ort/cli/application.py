@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 _FILES: Mapping[str, str] = {
     **dict.fromkeys(("explain", "operators", "self-check"), "explaining"),
     **dict.fromkeys(("conform", "rewrite", "verify", "certify"), "enforcing"),
-    **dict.fromkeys(("diff", "repeat", "reduce", "audit"), "comparing"),
+    **dict.fromkeys(("diff", "repeat", "audit"), "comparing"),
 }
 """The files of commands that share one; each other command has a file of its name."""
 

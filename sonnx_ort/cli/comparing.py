@@ -1,16 +1,15 @@
-"""`sonnx-ort diff`, `audit`, `repeat` and `reduce`: values of runs, held against others."""
+"""`sonnx-ort diff`, `repeat` and `audit`: values of runs, held against others."""
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from sonnx_ort.cli.options import (
-    OUTPUT,
     PATH,
-    TEXT,
     TEXTS,
     command,
     examples,
@@ -23,23 +22,21 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.comparing.audit import Audit
 from sonnx_ort.comparing.audit import audit as audit_model
-from sonnx_ort.comparing.difference import compare_samples, survey
+from sonnx_ort.comparing.difference import Runs, compared, run_both, survey
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
-from sonnx_ort.comparing.measures import Measure, Tolerance
-from sonnx_ort.comparing.optimizers import against_plain
-from sonnx_ort.comparing.reduction import Reduced
-from sonnx_ort.comparing.reduction import reduce as reduce_model
+from sonnx_ort.comparing.kept_runs import keep, kept
+from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance
+from sonnx_ort.comparing.optimizers import AgainstPlain, against_plain
 from sonnx_ort.comparing.repetition import repeat as repeat_runs
 from sonnx_ort.comparing.repetition import ways
-from sonnx_ort.comparing.shrinking import MOST_TRIES
-from sonnx_ort.errors import SonnxError, printable
-from sonnx_ort.files import check_place, refuse_inputs, refuse_source, writing
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import check_place, refuse_inputs
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE
 from sonnx_ort.reporting.audit_report import AuditFormat
-from sonnx_ort.value_files import read_samples, write_values
+from sonnx_ort.value_files import read_samples
 
 app = subcommand()
 
@@ -47,6 +44,16 @@ app = subcommand()
 def _samples(model: str | Path, data: Path) -> dict[str, dict[str, Any]]:
     """The samples in a folder for a model."""
     return read_samples(data, [value.name for value in read(model).proto.graph.input])
+
+
+def only_sample(model: Path, data: Path | None) -> dict[str, Any]:
+    """The only sample in a folder for a model; an empty one without a folder."""
+    samples = {"": {}} if data is None else _samples(model, data)
+    if len(samples) > 1:
+        names = ", ".join(samples)
+        raise SonnxError(f"'{data}' has {len(samples)} samples; name the folder of one: {names}")
+    (sample,) = samples.values()
+    return sample
 
 
 _RUN = {
@@ -80,6 +87,13 @@ _RUN = {
         ),
         **_RUN,
         "every": flag("List every value of A, node by node.", "--all"),
+        "save": option(PATH, "Write all values of both to a new folder.", metavar="FOLDER"),
+        "saved": option(
+            PATH,
+            "Compare what --save has written, without a run; name no model.",
+            "--from",
+            metavar="FOLDER",
+        ),
         "why": flag(
             "Run A alone, without optimizations and with them, and find which optimizers of ONNX "
             "Runtime change its outputs.",
@@ -97,31 +111,31 @@ _RUN = {
         "sonnx-ort diff model.onnx enforced.onnx --size n=320",
         "sonnx-ort diff model.onnx exported.onnx --data samples --measure ulp --tolerance 4",
         "sonnx-ort diff model.onnx exported.onnx --samples 1000 --measure relative",
+        "sonnx-ort diff model.onnx exported.onnx --save runs",
+        "sonnx-ort diff --from runs --measure relative --tolerance 0.001",
         "sonnx-ort diff model.onnx --why",
     ),
 )
 def diff(
-    first: Annotated[str, typer.Argument(metavar="A", help="A model, such as the original.")],
+    first: Annotated[
+        str | None, typer.Argument(metavar="A", help="A model, such as the original.")
+    ] = None,
     second: Annotated[
         str | None,
         typer.Argument(metavar="B", help="Another model with the same inputs."),
     ] = None,
     *,
-    inputs: Mapping[str, Path],
-    data: Path | None,
-    samples: int | None,
     measure: Measure,
     tolerance: float,
-    sizes: Mapping[str, int],
-    input_shapes: Mapping[str, tuple[int, ...]],
-    seed: int,
-    contract: ContractSource,
     every: bool,
+    save: Path | None,
+    saved: Path | None,
     quiet: bool,
     why: bool,
     level: Level,
     threads: int | None,
     providers: tuple[str, ...],
+    **chosen: Any,
 ) -> None:
     """Run two models, and show where their values first differ.
 
@@ -132,25 +146,43 @@ def diff(
     """
     from sonnx_ort.reporting.difference_report import cause_report, difference_report
 
-    chosen, tolerated = Sizes(sizes, input_shapes), Tolerance(measure, tolerance)
-    if why or second is None:
-        if not why or second is not None or samples is not None:
-            raise SonnxError("name two models, or one with --why, which takes one sample")
-        given = _only_sample(Path(first), data) | read_values(inputs)
+    named = [model for model in (first, second) if model is not None]
+    if len(named) != (0 if saved else 1 if why else 2) or (saved and why):
+        raise SonnxError("name two models, one with --why, or none with --from")
+    if not why and (threads or (level, providers) != (Level.ALL, CPU)):
+        raise SonnxError("--level, --threads and --providers are for --why")
+    if saved and any(chosen[name] for name in ("inputs", "data", "samples")):
+        raise SonnxError("--from has the inputs; leave out --input, --data and --samples")
+    tolerated = Tolerance(measure, tolerance)
+    if why:
         settings = Settings(level, available(providers), threads=threads or 0)
-        said: dict[str, Any] = {"seed": seed, "sizes": chosen, "contract": contract}
-        plain = against_plain(
-            first, given, threads=1 if threads else 0, tolerance=tolerated, **said
-        )
-        with plain as runs:
-            cause = runs.cause(settings)
-        if not quiet:
-            say(cause_report(cause, runs, first))
-        if not cause.comparison.equal:
-            raise typer.Exit(ExitStatus.VIOLATED)
-        return
-    if threads or (level, providers) != (Level.ALL, CPU):
-        raise SonnxError("--level, --threads and --providers are for --why; name one model")
+        with _plain(Path(named[0]), 1 if threads else 0, tolerated, **chosen) as plain:
+            cause = plain.cause(settings)
+        text, differs = cause_report(cause, plain, named[0]), not cause.comparison.equal
+    else:
+        models, runs = kept(saved) if saved else ((named[0], named[1]), _runs(*named, **chosen))
+        runs = runs if save is None else keep(runs, save, models)
+        found = survey((name, compared(each, tolerated)) for name, each in runs)
+        text, differs = difference_report(found, models, every=every), bool(found.unequal)
+    if not quiet:
+        say(text)
+    if differs:
+        raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _runs(
+    first: str,
+    second: str,
+    *,
+    inputs: Mapping[str, Path],
+    data: Path | None,
+    samples: int | None,
+    sizes: Mapping[str, int],
+    input_shapes: Mapping[str, tuple[int, ...]],
+    seed: int,
+    contract: ContractSource,
+) -> Iterator[tuple[str, Runs]]:
+    """Run two models on each sample."""
     values = read_values(inputs)
     given = {f"{each}": (values, each) for each in range(seed, seed + (samples or 1))}
     if data is not None:
@@ -158,14 +190,29 @@ def diff(
             raise SonnxError(f"'{data}' has the samples; leave out --data or --samples")
         found = _samples(first, data)
         given = {name: ({**sample, **values}, seed) for name, sample in found.items()}
-    comparisons = compare_samples(
-        first, second, given.values(), chosen, tolerated, contract=contract
-    )
-    surveyed = survey(zip(given, comparisons, strict=True))
-    if not quiet:
-        say(difference_report(surveyed, (first, second), every=every))
-    if surveyed.unequal:
-        raise typer.Exit(ExitStatus.VIOLATED)
+    shapes = Sizes(sizes, input_shapes)
+    runs = run_both(first, second, given.values(), shapes, contract=contract)
+    return zip(given, runs, strict=True)
+
+
+def _plain(
+    model: Path,
+    threads: int,
+    tolerance: Tolerance = EXACT,
+    *,
+    inputs: Mapping[str, Path],
+    data: Path | None,
+    sizes: Mapping[str, int],
+    input_shapes: Mapping[str, tuple[int, ...]],
+    samples: int | None = None,
+    **said: Any,
+) -> AbstractContextManager[AgainstPlain]:
+    """A plain run of a model on one sample."""
+    if samples is not None:
+        raise SonnxError("one model is run on one sample; leave out --samples")
+    given = only_sample(model, data) | read_values(inputs)
+    shapes = Sizes(sizes, input_shapes)
+    return against_plain(model, given, threads=threads, tolerance=tolerance, sizes=shapes, **said)
 
 
 @command(
@@ -303,16 +350,11 @@ def _text(
 )
 def repeat(
     model: Path,
-    inputs: Mapping[str, Path],
-    data: Path | None,
-    sizes: Mapping[str, int],
-    input_shapes: Mapping[str, tuple[int, ...]],
-    seed: int,
-    contract: ContractSource,
     quiet: bool,
     runs: int,
     threads: int | None,
     providers: tuple[str, ...],
+    **chosen: Any,
 ) -> None:
     """Run a model in many ways, and show whether it computes the same bits in each.
 
@@ -323,99 +365,10 @@ def repeat(
     """
     from sonnx_ort.reporting.difference_report import repeat_report
 
-    given = _only_sample(model, data) | read_values(inputs)
-    said: dict[str, Any] = {"seed": seed, "sizes": Sizes(sizes, input_shapes)}
-    with against_plain(model, given, threads=1, contract=contract, **said) as plain:
-        chosen = ways(plain.plain, threads or os.cpu_count() or 1, available(providers))
-        found = list(repeat_runs(plain, list(chosen), runs))
+    with _plain(model, 1, **chosen) as plain:
+        all_ways = ways(plain.plain, threads or os.cpu_count() or 1, available(providers))
+        found = list(repeat_runs(plain, list(all_ways), runs))
         if not quiet:
             say(repeat_report(found, plain, str(model)))
     if any(each.unequal for each in found):
         raise typer.Exit(ExitStatus.VIOLATED)
-
-
-@command(
-    app,
-    *("model", "inputs", "data", "sizes", "input_shapes", "seed", "edition", "broadcast"),
-    *("force", "quiet"),
-    operators=PROFILE,
-    settings=True,
-    own={
-        "output": OUTPUT,
-        "violates": option(
-            TEXT, "It violates a rule, in every run or with the inputs.", metavar="RULE"
-        ),
-        "refused": flag("`rewrite` refuses it for one of the same rules.", "--refused"),
-        "dies": flag("A run ends the process in the same way.", "--dies"),
-        "differs": flag("Optimizers change bits of its outputs.", "--differs"),
-        "check": option(
-            TEXT,
-            "A command ends with status 0; it gets the path of a model at its end, or in the place "
-            "of {}.",
-            metavar="COMMAND",
-        ),
-        "level": option(
-            Level, "How far ONNX Runtime optimizes, for --dies and --differs.", default=Level.ALL
-        ),
-        "anonymous": flag("Replace names, and leave out texts and metadata.", "--anonymous"),
-        "tries": option(
-            int, "How many smaller models are tried at most.", default=MOST_TRIES, least=1
-        ),
-    },
-    epilog=examples(
-        "sonnx-ort reduce model.onnx -o small.onnx --differs",
-        "sonnx-ort reduce model.onnx -o small.onnx --dies --input x=x.npy",
-        "sonnx-ort reduce model.onnx -o small.onnx --violates Div.float.R1",
-        'sonnx-ort reduce model.onnx -o small.onnx --check "python fails.py {}" --anonymous',
-    ),
-)
-def reduce(
-    model: Path,
-    output: Path,
-    inputs: Mapping[str, Path],
-    data: Path | None,
-    force: bool,
-    quiet: bool,
-    **choices: Any,
-) -> None:
-    """Find a small model that still shows one thing, such as a crash or other results.
-
-    Leaves out what is not needed for it. Its inputs are written to a folder beside it, if it has
-    any.
-
-    Exit status 0: the model is written; 2: unusable input, or the model does not show it.
-    """
-    folder = output.with_suffix(".inputs")
-    check_place(output)
-    refuse_source(output, model, read(model).proto, force=force)
-    refuse_inputs(output, [*inputs.values(), *(data.rglob("*") if data else ())])
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise SonnxError(f"'{folder}', the place of its inputs, is not empty; name another file")
-    given = _only_sample(model, data) | read_values(inputs)
-    reduced = reduce_model(model, given, **choices)
-    if reduced.inputs:
-        write_values(reduced.inputs, folder)
-    with writing(output) as file:
-        file.write(reduced.model.SerializeToString())
-    if not quiet:
-        lines = _lines(reduced, output, folder, anonymous=choices["anonymous"])
-        say("\n".join(map(printable, lines)), output)
-
-
-def _only_sample(model: Path, data: Path | None) -> dict[str, Any]:
-    samples = {"": {}} if data is None else _samples(model, data)
-    if len(samples) > 1:
-        names = ", ".join(samples)
-        raise SonnxError(f"'{data}' has {len(samples)} samples; name the folder of one: {names}")
-    (sample,) = samples.values()
-    return sample
-
-
-def _lines(reduced: Reduced, output: Path, folder: Path, *, anonymous: bool) -> Iterator[str]:
-    yield f"{output}: written, with {reduced.nodes} of {reduced.before} nodes"
-    if reduced.inputs:
-        yield f"{folder}: its inputs {', '.join(reduced.inputs)}"
-    yield f"it shows: {', '.join(reduced.shows)}"
-    yield f"smaller models tried: {reduced.tried}"
-    if anonymous and not reduced.anonymous:
-        yield "its names are kept, because it does not show it without them"

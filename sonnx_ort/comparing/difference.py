@@ -130,6 +130,40 @@ def in_words(node: onnx.NodeProto) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """What two models are to each other, apart from any run.
+
+    Attributes:
+        unshared_outputs: The names of the outputs that only one of them has.
+        inner_nodes: The number of nodes of each in subgraphs and functions, whose values are not
+            compared.
+        seeded: The random operators without a seed, which draw from the same one in both if their
+            results have the same name.
+    """
+
+    unshared_outputs: tuple[str, ...]
+    inner_nodes: tuple[int, int]
+    seeded: tuple[str, ...] = ()
+
+
+def pair_of(one: onnx.ModelProto, other: onnx.ModelProto) -> Pair:
+    """What two models are to each other."""
+    first, second = ([output.name for output in model.graph.output] for model in (one, other))
+    unshared = (*(n for n in first if n not in second), *(n for n in second if n not in first))
+    seeded = dict.fromkeys(map(in_words, (*unseeded(one), *unseeded(other))))
+    return Pair(unshared, (count_inner_nodes(one), count_inner_nodes(other)), tuple(seeded))
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of two models on the same inputs."""
+
+    inputs: Inputs
+    traces: tuple[Trace, Trace]
+    pair: Pair
+
+
+@dataclass(frozen=True, slots=True)
 class Mismatch:
     """A value that two models compute differently.
 
@@ -244,18 +278,32 @@ def compare_samples(  # noqa: PLR0913 - one for each choice
     contract: ContractSource = NO_CONTRACT,
 ) -> Iterator[Comparison]:
     """Compare two models as `compare` does, on the inputs and the seed of each sample."""
+    for runs in run_both(first, second, samples, sizes, contract=contract):
+        yield compared(runs, tolerance)
+
+
+def run_both(
+    first: ModelSource | ReadModel,
+    second: ModelSource | ReadModel,
+    samples: Iterable[tuple[Mapping[str, Array], int]],
+    sizes: Sizes = UNSAID,
+    *,
+    contract: ContractSource = NO_CONTRACT,
+) -> Iterator[Runs]:
+    """Run two models as `compare` does, on the inputs and the seed of each sample."""
     one, other = read(first), read(second)
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
     limits = contract_for(one, contract)
+    pair = pair_of(one.proto, other.proto)
     with IsolatedRuns() as runs:
         for given, seed in samples:
             inputs = inputs_within(one, given, runs, seed=seed, sizes=sizes, contract=limits)
             if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
                 raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
-            traces = [trace(model, inputs.arrays, runs) for model in (one, other)]
-            yield compared(inputs, (one, other), traces, tolerance)
+            traces = trace(one, inputs.arrays, runs), trace(other, inputs.arrays, runs)
+            yield Runs(inputs, traces, pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,20 +340,15 @@ def survey(comparisons: Iterable[tuple[str, Comparison]]) -> Survey:
     return Survey(differences, tuple(samples), unequal, shown)
 
 
-def compared(
-    inputs: Inputs,
-    models: tuple[ReadModel, ReadModel],
-    traces: Sequence[Trace],
-    tolerance: Tolerance,
-) -> Comparison:
+def compared(runs: Runs, tolerance: Tolerance) -> Comparison:
     """Compare the values that two models computed of the same inputs."""
+    traces, pair = runs.traces, runs.pair
     first, second = (found.values for found in traces)
     common = [name for name in first if name in second]
     tensors = [name for name in common if not (first[name] is None and second[name] is None)]
     differences = {name: largest(first[name], second[name], tolerance.measure) for name in tensors}
-    one, other = (model.proto for model in models)
     return Comparison(
-        inputs,
+        runs.inputs,
         traces[0].nodes,
         tuple(name for name in tensors if differences[name] <= tolerance.most),
         tuple(
@@ -316,10 +359,10 @@ def compared(
         tuple(name for name in common if name not in differences),
         len(first) - len(common),
         len(second) - len(common),
-        _unshared_outputs(one, other),
+        pair.unshared_outputs,
         (traces[0].stop, traces[1].stop),
-        (count_inner_nodes(one), count_inner_nodes(other)),
-        tuple(dict.fromkeys(map(in_words, (*unseeded(one), *unseeded(other))))),
+        pair.inner_nodes,
+        pair.seeded,
         differences,
         tolerance.measure,
     )
@@ -353,8 +396,3 @@ def _type(value: onnx.ValueInfoProto) -> str:
         return str(value.type.WhichOneof("value"))
     name: str = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
     return name.lower()
-
-
-def _unshared_outputs(one: onnx.ModelProto, other: onnx.ModelProto) -> tuple[str, ...]:
-    first, second = ([output.name for output in model.graph.output] for model in (one, other))
-    return (*(n for n in first if n not in second), *(n for n in second if n not in first))

@@ -15,7 +15,7 @@ from sonnx_ort.comparing.part import constants_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, in_machine_order, what_is_wrong
-from sonnx_ort.value_files import file_names, place_of, read_value, write_value
+from sonnx_ort.value_files import file_names, new_folder, place_of, read_value, write_value
 
 _LISTED = 3
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -146,13 +146,7 @@ class SavedValues:
         names = file_names_of(model)
         self._names = {value: name for value, name in names.items() if value not in constants}
         self._folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            empty = not any(folder.iterdir())
-        except OSError as error:
-            raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
-        if not empty:
-            raise SonnxError(f"'{folder}' is not empty; name a new folder")
+        new_folder(folder)
 
     def save(self, step: Step) -> None:
         """Write what a node reads and computes, but no constants or what is not of the run.

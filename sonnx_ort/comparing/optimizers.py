@@ -13,10 +13,12 @@ import onnx
 
 from sonnx_ort.comparing.difference import (
     Comparison,
+    Runs,
     Stop,
     Trace,
     compared,
     in_words,
+    pair_of,
     trace,
 )
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
@@ -40,28 +42,13 @@ from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
 
 RULES = (
-    "EliminateIdentity",
-    "EliminateSlice",
-    "UnsqueezeElimination",
-    "EliminateDropout",
-    "ExpandElimination",
-    "CastElimination",
-    "PreShapeNodeElimination",
-    "NoopElimination",
-    "DivMulFusion",
-    "FuseReluClip",
-    "GemmSumFusion",
-    "GemmTransposeFusion",
-    "NotWhereFusion",
-    "ConvAddFusion",
-    "ConvMulFusion",
-    "ConvBNFusion",
-    "Pad_Fusion",
-    "MatMul_BatchNormalization_Fusion",
-    "LabelEncoderFusion",
-    "ClipQuantRewrite",
+    "EliminateIdentity", "EliminateSlice", "UnsqueezeElimination", "EliminateDropout",
+    "ExpandElimination", "CastElimination", "PreShapeNodeElimination", "NoopElimination",
+    "DivMulFusion", "FuseReluClip", "GemmSumFusion", "GemmTransposeFusion", "NotWhereFusion",
+    "ConvAddFusion", "ConvMulFusion", "ConvBNFusion", "Pad_Fusion",
+    "MatMul_BatchNormalization_Fusion", "LabelEncoderFusion", "ClipQuantRewrite",
     "ReluQuantRewrite",
-)
+)  # fmt: skip
 """The optimizers that the log does not name, in the order in which ONNX Runtime applies them."""
 
 _APPLIES_RULES = "_RuleBasedTransformer"
@@ -150,7 +137,8 @@ class AgainstPlain:
 
     def compared(self, first: Trace, second: Trace) -> Comparison:
         """Compare two runs."""
-        return compared(self.inputs, (self.model, self.model), (first, second), self.tolerance)
+        pair = pair_of(self.model.proto, self.model.proto)
+        return compared(Runs(self.inputs, (first, second), pair), self.tolerance)
 
     def responsible(self, other: Settings) -> tuple[str, ...]:
         """The least set of optimizers without which a run is as the plain one.

@@ -67,16 +67,26 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
         ),
         (
             ["Div.onnx", "Sub.onnx", "--threads", "2"],
-            "--level, --threads and --providers are for --why; name one model",
+            "--level, --threads and --providers are for --why",
         ),
-        (["Div.onnx"], "name two models, or one with --why, which takes one sample"),
+        (["Div.onnx"], "name two models, one with --why, or none with --from"),
+        (["Div.onnx", "--from", "."], "name two models, one with --why, or none with --from"),
+        (["--from", "none"], "'none' has no runs that `diff --save` has written"),
+        (
+            ["--from", ".", "--samples", "2"],
+            "--from has the inputs; leave out --input, --data and --samples",
+        ),
+        (
+            ["Div.onnx", "--why", "--samples", "2"],
+            "one model is run on one sample; leave out --samples",
+        ),
         (
             ["Div.onnx", "--why", "--providers", "Abacus"],
             "ONNX Runtime has no execution provider 'Abacus' here; choose from ",
         ),
         (
             ["Div.onnx", "Sub.onnx", "--why"],
-            "name two models, or one with --why, which takes one sample",
+            "name two models, one with --why, or none with --from",
         ),
         (
             ["Div.onnx", "Sub.onnx", "--input", "D=a.npy"],
@@ -172,6 +182,17 @@ def test_samples_are_made_up_with_seeds_that_follow_each_other(folder: Path) -> 
     assert (done.returncode, done.stderr) == (0, "")
     assert "samples: 3, of which 0 differ\n\nsample 4:\n" in done.stdout
     assert "(random, seed 4)" in done.stdout
+
+
+def test_saved_runs_are_compared_again_without_the_models(folder: Path) -> None:
+    arguments = ("Div.onnx", "Sub.onnx", "--samples", "3", "--input", "B=b.npy")
+    done = command("diff", *arguments, "--save", "runs")
+    for name in ("Div.onnx", "Sub.onnx"):
+        (folder / name).unlink()
+    again = command("diff", "--from", "runs")
+    assert (again.returncode, again.stderr, again.stdout) == (1, "", done.stdout)
+    loose = ("--measure", "absolute", "--tolerance", "100")
+    assert command("diff", "--from", "runs", *loose).returncode == 0
 
 
 def test_random_samples_keep_a_contract(folder: Path) -> None:
