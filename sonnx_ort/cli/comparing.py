@@ -191,7 +191,8 @@ def _runs(
         found = _samples(first, data)
         given = {name: ({**sample, **values}, seed) for name, sample in found.items()}
     shapes = Sizes(sizes, input_shapes)
-    runs = run_both(first, second, given.values(), shapes, contract=contract)
+    models, limits = (first, second), contract
+    runs = run_both(*models, given.values(), shapes, contract=limits, match_positions=True)
     return zip(given, runs, strict=True)
 
 

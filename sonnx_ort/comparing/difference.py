@@ -1,6 +1,6 @@
 """`diff`: traces two runs, and finds where their values first differ."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from sonnx_ort.comparing.isolated_run import (
     Results,
     Settings,
 )
+from sonnx_ort.comparing.matching import by_position
 from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance, comparable, distances, largest
 from sonnx_ort.comparing.prepared_model import seed_random_operators, unseeded
 from sonnx_ort.errors import SonnxError
@@ -139,19 +140,24 @@ class Pair:
             compared.
         seeded: The random operators without a seed, which draw from the same one in both if their
             results have the same name.
+        positions: The names of values in the second model, by those in the first, that are compared
+            because they stand at the same place.
     """
 
     unshared_outputs: tuple[str, ...]
     inner_nodes: tuple[int, int]
     seeded: tuple[str, ...] = ()
+    positions: Mapping[str, str] = field(default_factory=dict)
 
 
-def pair_of(one: onnx.ModelProto, other: onnx.ModelProto) -> Pair:
-    """What two models are to each other."""
-    first, second = ([output.name for output in model.graph.output] for model in (one, other))
+def pair_of(one: onnx.ModelProto, other: onnx.ModelProto, positions: Mapping[str, str]) -> Pair:
+    """What two models are to each other, some of whose values are matched by their positions."""
+    first = [positions.get(output.name, output.name) for output in one.graph.output]
+    second = [output.name for output in other.graph.output]
     unshared = (*(n for n in first if n not in second), *(n for n in second if n not in first))
     seeded = dict.fromkeys(map(in_words, (*unseeded(one), *unseeded(other))))
-    return Pair(unshared, (count_inner_nodes(one), count_inner_nodes(other)), tuple(seeded))
+    inner = count_inner_nodes(one), count_inner_nodes(other)
+    return Pair(unshared, inner, tuple(seeded), positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +217,7 @@ class Comparison:
             their results have the same name.
         differences: The largest difference of each common value that is a tensor in both, in the
             order of the first model.
+        positions: The names in the second model of values that have another name in the first.
     """
 
     inputs: Inputs
@@ -226,6 +233,7 @@ class Comparison:
     seeded: tuple[str, ...] = ()
     differences: Mapping[str, float] = field(default_factory=dict)
     measure: Measure = Measure.BITS
+    positions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def equal(self) -> bool:
@@ -282,21 +290,26 @@ def compare_samples(  # noqa: PLR0913 - one for each choice
         yield compared(runs, tolerance)
 
 
-def run_both(
+def run_both(  # noqa: PLR0913 - one for each choice
     first: ModelSource | ReadModel,
     second: ModelSource | ReadModel,
     samples: Iterable[tuple[Mapping[str, Array], int]],
     sizes: Sizes = UNSAID,
     *,
     contract: ContractSource = NO_CONTRACT,
+    match_positions: bool = False,
 ) -> Iterator[Runs]:
-    """Run two models as `compare` does, on the inputs and the seed of each sample."""
+    """Run two models as `compare` does, on the inputs and the seed of each sample.
+
+    With `match_positions`, values with other names are compared if they stand at the same place.
+    """
     one, other = read(first), read(second)
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
     limits = contract_for(one, contract)
-    pair = pair_of(one.proto, other.proto)
+    positions = by_position(one.proto, other.proto) if match_positions else {}
+    pair = pair_of(one.proto, other.proto, positions)
     with IsolatedRuns() as runs:
         for given, seed in samples:
             inputs = inputs_within(one, given, runs, seed=seed, sizes=sizes, contract=limits)
@@ -343,7 +356,9 @@ def survey(comparisons: Iterable[tuple[str, Comparison]]) -> Survey:
 def compared(runs: Runs, tolerance: Tolerance) -> Comparison:
     """Compare the values that two models computed of the same inputs."""
     traces, pair = runs.traces, runs.pair
-    first, second = (found.values for found in traces)
+    names = {b: a for a, b in pair.positions.items()}
+    first = traces[0].values
+    second = {names.get(name, name): value for name, value in traces[1].values.items()}
     common = [name for name in first if name in second]
     tensors = [name for name in common if not (first[name] is None and second[name] is None)]
     differences = {name: largest(first[name], second[name], tolerance.measure) for name in tensors}
@@ -352,7 +367,7 @@ def compared(runs: Runs, tolerance: Tolerance) -> Comparison:
         traces[0].nodes,
         tuple(name for name in tensors if differences[name] <= tolerance.most),
         tuple(
-            _mismatch(name, traces, tolerance)
+            _mismatch(name, traces[0].nodes[name], (first[name], second[name]), tolerance)
             for name in tensors
             if differences[name] > tolerance.most
         ),
@@ -365,11 +380,14 @@ def compared(runs: Runs, tolerance: Tolerance) -> Comparison:
         pair.seeded,
         differences,
         tolerance.measure,
+        {a: b for a, b in pair.positions.items() if a in common},
     )
 
 
-def _mismatch(name: str, traces: Sequence[Trace], tolerance: Tolerance) -> Mismatch:
-    (a, b), node = (found.values[name] for found in traces), traces[0].nodes[name]
+def _mismatch(
+    name: str, node: str, values: tuple[Array | None, Array | None], tolerance: Tolerance
+) -> Mismatch:
+    a, b = values
     if a is None or b is None or not comparable(a, b):
         return Mismatch(name, node, a, b, None, 0)
     beyond = distances(a, b, tolerance.measure) > tolerance.most

@@ -83,41 +83,39 @@ def kept(folder: Path) -> tuple[tuple[str, str], Iterator[tuple[str, Runs]]]:
     Raises:
         SonnxError: It did not write them, or they cannot be read.
     """
-    places = sorted(path.parent for path in folder.glob(f"*/{_FILE}"))
-    if not places:
+    paths = sorted(folder.glob(f"*/{_FILE}"))
+    if not paths:
         raise SonnxError(f"'{folder}' has no runs that `diff --save` has written")
-    one, other = _said(places[0])["models"]
-    return (one, other), map(_read, places)
+    models, _ = _read(paths[0])
+    return models, (sample for _, sample in map(_read, paths))
 
 
-def _said(place: Path) -> Any:
-    path = place / _FILE
+def _read(path: Path) -> tuple[tuple[str, str], tuple[str, Runs]]:
+    """The names of the models, and a sample by its name."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SonnxError(f"'{path}' cannot be read: {error}; save the runs again") from error
-    if not isinstance(said, dict) or said.get("version") != _VERSION:
-        raise SonnxError(f"'{path}' is not of this version of sonnx_ort; save the runs again")
-    return said
+        if said["version"] == _VERSION:
+            one, other = said["models"]
+            return (one, other), (said["sample"], _runs(path.parent, said))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise SonnxError(f"'{path}' cannot be read: {error!r}; save the runs again") from error
+    raise SonnxError(f"'{path}' is of another version of sonnx_ort; save the runs again")
 
 
-def _read(place: Path) -> tuple[str, Runs]:
-    said = _said(place)
+def _runs(place: Path, said: Mapping[str, Any]) -> Runs:
     seed, random, chosen, able = said["made_up"]
     inputs = Inputs(_values(place, said["inputs"]), seed, tuple(random), chosen, able)
-    pair = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in said["pair"].items()
-    }
     one, other = (
         Trace(
-            trace["nodes"],
-            _values(place, trace["values"]),
-            None if trace["stop"] is None else Stop(**trace["stop"]),
+            each["nodes"],
+            _values(place, each["values"]),
+            None if each["stop"] is None else Stop(**each["stop"]),
         )
-        for trace in said["traces"]
+        for each in said["traces"]
     )
-    return said["sample"], Runs(inputs, (one, other), Pair(**pair))
+    pair = said["pair"].items()
+    fields: Any = {key: tuple(it) if isinstance(it, list) else it for key, it in pair}
+    return Runs(inputs, (one, other), Pair(**fields))
 
 
 def _values(place: Path, files: Mapping[str, str | None]) -> dict[str, Any]:

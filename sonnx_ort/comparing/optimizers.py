@@ -137,7 +137,7 @@ class AgainstPlain:
 
     def compared(self, first: Trace, second: Trace) -> Comparison:
         """Compare two runs."""
-        pair = pair_of(self.model.proto, self.model.proto)
+        pair = pair_of(self.model.proto, self.model.proto, {})
         return compared(Runs(self.inputs, (first, second), pair), self.tolerance)
 
     def responsible(self, other: Settings) -> tuple[str, ...]:

@@ -222,6 +222,10 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         f"values with the same name in both: {len(comparison.same)} equal, {differing} different; "
         f"{comparison.only_first} only in A, {comparison.only_second} only in B"
     )
+    if comparison.positions:
+        pairs = [f"'{a}' with '{b}'" for a, b in comparison.positions.items()]
+        more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+        yield f"of these, at one place with another name in B: {', '.join(pairs[:_SHOWN])}{more}"
     yield from _seeded(comparison.seeded)
     if comparison.incomparable:
         yield f"not compared, because they are not tensors: {', '.join(comparison.incomparable)}"

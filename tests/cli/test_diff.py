@@ -195,6 +195,18 @@ def test_saved_runs_are_compared_again_without_the_models(folder: Path) -> None:
     assert command("diff", "--from", "runs", *loose).returncode == 0
 
 
+def test_values_that_are_matched_by_position_are_told(folder: Path) -> None:
+    model = onnx.load(folder / "Div.onnx")
+    model.graph.node[0].output[0] = model.graph.output[0].name = "quotient"
+    onnx.save(model, folder / "renamed.onnx")
+    done = command("diff", "Div.onnx", "renamed.onnx", "--input", "B=b.npy")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(
+        "values with the same name in both: 1 equal, 0 different; 0 only in A, 0 only in B\n"
+        "of these, at one place with another name in B: 'C' with 'quotient'\n"
+    )
+
+
 def test_random_samples_keep_a_contract(folder: Path) -> None:
     (folder / "envelope.toml").write_text("[inputs.B]\nrange = [2, 2]\n")
     done = command("diff", "Div.onnx", "Div.onnx", "--contract", "envelope.toml", "--samples", "3")

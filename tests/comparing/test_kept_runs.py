@@ -64,9 +64,10 @@ def test_folder_with_files_is_not_written_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "reason"), [
     ("{", "cannot be read: "),
-    (json.dumps({"version": 0}), "is not of this version of sonnx_ort; save the runs again"),
-    ("[]", "is not of this version of sonnx_ort; save the runs again"),
-], ids=["damaged", "another version", "no object"])  # fmt: skip
+    (json.dumps({"version": 0}), "is of another version of sonnx_ort; save the runs again"),
+    (json.dumps({"version": 1}), "cannot be read: KeyError('models'); save the runs again"),
+    ("[]", "cannot be read: TypeError("),
+], ids=["damaged", "another version", "no models", "no object"])  # fmt: skip
 def test_what_was_not_saved_so_is_refused(tmp_path: Path, content: str, reason: str) -> None:
     (tmp_path / "0").mkdir()
     path = tmp_path / "0" / "run.json"
