@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
-from sonnx_ort.comparing.inputs import Inputs, inputs_within
+from sonnx_ort.comparing.inputs import Inputs, complete, require_within
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
     Array,
@@ -28,7 +28,7 @@ from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
-from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
+from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
 
 
 def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
@@ -209,15 +209,10 @@ class Comparison:
         incomparable: The names of the common values that are not tensors.
         only_first: The number of values that only the first model computes.
         only_second: The number of values that only the second model computes.
-        unshared_outputs: The names of the outputs that only one of the models has.
         stops: Where the run of each model ended early, or None.
-        inner_nodes: The number of nodes of each in subgraphs and functions, whose values are not
-            compared.
-        seeded: The random operators without a seed, which draw from the same one in both if
-            their results have the same name.
+        pair: What the models are to each other.
         differences: The largest difference of each common value that is a tensor in both, in the
             order of the first model.
-        positions: The names in the second model of values that have another name in the first.
     """
 
     inputs: Inputs
@@ -227,13 +222,10 @@ class Comparison:
     incomparable: tuple[str, ...]
     only_first: int
     only_second: int
-    unshared_outputs: tuple[str, ...]
     stops: tuple[Stop | None, Stop | None]
-    inner_nodes: tuple[int, int]
-    seeded: tuple[str, ...] = ()
+    pair: Pair
     differences: Mapping[str, float] = field(default_factory=dict)
     measure: Measure = Measure.BITS
-    positions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def equal(self) -> bool:
@@ -242,7 +234,7 @@ class Comparison:
 
     def equal_but_for(self, outputs: Iterable[str]) -> bool:
         """Whether they are equal if some outputs may be those of one model alone."""
-        unshared = set(self.unshared_outputs).difference(outputs)
+        unshared = set(self.pair.unshared_outputs).difference(outputs)
         return not (self.mismatches or unshared or any(self.stops))
 
 
@@ -253,7 +245,7 @@ def compare(  # noqa: PLR0913 - one for each choice
     *,
     seed: int = 0,
     sizes: Sizes = UNSAID,
-    contract: ContractSource = NO_CONTRACT,
+    tolerance: Tolerance = EXACT,
 ) -> Comparison:
     """Run two models on the same inputs, and compare every value with the same name.
 
@@ -267,27 +259,12 @@ def compare(  # noqa: PLR0913 - one for each choice
         given: Inputs by name; the others are random.
         seed: The seed of the random inputs.
         sizes: Their sizes, where the first model leaves them open.
-        contract: What the inputs may be: a TOML file or a `Contract` for the first model.
+        tolerance: By how much values may differ.
 
     Raises:
-        SonnxError: A model or the contract cannot be used, their inputs differ, or one breaks the
-            contract.
+        SonnxError: A model cannot be used, or their inputs differ.
     """
-    return next(compare_samples(first, second, [(given, seed)], sizes, contract=contract))
-
-
-def compare_samples(  # noqa: PLR0913 - one for each choice
-    first: ModelSource | ReadModel,
-    second: ModelSource | ReadModel,
-    samples: Iterable[tuple[Mapping[str, Array], int]],
-    sizes: Sizes = UNSAID,
-    tolerance: Tolerance = EXACT,
-    *,
-    contract: ContractSource = NO_CONTRACT,
-) -> Iterator[Comparison]:
-    """Compare two models as `compare` does, on the inputs and the seed of each sample."""
-    for runs in run_both(first, second, samples, sizes, contract=contract):
-        yield compared(runs, tolerance)
+    return compared(next(run_both(first, second, [(given, seed)], sizes)), tolerance)
 
 
 def run_both(  # noqa: PLR0913 - one for each choice
@@ -302,17 +279,23 @@ def run_both(  # noqa: PLR0913 - one for each choice
     """Run two models as `compare` does, on the inputs and the seed of each sample.
 
     With `match_positions`, values with other names are compared if they stand at the same place.
+
+    Raises:
+        SonnxError: A model or the contract cannot be used, their inputs differ, or one breaks the
+            contract.
     """
     one, other = read(first), read(second)
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
-    limits = contract_for(one, contract)
+    limits, declared = contract_for(one, contract), graph_inputs(one.proto)
     positions = by_position(one.proto, other.proto) if match_positions else {}
     pair = pair_of(one.proto, other.proto, positions)
     with IsolatedRuns() as runs:
         for given, seed in samples:
-            inputs = inputs_within(one, given, runs, seed=seed, sizes=sizes, contract=limits)
+            arrays = as_tensors(declared, given)
+            inputs = complete(one, arrays, runs, seed=seed, sizes=sizes, contract=limits)
+            require_within(limits, declared, inputs.arrays)
             if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
                 raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
             traces = trace(one, inputs.arrays, runs), trace(other, inputs.arrays, runs)
@@ -374,13 +357,10 @@ def compared(runs: Runs, tolerance: Tolerance) -> Comparison:
         tuple(name for name in common if name not in differences),
         len(first) - len(common),
         len(second) - len(common),
-        pair.unshared_outputs,
         (traces[0].stop, traces[1].stop),
-        pair.inner_nodes,
-        pair.seeded,
+        pair,
         differences,
         tolerance.measure,
-        {a: b for a, b in pair.positions.items() if a in common},
     )
 
 

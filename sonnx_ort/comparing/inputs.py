@@ -34,7 +34,6 @@ from sonnx_ort.profile.contract import (
 from sonnx_ort.profile.contract_rules import contract_requirement, contract_rule
 from sonnx_ort.runtime.feeds import (
     GraphInput,
-    as_tensors,
     graph_inputs,
     numpy_dtype,
     what_is_wrong,
@@ -193,27 +192,6 @@ def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inp
     arrays = with_sizes(chosen)
     present = {name: value for name, value in arrays.items() if value is not None}
     return Inputs(present, seed, tuple(each.name for each in made), chosen, suitable is not None)
-
-
-def inputs_within(  # noqa: PLR0913 - as of `complete`
-    model: ReadModel,
-    given: Mapping[str, Any],
-    runs: IsolatedRuns,
-    *,
-    seed: int = 0,
-    sizes: Sizes = UNSAID,
-    contract: Contract = NO_CONTRACT,
-) -> Inputs:
-    """Find the inputs of a run as `complete` does, and require that they keep the contract.
-
-    Raises:
-        SonnxError: They do not, or there are none.
-    """
-    declared = graph_inputs(model.proto)
-    arrays = as_tensors(declared, given)
-    found = complete(model, arrays, runs, seed=seed, sizes=sizes, contract=contract)
-    require_within(contract, declared, found.arrays)
-    return found
 
 
 def require_within(

@@ -22,7 +22,7 @@ from sonnx_ort.comparing.difference import (
     trace,
 )
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
-from sonnx_ort.comparing.inputs import Inputs, inputs_within
+from sonnx_ort.comparing.inputs import Inputs, complete, require_within
 from sonnx_ort.comparing.isolated_run import (
     Failed,
     IsolatedRuns,
@@ -40,6 +40,7 @@ from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 
 RULES = (
     "EliminateIdentity", "EliminateSlice", "UnsqueezeElimination", "EliminateDropout",
@@ -211,10 +212,12 @@ def against_plain(  # noqa: PLR0913 - one for each choice
     original = read(model)
     seeded = tuple(map(in_words, unseeded(original.proto)))
     source = prepared(original)
-    limits = contract_for(source, contract)
+    limits, declared = contract_for(source, contract), graph_inputs(source.proto)
     plain = Settings(native=enforced_natively(source.proto), threads=threads)
     with IsolatedRuns() as runs:
-        inputs = inputs_within(source, given, runs, seed=seed, sizes=sizes, contract=limits)
+        arrays = as_tensors(declared, given)
+        inputs = complete(source, arrays, runs, seed=seed, sizes=sizes, contract=limits)
+        require_within(limits, declared, inputs.arrays)
         outputs = _outputs(source, inputs, runs, plain)
         if outputs.stop is not None:
             reason = outputs.stop.reason

@@ -163,11 +163,11 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
         if more := len(comparison.mismatches) - 1:
             others = ", ".join(f"'{m.name}'" for m in comparison.mismatches[1:6])
             yield f"    and {more} more: {others}{', ...' if more > 5 else ''}"
-    if comparison.unshared_outputs:
-        yield f"outputs of one model only: {', '.join(comparison.unshared_outputs)}"
+    if comparison.pair.unshared_outputs:
+        yield f"outputs of one model only: {', '.join(comparison.pair.unshared_outputs)}"
     one, other = comparison.stops
     if one is not None and one == other:
-        if not (comparison.mismatches or comparison.unshared_outputs):
+        if not (comparison.mismatches or comparison.pair.unshared_outputs):
             yield "no difference before both runs end"
         yield "both break a rule:" if one.violated else f"both end at {one.node}:"
         yield from _indented(one.reason)
@@ -222,17 +222,17 @@ def _compared(comparison: Comparison) -> Iterator[str]:
         f"values with the same name in both: {len(comparison.same)} equal, {differing} different; "
         f"{comparison.only_first} only in A, {comparison.only_second} only in B"
     )
-    if comparison.positions:
-        pairs = [f"'{a}' with '{b}'" for a, b in comparison.positions.items()]
+    found = comparison.pair.positions.items()
+    if pairs := [f"'{a}' with '{b}'" for a, b in found if a in comparison.differences]:
         more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
         yield f"of these, at one place with another name in B: {', '.join(pairs[:_SHOWN])}{more}"
-    yield from _seeded(comparison.seeded)
+    yield from _seeded(comparison.pair.seeded)
     if comparison.incomparable:
         yield f"not compared, because they are not tensors: {', '.join(comparison.incomparable)}"
-    if any(comparison.inner_nodes):
+    if any(comparison.pair.inner_nodes):
         inner = " and ".join(
             f"{count} in {letter}"
-            for letter, count in zip(_LETTERS, comparison.inner_nodes, strict=True)
+            for letter, count in zip(_LETTERS, comparison.pair.inner_nodes, strict=True)
         )
         yield f"not compared: values in subgraphs and functions (nodes: {inner})"
 

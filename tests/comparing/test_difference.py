@@ -7,8 +7,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.difference import Comparison, compare, compare_samples, survey
-from sonnx_ort.comparing.measures import Measure, Tolerance
+from sonnx_ort.comparing.difference import Comparison, compare, compared, run_both, survey
+from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance
 from sonnx_ort.errors import SonnxError
 from support.backends import BACKENDS
 from support.graphs import binary_model, parse
@@ -99,7 +99,7 @@ def test_outputs_of_one_model_only_are_a_difference() -> None:
     one = parse("(float[3] x) => (float[3] y) { y = Relu(x) }")
     other = parse("(float[3] x) => (float[3] z) { y = Relu(x) z = Identity(y) }")
     comparison = compare(one, other, {})
-    assert comparison.unshared_outputs == ("y", "z")
+    assert comparison.pair.unshared_outputs == ("y", "z")
     assert comparison.same == ("y",)
     assert not comparison.equal
 
@@ -151,8 +151,8 @@ NEAR, FAR = (
 def test_difference_within_the_tolerance_is_none(
     measure: Measure, most: float, equal: bool
 ) -> None:
-    sample = {"x": np.array([1, 2], np.float32)}, 0
-    (found,) = compare_samples(NEAR, FAR, [sample], tolerance=Tolerance(measure, most))
+    sample = {"x": np.array([1, 2], np.float32)}
+    found = compare(NEAR, FAR, sample, tolerance=Tolerance(measure, most))
     assert found.equal is equal
     assert [(m.name, m.index, m.count) for m in found.mismatches] == [("y", (1,), 1)] * (not equal)
 
@@ -165,8 +165,9 @@ def test_bits_are_not_tolerated() -> None:
 
 def test_samples_are_gathered_by_their_names() -> None:
     given = [({"x": np.array([1, second], np.float32)}, 0) for second in (0, 2, 4)]
-    compared = compare_samples(NEAR, FAR, given, tolerance=Tolerance(Measure.ABSOLUTE, 0.5))
-    found = survey(zip(("none", "one", "two"), compared, strict=True))
+    tolerance = Tolerance(Measure.ABSOLUTE, 0.5)
+    comparisons = (compared(runs, tolerance) for runs in run_both(NEAR, FAR, given))
+    found = survey(zip(("none", "one", "two"), comparisons, strict=True))
     assert found.differences == {"y": {"none": 0, "one": 1, "two": 2}}
     assert (found.samples, found.unequal) == (("none", "one", "two"), ("one", "two"))
     name, shown = found.shown
@@ -176,5 +177,6 @@ def test_samples_are_gathered_by_their_names() -> None:
 
 def test_first_sample_is_shown_where_none_differs() -> None:
     given = [({}, seed) for seed in (5, 6)]
-    found = survey(zip("ab", compare_samples(NEAR, NEAR, given), strict=True))
+    comparisons = (compared(runs, EXACT) for runs in run_both(NEAR, NEAR, given))
+    found = survey(zip("ab", comparisons, strict=True))
     assert (found.unequal, found.shown[0], found.shown[1].inputs.seed) == ((), "a", 5)

@@ -76,8 +76,8 @@ def test_matched_values_are_compared_and_their_other_names_told() -> None:
     found = compared_with(renamed(a="1", y="3"))
     assert found.equal
     assert found.same == ("a", "b", "y")
-    assert found.positions == {"a": "1", "y": "3"}
-    assert (found.only_first, found.only_second, found.unshared_outputs) == (0, 0, ())
+    assert found.pair.positions == {"a": "1", "y": "3"}
+    assert (found.only_first, found.only_second, found.pair.unshared_outputs) == (0, 0, ())
 
 
 def test_difference_of_matched_values_is_told_by_the_name_in_the_first_model() -> None:
@@ -91,12 +91,12 @@ def test_difference_of_matched_values_is_told_by_the_name_in_the_first_model() -
 
 def test_positions_are_left_out_unless_asked_for() -> None:
     found = compare(parse(NETWORK), renamed(y="3"), {})
-    assert found.unshared_outputs == ("y", "3")
-    assert found.positions == {}
+    assert found.pair.unshared_outputs == ("y", "3")
+    assert found.pair.positions == {}
 
 
 def test_positions_are_kept_with_runs(tmp_path: Path) -> None:
     samples = run_both(parse(NETWORK), renamed(y="3"), [({}, 0)], match_positions=True)
     list(keep((("0", runs) for runs in samples), tmp_path, ("a", "b")))
     ((_, again),) = kept(tmp_path)[1]
-    assert compared(again, EXACT).positions == {"y": "3"}
+    assert compared(again, EXACT).pair.positions == {"y": "3"}

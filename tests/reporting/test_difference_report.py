@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.difference import Comparison, Mismatch, Stop, survey
+from sonnx_ort.comparing.difference import Comparison, Mismatch, Pair, Stop, survey
 from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.measures import Measure
 from sonnx_ort.reporting.difference_report import difference_report
@@ -22,7 +22,8 @@ def comparison(
     incomparable: tuple[str, ...] = (),
     inner: tuple[int, int] = (0, 0),
 ) -> Comparison:
-    return Comparison(INPUTS, NODES, ("a",), mismatches, incomparable, 0, 2, unshared, stops, inner)
+    pair = Pair(unshared, inner)
+    return Comparison(INPUTS, NODES, ("a",), mismatches, incomparable, 0, 2, stops, pair)
 
 
 def report(compared: Comparison, *, every: bool = False) -> list[str]:
