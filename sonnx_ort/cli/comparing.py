@@ -86,7 +86,7 @@ _RUN = {
             float, "The largest difference that is none, in the measure.", default=0, least=0
         ),
         **_RUN,
-        "every": flag("List every value of A, node by node.", "--all"),
+        "every": flag("List every value of A, node by node, and all nodes of --why.", "--all"),
         "save": option(PATH, "Write all values of both to a new folder.", metavar="FOLDER"),
         "saved": option(
             PATH,
@@ -158,7 +158,10 @@ def diff(
         settings = Settings(level, available(providers), threads=threads or 0)
         with _plain(Path(named[0]), 1 if threads else 0, tolerated, **chosen) as plain:
             cause = plain.cause(settings)
-        text, differs = cause_report(cause, plain, named[0]), not cause.comparison.equal
+        text, differs = (
+            cause_report(cause, plain, named[0], every=every),
+            not cause.comparison.equal,
+        )
     else:
         models, runs = kept(saved) if saved else ((named[0], named[1]), _runs(*named, **chosen))
         runs = runs if save is None else keep(runs, save, models)

@@ -38,11 +38,11 @@ from sonnx_ort.comparing.prepared_model import (
     enforced_natively,
     seed_random_operators,
     unseeded,
+    whole,
 )
 from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical
-from sonnx_ort.loading.external_data import external_tensors, load_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
@@ -174,11 +174,11 @@ def audit(  # noqa: PLR0913 - one for each choice
     sampling = Sampling(seed, None if exhaustive else samples)
     source = read(model)
     demands = choose_demands(edition, broadcast, operators, contract_for(source, contract))
-    whole = _without_functions(source)
-    seeded = () if values is not None else tuple(map(in_words, unseeded(whole)))
-    seed_random_operators(whole)
+    proto = _without_functions(source)
+    seeded = () if values is not None else tuple(map(in_words, unseeded(proto)))
+    seed_random_operators(proto)
     with IsolatedRuns() as runs:
-        given = as_tensors(graph_inputs(whole), feeds or {})
+        given = as_tensors(graph_inputs(proto), feeds or {})
         graph: Observation
         made = Inputs({})
         if values is None:
@@ -186,27 +186,27 @@ def audit(  # noqa: PLR0913 - one for each choice
             limits = demands.contract
             made = complete(source, given, runs, seed=seed, sizes=said, contract=limits)
             chosen = available(providers)
-            native = enforced_natively(whole)
+            native = enforced_natively(proto)
             settings = Settings(choose(Level, "level", level), chosen, native)
-            graph = ObservedGraph(whole, made.arrays, settings, runs)
+            graph = ObservedGraph(proto, made.arrays, settings, runs)
             runtime = f"onnxruntime {onnxruntime.__version__}"
             computed_by = f"{runtime}, level {settings.level}, {', '.join(chosen)}"
         else:
             if sizes or input_shapes:
                 raise SonnxError("sizes and input shapes are for random inputs; values has none")
-            graph = GivenValues(whole, Path(values), given, runs)
+            graph = GivenValues(proto, Path(values), given, runs)
             computed_by = f"the files in '{values}'"
-        require_within(demands.contract, graph_inputs(whole), graph.feeds)
-        saved = None if save_values is None else SavedValues(whole, Path(save_values))
+        require_within(demands.contract, graph_inputs(proto), graph.feeds)
+        saved = None if save_values is None else SavedValues(proto, Path(save_values))
         bounds = None
         if errors is not None:
             errors = errors_of_inputs(errors, graph.feeds)
-            bounds = ErrorBounds(whole, graph.feeds, errors)
+            bounds = ErrorBounds(proto, graph.feeds, errors)
         auditor = _Auditor(demands, sampling, saved, bounds)
         with _sizes_named(made):
             auditor.audit(graph)
         arrays = {name: array for name, array in graph.outputs.items() if array is not None}
-        enclosed = enclose(whole, graph.feeds, arrays) if enclose_outputs else ()
+        enclosed = enclose(proto, graph.feeds, arrays) if enclose_outputs else ()
     return Audit(
         tuple(auditor.nodes.values()),
         demands,
@@ -220,7 +220,7 @@ def audit(  # noqa: PLR0913 - one for each choice
         },
         made.chosen,
         made.note,
-        len(nodes_within(whole.graph.node)) - len(auditor.nodes),
+        len(nodes_within(proto.graph.node)) - len(auditor.nodes),
         graph.unlike,
         enclosed,
         seeded,
@@ -249,10 +249,7 @@ def _digest(array: Array) -> str:
 def _without_functions(source: ReadModel) -> onnx.ModelProto:
     """The model with all tensors inside it and calls of functions written out."""
     load_canonical(source)
-    model = onnx.ModelProto()
-    model.CopyFrom(source.proto)
-    if source.folder is not None:
-        load_external_data(list(external_tensors(model)), source.folder)
+    model = whole(source).proto
     if not model.functions:
         return model
     try:

@@ -31,7 +31,12 @@ from sonnx_ort.comparing.isolated_run import (
 )
 from sonnx_ort.comparing.measures import EXACT, Tolerance
 from sonnx_ort.comparing.part import constants_of
-from sonnx_ort.comparing.prepared_model import enforced_natively, prepared, unseeded
+from sonnx_ort.comparing.prepared_model import (
+    enforced_natively,
+    seed_random_operators,
+    unseeded,
+    whole,
+)
 from sonnx_ort.comparing.sessions import acting_optimizers
 from sonnx_ort.comparing.shrinking import least
 from sonnx_ort.errors import SonnxError
@@ -209,9 +214,9 @@ def against_plain(  # noqa: PLR0913 - one for each choice
     Raises:
         SonnxError: The model, the contract or an input cannot be used, or the plain run fails.
     """
-    original = read(model)
-    seeded = tuple(map(in_words, unseeded(original.proto)))
-    source = prepared(original)
+    source = whole(read(model))
+    seeded = tuple(map(in_words, unseeded(source.proto)))
+    seed_random_operators(source.proto)
     limits, declared = contract_for(source, contract), graph_inputs(source.proto)
     plain = Settings(native=enforced_natively(source.proto), threads=threads)
     with IsolatedRuns() as runs:

@@ -19,8 +19,8 @@ from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes
 
 
-def prepared(source: ReadModel) -> ReadModel:
-    """A copy of a model with its external data inside, and with seeds of random operators.
+def whole(source: ReadModel) -> ReadModel:
+    """A copy of a model with its external data inside.
 
     Raises:
         SonnxError: The external data cannot be read.
@@ -30,7 +30,6 @@ def prepared(source: ReadModel) -> ReadModel:
     proto.CopyFrom(source.proto)
     if source.folder is not None:
         load_external_data(list(external_tensors(proto)), source.folder)
-    seed_random_operators(proto)
     return replace(source, proto=proto, folder=None)
 
 

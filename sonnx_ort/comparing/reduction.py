@@ -26,7 +26,7 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.comparing.measures import differing
-from sonnx_ort.comparing.prepared_model import prepared
+from sonnx_ort.comparing.prepared_model import seed_random_operators, whole
 from sonnx_ort.comparing.sessions import types_of_outputs
 from sonnx_ort.comparing.shrinking import MOST_TRIES, Feeds, Trial, known_values, shrink
 from sonnx_ort.errors import ContractViolation, SonnxError
@@ -132,7 +132,8 @@ def reduce(  # noqa: PLR0913 - one for each choice
         SonnxError: Not one thing is asked for, the model does not show it, or an argument or an
             input cannot be used.
     """
-    whole = prepared(read(model))
+    source = whole(read(model))
+    seed_random_operators(source.proto)
     choices = {"edition": edition, "broadcast": broadcast, "operators": operators}
     optimized = Settings(choose(Level, "level", level))
     with IsolatedRuns(_SECONDS) as runs:
@@ -151,13 +152,13 @@ def reduce(  # noqa: PLR0913 - one for each choice
                 "dies=, differs= or check="
             )
         rules = choose_rules(violates) if violates else frozenset()
-        arrays = as_tensors(graph_inputs(whole.proto), inputs or {})
+        arrays = as_tensors(graph_inputs(source.proto), inputs or {})
         feeds: Feeds = {}
         # Inputs that nobody can make up are missed in a run alone.
         with nullcontext() if arrays or asked[0] in _IN_RUNS else suppress(SonnxError):
             chosen = Sizes(sizes, input_shapes)
-            feeds = complete(whole, arrays, runs, seed=seed, sizes=chosen).arrays
-        trial = Trial(whole.proto, (feeds,))
+            feeds = complete(source, arrays, runs, seed=seed, sizes=chosen).arrays
+        trial = Trial(source.proto, (feeds,))
         return _reduced(trial, questions[asked[0]], runs, tries, anonymous=anonymous)
 
 

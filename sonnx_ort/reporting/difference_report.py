@@ -80,7 +80,7 @@ def difference_report(found: Survey, names: tuple[str, str], *, every: bool = Fa
     return fitted("\n".join(map(printable, lines)))
 
 
-def cause_report(cause: Cause, runs: AgainstPlain, model: str) -> str:
+def cause_report(cause: Cause, runs: AgainstPlain, model: str, *, every: bool = False) -> str:
     """The text of what makes two runs of a model differ, and of the nodes that it changes."""
     plain, other = cause.settings
     lines = [f"A: {model}, {_run(plain)}", f"B: {model}, {_run(other)}"]
@@ -89,7 +89,10 @@ def cause_report(cause: Cause, runs: AgainstPlain, model: str) -> str:
         them = "it" if len(cause.optimizers) == 1 else "them"
         lines += ["", f"made by {', '.join(cause.optimizers)}: without {them}, B is as A"]
         for head, nodes in (("nodes gone", cause.gone), ("nodes new", cause.new)):
-            lines += [f"{head}:", *(f"    {node}" for node in nodes)] if nodes else []
+            shown = nodes if every else nodes[:_SHOWN]
+            lines += [f"{head}:", *(f"    {node}" for node in shown)] if nodes else []
+            if more := len(nodes) - len(shown):
+                lines.append(f"    and {more} more; --all shows them")
     elif not cause.comparison.equal:
         lines += ["", "not made by optimizers: it is there without them too"]
     lines += _seeded(runs.seeded)
