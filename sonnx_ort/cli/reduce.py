@@ -32,7 +32,7 @@ app = subcommand()
 @command(
     app,
     *("model", "inputs", "data", "sizes", "input_shapes", "seed", "edition", "broadcast"),
-    *("force", "quiet"),
+    *("contract", "force", "quiet"),
     operators=PROFILE,
     settings=True,
     own={
@@ -43,6 +43,9 @@ app = subcommand()
         "refused": flag("`rewrite` refuses it for one of the same rules.", "--refused"),
         "dies": flag("A run ends the process in the same way.", "--dies"),
         "differs": flag("Optimizers change bits of its outputs.", "--differs"),
+        "outside": flag(
+            "`audit` finds results of the same operators outside the admitted error.", "--outside"
+        ),
         "check": option(
             TEXT,
             "A command ends with status 0; it gets the path of a model at its end, or in the place "
@@ -50,7 +53,9 @@ app = subcommand()
             metavar="COMMAND",
         ),
         "level": option(
-            Level, "How far ONNX Runtime optimizes, for --dies and --differs.", default=Level.ALL
+            Level,
+            "How far ONNX Runtime optimizes, for --dies, --differs and --outside.",
+            default=Level.ALL,
         ),
         "anonymous": flag("Replace names, and leave out texts and metadata.", "--anonymous"),
         "tries": option(
@@ -83,7 +88,8 @@ def reduce(
     folder = output.with_suffix(".inputs")
     check_place(output)
     refuse_source(output, model, read(model).proto, force=force)
-    refuse_inputs(output, [*inputs.values(), *(data.rglob("*") if data else ())])
+    contracts = [choices["contract"]] if isinstance(choices["contract"], Path) else []
+    refuse_inputs(output, [*inputs.values(), *(data.rglob("*") if data else ()), *contracts])
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise SonnxError(f"'{folder}', the place of its inputs, is not empty; name another file")
     given = only_sample(model, data) | read_values(inputs)

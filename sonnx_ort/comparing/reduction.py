@@ -14,8 +14,9 @@ import onnxruntime
 from sonnx_ort.api import check as check_model
 from sonnx_ort.api import rewrite
 from sonnx_ort.arguments import checked_arguments, choose
+from sonnx_ort.comparing.audit import audit
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.inputs import complete
+from sonnx_ort.comparing.inputs import complete, require_within
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
     Array,
@@ -33,10 +34,12 @@ from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.loading.validity import check_validity
+from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.obligations.report import ModelRejected, choose_rules
 from sonnx_ort.options import PROFILE, OperatorsChoice
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 from sonnx_ort.runtime.session import InferenceSession
@@ -88,6 +91,7 @@ def reduce(  # noqa: PLR0913 - one for each choice
     refused: bool = False,
     dies: bool = False,
     differs: bool = False,
+    outside: bool = False,
     check: str | None = None,
     level: LevelChoice = "all",
     edition: EditionChoice = "typed",
@@ -96,6 +100,7 @@ def reduce(  # noqa: PLR0913 - one for each choice
     seed: int = 0,
     sizes: Mapping[str, int] = MappingProxyType({}),
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    contract: ContractSource = NO_CONTRACT,
     anonymous: bool = False,
     tries: int = MOST_TRIES,
 ) -> Reduced:
@@ -115,26 +120,31 @@ def reduce(  # noqa: PLR0913 - one for each choice
         refused: Asks whether `rewrite` refuses it, for one of the same rules.
         dies: Asks whether a run ends the process in the same way.
         differs: Asks whether ONNX Runtime's optimizers change bits of the outputs.
+        outside: Asks whether `audit` finds results of the same operators outside the admitted
+            error.
         check: A command, which gets the path of a model at its end or in the place of `{}`; asks
             whether its exit status is 0.
-        level: How far ONNX Runtime optimizes, for `dies` and `differs`.
+        level: How far ONNX Runtime optimizes, for `dies`, `differs` and `outside`.
         edition: As for `rewrite`.
         broadcast: As for `rewrite`.
         operators: The operators that are enforced; the whole profile by default.
         seed: The seed of random inputs.
         sizes: The sizes of open dimensions of random inputs, by their names in the model.
         input_shapes: The shapes of random inputs, by name.
+        contract: What the inputs of the original may be, as for `check`: random ones are drawn
+            within it.
         anonymous: Whether to replace names, and leave out texts and metadata, in the end.
         tries: How many smaller models are tried at most.
 
     Raises:
         InvalidModel: It is no readable ONNX model.
-        SonnxError: Not one thing is asked for, the model does not show it, or an argument or an
-            input cannot be used.
+        SonnxError: Not one thing is asked for, the model does not show it, an input breaks the
+            contract, or an argument or an input cannot be used.
     """
     source = whole(read(model))
     seed_random_operators(source.proto)
     choices = {"edition": edition, "broadcast": broadcast, "operators": operators}
+    limits = contract_for(source, contract)
     optimized = Settings(choose(Level, "level", level))
     with IsolatedRuns(_SECONDS) as runs:
         questions: dict[str, Question] = {
@@ -142,27 +152,33 @@ def reduce(  # noqa: PLR0913 - one for each choice
             "refused": lambda trial: _called(runs, refusals, trial, choices),
             "dies": lambda trial: _death(trial, runs, optimized),
             "differs": lambda trial: _difference(trial, runs, optimized),
+            "outside": lambda trial: _called(
+                runs, results_outside, trial, optimized.level, choices
+            ),
             "check": lambda trial: _passed(trial, check or ""),
         }
-        given = zip(questions, (violates, refused, dies, differs, check), strict=True)
+        given = zip(questions, (violates, refused, dies, differs, outside, check), strict=True)
         asked = [name for name, value in given if value]
         if len(asked) != 1:
             raise SonnxError(
                 "ask for one thing that the smaller model still has to show: violates=, refused=, "
-                "dies=, differs= or check="
+                "dies=, differs=, outside= or check="
             )
         rules = choose_rules(violates) if violates else frozenset()
-        arrays = as_tensors(graph_inputs(source.proto), inputs or {})
+        declared = graph_inputs(source.proto)
+        arrays = as_tensors(declared, inputs or {})
         feeds: Feeds = {}
         # Inputs that nobody can make up are missed in a run alone.
         with nullcontext() if arrays or asked[0] in _IN_RUNS else suppress(SonnxError):
             chosen = Sizes(sizes, input_shapes)
-            feeds = complete(source, arrays, runs, seed=seed, sizes=chosen).arrays
+            drawn = complete(source, arrays, runs, seed=seed, sizes=chosen, contract=limits)
+            feeds = drawn.arrays
+        require_within(limits, declared, feeds)
         trial = Trial(source.proto, (feeds,))
         return _reduced(trial, questions[asked[0]], runs, tries, anonymous=anonymous)
 
 
-_IN_RUNS = {"dies", "differs"}
+_IN_RUNS = {"dies", "differs", "outside"}
 """What only a run shows."""
 
 
@@ -246,6 +262,16 @@ def refusals(model: bytes, feeds: Feeds, choices: Mapping[str, Any]) -> Signs:
     except SonnxError as error:
         return frozenset({type(error).__name__})
     return frozenset()
+
+
+def results_outside(model: bytes, feeds: Feeds, level: Level, choices: Mapping[str, Any]) -> Signs:
+    """The operators that give results outside the admitted error, as `audit` says.
+
+    Raises:
+        SonnxError: The model does not run.
+    """
+    found = audit(model, feeds, level=level, **choices)
+    return frozenset(f"{node.operator} outside the admitted error" for node in found.outside)
 
 
 def _death(trial: Trial, runs: IsolatedRuns, optimized: Settings) -> Signs:

@@ -51,6 +51,9 @@ REFUSED = {
     "conform m.onnx -o m.onnx": f"the input 'm.onnx'; {FORCE}",
     "conform m.onnx -o w": f"the model's external data; {OTHER}",
     "conform m.onnx --verify --input x=x.npy -o x.npy": f"the input 'x.npy'; {OTHER}",
+    "reduce m.onnx --refused --contract waivers.toml -o waivers.toml": (
+        f"the input 'waivers.toml'; {OTHER}"
+    ),
     "check m.onnx -o m.onnx": f"the input 'm.onnx'; {OTHER}",
     "check there/../m.onnx -o hard.onnx": f"the input 'there/../m.onnx'; {OTHER}",
     "check m.onnx -o w": f"the model's external data; {OTHER}",

@@ -52,6 +52,33 @@ def test_one_node_is_left_that_shows_it(
     assert (reduced.before, reduced.nodes) == (13, len(operators))
 
 
+def test_nodes_with_results_outside_the_admitted_error_are_left() -> None:
+    text = """(float[2] x, float[2] y) => (float[2] z) <float one = {1}> {
+        a = Abs(x) c = Div(one, a) d = Mul(c, y) z = Neg(d) }"""
+    given = {"x": np.array([3, 41], np.float32), "y": np.array([1, 41], np.float32)}
+    reduced = sonnx_ort.reduce(parse(text), given, outside=True)
+    assert [node.op_type for node in reduced.model.graph.node] == ["Div", "Mul"]
+    assert reduced.shows == ("Mul outside the admitted error",)
+
+
+def test_random_inputs_are_drawn_within_a_contract(tmp_path: Path) -> None:
+    path = tmp_path / "envelope.toml"
+    path.write_text("[inputs.q]\nrange = [0, 0]\n", encoding="utf-8")
+    text = "(int32[2] p, int32[2] q) => (int32[2] r) { h = Div(p, q) r = Neg(h) }"
+    reduced = sonnx_ort.reduce(parse(text), violates="Div.int.C1", contract=path)
+    assert reduced.shows == ("Div.int.C1 in a run",)
+
+
+def test_input_that_breaks_the_contract_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "envelope.toml"
+    path.write_text("[inputs.q]\nrange = [1, 9]\n", encoding="utf-8")
+    text = "(int32[2] p, int32[2] q) => (int32[2] r) { r = Div(p, q) }"
+    given = {"q": np.array([0, 1], np.int32)}
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.reduce(parse(text), given, violates="Div.int.C1", contract=path)
+    assert str(caught.value).startswith("the input 'q' breaks Contract.range: q is outside of 1")
+
+
 def test_nodes_that_an_optimizer_joins_are_left() -> None:
     text = """(float[64] x, float[64] y) => (float[64] z) <float one = {1}> {
         a = Abs(x) b = Exp(a) c = Div(one, b) d = Mul(c, y) e = Tanh(d) z = Neg(e) }"""
@@ -145,7 +172,7 @@ def test_number_of_tries_is_limited() -> None:
 
 ONE_THING = (
     "ask for one thing that the smaller model still has to show: violates=, refused=, dies=, "
-    "differs= or check="
+    "differs=, outside= or check="
 )
 
 
