@@ -151,6 +151,8 @@ def diff(
         raise SonnxError("name two models, one with --why, or none with --from")
     if not why and (threads or (level, providers) != (Level.ALL, CPU)):
         raise SonnxError("--level, --threads and --providers are for --why")
+    if why and save:
+        raise SonnxError("--save is for two models; leave it out, or --why")
     if saved and any(chosen[name] for name in ("inputs", "data", "samples")):
         raise SonnxError("--from has the inputs; leave out --input, --data and --samples")
     tolerated = Tolerance(measure, tolerance)
@@ -158,15 +160,14 @@ def diff(
         settings = Settings(level, available(providers), threads=threads or 0)
         with _plain(Path(named[0]), 1 if threads else 0, tolerated, **chosen) as plain:
             cause = plain.cause(settings)
-        text, differs = (
-            cause_report(cause, plain, named[0], every=every),
-            not cause.comparison.equal,
-        )
+        text = cause_report(cause, plain, named[0], every=every)
+        differs = not cause.comparison.equal
     else:
         models, runs = kept(saved) if saved else ((named[0], named[1]), _runs(*named, **chosen))
         runs = runs if save is None else keep(runs, save, models)
         found = survey((name, compared(each, tolerated)) for name, each in runs)
-        text, differs = difference_report(found, models, every=every), bool(found.unequal)
+        text = difference_report(found, models, every=every)
+        differs = bool(found.unequal)
     if not quiet:
         say(text)
     if differs:

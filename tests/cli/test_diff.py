@@ -77,6 +77,10 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
             "--from has the inputs; leave out --input, --data and --samples",
         ),
         (
+            ["Div.onnx", "--why", "--save", "runs"],
+            "--save is for two models; leave it out, or --why",
+        ),
+        (
             ["Div.onnx", "--why", "--samples", "2"],
             "one model is run on one sample; leave out --samples",
         ),
@@ -157,6 +161,40 @@ def test_optimizer_that_changes_outputs_is_named_with_its_nodes(folder: Path) ->
     )
     quiet = command(*arguments, "--level", "none", "--threads", "2", "--quiet")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+NORMALIZED = """(float[4, 64] x) => (float[4, 64] y)
+    <float two = {2}, float small = {0.00001}, float three = {3}> {
+    m = ReduceMean<axes = [-1]>(x) d = Sub(x, m) p = Pow(d, two) v = ReduceMean<axes = [-1]>(p)
+    e = Add(v, small) r = Sqrt(e) n = Div(d, r) w = Mul(n, scale) y = Add(w, scale) }"""
+
+
+@pytest.mark.upstream
+def test_eight_nodes_that_are_gone_are_listed_or_all(folder: Path) -> None:
+    model = parse(NORMALIZED)
+    scale = np.linspace(-1, 1, 64, dtype=np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(scale, "scale"))
+    onnx.save(model, folder / "model.onnx")
+    done = command("diff", "model.onnx", "--why")
+    assert (done.returncode, done.stderr) == (1, "")
+    gone = done.stdout.partition("nodes gone:\n")[2].partition("nodes new:\n")[0].splitlines()
+    assert len(gone) == 9
+    assert gone[-1] == "    and 1 more; --all shows them"
+    every = command("diff", "model.onnx", "--why", "--all").stdout
+    assert "Add '(output y)'" in every
+    assert "more; --all" not in every
+
+
+@pytest.mark.upstream
+def test_what_other_threads_change_is_not_said_to_be_made_by_optimizers(folder: Path) -> None:
+    onnx.save(parse("(float[n] x) => (float[n] y) { y = Log(x) }"), folder / "model.onnx")
+    np.save(folder / "x.npy", np.linspace(0.1, 9, 1_000_003, dtype=np.float32))
+    done = command("diff", "model.onnx", "--why", "--threads", "2", "--input", "x=x.npy")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "A: model.onnx, without optimizations, 1 thread\n" in done.stdout
+    assert "B: model.onnx, level all, 2 threads\n" in done.stdout
+    assert "first difference: value 'y' of Log '(output y)'\n" in done.stdout
+    assert done.stdout.endswith("\nnot made by optimizers: it is there without them too\n")
 
 
 def test_samples_of_a_folder_are_shown_by_their_names(folder: Path) -> None:
