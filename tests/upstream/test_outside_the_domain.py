@@ -15,6 +15,7 @@ import pytest
 from support.bare_nodes import RUN
 from support.changes import before_and_since
 from support.child import run_python
+from support.graphs import parse
 
 pytestmark = pytest.mark.upstream
 
@@ -246,6 +247,35 @@ def test_bits_of_an_element_depend_on_its_place():
     """Once they do not, a kernel may promise the same bits as these operators."""
     child = run_python(RUN, POSITIONS, *(f"lonely{case!r}" for case in POSITION.values()))
     assert child.stdout.split() == ["True"] * len(POSITION), child
+
+
+THREADS = {
+    "Log": ("(float[n] x) => (float[n] y) { y = Log(x) }", [(100_003,)]),
+    "Elu": ("(float[n] x) => (float[n] y) { y = Elu(x) }", [(1_000_003,)]),
+    "MatMul": (
+        "(float[n, k] x, float[k, m] z) => (float[n, m] y) { y = MatMul(x, z) }",
+        [(37, 1000), (1000, 71)],
+    ),
+}
+
+
+@on_x86
+@pytest.mark.parametrize("name", THREADS)
+def test_bits_depend_on_the_number_of_threads(name):
+    """Once they do not, `repeat.md` names other operators."""
+    text, shapes = THREADS[name]
+    generator = np.random.default_rng(0)
+    given = [generator.uniform(0.1, 1, shape).astype(np.float32) for shape in shapes]
+    if name == "Elu":
+        given = [-array for array in given]
+    found = set()
+    for threads in (1, 2, 3, 4):
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        session = ort.InferenceSession(parse(text).SerializeToString(), options)
+        (y,) = session.run(None, dict(zip("xz", given, strict=False)))
+        found.add(y.tobytes())
+    assert len(found) > 1
 
 
 MISSING_CHANNELS = """
