@@ -65,8 +65,11 @@ def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
 
 
 def _steps_of(values: Iterable[str], model: Model) -> Iterator[Step]:
-    for value in values:
-        yield from ((value, kind) for kind in KINDS if _may_derive(kind, value, model))
+    """Steps for results of one node, whose types its rules read first."""
+    names = list(values)
+    yield from ((name, "type") for name in names)
+    for name in names:
+        yield from ((name, kind) for kind in KINDS[1:] if _may_derive(kind, name, model))
 
 
 def _may_derive(kind: str, value: str, model: Model) -> bool:

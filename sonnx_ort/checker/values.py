@@ -149,12 +149,15 @@ def conclude_value(model: "Model", value: str, rule: str) -> None:
         Rejected: It does not follow, or only from itself.
     """
     requirement, names = demand_on(model, value, rule)
-    operands = [_unguarded(model, name, requirement) for name in names]
     if rule == FINITE.id:
-        operands = [Established(value, value, model)]
-    judgement = requirement.judge(operands)
+        established = Established(value, value, model)
+        judgement, unknown = requirement.judge([established]), established.unknown.get("range")
+    else:
+        operands = [_unguarded(model, name, requirement) for name in names]
+        judgement, unknown = requirement.judge(operands), None
     if judgement.status is not Status.PROVED:
-        raise Rejected(f"it is not proved: {judgement.evidence}")
+        why = f" ({unknown})" if unknown else ""
+        raise Rejected(f"it is not proved: {judgement.evidence}{why}")
 
 
 def _unguarded(model: "Model", name: str, requirement: OnElements | OnSizes) -> Operand:
