@@ -1,103 +1,51 @@
-"""What campaigns have in common: arguments, progress, and records that they go on with."""
+"""Try at length what tests try a part of: `python3 scripts/campaigns.py CAMPAIGN`.
 
-import argparse
-import hashlib
-import json
-import math
-import platform
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+    mutants      faults in the package, each of which a test has to notice
+    conditions   conditions that are always true or always false, likewise
+    pairs        Div and Sub of all pairs of 16-bit floats, by each backend
+    units        by how many units in the last place Log and Acos miss
+    graphs       random graphs, by each backend and the oracle
+    models       mutated models, which have to end in a result or a `SonnxError`
+    extremes     each operator of onnx with something extreme, likewise
+    memory       long use, which has to take no more and more memory
 
-from environment import ROOT
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+A campaign can be interrupted at any time, and goes on with its record in docs/records. It ends with
+status 1 if something fails. `--help` behind its name lists its arguments. Runs in this Python if
+sonnx_ort is installed in it, else in the environment `.venv`, which it makes first if there is
+none.
+"""
 
-from sonnx_ort.files import write_text
+import importlib
+import sys
 
-RECORDS = ROOT / "docs" / "records"
-"""Where they are kept."""
+from environment import ROOT, exit_status, run_in_environment
 
-_BEGUN = time.monotonic()
-
-
-def versions_of(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of packages, of Python, and the kind of processor."""
-    found = {name: version(name) for name in packages}
-    return found | {"python": platform.python_version(), "machine": platform.machine()}
-
-
-def digest_of(folders: Iterable[str]) -> str:
-    """A short digest of all Python files and tables in some folders."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        files = (file for end in ("py", "toml") for file in (ROOT / folder).rglob(f"*.{end}"))
-        for file in sorted(files):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+CAMPAIGNS = {
+    "mutants": "mutate:run",
+    "conditions": "conditions:run",
+    "pairs": "exhaustive:run",
+    "units": "measure_units:run",
+    "graphs": "try_graphs:run",
+    "models": "fuzz:run",
+    "extremes": "fuzz:run_extremes",
+    "memory": "measure_memory:run",
+}
+"""What tries, by what the first argument may be."""
 
 
-def today() -> str:
-    """The day, in UTC, as ISO 8601 has it."""
-    return datetime.now(UTC).date().isoformat()
+def main() -> int:
+    """Run a campaign here or in the environment; give its exit status."""
+    chosen, *arguments = sys.argv[1:] or [""]
+    if chosen not in CAMPAIGNS:
+        print(__doc__, file=sys.stderr)
+        return 2
+    run_in_environment()
+    # Random graphs and mutated models belong to the tests.
+    sys.path.append(str(ROOT / "tests"))
+    module, _, function = CAMPAIGNS[chosen].partition(":")
+    status: int = getattr(importlib.import_module(module), function)(arguments)
+    return status
 
 
-def make_parser(
-    description: str, record: Path, *, counted: bool = True, processes: bool = False
-) -> argparse.ArgumentParser:
-    """Make the parser of a campaign, with the arguments that all have.
-
-    Args:
-        description: The docstring of its script.
-        record: The record that is kept in the repository.
-        counted: Whether it goes step by step, and can be stopped after each.
-        processes: Whether several processes can work at once.
-    """
-    parser = argparse.ArgumentParser(
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--record", type=Path, default=record, help="the file that is gone on with, %(default)s"
-    )
-    parser.add_argument("--anew", action="store_true", help="begin the record again")
-    if counted:
-        parser.add_argument(
-            "--seconds", type=float, default=math.inf, help="stop then; the next call goes on"
-        )
-    if processes:
-        parser.add_argument("--processes", type=int, default=1, help="how many work at once")
-    return parser
-
-
-def steps(what: str, total: int, done: Callable[[], int], seconds: float) -> Iterator[None]:
-    """Give a step as long as less than all is done and there is time; show how far it is."""
-    console = Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(what, total=total, completed=done())
-        while done() < total and time.monotonic() < _BEGUN + seconds:
-            yield
-            bar.update(task, completed=done())
-
-
-def known_record(path: Path, made_by: Mapping[str, str], key: str = "made_by") -> dict[str, Any]:
-    """What a record holds; nothing where there is none, or where others made it."""
-    known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return known if known.get(key) == made_by else {}
-
-
-def write_record(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a record, whole or not at all.
-
-    Raises:
-        SonnxError: It cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+if __name__ == "__main__":
+    sys.exit(exit_status(main))

@@ -1,4 +1,4 @@
-"""Measure the coverage of conditions: `python3 scripts/conditions.py [FILE ...]`.
+"""`campaigns.py conditions [FILE ...]`: the coverage of conditions.
 
 Each condition of the guards, the kernels and the checker of certificates becomes true and becomes
 false, one at a time, and the tests that reach it have to fail: then the condition alone changes
@@ -18,10 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from environment import ROOT, exit_status, run_in_environment
-
-run_in_environment()
-
+from environment import ROOT
 from mutation.conditions import Mutant, mutants
 from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
 
@@ -185,7 +182,3 @@ def _pytest(*arguments: str, **variables: str) -> int:
 
 def _named(path: str) -> dict[str, Mutant]:
     return {mutant.name: mutant for mutant in mutants((ROOT / path).read_text("utf-8"))}
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run(sys.argv[1:])))

@@ -1,31 +1,26 @@
-"""Try every pair of 16-bit floats: `python3 scripts/exhaustive.py`.
+"""`campaigns.py pairs`: every pair of 16-bit floats.
 
 Computes Div and Sub of all 2^32 pairs of float16 and of bfloat16 with each backend, compares every
-bit with a correct rounding of its own, and keeps count in docs/records/exhaustive.json. It can be
-interrupted at any time, and goes on where it stopped; a sweep that other versions of the packages
-began it refuses, unless `--anew` is given. `--only` chooses sweeps; the record keeps the others as
-they are. Ends with status 1 if anything differs. Runs in this Python if sonnx_ort is installed in
-it, else in the environment `.venv`, which it makes first if there is none.
+bit with a correct rounding of its own, and keeps count in docs/records/exhaustive.json, in blocks
+of 2^22 pairs. A sweep that other versions of the packages began it refuses, unless `--anew` is
+given. `--only` chooses sweeps, such as "compiled"; the record keeps the others as they are.
+`--count` is the number of further blocks of each.
 """
 
 import json
-import sys
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
 from typing import Any
 
-from environment import exit_status, run_in_environment
-
-run_in_environment()
-
 import numpy as np
 import numpy.typing as npt
 import onnx
-from campaigns import RECORDS, make_parser, steps, today, versions_of, write_record
 from model_builders.graphs import binary
 from plain_sessions import make_options
+from records import RECORDS, make_parser, steps, today, versions_of, write_record
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -236,11 +231,7 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         The exit status: 0 if nothing differs, 1 if something does, 2 if other versions began one.
     """
-    parser = make_parser(__doc__, RECORD)
-    parser.add_argument("--only", default="", help="sweeps whose names have this, like 'compiled'")
-    parser.add_argument(
-        "--blocks", type=int, default=BLOCKS, help="at most so many of each, of %(default)s"
-    )
+    parser = make_parser(__doc__, RECORD, only="", count=BLOCKS, seconds=math.inf)
     options = parser.parse_args(arguments)
     path, made_with = options.record, versions()
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
@@ -258,7 +249,7 @@ def run(arguments: Sequence[str]) -> int:
 
     for name, sweep in chosen.items():
         entry = entries[name]
-        session, last = SweepSession(sweep), min(BLOCKS, entry.blocks + options.blocks)
+        session, last = SweepSession(sweep), min(BLOCKS, entry.blocks + options.count)
         for _ in steps(name, last, partial(getattr, entry, "blocks"), options.seconds):
             entry.add(session.compare(entry.blocks))
             write_record(path, {name: asdict(entry) for name, entry in entries.items()})
@@ -269,7 +260,3 @@ def run(arguments: Sequence[str]) -> int:
 
 def _words(found: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in found.items())
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run(sys.argv[1:])))

@@ -1,18 +1,18 @@
-"""Try models that nobody would make: `python3 scripts/fuzz.py`.
+"""`campaigns.py models` and `campaigns.py extremes`: models that nobody would make.
 
 Hypothesis mutates bundled, random and hand-made models, and `check`, `rewrite` and sessions of both
 backends get them, in child processes with limits of time and memory. Each has to end in a result or
-a `SonnxError`. What came of them is recorded in docs/records/fuzzing.json; a second call goes on
-where the first one was stopped. A model that fails ends it: the smallest such model is written to
-build/fuzzing. `--only NUMBER` tries the batch of a number again, and records nothing.
+a `SonnxError`. What came of them is recorded in docs/records/fuzzing.json. A model that fails ends
+it: the smallest such model is written to build/fuzzing. `--only NUMBER` tries the batch of a number
+again, and records nothing.
 
-`--extremes MODELS` goes through every operator of onnx instead, attribute by attribute and input by
-input, with extreme values, and records nothing: so many models, which follow from `--seed`.
+The extremes go through every operator of onnx instead, attribute by attribute and input by input,
+with extreme values, and are not recorded: `--count` of them, which follow from `--seed`.
 """
 
 import contextlib
+import math
 import random
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,13 +22,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT, exit_status, run_in_environment
-
-run_in_environment()
-sys.path.append(str(ROOT / "tests"))
-
 import hypothesis
-from campaigns import (
+from environment import ROOT
+from fuzzing.attempt import attempt, attempt_alone
+from fuzzing.child import End, Ended, Fault, call_in_child
+from fuzzing.extremes import extreme_model, extremes, try_extremes
+from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
+from hypothesis.database import DirectoryBasedExampleDatabase
+from records import (
     RECORDS,
     digest_of,
     known_record,
@@ -38,11 +39,6 @@ from campaigns import (
     versions_of,
     write_record,
 )
-from fuzzing.attempt import attempt, attempt_alone
-from fuzzing.child import End, Ended, Fault, call_in_child
-from fuzzing.extremes import extreme_model, extremes, try_extremes
-from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
-from hypothesis.database import DirectoryBasedExampleDatabase
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -98,30 +94,24 @@ class Record:
 
 def run(arguments: Sequence[str]) -> int:
     """Go on until so many models have been tried or one fails; give 1 if there are faults."""
-    parser = make_parser(__doc__, RECORD, processes=True)
-    parser.add_argument("--models", type=int, default=100_000, help="how many, with those recorded")
-    parser.add_argument("--only", type=int, metavar="NUMBER", help="try one batch, unrecorded")
-    parser.add_argument("--extremes", type=int, metavar="MODELS", help="try extremes, unrecorded")
-    parser.add_argument("--seed", type=int, default=0, help="which extremes are tried")
-    options = parser.parse_args(arguments)
+    taken = {"count": 100_000, "processes": 1, "only": "", "seconds": math.inf}
+    options = make_parser(__doc__, RECORD, **taken).parse_args(arguments)
     _import_all()
-    if options.extremes is not None:
-        return run_extremes(options.extremes, options.seed)
-    if options.only is not None:
-        batch = try_batch(options.only, _BATCH)
+    if options.only:
+        batch = try_batch(int(options.only), _BATCH)
         print(*(batch.faults or sorted(batch.outcomes.items())), sep="\n")
         return 1 if batch.faults else 0
     record = Record.read(options.record, anew=options.anew)
 
     def done() -> int:
-        return options.models if record.faults else record.models
+        return options.count if record.faults else record.models
 
     with ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as executor:
-        for _ in steps("models", options.models, done, options.seconds):
-            wanted = options.models - record.models
+        for _ in steps("models", options.count, done, options.seconds):
+            wanted = options.count - record.models
             size = min(_BATCH, -(-wanted // options.processes))
-            firsts = range(record.models, options.models, size)[: options.processes]
-            sizes = [min(size, options.models - first) for first in firsts]
+            firsts = range(record.models, options.count, size)[: options.processes]
+            sizes = [min(size, options.count - first) for first in firsts]
             for batch in executor.map(try_batch, firsts, sizes):
                 record.add(batch)
             record.write(options.record)
@@ -129,10 +119,12 @@ def run(arguments: Sequence[str]) -> int:
     return 1 if record.faults else 0
 
 
-def run_extremes(count: int, seed: int) -> int:
+def run_extremes(arguments: Sequence[str]) -> int:
     """Try so many models with something extreme; give 1 if one ends otherwise than it should."""
-    known = list(extremes())
-    chosen = random.Random(seed).sample(known, min(count, len(known)))  # noqa: S311
+    options = make_parser(__doc__, None, count=4000, seed=0).parse_args(arguments)
+    known, seed = list(extremes()), options.seed
+    _import_all()
+    chosen = random.Random(seed).sample(known, min(options.count, len(known)))  # noqa: S311
     outcomes, faults = Counter[str](), 0
     for first in range(0, len(chosen), _EXTREMES):
         for extreme, ended in try_extremes(chosen[first : first + _EXTREMES], seed, outcomes):
@@ -199,7 +191,3 @@ def is_runtimes_own(made: FuzzedModel, ended: Ended) -> bool:
     if ended.end is End.FAULT or not ended.stage.startswith(("session", "run")):
         return False
     return call_in_child(partial(attempt_alone, made)).end is not End.RESULT
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run(sys.argv[1:])))

@@ -1,28 +1,23 @@
-"""Measure whether long use takes more and more memory: `python3 scripts/measure_memory.py`.
+"""`campaigns.py memory`: whether long use takes more and more memory.
 
-100,000 runs of one session, a fourth of which break a rule, and 10,000 sessions with two runs each,
-with each backend, each in a process of its own. The figures are written to
+Runs of one session, a fourth of which break a rule, and a tenth as many sessions with two runs
+each, with each backend, each in a process of its own. The figures are written to
 docs/records/memory.json; a second call leaves out what stands there.
 """
 
 import contextlib
 import gc
-import json
 import logging
-import sys
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-from environment import captured, exit_status, run_in_environment
-
-run_in_environment()
 
 import numpy as np
-from campaigns import RECORDS, known_record, make_parser, steps, today, versions_of, write_record
+from benchmarks.turns import apart
 from model_builders.graphs import parse
 from plain_sessions import make_options
+from records import RECORDS, known_record, make_parser, steps, today, versions_of, write_record
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -141,48 +136,44 @@ CASES: dict[str, Callable[[str], Callable[[int], object]]] = {"runs": runs, "ses
 LEFT_BEHIND = {"runs": 0, "sessions": 8}
 """KiB that each leaves behind, at most: onnxruntime-extensions frees not all of a session's."""
 
-CHOSEN = [(case, backend) for backend in Backend for case in CASES]
 PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 
 
+def measure_case(case: str, backend: str, repetitions: int) -> Growth:
+    """Repeat a case with a backend."""
+    # Thousands of violations are not for the log.
+    logging.getLogger("sonnx_ort").disabled = True
+    return measure(CASES[case](backend), repetitions)
+
+
 def run(arguments: Sequence[str]) -> int:
-    """Measure all cases, or one of them; give 1 if the memory grows."""
-    parser = make_parser(__doc__, RECORD)
-    parser.add_argument("--runs", type=int, default=100_000, help="runs of one session")
-    parser.add_argument("--sessions", type=int, default=10_000, help="sessions")
-    parser.add_argument(
-        "--case", nargs=2, metavar=("CASE", "BACKEND"), help="measure this one here"
-    )
+    """Measure all cases; give 1 if the memory grows."""
+    parser = make_parser(__doc__, RECORD, count=100_000, only="", seconds=math.inf)
     options = parser.parse_args(arguments)
-    repetitions = {"runs": options.runs, "sessions": options.sessions}
-    if options.case:
-        case, backend = options.case
-        # Thousands of violations are not for the log.
-        logging.getLogger("sonnx_ort").disabled = True
-        print(json.dumps(asdict(measure(CASES[case](backend), repetitions[case]))))
-        return 0
+    repetitions = {"runs": options.count, "sessions": options.count // 10}
     made_by = versions_of(PACKAGES)
-    begun: dict[str, Any] = {"made_by": made_by, "date": "", "unit": "KiB", "allowance": ALLOWANCE}
-    begun |= {"left_behind": LEFT_BEHIND, "cases": {}}
-    record = ({} if options.anew else known_record(options.record, made_by)) or begun
+    record = {} if options.anew else known_record(options.record, made_by)
+    record = record or {
+        "made_by": made_by,
+        "date": "",
+        "unit": "KiB",
+        "allowance": ALLOWANCE,
+        "left_behind": LEFT_BEHIND,
+        "cases": {},
+    }
+    known, names = record["cases"], {f"{c}, {b}": (c, b) for b in Backend for c in CASES}
     left = [
-        (case, backend)
-        for case, backend in CHOSEN
-        if record["cases"].get(f"{case}, {backend}", {}).get("repetitions") != repetitions[case]
+        name
+        for name, (case, _) in names.items()
+        if options.only in name and known.get(name, {}).get("repetitions") != repetitions[case]
     ]
-    for _ in steps("cases", len(CHOSEN), lambda: len(CHOSEN) - len(left), options.seconds):
-        case, backend = left.pop(0)
-        arguments = ["--case", case, backend, f"--{case}", str(repetitions[case])]
-        ended = captured([sys.executable, __file__, *arguments], check=True)
-        growth = Growth(**json.loads(ended.stdout.splitlines()[-1]))
-        print(f"{case}, {backend}: {growth}", flush=True)
+    total = len(left)
+    for _ in steps("cases", total, lambda: total - len(left), options.seconds):
+        case, backend = names[name := left.pop(0)]
+        growth = apart(measure_case, case, backend, repetitions[case])
+        print(f"{name}: {growth}", flush=True)
         exceeds = growth.exceeds(LEFT_BEHIND[case])
-        entry = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
-        record["cases"][f"{case}, {backend}"] = entry
+        known[name] = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
         record["date"] = today()
         write_record(options.record, record)
-    return 1 if any(case["exceeds"] for case in record["cases"].values()) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run(sys.argv[1:])))
+    return 1 if any(case["exceeds"] for case in known.values()) else 0

@@ -1,27 +1,23 @@
-"""Measure by how many units in the last place Log and Acos miss: `scripts/measure_units.py`.
+"""`campaigns.py units`: by how many units in the last place Log and Acos miss.
 
 ONNX Runtime computes all positive floats, and for Acos those between -1 and 1; each result is
 compared with that of double, rounded to float. Takes some minutes. Counts are kept in
-docs/records/units.json, block by block: it can be interrupted, and goes on where it stopped.
+docs/records/units.json, block by block.
 """
 
-import sys
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from environment import exit_status, run_in_environment
-
-run_in_environment()
-
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
-from campaigns import RECORDS, known_record, make_parser, steps, versions_of, write_record
 from model_builders.graphs import parse
 from plain_sessions import make_options, start
+from records import RECORDS, known_record, make_parser, steps, versions_of, write_record
 
 Array = npt.NDArray[Any]
 
@@ -95,7 +91,7 @@ def _places(array: Array) -> npt.NDArray[np.int64]:
 
 def run(arguments: Sequence[str]) -> int:
     """Sweep all floats of each operator; a record of other versions is begun anew."""
-    options = make_parser(__doc__, RECORD).parse_args(arguments)
+    options = make_parser(__doc__, RECORD, seconds=math.inf).parse_args(arguments)
     versions = versions_of(("onnxruntime", "numpy"))
     known = {} if options.anew else known_record(options.record, versions, "versions")
     record = known or {"versions": versions, "operators": {}}
@@ -110,7 +106,3 @@ def run(arguments: Sequence[str]) -> int:
             write_record(options.record, record)
         print(operator, entry["units"])
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run(sys.argv[1:])))

@@ -1,4 +1,4 @@
-"""Try the mutants of the package: `python3 scripts/mutate.py`.
+"""`campaigns.py mutants`: faults put into the package, one at a time.
 
 mutmut makes each change that it knows to each function of the profile, of the kernels, of the
 analysis and of the rewriting, one at a time, and runs the tests that call it, which have to fail.
@@ -17,15 +17,12 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from environment import ROOT, exit_status, run_in_environment
-
-run_in_environment()
-
-from campaigns import known_record, write_record
+from environment import ROOT
 from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
 from mutmut.mutation.diff_apply import generated_function_names
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
+from records import known_record, write_record
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 """The mutants that do what the original does, and why."""
@@ -183,7 +180,3 @@ def change(path: str, mutant: str) -> str:
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
     pairs = zip(one, other, strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run(sys.argv[1:])))

@@ -1,4 +1,4 @@
-"""Try random graphs: `python3 scripts/try_graphs.py`.
+"""`campaigns.py graphs`: random graphs.
 
 Makes graphs by number, lets each backend enforce them, runs them, and compares every verdict and
 result with the exact oracle and with each other, in child processes: what
@@ -9,19 +9,15 @@ number. What disagreed is written to build/random_graphs, with the smallest such
 
 import importlib
 import json
-import sys
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT, exit_status, run_in_environment
-
-run_in_environment()
-sys.path.append(str(ROOT / "tests"))
-
-from campaigns import RECORDS, digest_of, make_parser, steps, today, versions_of, write_record
+from environment import ROOT
+from records import RECORDS, digest_of, make_parser, steps, today, versions_of, write_record
 
 RECORD = RECORDS / "random_graphs.json"
 _FOUND = ROOT / "build" / "random_graphs"
@@ -92,14 +88,13 @@ class Record:
 
 def run(arguments: Sequence[str]) -> int:
     """Go on until so many graphs have been tried; give 1 if anything disagreed."""
-    parser = make_parser(__doc__, RECORD, processes=True)
-    parser.add_argument("--graphs", type=int, default=100_000, help="how many, with those recorded")
+    parser = make_parser(__doc__, RECORD, count=100_000, processes=1, seconds=math.inf)
     options = parser.parse_args(arguments)
     isolated = importlib.import_module("support.soundness.isolated")
     record = Record(options.record, anew=options.anew)
-    for _ in steps("graphs", options.graphs, lambda: record.graphs, options.seconds):
+    for _ in steps("graphs", options.count, lambda: record.graphs, options.seconds):
         part = record.current()
-        numbers = range(part.stop, min(part.stop + _BATCH, options.graphs))
+        numbers = range(part.stop, min(part.stop + _BATCH, options.count))
         lines = isolated.run_attempts(f"{_TRIALS}:attempt", numbers, options.processes)
         part.add(lines)
         record.save()
@@ -111,7 +106,3 @@ def run(arguments: Sequence[str]) -> int:
     failed = [failure for part in record.parts for failure in part.failures]
     print(f"{record.graphs} graphs, {len(failed)} disagreed: {options.record}")
     return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run(sys.argv[1:])))

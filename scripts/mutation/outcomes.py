@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from campaigns import RECORDS, known_record, make_parser, today, versions_of, write_record
 from environment import ROOT
+from records import RECORDS, known_record, make_parser, today, versions_of, write_record
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ def parse(
     description: str, record: str, rooms: Sequence[str], arguments: Sequence[str]
 ) -> argparse.Namespace:
     """Read the arguments of a campaign: files or folders, those of rooms by default, and tests."""
-    parser = make_parser(description, RECORDS / record, counted=False)
+    parser = make_parser(description, RECORDS / record)
     parser.add_argument("files", nargs="*", metavar="FILE", default=rooms, help="files or folders")
     parser.add_argument("--tests", nargs="+", metavar="FILE", help="the tests; those of each room")
     options = parser.parse_args(arguments)

@@ -17,7 +17,7 @@ MANY = 4000
     "models", [FEW, pytest.param(MANY, marks=pytest.mark.thorough)], ids=["few", "many"]
 )
 def test_extremes_end_in_a_result_or_an_error(models: int) -> None:
-    command = [sys.executable, SCRIPTS / "fuzz.py", "--extremes", str(models)]
+    command = [sys.executable, SCRIPTS / "campaigns.py", "extremes", "--count", str(models)]
     child = run_program(command, timeout=1200)
     assert (child.exit_status, child.stdout.splitlines()[0].partition(", ")[2]) == (
         0,

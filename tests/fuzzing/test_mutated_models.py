@@ -1,6 +1,6 @@
 """Mutated models end in a result or in a `SonnxError`, and never the process.
 
-`scripts/fuzz.py` tries more of them.
+`scripts/campaigns.py models` tries more of them.
 """
 
 import json
@@ -23,9 +23,9 @@ MANY = 2500
 
 
 def fuzz(record: Path, models: int) -> dict:
-    """Let the script try models, which forks a process that has started nothing."""
-    command = [sys.executable, SCRIPTS / "fuzz.py", "--processes", "2", "--record", record]
-    child = run_program([*command, "--models", str(models)], timeout=1200)
+    """Let the campaign try models, which forks a process that has started nothing."""
+    command = [sys.executable, SCRIPTS / "campaigns.py", "models", "--processes", "2"]
+    child = run_program([*command, "--record", record, "--count", str(models)], timeout=1200)
     assert child.exit_status == 0, child
     return json.loads(record.read_text("utf-8"))
 

@@ -1,20 +1,19 @@
-"""Long use takes no more memory: `scripts/measure_memory.py` repeats all this more often."""
+"""Long use takes no more memory: `campaigns.py memory` repeats all this more often."""
 
 import contextlib
 import gc
-import json
 import logging
-import sys
 import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
-from measure_memory import ALLOWANCE, LEFT_BEHIND, Growth
+from benchmarks.turns import apart
+from measure_memory import ALLOWANCE, LEFT_BEHIND, measure_case
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
-from support.child import SCRIPTS, run_program, run_python
+from support.child import run_python
 from support.graphs import binary_model
 from support.sessions import quiet
 
@@ -26,25 +25,14 @@ print(growth.exceeds(), growth.grown)
 """
 
 
-def grown(case: str, backend: str, repetitions: int) -> Growth:
-    command = [sys.executable, SCRIPTS / "measure_memory.py", "--case", case, backend]
-    child = run_program([*command, f"--{case}", str(repetitions)], timeout=600)
-    assert child.exit_status == 0, child
-    return Growth(**json.loads(child.stdout))
-
-
 @pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="only Linux tells it so")
 class TestGrowth:
     @pytest.mark.parametrize("backend", list(Backend), ids=str)
-    def test_runs_of_one_session(self, backend: Backend) -> None:
-        growth = grown("runs", backend, 4000)
-        assert not growth.exceeds(LEFT_BEHIND["runs"]), growth
-
-    @pytest.mark.parametrize("backend", list(Backend), ids=str)
-    def test_sessions(self, backend: Backend) -> None:
-        growth = grown("sessions", backend, 300)
-        assert not growth.exceeds(LEFT_BEHIND["sessions"]), growth
+    @pytest.mark.parametrize(("case", "repetitions"), [("runs", 4000), ("sessions", 300)])
+    def test_use_takes_no_more(self, case: str, repetitions: int, backend: Backend) -> None:
+        growth = apart(measure_case, case, backend, repetitions)
+        assert not growth.exceeds(LEFT_BEHIND[case]), growth
 
     def test_leak_is_seen(self) -> None:
         child = run_python(LEAK.format("kept.append(bytes(3000))"), fresh=True)

@@ -32,7 +32,7 @@ def told(page: str, cell: str, columns: int) -> dict[str, list[int]]:
 def test_page_of_campaigns_tells_how_many_were_tried_and_failed() -> None:
     fuzzing, graphs = recorded("fuzzing"), recorded("random_graphs")
     failures = sum(len(part["failures"]) for part in graphs["parts"])
-    assert told("campaigns.md", r"(.+?) \| `scripts/\w+\.py`", 2) == {
+    assert told("campaigns.md", r"(.+?) \| `\w+`", 2) == {
         "mutated models": [fuzzing["models"], len(fuzzing["faults"])],
         "random graphs": [graphs["graphs"], failures],
         **{
@@ -100,9 +100,8 @@ def add(path: Path) -> Record:
 
 def test_graphs_are_tried_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
-    child = run_program(
-        [sys.executable, SCRIPTS / "try_graphs.py", "--graphs", "3", "--record", path], timeout=120
-    )
+    command = [sys.executable, SCRIPTS / "campaigns.py", "graphs", "--count", "3"]
+    child = run_program([*command, "--record", path], timeout=120)
     assert child.exit_status == 0, child
     (part,) = json.loads(path.read_text("utf-8"))["parts"]
     assert (part["first"], part["graphs"], part["failures"]) == (0, 3, [])

@@ -120,7 +120,7 @@ KILLED = "outside: low < 0 -> True"
 def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     """A project of one module, with the scripts of this one."""
     root = tmp_path_factory.mktemp("project")
-    return TinyProject(root, "conditions.py", "same_conditions.toml", "conditions.json").write(
+    return TinyProject(root, "conditions", "same_conditions.toml", "conditions.json").write(
         MODULE, TESTS
     )
 

@@ -327,7 +327,7 @@ def test_demo_runs_in_a_python_that_has_all_it_needs(call):
     assert "sonnx-ort demo [OPTIONS]" in done.stdout
 
 
-@pytest.mark.parametrize("script", ["benchmark.py", "exhaustive.py", "traceability.py"])
+@pytest.mark.parametrize("script", ["benchmark.py", "traceability.py"])
 def test_script_is_called_in_the_environment_where_this_python_has_no_package(call, script):
     done = call(script, "--x", body="exit 3", options=["-S"])
     assert done.returncode == 3

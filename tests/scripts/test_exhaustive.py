@@ -1,4 +1,4 @@
-"""scripts/exhaustive.py: what it expects, how it goes on, and what it has recorded."""
+"""Campaign of pairs: what it expects, how it goes on, and what it has recorded."""
 
 import json
 import re
@@ -76,7 +76,7 @@ SUB = "Sub float16 typed"
 
 
 def arguments(path, *others, only=f"{SUB} python"):
-    return ["--record", str(path), "--only", only, "--blocks", "1", *others]
+    return ["--record", str(path), "--only", only, "--count", "1", *others]
 
 
 def entries(path):

@@ -47,7 +47,7 @@ ADD_NOTHING = "Interval.width: return abs(3) + 0 -> return abs(3) - 0"
 def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     """A project of one module, with the scripts of this one."""
     root = tmp_path_factory.mktemp("project")
-    return TinyProject(root, "mutate.py", "equivalents.toml", "mutants.json").write(MODULE, TESTS)
+    return TinyProject(root, "mutants", "equivalents.toml", "mutants.json").write(MODULE, TESTS)
 
 
 def mutate(project: TinyProject, *listed: str) -> tuple[int, str, dict]:

@@ -1,4 +1,4 @@
-"""scripts/measure_units.py: how it counts, and that the oracle admits what it has recorded."""
+"""Campaign of units: how it counts, and that the oracle admits what it has recorded."""
 
 import json
 

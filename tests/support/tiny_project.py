@@ -1,4 +1,4 @@
-"""A project of one module, with the scripts that try mutants."""
+"""A project of one module, with the campaigns of mutants."""
 
 import json
 import os
@@ -20,17 +20,17 @@ markers = ["thorough", "models"]
 
 @dataclass(frozen=True)
 class TinyProject:
-    """The project, which one script tries.
+    """The project, which one campaign tries.
 
     Attributes:
         root: Its folder.
-        script: The script, such as "mutate.py".
+        campaign: The campaign, such as "mutants".
         equivalents: The file in scripts/mutation that lists mutants that do the same.
-        record: The name of the script's record.
+        record: The name of its record.
     """
 
     root: Path
-    script: str
+    campaign: str
     equivalents: str
     record: str
 
@@ -43,8 +43,8 @@ class TinyProject:
         """
         scripts = REPOSITORY / "scripts"
         shutil.copytree(scripts / "mutation", self.root / "scripts" / "mutation")
-        for script in ("environment.py", self.script, "campaigns.py"):
-            shutil.copy(scripts / script, self.root / "scripts")
+        for script in ("campaigns", "conditions", "environment", "mutate", "records"):
+            shutil.copy(scripts / f"{script}.py", self.root / "scripts")
         (self.root / "scripts" / "mutation" / self.equivalents).unlink()
         (self.root / "tests").mkdir()
         (self.root / "tiny.py").write_text(module, "utf-8")
@@ -57,7 +57,7 @@ class TinyProject:
         entry = f"[[equivalent]]\npath = 'tiny.py'\nreason = 'r'\nmutants = {[*listed]}\n"
         (self.root / "scripts" / "mutation" / self.equivalents).write_text(entry, "utf-8")
         done = subprocess.run(
-            [sys.executable, f"scripts/{self.script}", *arguments],
+            [sys.executable, "scripts/campaigns.py", self.campaign, *arguments],
             cwd=self.root,
             env=os.environ | {"PYTHONPATH": str(self.root)},
             capture_output=True,

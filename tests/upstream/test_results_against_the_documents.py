@@ -152,7 +152,7 @@ TOGETHER = 16
     ("operator", "x", "units"), [("Acos", "0x1.f8da1cp-6", 4), ("Log", "0x1.61523cp-1", 3)]
 )
 def test_float_misses_the_nearest_number_by_several_units(operator, x, units):
-    """Once it is nearer, the oracle may admit less; see `scripts/measure_units.py`."""
+    """Once it is nearer, the oracle may admit less; see `campaigns.py units`."""
     operand = np.full(TOGETHER, float.fromhex(x), np.float32)
     made = parse(f"(float[n] X) => (float[n] Y) {{ Y = {operator}(X) }}")
     (found,) = ort.InferenceSession(made.SerializeToString()).run(None, {"X": operand})
