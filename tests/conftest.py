@@ -16,6 +16,7 @@ from typing import Any
 import onnx
 import pytest
 from _pytest.junitxml import xml_key  # pytest-xdist lets no fixture add to the file
+from _pytest.mark.expression import Expression
 from hypothesis import HealthCheck, settings
 
 import sonnx_ort
@@ -190,20 +191,28 @@ _COMPLETE = ("test_architecture.py", "obligations", "profile", "terms")
 """Where all cases run in any case: there are thousands, and they take seconds together."""
 
 
-@pytest.hookimpl(trylast=True)  # after -m and -k, which choose among all cases
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose the cases by their names: the same in each run, and of all parameters."""
-    most = config.getoption("--cases")
-    if not most:
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
+    """Choose the cases by their names: the same in each run, and of all parameters.
+
+    They are chosen among those that -m leaves, before there is an item for each of tens of
+    thousands.
+    """
+    yield
+    most, test = metafunc.config.getoption("--cases"), metafunc.definition
+    if not most or test.path.relative_to(Path(__file__).parent).parts[0] in _COMPLETE:
         return
-    cases: dict[str, list[str]] = {}
-    for item in items:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item.nodeid)
-    here = Path(__file__).parent
-    chosen = {i.nodeid for i in items if i.path.relative_to(here).parts[0] in _COMPLETE}
-    chosen.update(name for names in cases.values() for name in sorted(names, key=_digest)[:most])
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
-    items[:] = [item for item in items if item.nodeid in chosen]
+    marked = Expression.compile(metafunc.config.getoption("-m") or "True")
+    own = {mark.name for mark in test.iter_markers()}
+
+    def is_left(case: Any) -> bool:
+        names = own.union(mark.name for mark in case.marks)
+        return marked.evaluate(lambda name, **_: name in names)
+
+    cases = {f"{test.nodeid}[{case.id}]": case for case in metafunc._calls}
+    left = [name for name, case in cases.items() if is_left(case)]
+    chosen = {*sorted(left, key=_digest)[:most]}
+    metafunc._calls[:] = [cases[name] for name in left if name in chosen] or metafunc._calls[:1]
 
 
 def _digest(name: str) -> int:

@@ -4,6 +4,7 @@ import ast
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,7 @@ def _check(entry: Entry) -> None:
             raise UnusableEntry(f"{entry.id}: {path} defines no {name}")
 
 
+@cache
 def _defined(path: Path) -> set[str]:
     """The names that a module defines."""
     names: set[str] = set()

@@ -276,8 +276,9 @@ def waivers(model: onnx.ModelProto, edition: str) -> list[sonnx_ort.Waiver]:
 def fitting(name: str, edition: str) -> bool:
     """Whether a model broadcasts, and explicit broadcasting is all that it needs."""
     model = models.load(name)
-    kept = sonnx_ort.check(model, operators="default", edition=edition, broadcast="explicit").ok
-    return kept and bool(waivers(model, edition))
+    if not waivers(model, edition):
+        return False
+    return sonnx_ort.check(model, operators="default", edition=edition, broadcast="explicit").ok
 
 
 BROADCASTING = [

@@ -1,15 +1,11 @@
 """The types of results, which follow from schemas, attributes and bodies."""
 
-import warnings
-
 import numpy as np
 import onnx
 import onnx.helper
 import onnx_ir as ir
 import onnxruntime as ort
 import pytest
-from onnx.backend.test.case.node import collect_testcases
-from onnx.backend.test.case.test_case import TestCase
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.value_types import ValueTypes
@@ -17,6 +13,7 @@ from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.loading.traversal import defined_values, subgraphs
 from support.graphs import parse
 from support.sessions import on_one_thread
+from support.soundness.node_cases import node_cases
 
 
 def types_in(made: onnx.ModelProto) -> dict[str, ir.TypeProtocol | None]:
@@ -143,16 +140,10 @@ def test_scan_with_batches_passes_the_lengths_of_its_sequences_to_nothing() -> N
     assert [found[name] for name in ("t", "e", "y", "z")] == [tensor("FLOAT")] * 4
 
 
-def node_tests() -> list[TestCase]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # casts of the generators
-        return [test for test in collect_testcases(None) if test.model]
-
-
 def test_results_of_all_operators_have_the_types_that_sessions_require() -> None:
     """ONNX Runtime starts no session of a model that declares another type than it derives."""
     compared = 0
-    for test in node_tests():
+    for test in node_cases():
         try:
             model = load(test.model).graph_model
         except InvalidModel:

@@ -170,46 +170,34 @@ def test_quick_run_takes_some_cases_of_each_test(monkeypatch, arguments, thoroug
 PARAMETRIZED = """
 import pytest
 
+LONG = [pytest.param(number, marks=pytest.mark.thorough) for number in range(40)]
+
 @pytest.mark.parametrize("number", range(40))
 def test_many(number): pass
+
+@pytest.mark.parametrize("number", [*LONG, 40])
+def test_marked(number): pass
+
+@pytest.mark.parametrize("number", LONG)
+def test_long(number): pass
 
 def test_one(): pass
 """
 
 
-MARKED = """
-import pytest
-
-LONG = [pytest.param(number, marks=pytest.mark.thorough) for number in range(40)]
-
-@pytest.mark.parametrize("number", [*LONG, 40])
-def test_many(number): pass
-"""
-
-
-def test_cases_are_chosen_among_those_that_marks_leave(tmp_path):
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "test_numbers.py").write_text(MARKED)
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--rootdir=."]
-    child = run_program(
-        [*command, "--cases=3", "-m", "not thorough"], folder=str(tmp_path), timeout=60, fresh=True
-    )
-    assert "test_numbers.py::test_many[40]" in child.stdout.splitlines()
-
-
-def test_cases_are_the_same_in_each_run_and_of_all_tests(tmp_path):
+def test_cases_are_the_same_in_each_run_of_all_tests_and_of_those_that_marks_leave(tmp_path):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "test_numbers.py").write_text(PARAMETRIZED)
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--rootdir=.", "--cases=3"]
+    command += ["-m", "not thorough"]
     first, second = (
-        run_program(command, folder=str(tmp_path), timeout=60, fresh=True).stdout for _ in range(2)
+        run_program(command, folder=str(tmp_path), timeout=60, fresh=fresh).stdout
+        for fresh in (False, True)
     )
-    names = [line for line in first.splitlines() if "::" in line]
-    assert [name.partition("[")[0] for name in names] == [
-        *["test_numbers.py::test_many"] * 3,
-        "test_numbers.py::test_one",
-    ]
-    assert [line for line in second.splitlines() if "::" in line] == names
+    names = [line.removeprefix("test_numbers.py::") for line in first.splitlines() if "::" in line]
+    assert [name.partition("[")[0] for name in names[:3]] == ["test_many"] * 3
+    assert names[3:] == ["test_marked[40]", "test_one"]
+    assert second.splitlines()[:5] == first.splitlines()[:5]
 
 
 def test_python_without_the_extensions_tries_the_other_backends():

@@ -16,6 +16,8 @@ from qualifying.runs import ERROR, FAILED, PASSED, SKIPPED, Case, Run, UnusableR
 from tracing.entries import read_documents
 from tracing.page import by_entry, find_marks
 
+from support.child import run_program
+
 NOW = {"version": "1.2.3", "commit": 40 * "a", "clean": "yes", "sources": 64 * "b"}
 SAID = {
     **NOW,
@@ -389,7 +391,8 @@ def test_pytest_writes_what_was_tested(tmp_path, processes):
     path = tmp_path / "junit.xml"
     test = f"{FILE}::test_without_a_repository_there_is_no_commit"
     command = [sys.executable, "-m", "pytest", "-n", processes, test, f"--junit-xml={path}"]
-    captured(command, ROOT, check=True)
+    child = run_program(command, folder=str(ROOT), timeout=120)
+    assert child.exit_status == 0, child
     run = read_run(path, identity.sources())
     assert run.cases == (Case(test, PASSED),)
     assert run.said["arguments"] == f"-n {processes} {test}"

@@ -226,6 +226,7 @@ def _outcome(
     return given
 
 
+@functools.cache
 def _elements(element_type: ElementType, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
     """Special values, and numbers at random; of many integers none that breaks a rule of Div."""
     count = int(np.prod(shape, dtype=np.int64))

@@ -3,9 +3,13 @@
 import copy
 import functools
 import math
+import pickle
 import re
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,8 @@ from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.terms.operand import Dimension, Shape
 from support.soundness.arrays import Array
+
+_KEPT = Path(__file__).resolve().parents[3] / "build"
 
 _OPEN = re.compile(r"\?\d+")
 """The name of a size that only a run tells."""
@@ -37,13 +43,24 @@ FUNCTIONS = {"trunc": math.trunc, "int32": _int32, "min": min, "sliced": _sliced
 
 @functools.cache
 def node_cases() -> Sequence[Any]:
-    """All cases that have a model and data, in the order of the package."""
+    """All cases that have a model and data, in the order of the package.
+
+    To compute them takes seconds: they are kept for all processes, in a file for their versions.
+    """
+    kept = _KEPT / f"node_cases-{version('onnx')}-{version('numpy')}.pickle"
+    if kept.is_file():
+        return pickle.loads(kept.read_bytes())  # type: ignore[no-any-return]  # noqa: S301
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415 - computes them
 
         cases = collect_testcases(None)
-    return [case for case in cases if case.model is not None and case.data_sets]
+    found = [case for case in cases if case.model is not None and case.data_sets]
+    _KEPT.mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=_KEPT, delete=False) as file:
+        pickle.dump(found, file)
+    Path(file.name).replace(kept)
+    return found
 
 
 def tensors(values: Sequence[Any]) -> list[Array | None]:

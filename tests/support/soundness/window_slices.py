@@ -49,22 +49,16 @@ def _graph(number: int) -> str:
     )
 
 
-def inferred(number: int) -> int:
-    """The size that ONNX infers on the axis of the windows."""
-    model = parse(_graph(number), opset=_OPSET)
+def stated(number: int) -> tuple[int, str]:
+    """The size that ONNX infers on the axis of the windows, and what a check says if it refuses."""
+    model, said = parse(_graph(number), opset=_OPSET), ""
+    try:
+        sonnx_ort.check(model, operators="default")
+    except sonnx_ort.InvalidModel as error:
+        said = str(error)
     del model.graph.node[1:]
     (result,) = onnx.shape_inference.infer_shapes(model).graph.value_info
-    size: int = result.type.tensor_type.shape.dim[2].dim_value
-    return size
-
-
-def refusal(number: int) -> str:
-    """What a check says; empty if it refuses nothing."""
-    try:
-        sonnx_ort.check(parse(_graph(number), opset=_OPSET), operators="default")
-    except sonnx_ort.InvalidModel as error:
-        return str(error)
-    return ""
+    return result.type.tensor_type.shape.dim[2].dim_value, said
 
 
 def start(number: int) -> None:
