@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +67,8 @@ CONSTANT = """
     }"""
 
 MODELS = {
-    "constant": CONSTANT,
-    "late": LATE,
-    "scaled": SCALED,
-    "symbols": SYMBOLS,
-    "made": MADE,
-    "unasked": UNASKED,
-    "nested": NESTED,
-    "hostile": HOSTILE,
-    "long": LONG,
-    "chain": CHAIN,
+    **{"constant": CONSTANT, "late": LATE, "scaled": SCALED, "symbols": SYMBOLS, "made": MADE},
+    **{"unasked": UNASKED, "nested": NESTED, "hostile": HOSTILE, "long": LONG, "chain": CHAIN},
 }
 
 ROWS = "#list tbody tr"
@@ -94,19 +86,24 @@ later E_DIV_FLOAT_CONSTR_A_0010)""".splitlines()
 SELECTED = "document.querySelector('.vertex.selected')?.dataset.key ?? null"
 
 
-@pytest.fixture(name="browser", scope="module")
-def _browser() -> Iterator[Browser]:
-    with browsing() as browser:
-        yield browser
+Opened = Callable[..., Browser]
+"""Opens the page of a model by its name, or of what is given with a name, and gives the browser."""
 
 
-@pytest.fixture(name="pages", scope="module")
-def _pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+@pytest.fixture(name="opened", scope="module")
+def _opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     folder = tmp_path_factory.mktemp("pages")
-    for name, text in MODELS.items():
-        page = html_report(*check_with_outline(parse(text)), f"{name}.onnx")
-        (folder / f"{name}.html").write_text(page, encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in MODELS}
+    with browsing() as browser:
+
+        def opened(name: str, *checked: Any, **how: Any) -> Browser:
+            page = folder / f"{name}.html"
+            if not page.exists():
+                made = checked or check_with_outline(parse(MODELS[name]))
+                page.write_text(html_report(*made, f"{name}.onnx"), encoding="utf-8")
+            browser.open(page, **how)
+            return browser
+
+        yield opened
 
 
 def vertex(name: str, *path: str) -> str:
@@ -133,46 +130,102 @@ def in_view(browser: Browser, selector: str) -> bool:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_page_opens_without_an_error_and_asks_for_nothing(
-    browser: Browser, pages: dict[str, Path], name: str
-) -> None:
-    browser.open(pages[name])
+def test_page_opens_without_an_error_and_asks_for_nothing(opened: Opened, name: str) -> None:
+    browser = opened(name)
     assert browser.texts(ROWS)
     assert browser.noticed() == []
 
 
-def test_what_is_not_looked_at_is_shown_where_there_is_nothing_else(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["unasked"])
-    assert browser.texts(f"{ROWS} td:first-child") == [
-        f"proved\n{rule}\nnot enforced"
-        for rule in ("Add.float.R2", "Add.float.RG1", "Add.float.R1")
-    ]
+SHOWN = {
+    "what is not looked at, where there is nothing else": (
+        *("unasked", f"{ROWS} td:first-child"),
+        [f"proved\nAdd.float.{tag}\nnot enforced" for tag in ("R2", "RG1", "R1")],
+    ),
+    "violations first": (
+        *("made", f"{ROWS} .status"),
+        ["violated"] + ["checked in each run"] * 2 + ["proved"] * 8,
+    ),
+    "obligations of one cause as one entry": (
+        *("chain", f"{ROWS} td:first-child"),
+        [
+            "checked in each run\nDiv.float.R1",
+            *(f"proved\nDiv.float.{tag}\n100 places" for tag in ("R2", "RG1")),
+            "proved\nDiv.float.R1\n99 places",
+        ],
+    ),
+    "the first nodes of an entry": (
+        *("chain", f"{ROWS}:nth-child(2) td:nth-child(2) button"),
+        ["Div 'n0'", "Div 'n1'", "Div 'n2'", "Show all 100"],
+    ),
+    "the worst": (
+        *("late", ".worst"),
+        ["Worst: Div 'broken' Div.float.R1: axis 0 has size 2 in A and 3 in B"],
+    ),
+    "nothing folded where all of it is shown": ("made", ".unfold", []),
+    "nothing folded in branches": ("nested", ".unfold", []),
+}
 
 
-def test_violations_come_first(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["made"])
-    statuses = browser.texts(f"{ROWS} .status")
-    assert statuses == ["violated"] + ["checked in each run"] * 2 + ["proved"] * 8
+@pytest.mark.parametrize("what", SHOWN)
+def test_page_shows(opened: Opened, what: str) -> None:
+    name, selector, texts = SHOWN[what]
+    assert opened(name).texts(selector) == texts
 
 
-def test_a_violation_tells_evidence_operands_hint_rule_and_source(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["made"])
+FILTERS: dict[str, tuple[tuple[str, ...], list[str]]] = {
+    "rule": (("choose", "[name=rule]", "Div.int.C2"), ["Div.int.C2"]),
+    "operator": (
+        ("choose", "[name=operator]", "Sub"),
+        ["Sub.float.R2", "Sub.float.RG1", "Sub.float.R1"],
+    ),
+    "enforced": (
+        ("choose", "[name=enforced]", "no"),
+        ["Add.float.R2", "Add.float.RG1", "Add.float.R1"],
+    ),
+    "evidence": (("fill", "[name=text]", "RANK 2"), ["Div.float.R1"]),
+    "two words": (("fill", "[name=text]", "quotient elements"), ["Div.int.C1", "Div.int.C2"]),
+    "no such text": (("fill", "[name=text]", "nothing has this"), []),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_obligations_are_filtered_and_counted(opened: Opened, name: str) -> None:
+    (what, *where), rules = FILTERS[name]
+    browser = opened("made")
+    getattr(browser, what)(*where)
+    assert rules_shown(browser) == rules
+    assert browser.texts("#shown") == [f"{len(rules)} of 14 obligations"]
+
+
+LED = {
+    "status": ("made", ["[value=proved]", "[value=violated]"], 2, None),
+    "all again": ("made", [vertex("ratio"), "#chosen button"], 11, '["ratio"]'),
+    "worst": ("late", [".worst button"], 3, '["broken"]'),
+}
+
+
+@pytest.mark.parametrize("name", LED)
+def test_clicks_lead_to_a_node_and_to_obligations(opened: Opened, name: str) -> None:
+    model, clicked, count, selected = LED[name]
+    browser = opened(model)
+    for selector in clicked:
+        browser.click(selector)
+    assert len(rules_shown(browser)) == count
+    assert browser.evaluate(SELECTED) == selected
+
+
+def test_a_violation_tells_evidence_operands_hint_rule_and_source(opened: Opened) -> None:
+    browser = opened("made")
     browser.click(f"{ROWS} summary")
     status, node, evidence = browser.texts(f"{ROWS}:first-child td")
     assert (status.split(), node) == (["violated", "Div.float.R1", "[*]"], "Div 'ratio'")
     assert [line for line in evidence.splitlines() if line] == EVIDENCE
 
 
-def test_what_is_known_of_an_operand_stands_behind_it(browser: Browser, tmp_path: Path) -> None:
+def test_what_is_known_of_an_operand_stands_behind_it(opened: Opened) -> None:
     contract = Contract((ValueContract("x", (-4, 0.1)),), sizes=(SizeContract("n", 1, 8),))
     made = parse("(float[n] x, float[2] b) => (float[?] z) { a = Sqrt(x) [scale] z = Div(a, b) }")
-    page = html_report(*check_with_outline(made, contract=contract), "model.onnx")
-    (tmp_path / "contract.html").write_text(page, encoding="utf-8")
-    browser.open(tmp_path / "contract.html")
+    browser = opened("contract", *check_with_outline(made, contract=contract))
     browser.choose("select[name=rule]", "Div.float.R1")
     assert browser.texts(f"{ROWS} td li") == [
         "A 'a' float (n,) [Sqrt]: elements 0 to 0.316228 or NaN, n is 1 to 8",
@@ -192,56 +245,15 @@ def test_what_is_known_of_an_operand_stands_behind_it(browser: Browser, tmp_path
     ids=["one node", "many nodes"],
 )
 def test_a_waived_violation_tells_of_its_waiver(
-    browser: Browser, tmp_path: Path, named: dict[str, Any], said: str
+    opened: Opened, named: dict[str, Any], said: str
 ) -> None:
     waiver = sonnx_ort.Waiver(
         rule="Div.float.R1", reason="looked at", who="a board", until=dt.date.max, **named
     )
     _, graph = check_with_outline(parse(MADE))
-    page = html_report(
-        sonnx_ort.check(parse(MADE), operators="default", waivers=[waiver]), graph, "made.onnx"
-    )
-    (tmp_path / "waived.html").write_text(page, encoding="utf-8")
-    browser.open(tmp_path / "waived.html")
+    report = sonnx_ort.check(parse(MADE), operators="default", waivers=[waiver])
+    browser = opened(f"waived_{len(named)}", report, graph)
     assert said in browser.texts(f"{ROWS}:first-child td")[-1].splitlines()
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "rules"),
-    [
-        ("rule", "Div.int.C2", ["Div.int.C2"]),
-        ("operator", "Sub", ["Sub.float.R2", "Sub.float.RG1", "Sub.float.R1"]),
-        ("enforced", "no", ["Add.float.R2", "Add.float.RG1", "Add.float.R1"]),
-    ],
-)
-def test_choices_filter(
-    browser: Browser, pages: dict[str, Path], field: str, value: str, rules: list[str]
-) -> None:
-    browser.open(pages["made"])
-    browser.choose(f"[name={field}]", value)
-    assert rules_shown(browser) == rules
-    assert browser.texts("#shown") == [f"{len(rules)} of 14 obligations"]
-
-
-def test_status_filters(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["made"])
-    browser.click("[value=proved]")
-    browser.click("[value=violated]")
-    assert rules_shown(browser) == ["Div.int.C1", "Div.int.C2"]
-
-
-@pytest.mark.parametrize(
-    ("text", "rules"),
-    [
-        ("RANK 2", ["Div.float.R1"]),
-        ("quotient elements", ["Div.int.C1", "Div.int.C2"]),
-        ("nothing has this", []),
-    ],
-)
-def test_search(browser: Browser, pages: dict[str, Path], text: str, rules: list[str]) -> None:
-    browser.open(pages["made"])
-    browser.fill("[name=text]", text)
-    assert rules_shown(browser) == rules
 
 
 @pytest.mark.parametrize(
@@ -253,9 +265,9 @@ def test_search(browser: Browser, pages: dict[str, Path], text: str, rules: list
     ],
 )
 def test_nodes_are_found_by_operator_and_name(
-    browser: Browser, pages: dict[str, Path], text: str, found: str, selected: str | None
+    opened: Opened, text: str, found: str, selected: str | None
 ) -> None:
-    browser.open(pages["chain"])
+    browser = opened("chain")
     browser.fill("#find", text)
     assert browser.texts("#found") == [found]
     assert browser.evaluate(SELECTED) == selected
@@ -263,8 +275,8 @@ def test_nodes_are_found_by_operator_and_name(
         assert in_view(browser, vertex(*json.loads(selected)))
 
 
-def test_enter_leads_through_what_is_found(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["chain"])
+def test_enter_leads_through_what_is_found(opened: Opened) -> None:
+    browser = opened("chain")
     browser.fill("#find", "n9")
     browser.press("Enter")
     assert browser.texts("#found") == ["2 of 11"]
@@ -274,31 +286,19 @@ def test_enter_leads_through_what_is_found(browser: Browser, pages: dict[str, Pa
     assert in_view(browser, vertex("n99"))
 
 
-def test_a_constant_is_not_drawn_and_leads_to_what_reads_it(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["constant"])
-    assert browser.evaluate("document.querySelectorAll('.node').length") == 1
-    browser.fill("#find", "weights")
-    assert browser.evaluate(SELECTED) == '["divide"]'
-
-
-def test_a_value_leads_to_the_node_that_gives_it(browser: Browser, tmp_path: Path) -> None:
+def test_a_value_leads_to_the_node_that_gives_it(opened: Opened) -> None:
     made = parse("(float[2] x) => (float[2] y) { [first] t = Relu(x) [last] y = Relu(t) }")
-    page = html_report(*check_with_outline(made, operators="profile"), "model.onnx")
-    (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    browser.open(tmp_path / "page.html")
+    browser = opened("value", *check_with_outline(made, operators="profile"))
     browser.fill("[name=text]", "gives no shape")
     assert browser.texts(f"{ROWS} button") == ["value 't'"]
     browser.click(f"{ROWS} button")
-    shown = "document.querySelector('.vertex.selected').dataset.key"
-    assert browser.evaluate(shown) == '["first"]'
+    assert browser.evaluate(SELECTED) == '["first"]'
     browser.click(vertex("first"))
     assert "value 't'" in browser.texts(f"{ROWS} button")
 
 
-def test_a_click_on_a_small_node_zooms_to_it(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["chain"])
+def test_a_click_on_a_small_node_zooms_to_it(opened: Opened) -> None:
+    browser = opened("chain")
     browser.click("#zoom-fit")
     browser.evaluate("document.querySelector('#zoom-out').click()")
     browser.evaluate(
@@ -309,40 +309,16 @@ def test_a_click_on_a_small_node_zooms_to_it(browser: Browser, pages: dict[str, 
     assert in_view(browser, vertex("n97"))
 
 
-def test_verdict_leads_to_the_worst_node(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["late"])
-    (worst,) = browser.texts(".worst")
-    assert worst == "Worst: Div 'broken' Div.float.R1: axis 0 has size 2 in A and 3 in B"
-    browser.click(".worst button")
-    assert browser.evaluate(SELECTED) == '["broken"]'
-
-
-def test_nothing_is_folded_where_all_of_it_is_shown(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["made"])
-    assert browser.texts(".unfold") == []
-    browser.open(pages["nested"])
-    assert browser.texts(".unfold") == []
-
-
 @pytest.mark.parametrize(("name", "count"), [("ratio", 3), ("sum", 3), ("relu", 0)])
 def test_a_click_on_a_node_shows_its_obligations_alone(
-    browser: Browser, pages: dict[str, Path], name: str, count: int
+    opened: Opened, name: str, count: int
 ) -> None:
-    browser.open(pages["made"])
+    browser = opened("made")
     browser.click(vertex(name))
     buttons = browser.texts(f"{ROWS} td button")
     assert len(buttons) == count
     assert all(f"'{name}'" in text for text in buttons)
     assert browser.evaluate(SELECTED) == json.dumps([name])
-
-
-def test_all_obligations_can_be_shown_again(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["made"])
-    browser.click(vertex("ratio"))
-    browser.click("#chosen button")
-    assert len(rules_shown(browser)) == 11
 
 
 @pytest.mark.parametrize(
@@ -353,54 +329,32 @@ def test_all_obligations_can_be_shown_again(browser: Browser, pages: dict[str, P
     ],
 )
 def test_nodes_in_subgraphs_are_told_apart_and_reached(
-    browser: Browser, pages: dict[str, Path], name: str, path: list[str], operator: str
+    opened: Opened, name: str, path: list[str], operator: str
 ) -> None:
-    browser.open(pages["nested"])
+    browser = opened("nested")
     browser.click(vertex(name, *path))
     shown = browser.texts(f"{ROWS} td:nth-child(2)")
     assert len(shown) == 3
     assert set(shown) == {"\n".join([f"{operator} '{name}'", *(f"in {p}" for p in path[::-1])])}
 
 
-def test_a_click_on_a_row_shows_the_node(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["chain"])
+def test_a_click_on_a_row_shows_the_node(opened: Opened) -> None:
+    browser = opened("chain")
     browser.fill("[name=text]", "n97")
     browser.click(f"{ROWS} td button")
     assert browser.evaluate(SELECTED) == '["n97"]'
     assert in_view(browser, vertex("n97"))
 
 
-def test_the_button_of_a_row_works_while_text_is_selected(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["made"])
+def test_the_button_of_a_row_works_while_text_is_selected(opened: Opened) -> None:
+    browser = opened("made")
     browser.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
     browser.evaluate(f"document.querySelector('{ROWS} td button').click()")
     assert browser.evaluate(SELECTED) == '["ratio"]'
 
 
-def test_obligations_of_one_cause_are_one_entry_with_its_first_nodes(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["chain"])
-    assert browser.texts(f"{ROWS} td:first-child") == [
-        "checked in each run\nDiv.float.R1",
-        "proved\nDiv.float.R2\n100 places",
-        "proved\nDiv.float.RG1\n100 places",
-        "proved\nDiv.float.R1\n99 places",
-    ]
-    assert browser.texts(f"{ROWS}:nth-child(2) td:nth-child(2) button") == [
-        "Div 'n0'",
-        "Div 'n1'",
-        "Div 'n2'",
-        "Show all 100",
-    ]
-
-
-def test_an_entry_unfolds_to_its_obligations_and_folds(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["chain"])
+def test_an_entry_unfolds_to_its_obligations_and_folds(opened: Opened) -> None:
+    browser = opened("chain")
     browser.click(".unfold")
     assert browser.texts(".member td button") == [f"Div 'n{i}'" for i in range(100)]
     assert browser.texts(".unfold")[0] == "Fold"
@@ -408,8 +362,8 @@ def test_an_entry_unfolds_to_its_obligations_and_folds(
     assert browser.texts(".member") == []
 
 
-def test_mended_at_many_nodes_is_told_once(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["scaled"])
+def test_mended_at_many_nodes_is_told_once(opened: Opened) -> None:
+    browser = opened("scaled")
     status, places, evidence = browser.texts(f"{ROWS}:first-child td")
     assert status.split() == ["violated", "Div.float.R1", "[*]", "4", "places"]
     assert places.split("\n")[-1] == "Show all 4"
@@ -420,8 +374,8 @@ def test_mended_at_many_nodes_is_told_once(browser: Browser, pages: dict[str, Pa
     )
 
 
-def test_next_command_is_copied(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["made"])
+def test_next_command_is_copied(opened: Opened) -> None:
+    browser = opened("made")
     browser.click("#copy")
     browser.evaluate("document.querySelector('[name=text]').focus()")
     browser.press("Control+V")
@@ -431,8 +385,8 @@ def test_next_command_is_copied(browser: Browser, pages: dict[str, Path]) -> Non
     )
 
 
-def test_symbols_are_explained_where_they_stand(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["symbols"])
+def test_symbols_are_explained_where_they_stand(opened: Opened) -> None:
+    browser = opened("symbols")
     browser.evaluate("document.querySelectorAll('.unfold').forEach((each) => each.click())")
     titles = browser.evaluate(
         "[...document.querySelectorAll('.shape')].map((e) => [e.textContent, e.title])"
@@ -445,8 +399,8 @@ def test_symbols_are_explained_where_they_stand(browser: Browser, pages: dict[st
     assert browser.texts("#symbols dt") == ["n", "?1", "trunc(a/b)"]
 
 
-def test_a_large_graph_opens_at_its_first_finding(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["late"])
+def test_a_large_graph_opens_at_its_first_finding(opened: Opened) -> None:
+    browser = opened("late")
     assert browser.texts("#zoom") == ["100%"]
     assert in_view(browser, vertex("broken"))
     bottom = (
@@ -455,27 +409,16 @@ def test_a_large_graph_opens_at_its_first_finding(browser: Browser, pages: dict[
     assert browser.evaluate(bottom) < 900
 
 
-def test_zoom_changes_the_size_and_the_whole_graph_fits(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["symbols"])
-    browser.click("#zoom-in")
-    assert browser.texts("#zoom") == ["125%"]
-    browser.click("#zoom-fit")
-    assert browser.texts("#zoom-fit") == ["Whole graph"]
-    assert in_view(browser, "#graph")
-
-
-def test_overview_of_a_long_graph_can_be_read(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["chain"])
+def test_overview_of_a_long_graph_can_be_read(opened: Opened) -> None:
+    browser = opened("chain")
     assert browser.texts("#zoom-fit") == ["Overview"]
     browser.evaluate("document.querySelector('#zoom-out').click()")
     browser.click("#zoom-fit")
     assert int(browser.texts("#zoom")[0].rstrip("%")) >= 45
 
 
-def test_map_of_a_long_graph_leads_to_its_parts(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["late"])
+def test_map_of_a_long_graph_leads_to_its_parts(opened: Opened) -> None:
+    browser = opened("late")
     assert browser.evaluate("document.querySelectorAll('#map .violated').length") == 1
     browser.evaluate("document.querySelector('#drawing').scrollIntoView()")
     left, bottom = browser.evaluate(
@@ -486,15 +429,8 @@ def test_map_of_a_long_graph_leads_to_its_parts(browser: Browser, pages: dict[st
     assert in_view(browser, vertex("m59"))
 
 
-def test_graph_that_fits_has_no_map(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["symbols"])
-    assert not browser.evaluate("document.querySelector('#map').checkVisibility()")
-
-
-def test_drawing_is_moved_by_dragging_and_nothing_is_chosen_by_it(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["chain"])
+def test_drawing_is_moved_by_dragging_and_nothing_is_chosen_by_it(opened: Opened) -> None:
+    browser = opened("chain")
     browser.evaluate("document.getElementById('canvas').scrollIntoView()")
     browser.evaluate("document.getElementById('canvas').scrollTo(0, 1000)")
     browser.drag((300, 400), (300, 300))
@@ -502,18 +438,16 @@ def test_drawing_is_moved_by_dragging_and_nothing_is_chosen_by_it(
     assert browser.evaluate(SELECTED) is None
 
 
-def test_nodes_are_reached_and_shown_by_keys(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["made"])
+def test_nodes_are_reached_and_shown_by_keys(opened: Opened) -> None:
+    browser = opened("made")
     browser.evaluate("document.getElementById('canvas').focus()")
     for key in ("Tab", "ArrowUp", "Enter"):
         browser.press(key)
     assert browser.evaluate(SELECTED) == '["relu"]'
 
 
-def test_every_control_can_be_reached_by_the_tab_key(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["made"])
+def test_every_control_can_be_reached_by_the_tab_key(opened: Opened) -> None:
+    browser = opened("made")
     reached = set()
     for _ in range(60):
         browser.press("Tab")
@@ -529,10 +463,8 @@ def test_every_control_can_be_reached_by_the_tab_key(
 
 @pytest.mark.parametrize("width", [375, 390, 800, 1400])
 @pytest.mark.parametrize("name", MODELS)
-def test_page_does_not_scroll_sideways(
-    browser: Browser, pages: dict[str, Path], name: str, width: int
-) -> None:
-    browser.open(pages[name], width=width)
+def test_page_does_not_scroll_sideways(opened: Opened, name: str, width: int) -> None:
+    browser = opened(name, width=width)
     browser.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -540,10 +472,8 @@ def test_page_does_not_scroll_sideways(
 @pytest.mark.parametrize(
     ("scheme", "dark"), [("light", False), ("dark", True)], ids=["light", "dark"]
 )
-def test_page_is_as_the_reader_prefers(
-    browser: Browser, pages: dict[str, Path], scheme: str, dark: bool
-) -> None:
-    browser.open(pages["made"], scheme=scheme)
+def test_page_is_as_the_reader_prefers(opened: Opened, scheme: str, dark: bool) -> None:
+    browser = opened("made", scheme=scheme)
     assert (luminance(browser, "backgroundColor", "body") < 0.5) == dark
 
 
@@ -568,9 +498,9 @@ def test_page_is_as_the_reader_prefers(
     ],
 )
 def test_text_has_the_contrast_of_wcag_aa(
-    browser: Browser, pages: dict[str, Path], scheme: str, text: str, around: str
+    opened: Opened, scheme: str, text: str, around: str
 ) -> None:
-    browser.open(pages["made"], scheme=scheme)
+    browser = opened("made", scheme=scheme)
     drawn = text.startswith(".node")
     ink = luminance(browser, "fill" if drawn else "color", text)
     paper = luminance(browser, "fill" if drawn else "backgroundColor", around)
@@ -589,8 +519,8 @@ def luminance(browser: Browser, style: str, selector: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_names_are_text_wherever_they_show(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["hostile"])
+def test_names_are_text_wherever_they_show(opened: Opened) -> None:
+    browser = opened("hostile")
     browser.click(vertex(NAME))
     assert browser.texts(f"{ROWS} td button")[0] == f"Div '{NAME}'"
     assert browser.texts("#chosen span") == [f"Only Div '{NAME}': violated in every run"]
@@ -598,39 +528,47 @@ def test_names_are_text_wherever_they_show(browser: Browser, pages: dict[str, Pa
     assert browser.noticed() == []
 
 
-def test_a_script_that_got_into_the_page_would_not_run(
-    browser: Browser, pages: dict[str, Path], tmp_path: Path
-) -> None:
-    page = tmp_path / "changed.html"
-    written = pages["made"].read_text(encoding="utf-8")
-    page.write_text(
-        written.replace("</header>", "<script>document.title = 'run'</script></header>"),
-        encoding="utf-8",
-    )
-    browser.open(page)
-    assert browser.evaluate("document.title") == "Violated: made.onnx"
-
-
-def test_violations_are_told_where_scripts_are_off(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
-    browser.open(pages["made"], script=False)
+def test_violations_are_told_where_scripts_are_off(opened: Opened) -> None:
+    browser = opened("made", script=False)
     (told,) = browser.texts("noscript pre")
     assert "Div 'ratio': Div.float.R1 violated: rank 2 is not rank 1" in told
     assert len(browser.texts(".node")) == 5
 
 
-def test_print_has_every_row(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["chain"])
-    browser.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert len(browser.texts(".member")) == 299
-
-
-def test_what_conform_can_mend_is_marked_and_says_how(browser: Browser, tmp_path: Path) -> None:
-    checked = check_with_outline(mendable(), operators="profile,-Graph")
-    page = html_report(*checked, "mendable.onnx")
-    (tmp_path / "mendable.html").write_text(page, encoding="utf-8")
-    browser.open(tmp_path / "mendable.html")
+def test_what_conform_can_mend_is_marked_and_says_how(opened: Opened) -> None:
+    browser = opened("mendable", *check_with_outline(mendable(), operators="profile,-Graph"))
     status, _, evidence = browser.texts(f"{ROWS}:first-child td")
     assert status.split() == ["violated", "Concat.R1", "[*]"]
     assert f"[*] sonnx-ort conform can fix it: {MENDING}" in evidence.splitlines()
+
+
+def test_a_constant_is_not_drawn_and_leads_to_what_reads_it(opened: Opened) -> None:
+    browser = opened("constant")
+    assert browser.evaluate("document.querySelectorAll('.node').length") == 1
+    browser.fill("#find", "weights")
+    assert browser.evaluate(SELECTED) == '["divide"]'
+
+
+def test_zoom_changes_the_size_and_the_whole_graph_fits(opened: Opened) -> None:
+    browser = opened("symbols")
+    assert not browser.evaluate("document.querySelector('#map').checkVisibility()")
+    browser.click("#zoom-in")
+    assert browser.texts("#zoom") == ["125%"]
+    browser.click("#zoom-fit")
+    assert browser.texts("#zoom-fit") == ["Whole graph"]
+    assert in_view(browser, "#graph")
+
+
+def test_a_script_that_got_into_the_page_would_not_run(opened: Opened, tmp_path: Path) -> None:
+    script = "<script>document.title = 'run'</script></header>"
+    page = html_report(*check_with_outline(parse(MADE)), "made.onnx")
+    (tmp_path / "changed.html").write_text(page.replace("</header>", script), encoding="utf-8")
+    browser = opened("made")
+    browser.open(tmp_path / "changed.html")
+    assert browser.evaluate("document.title") == "Violated: made.onnx"
+
+
+def test_print_has_every_row(opened: Opened) -> None:
+    browser = opened("chain")
+    browser.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert len(browser.texts(".member")) == 299
