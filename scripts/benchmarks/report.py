@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from qualifying.markdown import table
@@ -131,6 +132,12 @@ def both(spread: Spread, digits: int | None = None) -> str:
         number(figure) if digits is None else f"{figure:.{digits}f}"
         for figure in (spread.minimum, spread.median)
     )
+
+
+def means(ratios: Sequence[Spread]) -> str:
+    """Write the geometric means of minimums and of medians."""
+    names = ("minimum", "median")
+    return " / ".join(f"{geometric_mean(getattr(r, n) for r in ratios):.2f}" for n in names)
 
 
 def print_row(row: Row, *, titles: bool, first_width: int = 34) -> None:

@@ -5,17 +5,20 @@ import enum
 import functools
 import signal
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
+from benchmarks.turns import Run, Turn, apart, take_turns
 from plain_sessions import make_options, start
 
-from real_models.feeds import DryRun, make_feeds
+from real_models.feeds import DryRun, Feeds, make_feeds
 from sonnx_ort import Backend, Waiver, check, register, rewrite
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from sonnx_ort.options import DEFAULT
@@ -50,6 +53,36 @@ class Comparison:
         """Give everything in one line."""
         detail = f": {self.detail}" if self.detail else ""
         return f"{self.trial}: {self.outcome}{detail}"
+
+
+def timed(
+    start: Callable[[], Mapping[str, Any]], feeds: Feeds, seconds: float, reference: str
+) -> list[Turn]:
+    """Start sessions, and let them take turns on the same inputs.
+
+    Raises:
+        RuntimeError: One does not start, or does not run to its end.
+    """
+    try:
+        runs: dict[str, Run] = {n: partial(s.run, None, feeds) for n, s in start().items()}
+        for warm_up in runs.values():
+            warm_up()
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        # Not all errors can be sent to another process.
+        raise RuntimeError(str(error)) from None
+    return take_turns(runs, seconds, reference)
+
+
+def timed_in_first(
+    trials: Sequence[DryRun], time: Callable[..., list[Turn]], *arguments: Any
+) -> Sequence[Turn]:
+    """Time in the first trial in which all runs to its end, in a process of its own."""
+    for trial in trials:
+        try:
+            return apart(time, *arguments, trial)
+        except (RuntimeError, BrokenProcessPool):
+            continue
+    return ()
 
 
 class ModelNotTried(Exception):  # noqa: N818 - reads as what happened

@@ -4,17 +4,23 @@ import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from statistics import geometric_mean
+from typing import Any
 
 import onnx
 from benchmarks import report
-from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, take_turns
+from benchmarks.turns import Spread, Turn, ratio_of
 
-from real_models.comparison import Comparison, ModelNotTried, Outcome, compare_forms, start_session
+from real_models.comparison import (
+    Comparison,
+    ModelNotTried,
+    Outcome,
+    compare_forms,
+    start_session,
+    timed,
+    timed_in_first,
+)
 from real_models.feeds import DryRun, make_feeds, trials_for
 from real_models.table import Measurement
 from sonnx_ort import Conformed, Obligation, SonnxError
@@ -99,7 +105,8 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedMod
         comparisons = compare_forms((path, "", DEFAULT), [form], trials)[form]
         alike = Outcome.IDENTICAL, Outcome.DIFFERENT
         ran = [each.trial for each in comparisons if each.outcome in alike]
-        turns = _timed(path, target, enforceable(conformed), ran, options.seconds)
+        enforced = enforceable(conformed)
+        turns = timed_in_first(ran, _time, path, target, enforced, options.seconds)
         return ConformedModel(name, conformed, comparisons, turns)
 
 
@@ -109,34 +116,14 @@ def enforceable(conformed: Conformed[onnx.ModelProto]) -> str:
     return ",".join(["profile", "-Graph", *(f"-{operator}" for operator in sorted(violated))])
 
 
-def _timed(
-    path: Path, target: Path, operators: str, trials: Sequence[DryRun], seconds: float
-) -> Sequence[Turn]:
-    """Time both in the first trial in which the enforced model runs to its end."""
-    for trial in trials:
-        try:
-            return apart(_time, path, target, operators, trial, seconds)
-        except (RuntimeError, BrokenProcessPool):
-            continue
-    return ()
-
-
-def _time(
-    path: Path, target: Path, operators: str, trial: DryRun, seconds: float
-) -> Sequence[Turn]:
-    feeds = make_feeds(onnx.load(path), trial)
-    try:
-        sessions = {
+def _time(path: Path, target: Path, operators: str, seconds: float, trial: DryRun) -> list[Turn]:
+    def sessions() -> dict[str, Any]:
+        return {
             _ORIGINAL: start_session(path, optimized=True, enforcing=True),
             _CONFORMED: start_session(target, "native", operators, optimized=True),
         }
-        runs: dict[str, Run] = {n: partial(s.run, None, feeds) for n, s in sessions.items()}
-        for warm_up in runs.values():
-            warm_up()
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        # Not all errors can be sent to another process.
-        raise RuntimeError(str(error)) from None
-    return take_turns(runs, seconds, _ORIGINAL)
+
+    return timed(sessions, make_feeds(onnx.load(path), trial), seconds, _ORIGINAL)
 
 
 def summary(found: Sequence[ConformedModel]) -> str:
@@ -158,11 +145,8 @@ def summary(found: Sequence[ConformedModel]) -> str:
         f"Trials: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}.",
     ]
     if ratios:
-        means = (geometric_mean(getattr(r, n) for r in ratios) for n in ("minimum", "median"))
-        lines.append(
-            f"Geometric means of the times over {len(ratios)} models: "
-            f"{' / '.join(f'{mean:.2f}' for mean in means)}."
-        )
+        means = report.means(ratios)
+        lines.append(f"Geometric means of the times over {len(ratios)} models: {means}.")
     changed = [rule for rule, _ in before.most_common()] + [r for r in after if r not in before]
     counts = ", ".join(f"{rule} {before[rule]:,} -> {after[rule]:,}" for rule in changed)
     return "\n".join([*lines, f"By rule: {counts}."])

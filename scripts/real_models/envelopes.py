@@ -4,19 +4,19 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import onnx
 from benchmarks import report
-from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, take_turns
+from benchmarks.turns import Spread, Turn, ratio_of
 
-from real_models.comparison import ModelNotTried, start_session
+from real_models.comparison import ModelNotTried, start_session, timed, timed_in_first
 from real_models.feeds import DryRun, make_feeds, trials_for
 from real_models.table import Measurement
 from sonnx_ort import (
@@ -131,7 +131,7 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderCo
         (plain.finite, plain.floats),
         len(checked.checkpoints) if whole else None,
         _shortest(path, contract) / _shortest(path, Contract()),
-        _timed(path, checked.contract, options.seconds),
+        timed_in_first(trials_for(onnx.load(path)), _time, path, checked.contract, options.seconds),
     )
 
 
@@ -183,35 +183,21 @@ def _shortest(path: Path, contract: Contract) -> float:
     return min(found)
 
 
-def _timed(path: Path, contract: Contract, seconds: float) -> Sequence[Turn]:
-    """Time all forms in the first trial in which they run to their ends."""
-    for trial in trials_for(onnx.load(path)):
-        try:
-            return apart(_time, path, contract, trial, seconds)
-        except (RuntimeError, BrokenProcessPool):
-            continue
-    return ()
-
-
-def _time(path: Path, contract: Contract, trial: DryRun, seconds: float) -> Sequence[Turn]:
+def _time(path: Path, contract: Contract, seconds: float, trial: DryRun) -> list[Turn]:
     feeds = make_feeds(onnx.load(path), trial)
     feeds = {n: np.clip(a, -1, 1) if a.dtype.kind == "f" else a for n, a in feeds.items()}
-    try:
+
+    def sessions() -> dict[str, Any]:
         enforced = partial(
             InferenceSession, path, backend="native", broadcast="explicit", operators=_OPERATORS
         )
-        sessions = {
+        return {
             _ORIGINAL: start_session(path, optimized=True, enforcing=True),
             _PLAIN: enforced(),
             _UNDER: enforced(contract=contract),
         }
-        runs: dict[str, Run] = {n: partial(s.run, None, feeds) for n, s in sessions.items()}
-        for warm_up in runs.values():
-            warm_up()
-    except Exception as error:  # noqa: BLE001 - whatever it is
-        # Not all errors can be sent to another process.
-        raise RuntimeError(str(error)) from None
-    return take_turns(runs, seconds, _ORIGINAL)
+
+    return timed(sessions, feeds, seconds, _ORIGINAL)
 
 
 def _sum(found: Sequence[ModelUnderContract], name: str) -> int:
@@ -240,9 +226,8 @@ def summary(found: Sequence[ModelUnderContract]) -> str:
     for subject in (_UNDER, _PLAIN):
         ratios = [ratio for each in found if (ratio := each.ratio(subject)) is not None]
         if ratios:
-            means = (geometric_mean(getattr(r, n) for r in ratios) for n in ("minimum", "median"))
             lines.append(
                 f"Geometric means of the times {subject} over {len(ratios)} models: "
-                f"{' / '.join(f'{mean:.2f}' for mean in means)}."
+                f"{report.means(ratios)}."
             )
     return "\n".join(lines)

@@ -2,22 +2,26 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from statistics import geometric_mean
-from typing import Any
 
 import onnx
 from benchmarks import report
 from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
-from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, take_turns
+from benchmarks.turns import Spread, Turn, apart, ratio_of, seconds_of
 
 from real_models.census import Census, take_census
-from real_models.comparison import Comparison, ModelNotTried, Outcome, compare, start_session
-from real_models.feeds import DryRun, Feeds, UnknownInput, make_feeds, trials_for
+from real_models.comparison import (
+    Comparison,
+    ModelNotTried,
+    Outcome,
+    compare,
+    start_session,
+    timed,
+)
+from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
 from real_models.table import Measurement
 from sonnx_ort import ModelRejected, SonnxError
 from sonnx_ort.options import DEFAULT
@@ -117,8 +121,7 @@ def means(figures: Sequence[ModelFigures]) -> str:
     for chosen, what in ((figures, "models"), (changed, "models with an enforced node")):
         ratios = [figure.ratios() for figure in chosen]
         words = (
-            f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
-            f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
+            f"{name} {report.means([ratio[name] for ratio in ratios])}"
             for name in (ratios[0] if ratios else ())
         )
         if chosen:
@@ -156,13 +159,5 @@ def _time(
         rewriting = time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES, operators)
     except ModelRejected:
         rewriting = []
-    return (_time_runs(optimized, feeds, seconds), _time_runs(plain, feeds, seconds), rewriting)
-
-
-def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> list[Turn]:
-    runs: dict[str, Run] = {
-        name: partial(session.run, None, feeds) for name, session in sessions.items()
-    }
-    for warm_up in runs.values():
-        warm_up()
-    return take_turns(runs, seconds, ORIGINAL)
+    in_turns = (feeds, seconds, ORIGINAL)
+    return (timed(lambda: optimized, *in_turns), timed(lambda: plain, *in_turns), rewriting)

@@ -15,6 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import sonnx_ort
+from sonnx_ort.loading import source
 from sonnx_ort.loading.external_data import check_elements
 from support.child import run_python
 from support.graphs import binary_model, parse
@@ -46,10 +47,13 @@ def test_file_that_is_no_model(tmp_path: Path) -> None:
     assert message.endswith("); copy or export it again")
 
 
-def test_file_that_is_too_large_for_a_model_is_not_read(tmp_path: Path) -> None:
+def test_file_that_is_too_large_for_a_model_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert source.LARGEST == (1 << 31) - 1
     path = tmp_path / "model.onnx"
-    with path.open("wb") as file:
-        file.truncate(1 << 31)
+    path.write_bytes(valid().SerializeToString())
+    monkeypatch.setattr(source, "LARGEST", path.stat().st_size - 1)
     assert refusal(path) == f"'{path}' is not an ONNX model: it is larger than 2 GiB"
 
 

@@ -67,8 +67,16 @@ CONSTANT = """
     }"""
 
 MODELS = {
-    **{"constant": CONSTANT, "late": LATE, "scaled": SCALED, "symbols": SYMBOLS, "made": MADE},
-    **{"unasked": UNASKED, "nested": NESTED, "hostile": HOSTILE, "long": LONG, "chain": CHAIN},
+    "constant": CONSTANT,
+    "late": LATE,
+    "scaled": SCALED,
+    "symbols": SYMBOLS,
+    "made": MADE,
+    "unasked": UNASKED,
+    "nested": NESTED,
+    "hostile": HOSTILE,
+    "long": LONG,
+    "chain": CHAIN,
 }
 
 ROWS = "#list tbody tr"
