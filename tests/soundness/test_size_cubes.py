@@ -423,8 +423,8 @@ def tried(request: pytest.FixtureRequest) -> Callable[[str, int], dict[str, Any]
             numbers = [i.callspec.params[function] for i in here if function in i.callspec.params]
             place = f"soundness.test_size_cubes:{function}"
             # By far more seconds than any part was seen to take.
-            found = run_attempts(place, numbers, processes=2, seconds=120)
-            lines[function] = {line["number"]: line for line in found}
+            tried_now = run_attempts(place, numbers, processes=2, seconds=120)
+            lines[function] = {line["number"]: line for line in tried_now}
         line = lines[function][number]
         assert "result" in line, line
         assert line["result"]["misfits"] == []

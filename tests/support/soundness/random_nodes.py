@@ -10,6 +10,8 @@ from onnx import TensorProto
 from support.soundness.arrays import FLOATS, INTEGERS, Array, random_array
 from support.soundness.scope import Scope
 
+Fits = Callable[[Array], bool]
+
 
 class Kind(NamedTuple):
     """One kind of node.
@@ -21,8 +23,8 @@ class Kind(NamedTuple):
     """
 
     weight: int
-    add: Callable[..., None]
-    fits: Callable[[Array], bool] | None = None
+    add: Callable[..., object]
+    fits: Fits | None = None
 
     def try_in(self, scope: Scope) -> None:
         """Add a node, if there is a value that fits."""
@@ -32,39 +34,35 @@ class Kind(NamedTuple):
             self.add(scope, name)
 
 
-def anything(_: Array) -> bool:
-    """Whether it is a tensor."""
-    return True
+def of(*types: str, least: int = 0, most: int = 9, filled: bool = False) -> Fits:
+    """Gives whether a tensor is of one of some types, if any is named, and of a rank.
+
+    Args:
+        *types: Their names, or the letters of their kinds.
+        least: The smallest rank.
+        most: The largest rank.
+        filled: Whether it has to have elements.
+    """
+
+    def fits(array: Array) -> bool:
+        named = not types or array.dtype.name in types or array.dtype.kind in types
+        return named and least <= array.ndim <= most and (array.size > 0 or not filled)
+
+    return fits
 
 
-def no_scalar(array: Array) -> bool:
-    """Whether it has an axis."""
-    return array.ndim > 0
+anything, no_scalar, numeric = of(), of(least=1), of("i", "u", "f")
 
+conditions = of("bool", least=1)
+"""More than the one that an If asks."""
 
-def numeric(array: Array) -> bool:
-    """Whether it is of a type that Div takes."""
-    return array.dtype.kind in "iuf"
-
-
-def conditions(array: Array) -> bool:
-    """Whether it is of conditions, more than the one that an If asks."""
-    return array.dtype == np.bool_ and array.ndim > 0
-
-
-def wide(array: Array) -> bool:
-    """Whether it is of a type that every arithmetic operator takes."""
-    return array.dtype.name in (*FLOATS, "int64", "int32")
+wide = of(*FLOATS, "int64", "int32")
+"""Of a type that every arithmetic operator takes."""
 
 
 def shape_like(array: Array) -> bool:
     """Whether it can stand for a shape."""
     return array.dtype == np.int64 and array.ndim == 1 and 0 < array.size <= 4
-
-
-def of_channels(array: Array) -> bool:
-    """Whether a BatchNormalization takes it."""
-    return array.dtype == np.float32 and array.ndim > 1
 
 
 def matrix(array: Array) -> bool:
@@ -220,6 +218,11 @@ def broadcast(scope: Scope) -> None:
         scope.add("Broadcast", inputs, outputs=len(inputs), domain="sonnx", hopeless=0.2)
 
 
+def node(operator: str) -> Callable[[Scope, str], object]:
+    """Gives what adds a node of an operator of one operand, without attributes."""
+    return lambda scope, name: scope.add(operator, [name])
+
+
 def unary(scope: Scope, name: str) -> None:
     """Add an element-wise operator of one operand."""
     scope.add(scope.rng.choice(["Identity", "Neg", "Abs", "Identity"]), [name])
@@ -329,11 +332,6 @@ def expand(scope: Scope, name: str) -> None:
     scope.add("Expand", [name, target])
 
 
-def constant_of_shape(scope: Scope, name: str) -> None:
-    """Add a ConstantOfShape."""
-    scope.add("ConstantOfShape", [name])
-
-
 def squeeze(scope: Scope, name: str) -> None:
     """Add a Squeeze of some axes of size 1, or of all."""
     axes = [axis for axis, size in enumerate(scope.values[name].shape) if size == 1]
@@ -412,11 +410,6 @@ def tile(scope: Scope, name: str) -> None:
     """Add a Tile."""
     repeats = [scope.rng.choice([0, 1, 1, 2]) for _ in scope.values[name].shape]
     scope.add("Tile", [name, scope.constant(np.array(repeats, np.int64))])
-
-
-def nonzero(scope: Scope, name: str) -> None:
-    """Add a NonZero."""
-    scope.add("NonZero", [name])
 
 
 def clip(scope: Scope, name: str) -> None:
@@ -505,7 +498,7 @@ KINDS: Sequence[Kind] = (
     Kind(12, elementwise, numeric),
     Kind(3, elementwise, conditions),
     Kind(2, arithmetic, wide),
-    Kind(3, bounded, lambda array: array.dtype.name in ("int64", "int32")),
+    Kind(3, bounded, of("int64", "int32")),
     Kind(4, shape_or_size, anything),
     Kind(4, computed_sizes),
     Kind(3, gather, lambda array: array.ndim > 0 and array.shape[0] > 0),
@@ -515,23 +508,23 @@ KINDS: Sequence[Kind] = (
     Kind(1, slice_, no_scalar),
     Kind(2, broadcast),
     Kind(2, unary, wide),
-    Kind(2, cast, lambda array: array.dtype.kind in "iub"),
-    Kind(2, cast, lambda array: array.dtype.name in FLOATS),
+    Kind(2, cast, of("i", "u", "b")),
+    Kind(2, cast, of(*FLOATS)),
     Kind(2, squeeze, no_scalar),
-    Kind(2, unsqueeze, lambda array: array.ndim < 4),
-    Kind(2, transpose, lambda array: array.ndim > 1),
-    Kind(2, reduce_sum, lambda array: array.dtype.name in FLOATS),
-    Kind(1, where, lambda array: array.dtype.name in ("float32", "int64")),
-    Kind(1, constant_of_shape, shape_like),
-    Kind(1, flatten, lambda array: array.ndim > 0 and array.size > 0),
-    Kind(1, matmul, lambda array: array.dtype == np.float32 and array.ndim > 0),
-    Kind(2, clip, lambda array: array.dtype.name in (*FLOATS, "int32", "int64")),
-    Kind(2, arg_max, lambda array: array.dtype.name in (*FLOATS, "int32") and array.ndim > 0),
-    Kind(2, batch_normalization, of_channels),
-    Kind(2, slice_of_all_axes, lambda array: 0 < array.ndim < 4),
+    Kind(2, unsqueeze, of(most=3)),
+    Kind(2, transpose, of(least=2)),
+    Kind(2, reduce_sum, of(*FLOATS)),
+    Kind(1, where, of("float32", "int64")),
+    Kind(1, node("ConstantOfShape"), shape_like),
+    Kind(1, flatten, of(least=1, filled=True)),
+    Kind(1, matmul, of("float32", least=1)),
+    Kind(2, clip, wide),
+    Kind(2, arg_max, of(*FLOATS, "int32", least=1)),
+    Kind(2, batch_normalization, of("float32", least=2)),
+    Kind(2, slice_of_all_axes, of(least=1, most=3)),
     Kind(1, matrix_product, matrix),
     Kind(1, split, lambda array: array.ndim > 0 and array.shape[0] > 1),
-    Kind(1, tile, lambda array: array.dtype.name in (*FLOATS, "int64")),
-    Kind(1, nonzero, lambda array: array.dtype.name in ("int64", "bool") and array.ndim > 0),
+    Kind(1, tile, of(*FLOATS, "int64")),
+    Kind(1, node("NonZero"), of("int64", "bool", least=1)),
 )
 """The kinds of nodes without subgraphs."""

@@ -13,23 +13,14 @@ from onnx import helper
 
 from support.operator_cases import LSTM_ATTRIBUTES, MAX_POOL_ATTRIBUTES
 from support.soundness.arrays import Array, random_array
-from support.soundness.random_nodes import KINDS, Kind, matrix, no_scalar, numeric, wide
+from support.soundness.random_nodes import KINDS, Kind, matrix, numeric, of, wide
 from support.soundness.scope import DOMAIN, Scope
 
 _FLOAT = "float32"
 
 
-def _floats(array: Array) -> bool:
-    """Whether it is a tensor of float with an axis."""
-    return no_scalar(array) and array.dtype == np.float32
-
-
-def _bytes(array: Array) -> bool:
-    return no_scalar(array) and array.dtype.name in ("int8", "uint8")
-
-
-def _pooled(array: Array) -> bool:
-    return no_scalar(array) and array.dtype.name in ("float32", "float64", "int8", "uint8")
+_floats = of(_FLOAT, least=1)
+_pooled = of(_FLOAT, "float64", "int8", "uint8", least=1)
 
 
 def _number(scope: Scope, value: float, dtype: str) -> str:
@@ -181,12 +172,12 @@ def lstm(scope: Scope, name: str) -> None:
 
 NETWORK_KINDS: Sequence[Kind] = (
     Kind(2, conv, _floats),
-    Kind(2, conv_integer, _bytes),
+    Kind(2, conv_integer, of("int8", "uint8", least=1)),
     Kind(3, max_pool, _pooled),
     Kind(2, gemm, matrix),
     Kind(2, softmax, _floats),
-    Kind(2, quantize, lambda array: array.dtype == np.float32),
-    Kind(3, dequantize, lambda array: array.dtype == np.int32),
+    Kind(2, quantize, of(_FLOAT)),
+    Kind(3, dequantize, of("int32")),
     Kind(3, range_),
     Kind(2, lstm, _floats),
 )
