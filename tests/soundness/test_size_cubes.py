@@ -421,10 +421,9 @@ def tried(request: pytest.FixtureRequest) -> Callable[[str, int], dict[str, Any]
         if function not in lines:
             here = [i for i in request.session.items if i.path == request.path]
             numbers = [i.callspec.params[function] for i in here if function in i.callspec.params]
-            place = f"soundness.test_size_cubes:{function}"
             # By far more seconds than any part was seen to take.
-            tried_now = run_attempts(place, numbers, processes=2, seconds=120)
-            lines[function] = {line["number"]: line for line in tried_now}
+            found = run_attempts(f"soundness.test_size_cubes:{function}", numbers, 2, seconds=120)
+            lines[function] = {line["number"]: line for line in found}
         line = lines[function][number]
         assert "result" in line, line
         assert line["result"]["misfits"] == []
