@@ -37,8 +37,9 @@ def main() -> int:
     """Run a campaign here or in the environment; give its exit status."""
     chosen, *arguments = sys.argv[1:] or [""]
     if chosen not in CAMPAIGNS:
-        print(__doc__, file=sys.stderr)
-        return 2
+        asked = chosen in {"-h", "--help"}
+        print(__doc__, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     run_in_environment()
     # Random graphs and mutated models belong to the tests.
     sys.path.append(str(ROOT / "tests"))

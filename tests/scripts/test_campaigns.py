@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import campaigns
 import pytest
 import try_graphs
 from try_graphs import Record
@@ -85,6 +86,25 @@ def test_page_of_mutants_tells_the_sums_of_what_was_recorded(
         before = sums.get(group(path), [0] * len(counts))
         sums[group(path)] = [one + other for one, other in zip(before, counts, strict=True)]
     assert told("mutants.md", cell, len(counted) + 2) == sums
+
+
+@pytest.mark.parametrize("name", campaigns.CAMPAIGNS)
+def test_campaign_is_told_of_and_its_function_is_there(name: str) -> None:
+    assert f"\n    {name} " in str(campaigns.__doc__)
+    module, _, function = campaigns.CAMPAIGNS[name].partition(":")
+    assert f"\ndef {function}(" in (SCRIPTS / f"{module}.py").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("arguments", "status"), [([], 2), (["mutant"], 2), (["--help"], 0)])
+def test_campaigns_are_listed_where_none_is_chosen(
+    arguments: list[str],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["campaigns.py", *arguments])
+    assert campaigns.main() == status
+    assert capsys.readouterr()[1 if status else 0] == f"{campaigns.__doc__}\n"
 
 
 SEEN = {"graphs": 1, "proved kept": 2, "Abs: kept": 3}
