@@ -192,11 +192,11 @@ _COMPLETE = ("test_architecture.py", "obligations", "profile", "terms")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, None, None]:
     """Choose the cases by their names: the same in each run, and of all parameters.
 
-    They are chosen among those that -m leaves, before there is an item for each of tens of
-    thousands.
+    They are chosen among those that -m leaves, and -k among them: to make an item of each of tens
+    of thousands takes longer than all else that is done before the first test.
     """
     yield
     most, test = metafunc.config.getoption("--cases"), metafunc.definition

@@ -1,4 +1,4 @@
-"""scripts/conditions.py: what a condition is, what becomes of mutants, and what is recorded."""
+"""Campaign of conditions: what a condition is, what becomes of mutants, and what is recorded."""
 
 from collections import Counter
 

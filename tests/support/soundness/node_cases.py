@@ -24,6 +24,7 @@ from sonnx_ort.terms.operand import Dimension, Shape
 from support.soundness.arrays import Array
 
 _KEPT = Path(__file__).resolve().parents[3] / "build"
+"""The folder, which git ignores, of what is computed once."""
 
 _OPEN = re.compile(r"\?\d+")
 """The name of a size that only a run tells."""
