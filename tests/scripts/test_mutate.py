@@ -1,4 +1,4 @@
-"""Campaign of mutants: what becomes of mutants, and what is recorded and listed of the package's."""
+"""Campaign of mutants: what becomes of them, and what is recorded and listed of the package's."""
 
 from collections import Counter
 
