@@ -180,8 +180,13 @@ models.examples = lambda: shown
 """
 
 
-def test_demo_counts_errors_without_details(folder: Path) -> None:
-    status, out, _ = command(folder, "demo", before=EVERY_FOURTH)
+@pytest.mark.parametrize(
+    "before",
+    [EVERY_FOURTH, pytest.param("", marks=pytest.mark.thorough)],
+    ids=["every fourth", "all"],
+)
+def test_demo_counts_errors_without_details(folder: Path, before: str) -> None:
+    status, out, _ = command(folder, "demo", before=before)
     *_, cases, backend, short, _, following = out.splitlines()
     assert status == 0
     assert cases.endswith(" as expected, 0 not")
