@@ -1,5 +1,6 @@
 """Reads a model from any source, and says what a file is that is none."""
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Mapping
@@ -184,8 +185,7 @@ def _parse(content: bytes) -> onnx.ModelProto:
 
 
 def _parse_file(path: Path, content: bytes) -> onnx.ModelProto:
-    if len(content) > LARGEST:
-        raise InvalidModel(f"'{path}' is not an ONNX model: it is larger than 2 GiB")
+    _require_size(path, len(content))
     return _parsed(content, f"'{path}' is", _TEXTS.get_format_from_file_extension(path.suffix))
 
 
@@ -196,8 +196,16 @@ LARGEST = (1 << 31) - 1
 """The largest number of bytes that a message of protocol buffers has."""
 
 
+def _require_size(path: Path, size: int) -> None:
+    if size > LARGEST:
+        raise InvalidModel(f"'{path}' is not an ONNX model: it is larger than 2 GiB")
+
+
 def _file(path: Path) -> bytes:
     """The bytes of a file, but one more than a model can have at most."""
+    # What is wrong with a file of no size is said where it is read.
+    with contextlib.suppress(OSError, ValueError):
+        _require_size(path, path.stat().st_size)
     try:
         return content_of(path, LARGEST + 1, wanted="the model's file")
     except SonnxError as error:
