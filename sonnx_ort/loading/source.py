@@ -203,9 +203,10 @@ def _require_size(path: Path, size: int) -> None:
 
 def _file(path: Path) -> bytes:
     """The bytes of a file, but one more than a model can have at most."""
-    # What is wrong with a file of no size is said where it is read.
+    # What is wrong with other files is said where they are read.
     with contextlib.suppress(OSError, ValueError):
-        _require_size(path, path.stat().st_size)
+        if path.is_file():
+            _require_size(path, path.stat().st_size)
     try:
         return content_of(path, LARGEST + 1, wanted="the model's file")
     except SonnxError as error:
