@@ -97,16 +97,12 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_size(value: object) -> bool:
-    return type(value) in (int, str)
-
-
 def _is_step(value: object) -> bool:
     match value:
         case [str(), "type", str()]:
             return True
         case [str(), "shape" | "elements", [*claims]]:
-            return all(map(_is_size, claims))
+            return all(type(value) in (int, str) for value in claims)
         case [str(), "bounds", [int(), int()]]:
             return True
     return False

@@ -128,10 +128,6 @@ class Precondition(enum.Enum):
     """All rules decided earlier are kept."""
 
 
-def _never(_: object) -> Sequence[int]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class DecidingGuard:
     """Computes whether operands keep a rule.
@@ -151,7 +147,7 @@ class DecidingGuard:
     look: Callable[[GuardNodes, Operands, GuardedNode], Flag]
     binds: Callable[[ElementType], bool]
     precondition: Precondition = Precondition.EARLIER_RULES
-    passing: Callable[[GuardedNode], Sequence[int]] = _never
+    passing: Callable[[GuardedNode], Sequence[int]] = lambda _: ()
     sufficient: Mapping[int, Callable[[ElementType], int]] = field(default_factory=dict)
 
 

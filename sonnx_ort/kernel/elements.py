@@ -70,18 +70,6 @@ def _is_within(element: Size | None, admitted: Bounds) -> bool:
     return known is not None and known.lower in admitted and known.upper in admitted
 
 
-def _sizes(node: Node) -> PartialSizes:
-    return node.shape()[asked_for(node)]
-
-
-def _number_of_elements(node: Node) -> PartialSizes:
-    return (math.prod(node.shape()),)
-
-
-def _same(node: Node) -> PartialSizes:
-    return node.elements(0)
-
-
 def _cast(node: Node) -> PartialSizes:
     """Sizes in int64, or truncated to int32, which an axis can exceed."""
     elements = node.elements(0)
@@ -105,10 +93,6 @@ def _part(node: Node) -> PartialSizes:
         require(step > 0 or end not in END_OF_ALL, "kernels differ from the document")
         found = tuple(found[index] for index in selected(len(found), start, end, step))
     return found
-
-
-def _joined(node: Node) -> PartialSizes:
-    return tuple(each for index in range(node.operands) for each in node.elements(index))
 
 
 _EXACT_IN_DOUBLE = 1 << 53
@@ -140,11 +124,6 @@ def _pairwise(node: Node) -> PartialSizes:
 
 
 _PAIR = 2
-
-
-def _difference(one: Size, other: Size) -> Size | None:
-    """Only a name of a contract is one size wherever it stands, and is bounded."""
-    return one + other * -1 if bounds_of_size(other) is not None else None
 
 
 def _quotient(one: Size, other: Size) -> Size | None:
@@ -184,19 +163,22 @@ _CALCULATED: Mapping[str, Callable[..., Size | None]] = {
     "Max": _larger,
     "Min": _smaller,
     "Mul": operator.mul,
-    "Sub": _difference,
+    # Only a name of a contract is one size wherever it stands, and is bounded.
+    "Sub": lambda one, other: one + other * -1 if bounds_of_size(other) is not None else None,
 }
 """Operators that calculate with sizes, of which sums and products wrap in int64 alone."""
 
 ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
     **dict.fromkeys(_CALCULATED, _pairwise),
-    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), _same),
+    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), lambda node: node.elements(0)),
     "Cast": _cast,
-    "Concat": _joined,
+    "Concat": lambda node: tuple(
+        each for index in range(node.operands) for each in node.elements(index)
+    ),
     "Gather": _picked,
     "ReduceProd": _product,
-    "Shape": _sizes,
-    "Size": _number_of_elements,
+    "Shape": lambda node: node.shape()[asked_for(node)],
+    "Size": lambda node: (math.prod(node.shape()),),
     "Slice": _part,
 }
 """The rules by standard operator."""

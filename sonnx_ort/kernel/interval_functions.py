@@ -85,11 +85,14 @@ def _quotient(node: Node) -> Sequence[Interval]:
     versions up to 1.26 its variance can be rounded to a negative number.
     """
     a, b = operand(node, 0), operand(node, 1)
-    return [_divided(node, a, b, normalizes=_is_normalization(node))]
-
-
-def _is_normalization(node: Node) -> bool:
-    return node.producer_type(0) == "Sub" and node.producer_type(1) == "Sqrt"
+    return [
+        _divided(
+            node,
+            a,
+            b,
+            normalizes=node.producer_type(0) == "Sub" and node.producer_type(1) == "Sqrt",
+        )
+    ]
 
 
 def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) -> Interval:
@@ -100,10 +103,6 @@ def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) 
     if normalizes:
         return Interval.of(-math.inf, math.inf, nan=True)
     return rounded(node, lower, upper, nan=nan)
-
-
-def _reciprocal(node: Node) -> Sequence[Interval]:
-    return [_divided(node, Interval.of(1, 1), operand(node, 0))]
 
 
 def _negative(node: Node) -> Sequence[Interval]:
@@ -146,10 +145,6 @@ def _monotonic(
     return rule
 
 
-def _sigmoid(x: Ends) -> Ends:
-    return 1 / (1 + np.exp(-x))
-
-
 def _softplus(x: Ends) -> Ends:
     found: Ends = np.logaddexp(0.0, x)
     return found
@@ -186,10 +181,6 @@ def _leaky(default: float) -> IntervalRule:
         return [_two_sided(node, x, Interval.of(alpha, alpha))]
 
     return rule
-
-
-def _leaky_by_operand(node: Node) -> Sequence[Interval]:
-    return [_two_sided(node, operand(node, 0), operand(node, 1))]
 
 
 def _two_sided(node: Node, x: Interval, slope: Interval) -> Interval:
@@ -235,14 +226,6 @@ def _linear_between(node: Node) -> Sequence[Interval]:
         ends = np.clip(alpha * x.lower + beta, 0, 1), np.clip(alpha * x.upper + beta, 0, 1)
     error = SLACK * format_of(node).unit * (1 + abs(beta))
     return [rounded(node, *ends, nan=x.nan or x.infinite, error=error)]
-
-
-def _largest(node: Node) -> Sequence[Interval]:
-    return [_extreme(node, np.maximum)]
-
-
-def _least(node: Node) -> Sequence[Interval]:
-    return [_extreme(node, np.minimum)]
 
 
 def _extreme(node: Node, choose: Callable[[Ends, Ends], Ends]) -> Interval:
@@ -365,19 +348,19 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "HardSwish": _gated,
     "LeakyRelu": _leaky(0.01),
     "Log": _monotonic(np.log, domain=(0, math.inf)),
-    "Max": _largest,
+    "Max": lambda node: [_extreme(node, np.maximum)],
     "Mean": _total,
-    "Min": _least,
+    "Min": lambda node: [_extreme(node, np.minimum)],
     "Mish": _gated,
     "Mul": _product,
     "Neg": _negative,
-    "PRelu": _leaky_by_operand,
+    "PRelu": lambda node: [_two_sided(node, operand(node, 0), operand(node, 1))],
     "Pow": _power,
-    "Reciprocal": _reciprocal,
+    "Reciprocal": lambda node: [_divided(node, Interval.of(1, 1), operand(node, 0))],
     "Relu": _rectified,
     "Round": _monotonic(np.round, exact=True),
     "Selu": _exponential,
-    "Sigmoid": _monotonic(_sigmoid, least=0, largest=1),
+    "Sigmoid": _monotonic(lambda x: 1 / (1 + np.exp(-x)), least=0, largest=1),
     "Sign": _monotonic(np.sign, exact=True),
     "Sin": _between(-1, 1),
     "Softplus": _monotonic(_softplus, least=0),

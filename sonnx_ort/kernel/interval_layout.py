@@ -15,10 +15,6 @@ def _rank(node: Node, index: int = 0) -> int | None:
     return None if shape is None else len(shape)
 
 
-def _same(node: Node) -> Sequence[Interval]:
-    return [operand(node, 0)]
-
-
 def _moved(node: Node) -> Sequence[Interval]:
     """Results that have only elements of the first operand, anywhere."""
     return [operand(node, 0).uniform] * node.results
@@ -98,10 +94,6 @@ def _with_others(*indices: int) -> IntervalRule:
     return rule
 
 
-def _with_zero(node: Node) -> Sequence[Interval]:
-    return [hull([operand(node, 0).uniform, Interval.of(0, 0)])]
-
-
 def _filled(node: Node) -> Sequence[Interval | None]:
     format_of(node)
     value = node.tensor("value")
@@ -147,7 +139,7 @@ LAYOUT: Mapping[str, IntervalRule] = {
     "Concat": _joined,
     "ConstantOfShape": _filled,
     "Gather": _moved,
-    "Identity": _same,
+    "Identity": lambda node: [operand(node, 0)],
     "Pad": _padded,
     "Range": _counted,
     "Resize": _resized,
@@ -156,6 +148,6 @@ LAYOUT: Mapping[str, IntervalRule] = {
     "Slice": _sliced,
     "Split": _taken,
     "Transpose": _transposed,
-    "Trilu": _with_zero,
+    "Trilu": lambda node: [hull([operand(node, 0).uniform, Interval.of(0, 0)])],
 }
 """The operators that move elements by name."""

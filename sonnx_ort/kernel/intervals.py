@@ -65,11 +65,6 @@ def operand(node: Node, index: int) -> Interval:
     bounds = node.known_bounds(index) or LIMITS.get(kind or "")
     if bounds is None:
         raise Rejected(f"nothing is known of operand {index}")
-    return of_bounds(bounds)
-
-
-def of_bounds(bounds: Bounds) -> Interval:
-    """An interval of integers, as one of floats in double."""
     return Interval.of(_below(bounds.lower), _above(bounds.upper))
 
 
@@ -85,7 +80,8 @@ def _above(number: int) -> float:
 
 def of_elements(elements: npt.NDArray[Any] | None) -> Interval | None:
     """The interval of a constant of floats, per element if it is small; None if it is none."""
-    if elements is None or elements.size == 0 or not _is_float(elements):
+    floats = {"float16", "bfloat16", "float32", "float64"}
+    if elements is None or elements.size == 0 or elements.dtype.name not in floats:
         return None
     if elements.size > MOST_CONSTANTS:
         lower, upper = elements.min(), elements.max()
@@ -100,10 +96,6 @@ def of_elements(elements: npt.NDArray[Any] | None) -> Interval | None:
         return ANYTHING
     found = _flushed(numbers, numbers, _of_dtype(elements))
     return found if elements.size <= MOST_ENDS else found.uniform
-
-
-def _is_float(elements: npt.NDArray[Any]) -> bool:
-    return elements.dtype.name in {"float16", "bfloat16", "float32", "float64"}
 
 
 def _of_dtype(elements: npt.NDArray[Any]) -> Format:

@@ -27,10 +27,6 @@ def _matrix_product(node: Node) -> Shapes:
     return (_product(node.shape(0), node.shape(1)),)
 
 
-def _quantized_matrix_product(node: Node) -> Shapes:
-    return (_product(node.shape(0), node.shape(3)),)
-
-
 def _product(a: Sizes, b: Sizes) -> PartialSizes:
     require(a and b, "an operand is a scalar")
     rows = a[-2:-1]
@@ -226,7 +222,7 @@ PRODUCTS = {
     "MatMul": ShapeRule((1, 13), _matrix_product),
     "MatMulInteger": ShapeRule((10, 10), _matrix_product),
     "MaxPool": ShapeRule((1, 22), _pooled, {**_POOLING, "storage_order": FLAG}),
-    "QLinearMatMul": ShapeRule((10, 21), _quantized_matrix_product),
+    "QLinearMatMul": ShapeRule((10, 21), lambda node: (_product(node.shape(0), node.shape(3)),)),
     "RNN": ShapeRule((7, 22), _recurrent, _RECURRENT),
 }
 """The products, convolutions, pooling and recurrent layers by name."""

@@ -130,19 +130,10 @@ def _optional(node: TypedNode) -> Type:
     return kind and f"{_OPTIONAL}({kind})"
 
 
-def _unwrapped(node: TypedNode) -> Type:
-    """Since version 18 the operand may also be the element itself."""
-    return element_of(node.input_type(0), _OPTIONAL) or node.input_type(0)
-
-
 def _quantized(node: TypedNode) -> Type:
     zero_point = node.input_type(2)
     omitted = tensor_of("uint8") if zero_point == "" else None
     return zero_point or node.named_type("output_dtype") or omitted
-
-
-def _labels(node: TypedNode) -> Type:
-    return node.attribute_type("classlabels_strings") or tensor_of("int64")
 
 
 def _encoded(node: TypedNode) -> Type:
@@ -193,7 +184,10 @@ _STANDARD: Mapping[str, _Rule] = {
     ),
     "Multinomial": _named("dtype", "int32"),
     "Optional": _optional,
-    "OptionalGetElement": _unwrapped,
+    # Since version 18 the operand may also be the element itself.
+    "OptionalGetElement": lambda node: (
+        element_of(node.input_type(0), _OPTIONAL) or node.input_type(0)
+    ),
     "QuantizeLinear": _quantized,
     "SequenceEmpty": lambda node: sequence_of(_named("dtype", "float")(node)),
 }
@@ -202,7 +196,10 @@ _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 _UNBOUND: Mapping[tuple[str, str], _Rule] = {
     **{("", name): rule for name, rule in _STANDARD.items()},
-    **{(_ML, name): _labels for name in _CLASSIFIERS},
+    **{
+        (_ML, name): (lambda node: node.attribute_type("classlabels_strings") or tensor_of("int64"))
+        for name in _CLASSIFIERS
+    },
     (_ML, "CategoryMapper"): _categories,
     (_ML, "LabelEncoder"): _encoded,
     (_ML, "ZipMap"): _maps,

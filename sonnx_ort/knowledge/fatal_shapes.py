@@ -157,11 +157,6 @@ def _axis_outside(node: ir.Node, sizes: PartialSizes) -> str:
     return f"its axis is {axis}, and its operand has {rank} axes"
 
 
-def _too_few_axes(node: ir.Node, sizes: PartialSizes) -> str:
-    """ONNX Runtime rejects these at startup, unless enforcement hides the shape from it."""
-    return "" if len(sizes) > 1 else f"its operand '{_operand(node)}' has fewer than two axes"
-
-
 def _too_many_axes(node: ir.Node, sizes: PartialSizes) -> str:
     count = sizes[0] if len(sizes) == 1 else 0
     if not isinstance(count, int) or count <= MOST_AXES:
@@ -180,7 +175,9 @@ _OF_ELEMENTS = frozenset(["ConstantOfShape", "Expand", "Reshape", "Unsqueeze"])
 _DANGERS: Mapping[str, Callable[[ir.Node, PartialSizes], str]] = {
     "Slice": _negative_size,
     "LayerNormalization": _axis_outside,
-    "DFT": _too_few_axes,
+    "DFT": lambda node, sizes: (
+        "" if len(sizes) > 1 else f"its operand '{_operand(node)}' has fewer than two axes"
+    ),
     **dict.fromkeys(_OF_ELEMENTS, _too_many_axes),
 }
 """Operators that can end the process, with a function that gives why, or an empty text."""

@@ -77,8 +77,9 @@ class NegativeZeros:
         node = value.producer()
         if node is None or depth >= _DEEPEST or rule_for(node, self._version) is None:
             return _UNKNOWN
-        rule = GAP_RULES.get(node.op_type, _unknown)
-        return rule(_Seen(node, self, self._element_type, depth + 1, limits))
+        rule = GAP_RULES.get(node.op_type)
+        seen = _Seen(node, self, self._element_type, depth + 1, limits)
+        return _UNKNOWN if rule is None else rule(seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,38 +130,9 @@ def _gap_of(elements: npt.NDArray[np.float64]) -> float:
     return min(float(signed.min()), _LARGEST) if signed.size else _POSITIVE
 
 
-def _unknown(_: _Seen) -> float:
-    return _UNKNOWN
-
-
-def _positive(_: _Seen) -> float:
-    """No number with a minus sign, whatever the operands are."""
-    return _POSITIVE
-
-
 def _positive_of_all(seen: _Seen) -> float:
     """No number with a minus sign, unless the flag is set by which the operand may be copied."""
     return _UNKNOWN if seen.node.attributes.get_int("noop_with_empty_axes", 0) else _POSITIVE
-
-
-def _moved(seen: _Seen) -> float:
-    """The elements are those of the first operand."""
-    return seen.gap(0)
-
-
-def _joined(seen: _Seen) -> float:
-    """Each element is one of an operand."""
-    return min(seen.gaps_of_all(), default=_UNKNOWN)
-
-
-def _selected(seen: _Seen) -> float:
-    """Where takes elements of X and Y, and 0 for either."""
-    return min(seen.gap(1), seen.gap(2))
-
-
-def _searched(seen: _Seen) -> float:
-    """One of the elements, or of none of them -inf."""
-    return min(seen.gap(0), _LARGEST)
 
 
 def _padded(seen: _Seen) -> float:
@@ -204,16 +176,6 @@ def _quotient(seen: _Seen) -> float:
     return seen.scaled(dividend, 1 / float(constant.max()))
 
 
-def _positive_of_no_minus_zero(seen: _Seen) -> float:
-    """No number with a minus sign: a -0 is kept, and no other number below 0."""
-    return _POSITIVE if seen.gap(0) > 0 else _UNKNOWN
-
-
-def _logarithm(seen: _Seen) -> float:
-    """Of all numbers below 1 the next one has the logarithm that is nearest to 0."""
-    return seen.limits.below_one / 2
-
-
 def _clipped(seen: _Seen) -> float:
     """Each element is one of an operand; above a positive bound there is no minus sign."""
     if seen.node.attributes:
@@ -230,10 +192,6 @@ def _summed(seen: _Seen) -> float:
     return gap if gap in (_POSITIVE, _UNKNOWN) else seen.limits.smallest
 
 
-def _mean(seen: _Seen) -> float:
-    return _POSITIVE if seen.gap(0) == _POSITIVE else _UNKNOWN
-
-
 def _cast(seen: _Seen) -> float:
     value = seen.value(0)
     given = None if value is None else seen.element_type(value)
@@ -246,28 +204,32 @@ def _cast(seen: _Seen) -> float:
 
 
 GAP_RULES: Mapping[str, Callable[[_Seen], float]] = {
-    **dict.fromkeys(("Abs", "Exp", "Sigmoid", "Softmax"), _positive),
+    **dict.fromkeys(("Abs", "Exp", "Sigmoid", "Softmax"), lambda _: _POSITIVE),
     **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSumSquare"), _positive_of_all),
     **dict.fromkeys(
         (
             *("Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze"),
             *("Tile", "Transpose", "Unsqueeze"),
         ),
-        _moved,
+        lambda seen: seen.gap(0),
     ),
-    **dict.fromkeys(("Concat", "Max", "Min"), _joined),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), _searched),
-    **dict.fromkeys(("Relu", "Sqrt"), _positive_of_no_minus_zero),
+    **dict.fromkeys(
+        ("Concat", "Max", "Min"), lambda seen: min(seen.gaps_of_all(), default=_UNKNOWN)
+    ),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), lambda seen: min(seen.gap(0), _LARGEST)),
+    # No number with a minus sign: a -0 is kept, and no other number below 0.
+    **dict.fromkeys(("Relu", "Sqrt"), lambda seen: _POSITIVE if seen.gap(0) > 0 else _UNKNOWN),
     "Add": _sum,
     "Cast": _cast,
     "Clip": _clipped,
     "Div": _quotient,
-    "Log": _logarithm,
+    # Of all numbers below 1 the next one has the logarithm that is nearest to 0.
+    "Log": lambda seen: seen.limits.below_one / 2,
     "Mul": _product,
     "Pad": _padded,
-    "ReduceMean": _mean,
+    "ReduceMean": lambda seen: _POSITIVE if seen.gap(0) == _POSITIVE else _UNKNOWN,
     "ReduceSum": _summed,
     "Sub": _difference,
-    "Where": _selected,
+    "Where": lambda seen: min(seen.gap(1), seen.gap(2)),
 }
 """The rules by standard operator."""

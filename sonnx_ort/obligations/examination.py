@@ -228,7 +228,9 @@ def _examine_target(
 
     examined = examined_with(demands.broadcasting)
     if not _to_enforce(target, demands):
-        return _not_enforced(examined)
+        return replace(
+            examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
+        )
     return apply_waivers(examined, terms.waivers, lambda: examined_with(Broadcasting.EXPLICIT))
 
 
@@ -247,12 +249,6 @@ def apply_waivers(
     if unequal and all(o in waived for o in unequal):
         examined = broadcasting()
     return replace(examined, waived=waived)
-
-
-def _not_enforced(examined: ExaminedNode) -> ExaminedNode:
-    return replace(
-        examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
-    )
 
 
 def _general_obligations(

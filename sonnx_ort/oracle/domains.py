@@ -62,10 +62,6 @@ def _smallest(elements: Elements, limits: IntegerFormat) -> bool:
     return limits.signed and elements[0] == limits.smallest
 
 
-def _negative_exponent(elements: Elements, _: IntegerFormat) -> bool:
-    return bool(elements[1] < 0)
-
-
 def _inexact_power(elements: Elements, limits: IntegerFormat) -> bool:
     """Whether a power is none of its type, or of 64 bits may be rounded on its way by double."""
     x, y = elements
@@ -101,7 +97,7 @@ _RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
         ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width)],
         ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
         ("Pow", Family.INTEGER): [
-            ElementRule("Pow.int.C1", _negative_exponent),
+            ElementRule("Pow.int.C1", lambda elements, _: bool(elements[1] < 0)),
             ElementRule("Pow.int.C2", _inexact_power),
         ],
         ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _outside_unit_interval)],

@@ -35,7 +35,6 @@ from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     Attributes,
     BinaryFormat,
-    Datum,
     Exact,
     Number,
     converted,
@@ -75,15 +74,6 @@ ULPS_OF_EXP = 2
 """The accuracy of an exponential that `tanh_acc.md` supposes of the numbers from -1 to 0."""
 
 
-def _selected(condition: bool, x: Datum, y: Datum) -> Datum:
-    return x if condition else y
-
-
-def _truncated_remainder(a: int, b: int) -> int:
-    """The remainder of the truncated quotient of integers, with the sign of a."""
-    return a - b * trunc(Fraction(a, b))
-
-
 _ON_NUMBERS: Mapping[str, Computation] = {
     "Abs": functions.magnitude,
     "Add": python.add,
@@ -96,7 +86,7 @@ _ON_NUMBERS: Mapping[str, Computation] = {
     "Neg": python.neg,
     "PRelu": functions.p_relu,
     "Sub": python.sub,
-    "Where": _selected,
+    "Where": lambda condition, x, y: x if condition else y,
 }
 """What is one computation of floats, balls and integers."""
 
@@ -383,7 +373,7 @@ def computation(
         case "BitShift", Family.INTEGER if attributes.get("direction") == "RIGHT":
             return python.rshift
         case "Mod", Family.INTEGER if attributes.get("fmod"):
-            return _truncated_remainder
+            return lambda a, b: a - b * trunc(Fraction(a, b))
         case "Mod", Family.FLOAT if attributes.get("fmod"):
             return functions.remainder
     if operator not in computations:

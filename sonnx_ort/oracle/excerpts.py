@@ -299,16 +299,6 @@ def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     return _along(node, found, choose, given or range(node.operand(0).ndim))
 
 
-def _largest(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of an ArgMax."""
-    return _along(node, found, choose, [node.integer("axis", 0)])
-
-
-def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a pooling over whole channels."""
-    return _along(node, found, choose, range(2, node.operand(0).ndim))
-
-
 def _along(node: Node, found: Results, choose: Choose, named: Iterable[int]) -> Iterator[Excerpt]:
     """Elements that are each made of those along some axes, which become of size 1."""
     x = node.operand(0)
@@ -359,7 +349,9 @@ _CUTS: Mapping[str, Cut] = MappingProxyType(
         **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "Not"), _elements),
         **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduced),
         "ReduceSumSquare": _reduced,
-        "GlobalAveragePool": _of_channels,
+        "GlobalAveragePool": lambda node, found, choose: _along(
+            node, found, choose, range(2, node.operand(0).ndim)
+        ),
         "Clip": _of_one_operand,
         "QuantizeLinear": _quantized,
         "DequantizeLinear": _quantized,
@@ -370,7 +362,9 @@ _CUTS: Mapping[str, Cut] = MappingProxyType(
         "ConvInteger": _convolved,
         "MaxPool": _pooled,
         "Softmax": _lines,
-        "ArgMax": _largest,
+        "ArgMax": lambda node, found, choose: _along(
+            node, found, choose, [node.integer("axis", 0)]
+        ),
         "LSTM": _steps,
     }
 )

@@ -78,10 +78,6 @@ def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgeme
     return judgement
 
 
-def _channels_fit(attributes: Attributes) -> Term:
-    return max(1, _group(attributes)) * _W.size(1) == _X.size(1)
-
-
 _MORE_OR_NONE = "silently accepts more of them, or none, if shapes are not declared."
 
 
@@ -182,7 +178,7 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
             "W takes as many channels as each group of X has.",
             on_shapes(
                 ("X", "W"),
-                _channels_fit,
+                lambda attributes: max(1, _group(attributes)) * _W.size(1) == _X.size(1),
                 "X (1, 4, 8, 8), W (6, 4, 3, 3)",
                 "X (1, 4, 8, 8), W (6, 3, 3, 3)",
                 "correct the shape of W, or group",
