@@ -14,8 +14,8 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.checker import FORMAT, Model, Rejected, bodies_of, check
+from sonnx_ort.checker.certificate import require_guarded
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.errors import SonnxError, to_json
 from sonnx_ort.kernel.node import INTEGERS

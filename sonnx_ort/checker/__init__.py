@@ -12,12 +12,11 @@ It trusts that ONNX Runtime holds the declared types and fixed sizes of inputs, 
 the documents of ONNX say in the versions and for the attributes below, and the type constraints in
 the schemas of onnx. What it does not know it rejects.
 
-    certificate      its form, its steps, its obligations
+    certificate      its form, its steps, its obligations, and which of them guards hold
     reading          a model, strictly: what can be read in two ways is rejected
     model            what is established of a model, step by step, by the rules of the kernel
     obligations      what the rules of the profile say of a node, from what is established
     enforced, facts  that another model is this one and guards, and what holds after them
-    guards           what the guards of each kind of rule say
     node             what these are about
 """
 

@@ -15,23 +15,154 @@ and if there is an enforced model:
     guarded      [output, rule] that guards in the enforced model hold
     waived       [output, rule] that are violated, and accepted
     unknown      [output, rule] that are left to guards of which no form is known
+
+The guard of a rule depends on what is known of the operands. What was known where it was made is
+tried here as far as steps have established it.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
 
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.guards import require_guarded
+from sonnx_ort.checker.facts import Expressions, Facts, Tree
 from sonnx_ort.checker.model import Model
-from sonnx_ort.checker.node import graphs_of
-from sonnx_ort.checker.obligations import rules_of
+from sonnx_ort.checker.node import Node, graphs_of
+from sonnx_ort.checker.obligations import Established, bound_rule, rules_of
 from sonnx_ort.checker.reading import OWN_DOMAIN
+from sonnx_ort.guards.catalog import deciding_guard
+from sonnx_ort.guards.guard import DecidingGuard, GuardedNode
 from sonnx_ort.kernel.sizes import Rejected, require
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.shapes import OnShapes
+from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.terms.operand import Shape
+
+_CARRIERS = (ElementType.FLOAT, ElementType.INT32)
+"""The types in which the smallest of integers is found: rounding keeps their order."""
+
+_ENOUGH_AXES = 256
+"""More than any demand names."""
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """A rule of the original, and what holds in front of its node in one case."""
+
+    rule: Rule
+    node: Node
+    operands: Sequence[Established]
+    enforced: Enforced
+    facts: Facts
+
+    @property
+    def values(self) -> Sequence[Tree]:
+        """The operands of the rule."""
+        return [("value", each.value) for each in self.bound]
+
+    @property
+    def bound(self) -> Sequence[Established]:
+        """What is known of the operands of the rule."""
+        names = [operand.name for operand in self.operands]
+        return self.rule.select_operands(names, self.operands)
+
+    @property
+    def element_type(self) -> ElementType:
+        """The type of the operands; guards of what has no known type read no elements of it."""
+        own = OPERATORS[self.node.op_type].operand_types
+        typed = next(operand for operand in self.operands if operand.name not in own)
+        return ElementType.named(typed.element_type) or ElementType.FLOAT
+
+    def are_of_one_shape(self) -> bool:
+        """Whether the shape of each other operand is compared with the first's, size by size."""
+        first, *others = self.values
+        shape = ("Shape", (), first)
+        for other in others:
+            its = ("Shape", (), other)
+            equal = {("Equal", (), shape, its), ("Equal", (), its, shape)} & self.facts.kept
+            known = self.enforced.equal_ranks(shape, its, self.facts)
+            if other != first and not (equal and known):
+                return False
+        return True
+
+    def are_looked_at(self, guard: DecidingGuard) -> bool:
+        """Whether the flag of a guard says that the rule is kept, or the smallest element alone."""
+        # No guard is made of what is violated in every run: its flag would not say so.
+        violated = self.rule.requirement.judge(self.bound).status is Status.VIOLATED
+        if violated or not guard.binds(self.element_type):
+            return False
+        return any(self._shows(guard, *known) for known in self._known()) or any(
+            self._is_none_below(self.values[position], least(self.element_type))
+            for position, least in guard.sufficient.items()
+        )
+
+    def _shows(self, guard: DecidingGuard, *operands: Established) -> bool:
+        node = GuardedNode(operands, self.element_type, self.element_type)
+        flag = guard.look(Expressions(self.node.model.version), self.values, node)
+        return flag.value in (self.facts.kept if flag.when_kept else self.facts.broken)
+
+    def _known(self) -> Iterator[Sequence[Established]]:
+        """What may have been known of the shapes of operands where the guard was made."""
+        known = [
+            each.shape and tuple(size if isinstance(size, int) else None for size in each.shape)
+            for each in self.operands
+        ]
+        yield self._of_shapes(known)
+        yield self._of_shapes([None for _ in known])
+        if isinstance(self.rule.requirement, OnShapes):
+            # To gather the size of an axis that is not there fails.
+            yield self._of_shapes([(None,) * _ENOUGH_AXES if s is None else s for s in known])
+
+    def _of_shapes(self, shapes: Sequence[Shape | None]) -> Sequence[Established]:
+        made = [Established(each.name, each.value, self.node) for each in self.operands]
+        for operand, shape in zip(made, shapes, strict=True):
+            object.__setattr__(operand, "shape", shape)
+        return made
+
+    def _is_none_below(self, operand: Tree, least: int) -> bool:
+        """Whether the smallest element is not below a number."""
+        nodes = Expressions(self.node.model.version)
+        for carried in (operand, *(nodes.cast(operand, to, "") for to in _CARRIERS)):
+            smallest = nodes.add("ReduceMin", [carried], "", {"keepdims": 0})
+            for flag in self.facts.kept:
+                match flag:
+                    case ("Greater", (), one, ("constant", _, _, (limit,))) if one == smallest:
+                        return bool(limit >= least - 1)
+        return False
+
+
+def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> bool | None:
+    """Whether facts hold a rule of a node; None if no guard holds it.
+
+    Raises:
+        Rejected: The rule does not bind the node, or it is not known what holds it.
+    """
+    bound, operands = bound_rule(node, rule)
+    guarded = _Guarded(bound, node, operands, enforced, facts)
+    if bound.requirement.subject is Subject.EQUAL_SHAPES:
+        return guarded.are_of_one_shape()
+    guard = deciding_guard(bound.requirement) if bound.in_run else None
+    return None if guard is None else guarded.are_looked_at(guard)
+
+
+def require_guarded(node: Node, enforced: Enforced, output: str, rule: str) -> None:
+    """Reject a rule that the guards in front of a node do not hold.
+
+    Raises:
+        Rejected: No known guard of the rule is in front of the node.
+    """
+    place = f"{rule} of the node of '{output}'"
+    for facts in enforced.facts_of(output):
+        held = holds_behind(node, enforced, facts, rule)
+        require(held is not None, f"{place} has no guards of a known form")
+        require(held, f"{place} is not guarded")
+
 
 FORMAT = "sonnx_ort.certificate/2"
 

@@ -33,7 +33,7 @@ from sonnx_ort.profile.contract import (
 from sonnx_ort.profile.contract_rules import contract_requirement, contract_rule
 from sonnx_ort.runtime.feeds import GraphInput, graph_inputs, numpy_dtype, what_is_wrong
 from sonnx_ort.runtime.session_options import temporary_folder
-from sonnx_ort.terms.elements import finite_numbers
+from sonnx_ort.terms.language import finite_numbers
 
 _KERNEL = "kernel_shape"
 _SUFFIX = "_kernel_time"

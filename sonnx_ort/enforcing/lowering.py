@@ -38,8 +38,8 @@ from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices, Enforcement
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import kernels_since
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 if TYPE_CHECKING:

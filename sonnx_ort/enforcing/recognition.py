@@ -26,10 +26,10 @@ from sonnx_ort.obligations.obligation import Obligation, identify, waiver_of
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Choices, Enforcement
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status, Subject

@@ -46,8 +46,7 @@ from sonnx_ort.profile.requirements.arithmetic import (
 )
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.terms.elements import Limits, NumberSet, finite_numbers
-from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.language import Decided, Limits, NumberSet, finite_numbers
 
 
 def elements_guard(requirement: OnElements) -> DecidingGuard | None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import LIMITS, MOST_CONSTANTS, bounds_of, bounds_of_elements
-from sonnx_ort.kernel.interval_catalog import intervals_of
+from sonnx_ort.kernel.interval_layers import intervals_of
 from sonnx_ort.kernel.intervals import hull, of_elements, within
 from sonnx_ort.kernel.node import FLOATS, Node
 from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, Sizes

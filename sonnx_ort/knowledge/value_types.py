@@ -18,8 +18,8 @@ from sonnx_ort.kernel.types import Type, TypedNode, element_of, result_type, seq
 from sonnx_ort.knowledge.declarations import type_name
 from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
 from sonnx_ort.loading.traversal import subgraphs_of
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 _DEFAULT_PHRASE = re.compile(

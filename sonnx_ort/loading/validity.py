@@ -17,7 +17,7 @@ from sonnx_ort.loading.traversal import (
     names_needed,
     nodes_within,
 )
-from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION, OWN_DOMAINS, STANDARD_DOMAIN
 
 _SHOWN = 5

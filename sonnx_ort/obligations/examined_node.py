@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import Target
-from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting, aligned_axes

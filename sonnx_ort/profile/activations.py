@@ -17,8 +17,7 @@ from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import has_axis, on_axis, on_shapes
 from sonnx_ort.profile.rule import Attributes, Rule
 from sonnx_ort.profile.source import Source, Words
-from sonnx_ort.terms.elements import NumberSet
-from sonnx_ort.terms.language import All, Either, SizesBehind, Tensor, Term
+from sonnx_ort.terms.language import All, Either, NumberSet, SizesBehind, Tensor, Term
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)

@@ -21,7 +21,7 @@ import numpy as np
 
 from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.sizes import LARGEST
-from sonnx_ort.terms.elements import NumberSet, finite_limits
+from sonnx_ort.terms.language import NumberSet, finite_limits
 
 
 @dataclass(frozen=True, slots=True)

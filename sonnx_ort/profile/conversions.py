@@ -13,7 +13,7 @@ from sonnx_ort.profile.requirements.attributes import SameNumericType, attribute
 from sonnx_ort.profile.requirements.elements import REPRESENTABLE_AS_INTEGER, on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 
 _cast = RulesOf("Cast", 621)
 

@@ -28,8 +28,16 @@ from sonnx_ort.profile.windows import (
     kernel_of,
     known_size,
 )
-from sonnx_ort.terms.elements import NumberSet
-from sonnx_ort.terms.language import All, Decided, Either, IfGiven, IsMultiple, Tensor, Term
+from sonnx_ort.terms.language import (
+    All,
+    Decided,
+    Either,
+    IfGiven,
+    IsMultiple,
+    NumberSet,
+    Tensor,
+    Term,
+)
 from sonnx_ort.terms.operand import Operand
 
 _conv = RulesOf("Conv", 741, survived=True)

@@ -27,7 +27,7 @@ from sonnx_ort.profile.rule import (
     at_run_time,
 )
 from sonnx_ort.profile.source import Source, Words
-from sonnx_ort.terms.elements import FINITE_NUMBERS
+from sonnx_ort.terms.language import FINITE_NUMBERS
 from sonnx_ort.terms.operand import Operand
 
 GRAPH = "Graph"

@@ -28,8 +28,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.elements import NumberSet, finite_numbers
-from sonnx_ort.terms.language import All, Tensor, Term
+from sonnx_ort.terms.language import All, NumberSet, Tensor, Term, finite_numbers
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
 SPATIAL = (2, 3)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import BOUND, Coverage, Extent, Report
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OperatorStanding
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.profile.rule import Status
 

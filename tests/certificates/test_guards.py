@@ -6,9 +6,9 @@ import onnx
 import pytest
 
 from sonnx_ort.checker import Rejected
+from sonnx_ort.checker.certificate import holds_behind, require_guarded
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Expressions, Facts, Tree
-from sonnx_ort.checker.guards import holds_behind, require_guarded
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import GuardedNode
 from sonnx_ort.profile.catalog import RULES

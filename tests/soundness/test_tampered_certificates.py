@@ -28,8 +28,8 @@ import pytest
 from sonnx_ort import SonnxError
 from sonnx_ort.certificates import Traced
 from sonnx_ort.checker import FORMAT, Model, Rejected, check
+from sonnx_ort.checker.certificate import require_guarded
 from sonnx_ort.checker.enforced import Enforced
-from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.node import graphs_of
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.profile.options import Edition

@@ -15,14 +15,13 @@ from sonnx_ort.enforcing.hidden_shapes import (
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
-from sonnx_ort.enforcing.native.checked_values import value_guard
 from sonnx_ort.enforcing.native.decision import Decision, guards_of, result_forms
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
     find_shared_broadcasts,
     share_broadcasts,
 )
-from sonnx_ort.enforcing.native.inputs import prepare_inputs
+from sonnx_ort.enforcing.native.inputs import prepare_inputs, value_guard
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
     DATA_TYPES,

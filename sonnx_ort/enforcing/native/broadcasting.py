@@ -19,8 +19,8 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
 from sonnx_ort.terms.operand import Dimension, Operand
 

@@ -21,7 +21,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 from sonnx_ort.terms.operand import Operand, first_index, format_index
 
 NONZERO = NumberSet("zero", admits_zero=False, finding="a zero divisor")
