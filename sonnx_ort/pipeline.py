@@ -25,11 +25,7 @@ import onnxruntime
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
-from sonnx_ort.enforcing.recognition import (
-    EnforcedBefore,
-    recognize,
-    require_standard_operators,
-)
+from sonnx_ort.enforcing.recognition import EnforcedBefore, recognize, require_standard_operators
 from sonnx_ort.enforcing.record import forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
@@ -244,10 +240,7 @@ def conform(examined: Examined, selection: "Selection") -> "ConformedGraph":
     if loaded.rewritten:
         raise SonnxError("the model is already rewritten; conform the original, then rewrite it")
     return conform_graph(
-        loaded.model.graph_model,
-        examined.examination,
-        partial(_examine_again, loaded),
-        selection,
+        loaded.model.graph_model, examined.examination, partial(_examine_again, loaded), selection
     )
 
 

@@ -107,10 +107,7 @@ def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
     return ir.Graph(
         [iteration, go_on, state],
         [still, following],
-        nodes=[
-            ir.node("Identity", [go_on], outputs=[still]),
-            _next_state(state, following),
-        ],
+        nodes=[ir.node("Identity", [go_on], outputs=[still]), _next_state(state, following)],
         name="nothing",
     )
 

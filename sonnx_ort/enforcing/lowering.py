@@ -25,11 +25,7 @@ from sonnx_ort.enforcing.hidden_shapes import (
     oldest_opset_to_hide,
     values_read_for_shapes,
 )
-from sonnx_ort.enforcing.nodes import (
-    computed,
-    drop_legacy_attributes,
-    record_rules_of_kept,
-)
+from sonnx_ort.enforcing.nodes import computed, drop_legacy_attributes, record_rules_of_kept
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import declare_only, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel

@@ -47,11 +47,7 @@ from sonnx_ort.enforcing.python_kernels import (
     require_nothing_waived,
 )
 from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.value_info import (
-    converted_back,
-    converted_operands,
-    element_type_of,
-)
+from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination

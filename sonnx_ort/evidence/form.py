@@ -60,11 +60,7 @@ _WAIVER = {
     "count?": lambda part: part is None or type(part) is int,
 }
 _HASHES = [{"content": str}]
-_MODEL = {
-    "name": str,
-    "hashes": _HASHES,
-    "components?": [{"name": str, "hashes": _HASHES}],
-}
+_MODEL = {"name": str, "hashes": _HASHES, "components?": [{"name": str, "hashes": _HASHES}]}
 _REPORT = {
     "obligations": [
         {

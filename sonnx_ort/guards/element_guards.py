@@ -68,11 +68,7 @@ def elements_guard(requirement: OnElements) -> DecidingGuard | None:
 
 
 def _not_in(
-    nodes: GuardNodes,
-    operand: Value,
-    numbers: NumberSet,
-    computed_in: ElementType,
-    limits: Limits,
+    nodes: GuardNodes, operand: Value, numbers: NumberSet, computed_in: ElementType, limits: Limits
 ) -> tuple[Value, str]:
     """Which elements are outside, and what any of them is called."""
     if numbers.admits_zero:
@@ -98,12 +94,7 @@ def _zeros_and_nan(nodes: GuardNodes, operand: Value, computed_in: ElementType) 
     return nodes.add("Equal", [other, false], "is_zero_or_nan")
 
 
-def outside(
-    nodes: GuardNodes,
-    operand: Value,
-    computed_in: ElementType,
-    limits: Limits,
-) -> Value:
+def outside(nodes: GuardNodes, operand: Value, computed_in: ElementType, limits: Limits) -> Value:
     """Which elements are below the lower or above the upper limit; NaN is neither."""
     flags = [
         nodes.add(compare, [operand, nodes.constant(limit, "limit", computed_in)], purpose)
@@ -116,10 +107,7 @@ def outside(
 
 
 def not_within(
-    nodes: GuardNodes,
-    operand: Value,
-    computed_in: ElementType,
-    limits: Limits,
+    nodes: GuardNodes, operand: Value, computed_in: ElementType, limits: Limits
 ) -> Value:
     """Which elements are not within the limits, including NaN."""
     lower, upper = limits

@@ -178,11 +178,7 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
 
 
 def _on_axis(
-    nodes: GuardNodes,
-    axis: int,
-    known: Operand,
-    rank: Value | None,
-    places: Value | None,
+    nodes: GuardNodes, axis: int, known: Operand, rank: Value | None, places: Value | None
 ) -> Value:
     """Whether each axis of the first operand is the one on which sizes may differ."""
     if rank is None or places is None:

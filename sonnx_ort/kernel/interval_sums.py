@@ -201,11 +201,7 @@ def _group_of(x: Interval, group: int, inputs: int) -> Interval:
 
 
 def _per_output(
-    node: Node,
-    parts: Sequence[tuple[Ends, Ends, Ends]],
-    terms: int,
-    nan: bool,
-    rank: int,
+    node: Node, parts: Sequence[tuple[Ends, Ends, Ends]], terms: int, nan: bool, rank: int
 ) -> Interval:
     least, most, total = (np.concatenate(each) for each in zip(*parts, strict=True))
     shape = (1, -1, *[1] * (rank - 2))

@@ -14,12 +14,7 @@ from sonnx_ort.obligations.targets import label_of, nodes_with_paths
 from sonnx_ort.profile.contract import Contract, ShapeDemand, ValueContract, shape_demands
 from sonnx_ort.profile.contract_rules import OnSizes, contract_requirement, contract_rule
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
-from sonnx_ort.profile.graph import (
-    FINITE,
-    FINITE_OUTPUTS,
-    FINITE_VALUES,
-    finite_elements,
-)
+from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, finite_elements
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import Rule, Status

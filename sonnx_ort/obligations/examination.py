@@ -14,10 +14,7 @@ from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.checked_values import CheckedValue, checked_values
 from sonnx_ort.obligations.contracts import require_axes, require_values
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
-from sonnx_ort.obligations.findings import (
-    find_declarations,
-    graph_obligations,
-)
+from sonnx_ort.obligations.findings import find_declarations, graph_obligations
 from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import Coverage, Extent, Report, asks_for_numbers

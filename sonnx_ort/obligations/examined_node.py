@@ -11,15 +11,7 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting, aligned_axes
 from sonnx_ort.profile.requirements.shapes import hint_to_expand
-from sonnx_ort.profile.rule import (
-    Judgement,
-    Rule,
-    Status,
-    Subject,
-    at_run_time,
-    proved,
-    violated,
-)
+from sonnx_ort.profile.rule import Judgement, Rule, Status, Subject, at_run_time, proved, violated
 from sonnx_ort.terms.operand import Dimension, Operand, broadcast_shape
 
 

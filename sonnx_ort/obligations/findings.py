@@ -6,11 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.knowledge.declarations import (
-    constant_tensor,
-    declared_shape,
-    declared_type,
-)
+from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import (
     Assumption,

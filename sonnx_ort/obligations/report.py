@@ -324,10 +324,7 @@ class Report:
         """Return the content of `to_json` as dictionaries and lists."""
         return {
             "format": FORMAT,
-            "model": {
-                "sha256": self.identity.sha256,
-                "opsets": dict(self.identity.opsets),
-            },
+            "model": {"sha256": self.identity.sha256, "opsets": dict(self.identity.opsets)},
             "versions": dict(self.identity.versions),
             "edition": self.edition.value,
             "broadcast": self.broadcasting.value,

@@ -23,14 +23,7 @@ import numpy.typing as npt
 from sonnx_ort.oracle import functions
 from sonnx_ort.oracle.balls import ball_of, exact_end, precisely
 from sonnx_ort.oracle.domains import domain
-from sonnx_ort.oracle.node import (
-    BallNode,
-    Node,
-    are_balls,
-    balls,
-    broadcast,
-    mapped,
-)
+from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls, broadcast, mapped
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     Attributes,
@@ -133,11 +126,7 @@ _ON_CONDITIONS: Mapping[str, Computation] = {
 }
 
 _COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
-    {
-        Family.FLOAT: _ON_FLOATS,
-        Family.INTEGER: _ON_INTEGERS,
-        Family.BOOLEAN: _ON_CONDITIONS,
-    }
+    {Family.FLOAT: _ON_FLOATS, Family.INTEGER: _ON_INTEGERS, Family.BOOLEAN: _ON_CONDITIONS}
 )
 _NARROW = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 """Types to which a Cast may convert wider numbers through float, rounding twice."""

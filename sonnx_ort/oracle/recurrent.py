@@ -21,13 +21,7 @@ from sonnx_ort.oracle.balls import WITHOUT_FLINT, anything, ball_type, has_flint
 from sonnx_ort.oracle.functions import hyperbolic_tangent, logistic
 from sonnx_ort.oracle.node import BallNode, Node, mapped
 from sonnx_ort.oracle.numbers import Exact
-from sonnx_ort.oracle.results import (
-    UNDEFINED,
-    Elements,
-    Enclosed,
-    NotDefinedError,
-    between_balls,
-)
+from sonnx_ort.oracle.results import UNDEFINED, Elements, Enclosed, NotDefinedError, between_balls
 
 if TYPE_CHECKING:
     from flint import arb

@@ -75,10 +75,7 @@ _INTEGER_RULES = (
         ),
     ),
     _div("int.R1", 10, "Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0010]").states(
-        _SAME_SHAPE,
-        SameShape(),
-        remark=_INTEGERS.strip(),
-        words=Words.AS_WRITTEN,
+        _SAME_SHAPE, SameShape(), remark=_INTEGERS.strip(), words=Words.AS_WRITTEN
     ),
     _div("int.C1", 13, "Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]").states(
         "No element of B is zero.",
@@ -90,11 +87,7 @@ _INTEGER_RULES = (
 )
 _PRELIMINARY_RULES = (
     _of_preliminary(
-        _div,
-        "R3",
-        33,
-        "All input elements A and B shall have numerical types.",
-        SameNumericType(),
+        _div, "R3", 33, "All input elements A and B shall have numerical types.", SameNumericType()
     ),
     _of_preliminary(_div, "R2", 32, "The operator does not support sparse tensors.", Dense()),
     _of_preliminary(_div, "R1", 31, "The tensors A and B must have the same shape.", SameShape()),
@@ -173,11 +166,7 @@ _OPTIMIZERS = (
             z = Neg(q)
         }""",
     ),
-    Optimizer(
-        "GeluFusionL1",
-        "fuses Div, Erf, Add and Mul into a Gelu",
-        _gelu(20),
-    ),
+    Optimizer("GeluFusionL1", "fuses Div, Erf, Add and Mul into a Gelu", _gelu(20)),
     Optimizer(
         "GeluFusionL2",
         "fuses Div, Erf, Add and Mul into a Gelu after providers are chosen",

@@ -170,10 +170,7 @@ FALSE_CLAIM = _rule(
     "Graph.false_claim",
     1307,
     "What the file says of its values is so.",
-    own(
-        "graph",
-        "REQ-GR-000 wants types and shapes in the file, and takes them for true.",
-    ),
+    own("graph", "REQ-GR-000 wants types and shapes in the file, and takes them for true."),
     "no declaration contradicts what is known of its value",
     "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
     "value_info c: float (3, 2) for the same c",

@@ -59,8 +59,7 @@ CONCAT = _concat.operator(
         _concat("axis.C1", 6, "Attributes, axis, Constraints [C1]").states(
             "The attribute axis is an axis of the inputs.",
             has_axis(
-                *("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
-                held=True,
+                *("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"), held=True
             ),
             remark="Here a negative axis exists too: that axis is not negative is a rule of its "
             "own.",
@@ -97,9 +96,7 @@ RESHAPE = _reshape.operator(
             at="Informal specification",
         ),
         _reshape("S", 2, "Signature").states(
-            "The input S is given.",
-            required("S"),
-            remark="In version 1 the shape is an attribute.",
+            "The input S is given.", required("S"), remark="In version 1 the shape is an attribute."
         ),
         _reshape("S.type", 3, "Inputs, S").states(
             "S is of the type int64.",
@@ -234,9 +231,7 @@ CONSTANT = _constant.operator(
             survived=True,
         ),
         _constant("R2", 1, "Restrictions [R2]").states(
-            SPARSE,
-            Dense(),
-            remark="It is GR1 of all operators.",
+            SPARSE, Dense(), remark="It is GR1 of all operators."
         ),
     ],
     description="""

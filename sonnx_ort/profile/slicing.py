@@ -1,13 +1,6 @@
 """Slice, Squeeze and Unsqueeze, which name axes."""
 
-from sonnx_ort.profile.common_rules import (
-    LISTED,
-    RESTRICTED,
-    SPARSE,
-    Place,
-    RulesOf,
-    by_analogy,
-)
+from sonnx_ort.profile.common_rules import LISTED, RESTRICTED, SPARSE, Place, RulesOf, by_analogy
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
@@ -187,9 +180,7 @@ _AXES_AS_INPUT = 13
 """The version in which axes became an input."""
 
 _BY_ANALOGY = by_analogy(
-    "Squeeze",
-    "The operator is in the operator set, and no draft of it is known.",
-    like="Unsqueeze",
+    "Squeeze", "The operator is in the operator set, and no draft of it is known.", like="Unsqueeze"
 )
 _NAMES_SOMETHING = "ONNX Runtime removes every axis of size 1, so that the rank depends on sizes."
 _REMEDY = "name the axes"
@@ -256,10 +247,7 @@ SQUEEZE = _squeeze.operator(
             remark="As ONNX has it; the definitions of the working group say so too.",
         ),
         _squeeze("A.C2", 10).states(
-            "No axis is named twice.",
-            AxesNamedOnce(),
-            source=_BY_ANALOGY,
-            survived=True,
+            "No axis is named twice.", AxesNamedOnce(), source=_BY_ANALOGY, survived=True
         ),
     ],
     description="""
@@ -287,10 +275,7 @@ UNSQUEEZE = _unsqueeze.operator(
     rules=[
         *_unsqueeze.general(None, "X", remark=LISTED, at="Unsqueeze (type, int64)"),
         _unsqueeze("A.type", 2, "Inputs, A").states(
-            "A is of the type int64.",
-            _INT64,
-            "A",
-            remark="The heading of all types says so.",
+            "A is of the type int64.", _INT64, "A", remark="The heading of all types says so."
         ),
         _unsqueeze("A.rank", 3, "Inputs, A").states(
             "A is a tensor of rank 1.",

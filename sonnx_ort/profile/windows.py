@@ -20,14 +20,7 @@ from sonnx_ort.profile.requirements.attributes import (
 )
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
-from sonnx_ort.profile.rule import (
-    Attributes,
-    AttributeValue,
-    Judgement,
-    Rule,
-    proved,
-    violated,
-)
+from sonnx_ort.profile.rule import Attributes, AttributeValue, Judgement, Rule, proved, violated
 from sonnx_ort.terms.language import All, NumberSet, Tensor, Term, finite_numbers
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 

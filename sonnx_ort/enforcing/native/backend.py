@@ -31,11 +31,7 @@ from sonnx_ort.enforcing.nodes import (
     record_rules_of_kept,
 )
 from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.value_info import (
-    converted_back,
-    converted_operands,
-    element_type_of,
-)
+from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.guard import GuardedNode, Operands
 from sonnx_ort.guards.shape_guards import has_equal_ranks

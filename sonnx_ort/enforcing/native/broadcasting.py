@@ -41,9 +41,7 @@ def aligned_shape(
     padded = _joined(nodes, [a, _filled(nodes, beyond, 1)])
     outside = _joined(nodes, [leading, _filled(nodes, b_rank, 0), trailing])
     matching = nodes.add(
-        "Or",
-        [nodes.add("Equal", [padded, aligned], "is_equal"), _is(nodes, outside, 1)],
-        "matches",
+        "Or", [nodes.add("Equal", [padded, aligned], "is_equal"), _is(nodes, outside, 1)], "matches"
     )
     part = _all_hold(
         nodes, [matching, _is(nodes, beyond, 0), nodes.add("Equal", [start, before], "is_inside")]

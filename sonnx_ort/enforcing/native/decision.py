@@ -26,13 +26,7 @@ from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.element_guards import with_infinity
-from sonnx_ort.guards.guard import (
-    DecidingGuard,
-    Flag,
-    GuardedNode,
-    Operands,
-    Precondition,
-)
+from sonnx_ort.guards.guard import DecidingGuard, Flag, GuardedNode, Operands, Precondition
 from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family

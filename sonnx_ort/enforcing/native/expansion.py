@@ -144,10 +144,7 @@ def _expanded_to_one(
 
 
 def _expanded_to_each_other(
-    nodes: StandardNodes,
-    label: str,
-    values: Sequence[ir.Value],
-    operands: Sequence[Operand],
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], operands: Sequence[Operand]
 ) -> list[ir.Value]:
     """Expand each of two values to the shape of the other."""
     one, other = values

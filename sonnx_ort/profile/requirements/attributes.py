@@ -33,11 +33,7 @@ class Dense(DecidedBeforeRuns):
     """Every operand is a dense tensor."""
 
     subject = Subject.STORAGE
-    example = Illustration(
-        "B an initializer",
-        "B a sparse_initializer",
-        "store the tensor densely",
-    )
+    example = Illustration("B an initializer", "B a sparse_initializer", "store the tensor densely")
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the declarations of the operands."""

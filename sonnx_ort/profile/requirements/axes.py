@@ -163,9 +163,7 @@ class AxesNamedOnce(DependsOnAttributes, HintByExample):
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
     example: ClassVar = Illustration(
-        "X (1, 3, 1), axes [0, 2]",
-        "X (1, 3, 1), axes [0, -3]",
-        "name each axis once",
+        "X (1, 3, 1), axes [0, 2]", "X (1, 3, 1), axes [0, -3]", "name each axis once"
     )
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:

@@ -245,9 +245,7 @@ class InferableSize(DependsOnAttributes, HintByExample):
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
     example: ClassVar = Illustration(
-        "X (4, 3), S [-1, 3]",
-        "X (0, 3), S [-1, 3]",
-        "name every size, or keep empty tensors out",
+        "X (4, 3), S [-1, 3]", "X (0, 3), S [-1, 3]", "name every size, or keep empty tensors out"
     )
 
     def of_node(self, attributes: Attributes) -> Requirement:

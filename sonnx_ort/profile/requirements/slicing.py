@@ -24,13 +24,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import (
-    Dimension,
-    Operand,
-    Shape,
-    bounds_of_axis,
-    bounds_of_element,
-)
+from sonnx_ort.terms.operand import Dimension, Operand, Shape, bounds_of_axis, bounds_of_element
 
 Array = npt.NDArray[Any]
 
