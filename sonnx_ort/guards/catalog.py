@@ -39,7 +39,6 @@ from sonnx_ort.guards.shape_guards import (
     slice_guard,
 )
 from sonnx_ort.profile.contract_rules import OnSizes
-from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.arithmetic import (
     DifferenceWithinInt32,
     ExactPower,
@@ -194,10 +193,7 @@ class _Guard:
         return self._joined_by("Or", flags)
 
     def _differs(self, left: Value, right: Value) -> Value:
-        same = self.nodes.add("Equal", [left, right], "is_same")
-        # ONNX Runtime's optimizer removes a Not.
-        false = self.nodes.constant(False, "false", ElementType.BOOL)
-        return self.nodes.add("Equal", [same, false], "differs")
+        return self.nodes.negated(self.nodes.add("Equal", [left, right], "is_same"), "differs")
 
     def _vector(self, numbers: Sequence[int | Number], missing: int = _MISSING) -> Value:
         """Numbers as a vector; `missing` for the size of an axis that is not there."""

@@ -88,10 +88,7 @@ def _zeros_and_nan(nodes: GuardNodes, operand: Value, computed_in: ElementType) 
         nodes.add(operator, [operand, zero], purpose)
         for operator, purpose in (("Less", "is_below"), ("Greater", "is_above"))
     ]
-    other = nodes.add("Or", compared, "is_other_than_zero")
-    # ONNX Runtime's optimizer removes a Not.
-    false = nodes.constant(False, "false", ElementType.BOOL)
-    return nodes.add("Equal", [other, false], "is_zero_or_nan")
+    return nodes.negated(nodes.add("Or", compared, "is_other_than_zero"), "is_zero_or_nan")
 
 
 def outside(nodes: GuardNodes, operand: Value, computed_in: ElementType, limits: Limits) -> Value:
@@ -181,10 +178,7 @@ def _zeros(nodes: GuardNodes, b: Value, element_type: ElementType) -> Value:
 
 def _falsities(nodes: GuardNodes, b: Value) -> Value:
     """Which elements are zero, for any type, without a comparison of numbers."""
-    nonzero = nodes.cast(b, ElementType.BOOL, "nonzero")
-    # ONNX Runtime's optimizer removes a Not.
-    false = nodes.constant(False, "false", ElementType.BOOL)
-    return nodes.add("Equal", [nonzero, false], "is_zero")
+    return nodes.negated(nodes.cast(b, ElementType.BOOL, "nonzero"), "is_zero")
 
 
 _EQUAL_OF_SMALL = 11
@@ -234,9 +228,7 @@ def _is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -
 def _beyond(nodes: GuardNodes, operand: Value) -> Value:
     narrow = nodes.cast(operand, ElementType.INT32, "narrow")
     again = nodes.cast(narrow, ElementType.INT64, "wide_again")
-    fits = nodes.add("Equal", [operand, again], "fits")
-    # ONNX Runtime's optimizer removes a Not.
-    return nodes.add("Equal", [fits, nodes.constant(False, "false", ElementType.BOOL)], "beyond")
+    return nodes.negated(nodes.add("Equal", [operand, again], "fits"), "beyond")
 
 
 WITHIN_INT32 = DecidingGuard(

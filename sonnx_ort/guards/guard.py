@@ -6,9 +6,12 @@ or fails.
 """
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
+
+from onnx import TensorProto
 
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.operand import Operand
@@ -30,15 +33,20 @@ Value = Any
 
 Operands = Sequence[Value]
 
+Numbers = Sequence[int] | Sequence[Sequence[int]] | int | float
+"""The elements of a vector or a matrix, or the one element of a scalar."""
 
-class GuardNodes(Protocol):
-    """Makes the nodes of a guard, or expressions of the same operators."""
 
-    @property
-    def opset(self) -> int:
-        """The opset of the model."""
-        ...
+class GuardNodes(ABC):
+    """Makes the nodes of a guard, or expressions of the same operators.
 
+    Attributes:
+        opset: The opset of the model.
+    """
+
+    opset: int
+
+    @abstractmethod
     def add(
         self,
         operator: str,
@@ -47,24 +55,28 @@ class GuardNodes(Protocol):
         attributes: Mapping[str, int | tuple[int, ...]] | None = None,
     ) -> Value:
         """The result of an operator; the purpose is the end of its name."""
-        ...
+
+    @abstractmethod
+    def constant(
+        self, numbers: Numbers, purpose: str, element_type: ElementType = ElementType.INT64
+    ) -> Value:
+        """A constant: its elements, or the one element of a scalar.
+
+        They are exact in the element type and in double.
+        """
 
     def shape(self, value: Value) -> Value:
         """The Shape of a value."""
-        ...
+        return self.add("Shape", [value], "operand_shape")
 
     def cast(self, value: Value, to: ElementType, purpose: str) -> Value:
         """A value in another type."""
-        ...
+        return self.add("Cast", [value], purpose, {"to": TensorProto.DataType.Value(to.upper())})
 
-    def constant(
-        self,
-        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
-        purpose: str,
-        element_type: ElementType = ElementType.INT64,
-    ) -> Value:
-        """A constant: its elements, or the one element of a scalar."""
-        ...
+    def negated(self, flags: Value, purpose: str) -> Value:
+        """Which flags are false. ONNX Runtime's optimizer removes a Not."""
+        false = self.constant(False, "false", ElementType.BOOL)
+        return self.add("Equal", [flags, false], purpose)
 
 
 @dataclass(frozen=True, slots=True)

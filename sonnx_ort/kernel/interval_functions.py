@@ -145,16 +145,6 @@ def _monotonic(
     return rule
 
 
-def _softplus(x: Ends) -> Ends:
-    found: Ends = np.logaddexp(0.0, x)
-    return found
-
-
-def _erf(x: Ends) -> Ends:
-    found: Ends = np.vectorize(math.erf, otypes=[np.float64])(x)
-    return found
-
-
 def _between(lower: float, upper: float) -> IntervalRule:
     """A function of finite numbers whose results lie in an interval, and that is NaN elsewhere."""
 
@@ -340,7 +330,7 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Div": _quotient,
     "DynamicQuantizeLinear": _scale_of_elements,
     "Elu": _exponential,
-    "Erf": _monotonic(_erf, largest=1),
+    "Erf": _monotonic(np.vectorize(math.erf, otypes=[np.float64]), largest=1),
     "Exp": _monotonic(np.exp, least=0),
     "Floor": _monotonic(np.floor, exact=True),
     "Gelu": _gated,
@@ -363,7 +353,7 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Sigmoid": _monotonic(lambda x: 1 / (1 + np.exp(-x)), least=0, largest=1),
     "Sign": _monotonic(np.sign, exact=True),
     "Sin": _between(-1, 1),
-    "Softplus": _monotonic(_softplus, least=0),
+    "Softplus": _monotonic(lambda x: np.logaddexp(0.0, x), least=0),
     "Sqrt": _monotonic(np.sqrt, domain=(0, math.inf), least=0),
     "Sub": _difference,
     "Sum": _total,

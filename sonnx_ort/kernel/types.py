@@ -136,20 +136,13 @@ def _quantized(node: TypedNode) -> Type:
     return zero_point or node.named_type("output_dtype") or omitted
 
 
-def _encoded(node: TypedNode) -> Type:
-    """What the keys of a LabelEncoder become; the first version turns text and numbers around."""
-    values = _given("values_tensor", "values_strings", "values_int64s", "values_floats")
-    return values(node) or _categories(node)
+def _labels(node: TypedNode) -> Type:
+    return node.attribute_type("classlabels_strings") or tensor_of("int64")
 
 
 def _categories(node: TypedNode) -> Type:
     other = {tensor_of("string"): tensor_of("int64"), tensor_of("int64"): tensor_of("string")}
     return other.get(node.input_type(0) or "")
-
-
-def _maps(node: TypedNode) -> Type:
-    keys = "string" if node.attribute_type("classlabels_strings") else "int64"
-    return sequence_of(f"map({keys},tensor(float))")
 
 
 _WINDOWS = ("BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix")
@@ -196,12 +189,14 @@ _CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
 
 _UNBOUND: Mapping[tuple[str, str], _Rule] = {
     **{("", name): rule for name, rule in _STANDARD.items()},
-    **{
-        (_ML, name): (lambda node: node.attribute_type("classlabels_strings") or tensor_of("int64"))
-        for name in _CLASSIFIERS
-    },
+    **{(_ML, name): _labels for name in _CLASSIFIERS},
     (_ML, "CategoryMapper"): _categories,
-    (_ML, "LabelEncoder"): _encoded,
-    (_ML, "ZipMap"): _maps,
+    (_ML, "LabelEncoder"): lambda node: (
+        _given("values_tensor", "values_strings", "values_int64s", "values_floats")(node)
+        or _categories(node)
+    ),
+    (_ML, "ZipMap"): lambda node: sequence_of(
+        f"map({element_of(_labels(node), _TENSOR)},tensor(float))"
+    ),
 }
 """The types of results that are those of no input: they follow from attributes or containers."""

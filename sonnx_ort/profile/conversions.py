@@ -153,7 +153,6 @@ QUANTIZE_LINEAR = _quantize.operator(
     result_type="uint8",
     oldest_kernels=10,
     optional=("y_zero_point",),
-    by_shape=("y_zero_point",),
 )
 
 
@@ -200,5 +199,4 @@ DEQUANTIZE_LINEAR = _dequantize.operator(
     result_type="float",
     oldest_kernels=10,
     optional=("x_zero_point",),
-    by_shape=("x_scale",),
 )

@@ -6,7 +6,7 @@ Source: SONNX Conv and ConvInteger, drafts of the working group, restrictions an
 from collections.abc import Sequence
 
 from sonnx_ort.profile.common_rules import RulesOf
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.requirements.attributes import NotBoth, SameNumericType, admitted, held
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
@@ -229,7 +229,7 @@ CONV = _conv.operator(
     rules=[
         _conv("types", 0, "Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]").states(
             "Tensors X, W, B and Y have the same type: float16, float or double.",
-            SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
+            SameNumericType(None, IEEE_TYPES),
             survived=False,
         ),
         _conv.dense(1),
@@ -269,7 +269,6 @@ CONV = _conv.operator(
     versions=(1, 11, 22),
     oldest_kernels=1,
     optional=("B",),
-    by_shape=("X", "W", "B"),
 )
 
 
@@ -385,5 +384,4 @@ CONV_INTEGER = _conv_integer.operator(
     result_type="int32",
     oldest_kernels=10,
     optional=("x_zero_point", "w_zero_point"),
-    by_shape=("X", "W", "w_zero_point"),
 )

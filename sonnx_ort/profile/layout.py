@@ -1,7 +1,7 @@
 """Concat, Reshape, Flatten and Broadcast, which move elements; Constant, Shape and Range."""
 
 from sonnx_ort.profile.common_rules import LISTED, SPARSE, RulesOf
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import DOMAIN, OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
@@ -179,13 +179,12 @@ RESHAPE = _reshape.operator(
     moves_elements=True,
     oldest_kernels=5,
     optional=("S",),
-    by_shape=("X",),
 )
 
 
 _flatten = RulesOf("Flatten", 941)
 _INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
-_FLATTEN_TYPES = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, *_INTEGERS)
+_FLATTEN_TYPES = (*IEEE_TYPES, *_INTEGERS)
 
 FLATTEN = _flatten.operator(
     rules=[
@@ -311,7 +310,6 @@ RANGE = _range.operator(
     operands=("S", "L", "D"),
     versions=(11, 27),
     oldest_kernels=11,
-    by_shape=("S", "L", "D"),
 )
 
 

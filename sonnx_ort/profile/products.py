@@ -3,7 +3,7 @@
 from typing import Any
 
 from sonnx_ort.profile.common_rules import CommonRules, RulesOf
-from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
+from sonnx_ort.profile.element_type import FLOAT_TYPES, IEEE_TYPES, Family
 from sonnx_ort.profile.requirements.attributes import (
     ConstantOperands,
     SameNumericType,
@@ -61,7 +61,6 @@ MAT_MUL = _mat_mul.operator(
     rounds_once=False,
     oldest_kernels=1,
     elementwise=False,
-    by_shape=("A", "B"),
 )
 
 
@@ -89,7 +88,7 @@ GEMM = _gemm.operator(
     rules=[
         _gemm("types", 0).states(
             "Tensors A, B, C and Y have the same type: float16, float or double.",
-            SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
+            SameNumericType(None, IEEE_TYPES),
             remark="The draft has a section for real numbers only; other drafts name these types.",
             survived=False,
         ),
@@ -151,7 +150,6 @@ GEMM = _gemm.operator(
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 11, 13),
     optional=("C",),
-    by_shape=_OPERANDS,
     unsupported=("alpha", "beta", "transA", "transB"),
 )
 
@@ -383,5 +381,4 @@ LSTM = _lstm.operator(
     versions=(1, 7, 14, 22),
     operand_types={"sequence_lens": "int32"},
     optional=_OPTIONAL,
-    by_shape=_OF_LSTM,
 )

@@ -170,7 +170,6 @@ SLICE = _slice.operator(
     rounds_once=True,
     oldest_kernels=10,
     optional=_INDICES,
-    by_shape=("X",),
 )
 
 
@@ -265,7 +264,6 @@ SQUEEZE = _squeeze.operator(
     moves_elements=True,
     oldest_kernels=1,
     optional=("A",),
-    by_shape=("X",),
 )
 
 
@@ -320,5 +318,4 @@ UNSQUEEZE = _unsqueeze.operator(
     moves_elements=True,
     oldest_kernels=1,
     optional=("A",),
-    by_shape=("X", "A"),
 )

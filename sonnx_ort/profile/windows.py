@@ -10,7 +10,7 @@ from typing import Any
 
 from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.requirements.attributes import (
     SameNumericType,
     admitted,
@@ -138,7 +138,7 @@ _max_pool = RulesOf("MaxPool", 781, survived=True)
 _WINDOW = ("kernel_shape", "pads", "dilations")
 _X = Tensor("X")
 _TYPES = (
-    *(ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE),
+    *IEEE_TYPES,
     *(ElementType.INT8, ElementType.UINT8),
 )
 _COUNTED = "C2 of it has their number."

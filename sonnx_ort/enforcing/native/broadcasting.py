@@ -208,14 +208,11 @@ def padded_shapes(
         return _padded_to_ranks_of_the_run(nodes, shapes)
     missing = [rank - len(operand.shape or ()) for operand in operands]
     return [
-        _padded(nodes, shape, axes) if axes else shape
+        nodes.add("Concat", [nodes.constant([1] * axes, "ones"), shape], "aligned", {"axis": 0})
+        if axes
+        else shape
         for shape, axes in zip(shapes, missing, strict=True)
     ]
-
-
-def _padded(nodes: StandardNodes, shape: ir.Value, axes: int) -> ir.Value:
-    ones = nodes.constant([1] * axes, "ones")
-    return nodes.add("Concat", [ones, shape], "aligned", {"axis": 0})
 
 
 def _padded_to_ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> list[ir.Value]:
