@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
-from sonnx_ort.guards.guard import GuardNodes, Numbers
+from sonnx_ort.guards.guard import NodesOf, Numbers
 from sonnx_ort.profile.element_type import ElementType
 
 Tree = tuple[Any, ...]
@@ -82,7 +82,7 @@ def conjunction(several: Iterable[Cases]) -> Cases:
 
 
 @dataclass(frozen=True)
-class Expressions(GuardNodes):
+class Expressions(NodesOf[Tree]):
     """Makes the expressions that guards compute, in the place of nodes."""
 
     opset: int

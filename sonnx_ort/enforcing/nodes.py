@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.guards.guard import OPERATORS, GuardNodes, Numbers
+from sonnx_ort.guards.guard import OPERATORS, NodesOf, Numbers
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
@@ -42,7 +42,7 @@ CONSTANT_OF_ANY_TYPE = 9
 """The first opset in which Constant can be an integer."""
 
 
-class StandardNodes(GuardNodes):
+class StandardNodes(NodesOf[ir.Value]):
     """Makes the nodes that replace one node, or that precede it."""
 
     def __init__(

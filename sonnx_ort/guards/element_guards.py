@@ -37,9 +37,9 @@ from sonnx_ort.guards.guard import (
     Value,
     any_true,
 )
+from sonnx_ort.kernel.sizes import EXACT_IN_DOUBLE
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.requirements.arithmetic import (
-    EXACT_IN_DOUBLE,
     NONZERO,
     exact_powers,
     is_wide,

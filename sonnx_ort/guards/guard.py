@@ -9,7 +9,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from onnx import TensorProto
 
@@ -33,11 +33,13 @@ Value = Any
 
 Operands = Sequence[Value]
 
+V = TypeVar("V")
+
 Numbers = Sequence[int] | Sequence[Sequence[int]] | int | float
 """The elements of a vector or a matrix, or the one element of a scalar."""
 
 
-class GuardNodes(ABC):
+class NodesOf(ABC, Generic[V]):
     """Makes the nodes of a guard, or expressions of the same operators.
 
     Attributes:
@@ -50,33 +52,37 @@ class GuardNodes(ABC):
     def add(
         self,
         operator: str,
-        inputs: Sequence[Value],
+        inputs: Sequence[V],
         purpose: str,
         attributes: Mapping[str, int | tuple[int, ...]] | None = None,
-    ) -> Value:
+    ) -> V:
         """The result of an operator; the purpose is the end of its name."""
 
     @abstractmethod
     def constant(
         self, numbers: Numbers, purpose: str, element_type: ElementType = ElementType.INT64
-    ) -> Value:
+    ) -> V:
         """A constant: its elements, or the one element of a scalar.
 
         They are exact in the element type and in double.
         """
 
-    def shape(self, value: Value) -> Value:
+    def shape(self, value: V) -> V:
         """The Shape of a value."""
         return self.add("Shape", [value], "operand_shape")
 
-    def cast(self, value: Value, to: ElementType, purpose: str) -> Value:
+    def cast(self, value: V, to: ElementType, purpose: str) -> V:
         """A value in another type."""
         return self.add("Cast", [value], purpose, {"to": TensorProto.DataType.Value(to.upper())})
 
-    def negated(self, flags: Value, purpose: str) -> Value:
+    def negated(self, flags: V, purpose: str) -> V:
         """Which flags are false. ONNX Runtime's optimizer removes a Not."""
         false = self.constant(False, "false", ElementType.BOOL)
         return self.add("Equal", [flags, false], purpose)
+
+
+GuardNodes = NodesOf[Any]
+"""What a guard is made by, of values that it does not look into."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .catalog import require_verified
 from .node import FLOATS, NUMBERS, Node
-from .sizes import Bounds, Rejected, require
+from .sizes import EXACT_IN_DOUBLE, Bounds, Rejected, require
 
 BOOLEAN = Bounds(0, 1)
 
@@ -27,7 +27,7 @@ LIMITS: Mapping[str, Bounds] = {
 """The ranges of the integer types."""
 
 MOST_CONSTANTS = 1 << 16
-"""Constants with more elements are not read."""
+"""Of constants with more elements only the ends of floats are read."""
 
 
 def bounds_of(node: Node) -> Sequence[Bounds | None]:
@@ -299,8 +299,6 @@ _ARITHMETIC: Mapping[str, BoundsRule] = {
 
 
 _COUNTS = Bounds(0, 2**63 - 1)
-_EXACT = 1 << 53
-"""ONNX Runtime computes the elements of Range in double, which is exact up to this integer."""
 
 
 def _of_first(node: Node) -> Bounds | None:
@@ -324,7 +322,7 @@ def _range(node: Node) -> Sequence[Bounds]:
     spread = Bounds(limit.lower - start.upper, limit.upper - start.lower)
     allowed = _range_of(node.result_type(0))
     for bounds in (start, limit, spread):
-        exact = max(abs(bounds.lower), abs(bounds.upper)) <= _EXACT
+        exact = max(abs(bounds.lower), abs(bounds.upper)) <= EXACT_IN_DOUBLE
         require(exact, "it counts beyond what a double is exact for")
     require(_within(spread, allowed), "it counts beyond its type")
     lower = start.lower if step.lower >= 0 else min(start.lower, limit.lower + 1)

@@ -15,6 +15,7 @@ from .node import Node
 from .shaping import asked_for
 from .sizes import (
     END_OF_ALL,
+    EXACT_IN_DOUBLE,
     Bounds,
     PartialSizes,
     Rejected,
@@ -95,10 +96,6 @@ def _part(node: Node) -> PartialSizes:
     return found
 
 
-_EXACT_IN_DOUBLE = 1 << 53
-"""ONNX Runtime multiplies int64 in double, in which larger integers are rounded."""
-
-
 def _product(node: Node) -> PartialSizes:
     require((axes_of(node) or [0]) == [0], "its axes are not known")
     product: Size = 1
@@ -107,7 +104,7 @@ def _product(node: Node) -> PartialSizes:
             raise Rejected("a factor is open")
         product = product * each
         known = bounds_of_size(product)
-        exact = known is not None and max(-known.lower, known.upper) <= _EXACT_IN_DOUBLE
+        exact = known is not None and max(-known.lower, known.upper) <= EXACT_IN_DOUBLE
         require(exact, "the product may be rounded to double")
     return (product,)
 

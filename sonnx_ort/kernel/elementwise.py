@@ -109,6 +109,3 @@ ELEMENTWISE = {
     "Trilu": ShapeRule((14, 14), like_first, {"upper": FLAG}),
 }
 """The element-wise operators by name."""
-
-BROADCASTING = frozenset(name for name, rule in ELEMENTWISE.items() if rule.shapes is _common)
-"""The operators that broadcast their operands."""

@@ -162,15 +162,10 @@ def _rectified(node: Node) -> Sequence[Interval]:
     return [Interval(np.maximum(x.lower, 0), np.maximum(x.upper, 0), x.nan)]
 
 
-def _leaky(default: float) -> IntervalRule:
+def _leaky(node: Node) -> Sequence[Interval]:
     """The number itself, or below 0 its product with alpha."""
-
-    def rule(node: Node) -> Sequence[Interval]:
-        x = operand(node, 0)
-        alpha = float_attribute(node, "alpha", default)
-        return [_two_sided(node, x, Interval.of(alpha, alpha))]
-
-    return rule
+    alpha = float_attribute(node, "alpha", 0.01)
+    return [_two_sided(node, operand(node, 0), Interval.of(alpha, alpha))]
 
 
 def _two_sided(node: Node, x: Interval, slope: Interval) -> Interval:
@@ -336,7 +331,7 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Gelu": _gated,
     "HardSigmoid": _linear_between,
     "HardSwish": _gated,
-    "LeakyRelu": _leaky(0.01),
+    "LeakyRelu": _leaky,
     "Log": _monotonic(np.log, domain=(0, math.inf)),
     "Max": lambda node: [_extreme(node, np.maximum)],
     "Mean": _total,

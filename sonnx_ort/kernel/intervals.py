@@ -16,12 +16,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from .bounds import LIMITS
+from .bounds import LIMITS, MOST_CONSTANTS
 from .node import FLOATS, Node
 from .sizes import ANYTHING, Bounds, Ends, Interval, Rejected, bounds_of_size, require
-
-MOST_CONSTANTS = 1 << 16
-"""Of a constant with more elements only the smallest and the largest are kept."""
 
 MOST_ENDS = 1 << 12
 """An interval with more entries is replaced by one for the whole tensor."""

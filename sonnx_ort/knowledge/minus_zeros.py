@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.kernel.bounds import MOST_CONSTANTS
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.graph_node import rule_for
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -36,9 +37,6 @@ _TYPES: Mapping[str, _Limits] = {
     "float": _Limits(2.0**-149, 2.0**-126, 2.0**-24),
     "double": _Limits(2.0**-1074, 2.0**-1022, 2.0**-53),
 }
-
-_MAX_ELEMENTS = 1 << 16
-"""Constants with more elements are not read."""
 
 _DEEPEST = 64
 """How many nodes one behind the other are looked at."""
@@ -120,7 +118,7 @@ class _Seen:
 
 def _elements(value: ir.Value) -> npt.NDArray[np.float64] | None:
     tensor = constant_tensor(value)
-    if tensor is None or tensor.size > _MAX_ELEMENTS or not tensor.dtype.is_floating_point():
+    if tensor is None or tensor.size > MOST_CONSTANTS or not tensor.dtype.is_floating_point():
         return None
     return tensor.numpy().astype(np.float64)
 

@@ -10,13 +10,10 @@ from math import trunc
 from types import MappingProxyType
 from typing import Any
 
-import numpy.typing as npt
-
 from sonnx_ort.oracle.numbers import INTEGER_FORMATS, IntegerFormat, Kind, Number
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
-Array = npt.NDArray[Any]
 Elements = tuple[Any, ...]
 """One exact element of each operand at the same index: `Number` for floats, else int."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.kernel.bounds import LIMITS
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.kernel.sizes import EXACT_IN_DOUBLE, Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.rule import (
@@ -162,9 +162,6 @@ def _violation(
     at = format_index(index)
     return Violation(f"{what}: A{at} = {values[0]}, B{at} = {values[1]}", index, values)
 
-
-EXACT_IN_DOUBLE = 1 << 53
-"""From this magnitude on, double does not have every integer."""
 
 _GAP = 1 << 25
 """A power with an exponent above 1 is 2^53 or more, or less than that by more than this."""

@@ -290,6 +290,3 @@ def _holds_something(shape: Shape) -> bool:
 def _judge_beside(numbers: Sequence[int]) -> Judgement:
     """Judge a size of -1 beside others that are not copied."""
     return violated("a size is 0, and one is -1") if 0 in numbers else proved("no size is 0")
-
-
-Array = npt.NDArray[Any]
