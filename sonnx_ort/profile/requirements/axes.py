@@ -19,6 +19,7 @@ from sonnx_ort.profile.rule import (
     DependsOnAttributes,
     HintByExample,
     Illustration,
+    JudgedInRuns,
     Judgement,
     Requirement,
     Subject,
@@ -149,7 +150,7 @@ def _named_twice(axes: Axes, rank: int | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class AxesNamedOnce(DependsOnAttributes, HintByExample):
+class AxesNamedOnce(DependsOnAttributes, JudgedInRuns):
     """No axis of the first operand is named twice, by the second operand or by an attribute.
 
     Attributes:
@@ -162,6 +163,7 @@ class AxesNamedOnce(DependsOnAttributes, HintByExample):
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
+    operands: ClassVar = ()
     example: ClassVar = Illustration(
         "X (1, 3, 1), axes [0, 2]", "X (1, 3, 1), axes [0, -3]", "name each axis once"
     )
@@ -179,12 +181,6 @@ class AxesNamedOnce(DependsOnAttributes, HintByExample):
             case (0 | 1,):
                 return certain(operands[1], "one axis is named at most")
         return _unknown(operands)
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Compare the axes of a run."""
-        data, *named = arrays
-        twice = _named_twice(_numbers(named[0]) if named else self.axes or (), data.ndim)
-        return None if twice is None else Violation(twice)
 
 
 @dataclass(frozen=True, slots=True)
