@@ -64,7 +64,7 @@ class Conformed(Generic[Model]):
 
     def _repr_html_(self) -> str:
         """Render the changes by rule, and the report of the changed model, for a notebook."""
-        from sonnx_ort.reporting.remedies import report_as_html, table  # noqa: PLC0415 - an annex
+        from sonnx_ort.reporting.verdict import report_as_html, table  # noqa: PLC0415 - an annex
 
         counts = Counter((o.rule.id, change.title) for change in self.changes for o in change.fixed)
         rows = [(rule, f"{n:,}", title) for (rule, title), n in counts.most_common()]

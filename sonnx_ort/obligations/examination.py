@@ -11,7 +11,6 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.checked_values import CheckedValue, checked_values
 from sonnx_ort.obligations.contracts import require_axes, require_values
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import find_declarations, graph_obligations
@@ -19,7 +18,9 @@ from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, w
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import Coverage, Extent, Report, asks_for_numbers
 from sonnx_ort.obligations.targets import (
+    CheckedValue,
     Target,
+    checked_values,
     is_of_known_version,
     require_allowed_types,
     require_known_version,

@@ -12,7 +12,7 @@ from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.measures import Measure
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
-from sonnx_ort.suite.running import Judged, Outcome
+from sonnx_ort.suite.vectors import Judged, Outcome
 
 _SHOWN = 8
 

@@ -20,9 +20,8 @@ from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.html_report import html_page
-from sonnx_ort.reporting.remedies import causes, in_commands
 from sonnx_ort.reporting.text_report import overviews
-from sonnx_ort.reporting.verdict import counted
+from sonnx_ort.reporting.verdict import causes, counted, in_commands
 from sonnx_ort.reporting.viewers import overlay
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}

@@ -14,7 +14,6 @@ from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
-from sonnx_ort.reporting.remedies import causes, in_commands, next_command
 from sonnx_ort.reporting.terminal import (
     Colour,
     Paint,
@@ -25,7 +24,16 @@ from sonnx_ort.reporting.terminal import (
     width,
     wrapped,
 )
-from sonnx_ort.reporting.verdict import REFUSED, NodeState, bound, counted, verdict
+from sonnx_ort.reporting.verdict import (
+    REFUSED,
+    NodeState,
+    bound,
+    causes,
+    counted,
+    in_commands,
+    next_command,
+    verdict,
+)
 
 MENDABLE = "[*]"
 """The mark of a violation that `conform` can fix."""

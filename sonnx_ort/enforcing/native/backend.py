@@ -35,10 +35,9 @@ from sonnx_ort.enforcing.value_info import converted_back, converted_operands, e
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.guard import GuardedNode, Operands
 from sonnx_ort.guards.shape_guards import has_equal_ranks
-from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import Target
+from sonnx_ort.obligations.targets import CheckedValue, Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OWN_DOMAINS

@@ -41,11 +41,11 @@ from sonnx_ort.guards.element_guards import not_within, outside
 from sonnx_ort.guards.guard import GuardedNode, any_true
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, every_node
-from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
