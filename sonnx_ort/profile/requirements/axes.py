@@ -156,14 +156,15 @@ class AxesNamedOnce(DependsOnAttributes, JudgedInRuns):
     Attributes:
         attributes: The attribute that names axes in older versions.
         axes: Its value; None if the second operand names them.
+        operands: None: the operands are told by their places.
     """
 
     attributes: tuple[str, ...] = ("axes",)
     axes: Axes | None = None
+    operands: tuple[str, ...] = ()
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
-    operands: ClassVar = ()
     example: ClassVar = Illustration(
         "X (1, 3, 1), axes [0, 2]", "X (1, 3, 1), axes [0, -3]", "name each axis once"
     )

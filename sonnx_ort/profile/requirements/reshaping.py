@@ -235,14 +235,15 @@ class InferableSize(DependsOnAttributes, JudgedInRuns):
     Attributes:
         attributes: The attribute that says what a 0 means.
         copies_zeros: Whether a 0 copies a size of the first operand.
+        operands: The names of both operands.
     """
 
     attributes: tuple[str, ...] = ("allowzero",)
     copies_zeros: bool = True
+    operands: tuple[str, ...] = ("X", "S")
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
-    operands: ClassVar = ("X", "S")
     example: ClassVar = Illustration(
         "X (4, 3), S [-1, 3]", "X (0, 3), S [-1, 3]", "name every size, or keep empty tensors out"
     )

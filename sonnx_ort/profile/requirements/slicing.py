@@ -106,10 +106,10 @@ class Slicing(JudgedInRuns):
 
     demand: SliceDemand
     example: Illustration
+    operands: tuple[str, ...] = ("X", "starts", "ends", "axes", "steps")
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
-    operands: ClassVar = ("X", "starts", "ends", "axes", "steps")
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare what is known of places and sizes."""
