@@ -37,13 +37,9 @@ from sonnx_ort.guards.guard import (
     Value,
     any_true,
 )
-from sonnx_ort.kernel.sizes import EXACT_IN_DOUBLE
+from sonnx_ort.kernel.bounds import EXACT_IN_DOUBLE
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.profile.requirements.arithmetic import (
-    NONZERO,
-    exact_powers,
-    is_wide,
-)
+from sonnx_ort.profile.requirements.arithmetic import NONZERO, exact_powers, is_wide
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
 from sonnx_ort.terms.language import Decided, Limits, NumberSet, finite_numbers

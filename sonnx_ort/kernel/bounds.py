@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .catalog import require_verified
 from .node import FLOATS, NUMBERS, Node
-from .sizes import EXACT_IN_DOUBLE, Bounds, Rejected, require
+from .sizes import Bounds, Rejected, require
 
 BOOLEAN = Bounds(0, 1)
 
@@ -25,6 +25,9 @@ LIMITS: Mapping[str, Bounds] = {
     for bits in (8, 16, 32, 64)
 }
 """The ranges of the integer types."""
+
+EXACT_IN_DOUBLE = 1 << 53
+"""Up to this magnitude double has every integer. ONNX Runtime computes some integers in it."""
 
 MOST_CONSTANTS = 1 << 16
 """Of constants with more elements only the ends of floats are read."""

@@ -8,14 +8,13 @@ from math import trunc
 
 from onnx import TensorProto
 
-from .bounds import LIMITS
+from .bounds import EXACT_IN_DOUBLE, LIMITS
 from .catalog import rule_of
 from .layout import axes_of, slices_of
 from .node import Node
 from .shaping import asked_for
 from .sizes import (
     END_OF_ALL,
-    EXACT_IN_DOUBLE,
     Bounds,
     PartialSizes,
     Rejected,

@@ -38,10 +38,6 @@ END_OF_ALL = (LARGEST, 2**63 - 1)
 """The ends that mean all of an axis. Kernels take them for all of it in negative steps, too."""
 
 
-EXACT_IN_DOUBLE = 1 << 53
-"""Up to this magnitude double has every integer. ONNX Runtime computes some integers in it."""
-
-
 def is_within(numbers: Iterable[object]) -> bool:
     """Whether no integer is beyond what anything is said of; other objects count as within."""
     return all(abs(number) <= LARGEST for number in numbers if isinstance(number, int))

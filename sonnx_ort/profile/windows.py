@@ -137,10 +137,7 @@ def known_size(operand: Operand, axis: int) -> int | None:
 _max_pool = RulesOf("MaxPool", 781, survived=True)
 _WINDOW = ("kernel_shape", "pads", "dilations")
 _X = Tensor("X")
-_TYPES = (
-    *IEEE_TYPES,
-    *(ElementType.INT8, ElementType.UINT8),
-)
+_TYPES = (*IEEE_TYPES, *(ElementType.INT8, ElementType.UINT8))
 _COUNTED = "C2 of it has their number."
 _NONE_OF_THEM = "silently accepts none of them if shapes are not declared, and rejects other"
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.kernel.bounds import LIMITS
-from sonnx_ort.kernel.sizes import EXACT_IN_DOUBLE, Bounds
+from sonnx_ort.kernel.bounds import EXACT_IN_DOUBLE, LIMITS
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.rule import (
