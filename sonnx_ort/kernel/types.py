@@ -85,12 +85,7 @@ def _signature(domain: str, name: str, version: int) -> _Signature | None:
 
 
 def result_type(node: TypedNode, index: int) -> Type:
-    """The type of a node's result; those of If, Loop and Scan depend on their bodies.
-
-    Args:
-        node: The node.
-        index: The place of the result.
-    """
+    """The type of a node's result; those of If, Loop and Scan depend on their bodies."""
     signature = _signature(*node.operator)
     if signature is None or not signature.outputs:
         return None

@@ -37,10 +37,6 @@ class AxisCount:
     def add(self, node: ir.Node, shapes: Mapping[ir.Value, Sizes]) -> None:
         """Count the axes of a node's results.
 
-        Args:
-            node: The node.
-            shapes: The certain shapes.
-
         Raises:
             InvalidModel: There are too many.
         """

@@ -254,10 +254,6 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
 def require_axes(graph: ir.Graph, contract: Contract) -> None:
     """Reject a contract for axes that the inputs of a graph do not have, or of no sizes.
 
-    Args:
-        graph: The main graph.
-        contract: The contract.
-
     Raises:
         SonnxError: There is such an axis.
     """

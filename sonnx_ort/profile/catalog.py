@@ -103,23 +103,13 @@ class OperatorStanding(enum.StrEnum):
 
 
 def unsupported_attributes(domain: str, name: str) -> tuple[str, ...]:
-    """The attributes of an operator that its draft does not support, so that none is to be given.
-
-    Args:
-        domain: The operator's domain in models.
-        name: Its name.
-    """
+    """The attributes of an operator that its draft does not support; none is to be given."""
     operator = OPERATORS.get(name)
     return operator.unsupported if operator is not None and operator.domain == domain else ()
 
 
 def standing_of(domain: str, name: str) -> OperatorStanding:
-    """What the profile says of an operator.
-
-    Args:
-        domain: The operator's domain in models.
-        name: Its name.
-    """
+    """What the profile says of an operator."""
     operator = OPERATORS.get(name)
     if operator is not None and operator.domain == domain and operator.has_draft:
         return OperatorStanding.DRAFT
