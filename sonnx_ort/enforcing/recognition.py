@@ -34,8 +34,6 @@ from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status, Subject
 
-_BROADCAST = (DOMAIN, BROADCAST.name, "")
-
 
 @dataclass(frozen=True, slots=True)
 class EnforcedBefore:
@@ -173,7 +171,7 @@ def require_standard_operators(model: ir.Model) -> None:
         InvalidModel: There is one.
     """
     for node in every_node(model.graph):
-        if node.domain in OWN_DOMAINS and node.op_identifier() != _BROADCAST:
+        if node.domain in OWN_DOMAINS and node.op_identifier() != (DOMAIN, BROADCAST.name, ""):
             raise InvalidModel(
                 f"node '{node.name}' is in the domain '{node.domain}', but `rewrite` did not make "
                 "this model as it is, or an earlier version did: rewrite the original model again"

@@ -109,7 +109,7 @@ def _product(node: Node) -> PartialSizes:
 
 
 def _pairwise(node: Node) -> PartialSizes:
-    require(node.operands == _PAIR, "there are no two operands")
+    require(node.operands == 2, "there are no two operands")
     one, other = node.elements(0), node.elements(1)
     fits = len(one) == len(other) or 1 in (len(one), len(other))
     require(fits, "their lengths do not fit")
@@ -117,9 +117,6 @@ def _pairwise(node: Node) -> PartialSizes:
     calculate = _CALCULATED[node.op_type]
     pairs = ((one[k % len(one)], other[k % len(other)]) for k in range(count))
     return tuple(None if None in pair else calculate(*pair) for pair in pairs)
-
-
-_PAIR = 2
 
 
 def _quotient(one: Size, other: Size) -> Size | None:

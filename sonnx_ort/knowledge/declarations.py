@@ -164,13 +164,12 @@ def declared_shape(value: ir.Value) -> Shape | None:
 
 
 # Compared by identity, because `isinstance` of these takes ten times as long.
-_CONTAINERS = (ir.SequenceType, ir.OptionalType)
 
 
 def is_sparse(value: ir.Value) -> bool:
     """Whether the value is declared as a sparse tensor or as a container of sparse tensors."""
     declared: Any = value.type
-    while type(declared) in _CONTAINERS:
+    while type(declared) in (ir.SequenceType, ir.OptionalType):
         declared = declared.elem_type
     return type(declared) is ir.SparseTensorType
 

@@ -20,11 +20,9 @@ from onnx.external_data_helper import uses_external_data
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_tensors
 
-_PACKED_BITS = (2, 4)
 MOST_AXES_OF_ARRAYS = 64
 """The largest number of axes of an array of numpy."""
 
-_COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
 KNOWN_TYPES = frozenset(map(int, ir.DataType)) - {onnx.TensorProto.UNDEFINED}
 """The element types that the graph library knows."""
 
@@ -87,10 +85,10 @@ def bytes_of(count: int, element_type: int) -> int:
 
 def _entries(count: int, element_type: int) -> int:
     """Length of the list that replaces raw bytes; narrow elements share an entry."""
-    if element_type in _COMPLEX:
+    if element_type in (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128):
         return 2 * count
     strings = element_type == onnx.TensorProto.STRING
-    packed = not strings and ir.DataType(element_type).bitwidth in _PACKED_BITS
+    packed = not strings and ir.DataType(element_type).bitwidth in (2, 4)
     return bytes_of(count, element_type) if packed else count
 
 

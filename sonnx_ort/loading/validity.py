@@ -74,9 +74,6 @@ def _cycle(before: Sequence[set[int]]) -> list[int]:
     return met[met.index(at) :]
 
 
-_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-
-
 def check_validity(proto: onnx.ModelProto) -> None:
     """Check that a model is valid ONNX of a supported version.
 
@@ -233,7 +230,7 @@ def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
         )
     for function in proto.functions:
         for node, attribute in _references(function.node):
-            if attribute.type in _GRAPHS:
+            if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
                 raise InvalidModel(
                     f"{node.op_type} '{node.name}' in the model-local function '{function.name}': "
                     f"its {attribute.name} is a graph that each call passes; inline the function"

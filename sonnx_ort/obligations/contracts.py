@@ -44,7 +44,6 @@ ContractSource = str | os.PathLike[str] | Contract
 
 _SECTIONS = ("inputs", "values", "sizes")
 _KEYS = ("range", "finite", "message")
-_KEYS_OF_INPUTS = (*_KEYS, "shape")
 _KEYS_OF_SIZES = ("range", "multiple_of", "message")
 
 
@@ -74,7 +73,7 @@ def read_contract(source: ContractSource) -> Contract:
     for name in inputs.keys() & values.keys():
         raise SonnxError(f"'{path}': '{name}' stands in [inputs] and in [values]; remove one")
     entries = [
-        *(_entry(name, *each, _KEYS_OF_INPUTS) for name, each in inputs.items()),
+        *(_entry(name, *each, (*_KEYS, "shape")) for name, each in inputs.items()),
         *(_entry(name, *each, _KEYS) for name, each in values.items()),
     ]
     shapes = [

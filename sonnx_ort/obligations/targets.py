@@ -125,7 +125,6 @@ class Target:
 
 
 _SCALAR_TYPES = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
-_LIST_TYPES = (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS)
 
 
 def attribute_value(node: ir.Node, name: str) -> AttributeValue:
@@ -133,7 +132,7 @@ def attribute_value(node: ir.Node, name: str) -> AttributeValue:
     attribute = node.attributes.get(name)
     if attribute is None or attribute.is_ref():
         return None
-    if attribute.type in _LIST_TYPES:
+    if attribute.type in (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS):
         return tuple(attribute.value)
     value: AttributeValue = attribute.value if attribute.type in _SCALAR_TYPES else None
     return value

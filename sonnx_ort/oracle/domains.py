@@ -104,7 +104,6 @@ _RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
 """The rules on elements of a family, in order."""
 
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}
-_ANY_INTEGER = IntegerFormat(_WIDE, signed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +129,4 @@ def domain(operator: str, element_type: ElementType, result_type: ElementType) -
     rules = _RULES.get((operator, element_type.family), ())
     if operator == "Cast" and result_type not in INTEGER_FORMATS:
         rules = ()
-    return Domain(rules, INTEGER_FORMATS.get(result_type, _ANY_INTEGER))
+    return Domain(rules, INTEGER_FORMATS.get(result_type, IntegerFormat(_WIDE, signed=True)))

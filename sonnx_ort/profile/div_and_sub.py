@@ -15,7 +15,6 @@ from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.profile.source import Source, Words
 
 _div = RulesOf("Div", 11)
-_TYPED = "SONNX Div, typed edition"
 _FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
 _INTEGERS = "The typed edition leaves its section on integers to be completed. "
 _SAME_SHAPE = "Tensors A, B and C must have the same shape."
@@ -26,7 +25,7 @@ def _of_typed(
     tag: str, offset: int, sentence: str, requirement: Requirement, later_tag: str
 ) -> Rule:
     """A rule on floats in the typed document of Div."""
-    source = Source(_TYPED, _FLOAT_SECTION, tag, later_tag=later_tag)
+    source = Source("SONNX Div, typed edition", _FLOAT_SECTION, tag, later_tag=later_tag)
     return _div(f"float.{tag}", offset).states(sentence, requirement, source=source)
 
 

@@ -54,14 +54,13 @@ class OfGraph(DecidedBeforeRuns):
 
 
 _RESTRICTIONS = "SONNX, general restrictions"
-_RESTRICTIONS_HEADING = "General restrictions"
 _REQUIREMENTS = "SONNX requirements, draft of the working group"
 _GRAPH_TEXT = "SONNX graph, draft of the working group"
 _TENSORS = "Definitions, Tensor nodes"
 
 
 def _restriction(tag: str, remark: str = "") -> Source:
-    return Source(_RESTRICTIONS, _RESTRICTIONS_HEADING, tag, words=Words.OURS, remark=remark)
+    return Source(_RESTRICTIONS, "General restrictions", tag, words=Words.OURS, remark=remark)
 
 
 def _requirement(section: str, tag: str, remark: str) -> Source:

@@ -183,8 +183,7 @@ RESHAPE = _reshape.operator(
 
 
 _flatten = RulesOf("Flatten", 941)
-_INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
-_FLATTEN_TYPES = (*IEEE_TYPES, *_INTEGERS)
+_FLATTEN_TYPES = (*IEEE_TYPES, *(t for t in ElementType if t.family is Family.INTEGER))
 
 FLATTEN = _flatten.operator(
     rules=[

@@ -157,9 +157,6 @@ GEMM = _gemm.operator(
 _lstm = RulesOf("LSTM", 821, survived=True)
 _OPTIONAL = ("B", "sequence_lens", "initial_h", "initial_c", "P")
 _OF_LSTM = ("X", "W", "R", *_OPTIONAL)
-_FLOATS = tuple(name for name in _OF_LSTM if name != "sequence_lens")
-_GATES = (("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh"))
-_DIRECTIONS = ("forward", "reverse", "bidirectional")
 _RESTRICTIONS = "SONNX restrictions"
 _EXPLICIT = "The draft wants it defined explicitly."
 _INPUTS = "Signature, Inputs and outputs"
@@ -173,7 +170,7 @@ _X = Tensor("X")
 def _admits_activations(value: Any) -> bool:
     both = isinstance(value, tuple) and len(value) == 6
     parts = [value[:3], value[3:]] if both else [value]
-    return all(part in _GATES for part in parts)
+    return all(part in (("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh")) for part in parts)
 
 
 def _zero(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
@@ -231,7 +228,7 @@ LSTM = _lstm.operator(
         _lstm("types", 0, "Signature").states(
             "All tensors have the same type, one of floats, but for sequence_lens.",
             SameNumericType(None, FLOAT_TYPES),
-            *_FLOATS,
+            *(name for name in _OF_LSTM if name != "sequence_lens"),
             remark="The heading of the section on floats names the types.",
             survived=False,
         ),
@@ -291,7 +288,7 @@ LSTM = _lstm.operator(
             admitted(
                 "direction",
                 "forward",
-                lambda direction: direction in _DIRECTIONS,
+                lambda direction: direction in ("forward", "reverse", "bidirectional"),
                 *('direction="forward"', 'direction="backward"', "name one of the three"),
             ),
             remark="The draft writes that it must be one of them.",

@@ -75,8 +75,6 @@ _SCHEMA = (
 _LEVELS = {Status.VIOLATED: "error", Status.RUNTIME: "note"}
 """Proved rules have no results, because tools present results as problems."""
 
-_FINGERPRINT = "sonnx_ort/v1"
-
 Json = dict[str, object]
 
 
@@ -233,7 +231,7 @@ def _finding(finding: Finding, location: Json, position: int) -> Json:
 
 def _fingerprint(*parts: str) -> dict[str, str]:
     """A fingerprint that does not depend on the file or on the rest of the model."""
-    return {_FINGERPRINT: hashlib.sha256("\0".join(parts).encode()).hexdigest()}
+    return {"sonnx_ort/v1": hashlib.sha256("\0".join(parts).encode()).hexdigest()}
 
 
 FORMAT = "sonnx_ort.reports/1"

@@ -39,7 +39,6 @@ MENDABLE = "[*]"
 """The mark of a violation that `conform` can fix."""
 
 _NODES_SHOWN = 3
-_RANKS_UNKNOWN = 2
 _RULES_SHOWN = 10
 
 _COLOURS = {
@@ -126,7 +125,7 @@ def _unknown_ranks(report: Report, paint: Paint) -> list[str]:
         for operand in obligation.operands
         if operand.shape is None
     }
-    if len(unknown) < _RANKS_UNKNOWN:
+    if len(unknown) < 2:
         return []
     value, origin = next(iter(unknown.items()))
     return [
