@@ -132,19 +132,13 @@ SLICE = _slice.operator(
         ),
         _constraint("A.C2", 11, "A").states(
             "Each axis that is named is an axis of X.",
-            held(
-                named_axes_exist(),
-                *("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, 2]", "name axes of X"),
-                attributes=_AXES,
-            ),
+            named_axes_exist("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, 2]", "name axes of X"),
             *("X", "axes"),
         ),
         _constraint("A.C3", 12, "A").states(
             "No axis is named twice.",
-            held(
-                named_axes_are_distinct(),
-                *("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, -2]", "name each axis once"),
-                attributes=_AXES,
+            named_axes_are_distinct(
+                "X (2, 3), axes [0, 1]", "X (2, 3), axes [0, -2]", "name each axis once"
             ),
             *("X", "axes"),
         ),
@@ -229,19 +223,13 @@ SQUEEZE = _squeeze.operator(
         ),
         _squeeze("A.C1", 8).states(
             "Each axis that is named is an axis of X.",
-            held(
-                named_axes_exist(),
-                *("X (1, 3, 1), A [-1]", "X (1, 3, 1), A [3]", "name axes of X"),
-                attributes=_AXES,
-            ),
+            named_axes_exist("X (1, 3, 1), A [-1]", "X (1, 3, 1), A [3]", "name axes of X"),
             source=_BY_ANALOGY,
         ),
         _squeeze("size", 9).states(
             "Each axis that is named has the size 1.",
-            held(
-                named_axes_have_size_one,
-                *("X (1, 3, 1), A [0]", "X (1, 3, 1), A [1]", "name axes of size 1"),
-                attributes=_AXES,
+            named_axes_have_size_one(
+                "X (1, 3, 1), A [0]", "X (1, 3, 1), A [1]", "name axes of size 1"
             ),
             remark="As ONNX has it; the definitions of the working group say so too.",
         ),
@@ -284,10 +272,8 @@ UNSQUEEZE = _unsqueeze.operator(
         ),
         _unsqueeze("A.C1", 4, "Inputs, Constraints [C1]").states(
             "Each axis that is named is an axis of Y.",
-            held(
-                named_axes_exist(of_the_result=True),
-                *("X (3,), A [1]", "X (3,), A [2]", "name axes of Y"),
-                attributes=_AXES,
+            named_axes_exist(
+                "X (3,), A [1]", "X (3,), A [2]", "name axes of Y", of_the_result=True
             ),
             remark="The draft counts the axes in A by rA, the rank of A, where it means their "
             "number; a note in it counts negative axes by a + rA, where its constraints have a + "
@@ -295,10 +281,8 @@ UNSQUEEZE = _unsqueeze.operator(
         ),
         _unsqueeze("A.C2", 5, "Inputs, Constraints [C2]").states(
             "An axis shall only be designated once in A.",
-            held(
-                named_axes_are_distinct(of_the_result=True),
-                *("X (3,), A [0, 2]", "X (3,), A [0, -3]", "name each axis once"),
-                attributes=_AXES,
+            named_axes_are_distinct(
+                "X (3,), A [0, 2]", "X (3,), A [0, -3]", "name each axis once", of_the_result=True
             ),
             remark="It adds a formula.",
             words=Words.AS_WRITTEN,
