@@ -84,15 +84,8 @@ def _quotient(node: Node) -> Sequence[Interval]:
     ONNX Runtime may compute a normalization, a difference divided by a root, by another formula. In
     versions up to 1.26 its variance can be rounded to a negative number.
     """
-    a, b = operand(node, 0), operand(node, 1)
-    return [
-        _divided(
-            node,
-            a,
-            b,
-            normalizes=node.producer_type(0) == "Sub" and node.producer_type(1) == "Sqrt",
-        )
-    ]
+    normalizes = node.producer_type(0) == "Sub" and node.producer_type(1) == "Sqrt"
+    return [_divided(node, operand(node, 0), operand(node, 1), normalizes=normalizes)]
 
 
 def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) -> Interval:

@@ -272,13 +272,14 @@ CONV = _conv.operator(
 )
 
 
+_ONLY_ZERO = NumberSet("not 0", lambda _: (0, 0))
 _OTHER_ZERO_POINTS = "accepts one element with one axis as a scalar, and rejects other shapes."
 
 
 def _zero_where_padded(attributes: Attributes) -> NumberSet | Decided:
     if not any(Window.of(attributes).padding):
         return Decided(True, "X is not padded")
-    return NumberSet("not 0", lambda _: (0, 0))
+    return _ONLY_ZERO
 
 
 def _bytes(name: str, offset: int, results: str, tag: str) -> Rule:
