@@ -167,9 +167,10 @@ def give_zero_point(edit: NodeEdit) -> bool:
     return True
 
 
-_SIZED_BY: Mapping[str, int] = MappingProxyType(
-    {"ConstantOfShape": 0, **dict.fromkeys(("Expand", "Pad", "Reshape", "Slice"), 1)}
-)
+_SIZED_BY: Mapping[str, int] = {
+    "ConstantOfShape": 0,
+    **dict.fromkeys(("Expand", "Pad", "Reshape", "Slice"), 1),
+}
 """The first of the inputs that tell the sizes of an operator's result."""
 
 

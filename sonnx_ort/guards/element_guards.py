@@ -22,7 +22,6 @@ ReduceMax passes over some NaN, depending on their places, and a sum over none.
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -232,9 +231,7 @@ WITHIN_INT32 = DecidingGuard(
 )
 """No element of any operand is outside int32, if it is int64."""
 
-TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = MappingProxyType(
-    {NONZERO: NONZERO_DIVISOR, INT32: WITHIN_INT32}
-)
+TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = {NONZERO: NONZERO_DIVISOR, INT32: WITHIN_INT32}
 """Guards that take the place of those that terms make."""
 
 

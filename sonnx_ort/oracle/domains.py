@@ -7,7 +7,6 @@ meets; for other operators the sources of the rules in the operator's file in `p
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import trunc
-from types import MappingProxyType
 from typing import Any
 
 from sonnx_ort.oracle.numbers import INTEGER_FORMATS, IntegerFormat, Kind, Number
@@ -84,23 +83,21 @@ def _not_held(elements: Elements, limits: IntegerFormat) -> bool:
     return x.kind is not Kind.FINITE or not limits.smallest <= trunc(x.value) <= limits.largest
 
 
-_RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
-    {
-        ("Div", Family.INTEGER): [
-            ElementRule("Div.int.C1", _zero_divisor),
-            ElementRule("Div.int.C2", smallest_by_minus_one),
-        ],
-        ("Mod", Family.INTEGER): [ElementRule("Mod.int.C1", _zero_divisor)],
-        ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width)],
-        ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
-        ("Pow", Family.INTEGER): [
-            ElementRule("Pow.int.C1", lambda elements, _: bool(elements[1] < 0)),
-            ElementRule("Pow.int.C2", _inexact_power),
-        ],
-        ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _outside_unit_interval)],
-        ("Cast", Family.FLOAT): [ElementRule("Cast.float.C1", _not_held)],
-    }
-)
+_RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = {
+    ("Div", Family.INTEGER): [
+        ElementRule("Div.int.C1", _zero_divisor),
+        ElementRule("Div.int.C2", smallest_by_minus_one),
+    ],
+    ("Mod", Family.INTEGER): [ElementRule("Mod.int.C1", _zero_divisor)],
+    ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width)],
+    ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
+    ("Pow", Family.INTEGER): [
+        ElementRule("Pow.int.C1", lambda elements, _: bool(elements[1] < 0)),
+        ElementRule("Pow.int.C2", _inexact_power),
+    ],
+    ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _outside_unit_interval)],
+    ("Cast", Family.FLOAT): [ElementRule("Cast.float.C1", _not_held)],
+}
 """The rules on elements of a family, in order."""
 
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}

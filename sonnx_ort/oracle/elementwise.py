@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from math import trunc
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,9 +124,11 @@ _ON_CONDITIONS: Mapping[str, Computation] = {
     "Xor": python.xor,
 }
 
-_COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
-    {Family.FLOAT: _ON_FLOATS, Family.INTEGER: _ON_INTEGERS, Family.BOOLEAN: _ON_CONDITIONS}
-)
+_COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = {
+    Family.FLOAT: _ON_FLOATS,
+    Family.INTEGER: _ON_INTEGERS,
+    Family.BOOLEAN: _ON_CONDITIONS,
+}
 _NARROW = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 """Types to which a Cast may convert wider numbers through float, rounding twice."""
 
@@ -150,15 +151,13 @@ OPERATORS = (
 ) - (_OF_BALLS | _FUNCTIONS)
 """The element-wise operators that broadcast, or have a domain."""
 
-_BOUNDS: Mapping[str, str] = MappingProxyType(
-    {
-        "Exp": f"{ULPS_OF_EXP} ulps (ours: what tanh_acc.md supposes of an exponential)",
-        "Sin": "2 ulps (ours: the draft gives the nearest number and leaves errors open)",
-        "Sigmoid": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
-        "Tanh": "tanh_acc.md, the bound of the first algorithm, of an exponential off by 2 ulps",
-        "LeakyRelu": "alpha may be rounded to the type before the product is (ours)",
-    }
-)
+_BOUNDS: Mapping[str, str] = {
+    "Exp": f"{ULPS_OF_EXP} ulps (ours: what tanh_acc.md supposes of an exponential)",
+    "Sin": "2 ulps (ours: the draft gives the nearest number and leaves errors open)",
+    "Sigmoid": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
+    "Tanh": "tanh_acc.md, the bound of the first algorithm, of an exponential off by 2 ulps",
+    "LeakyRelu": "alpha may be rounded to the type before the product is (ours)",
+}
 
 
 def elementwise(operator: str) -> Callable[[Node], tuple[Elements | Result | Array, ...]]:

@@ -12,7 +12,6 @@ draft demands in "Accuracy".
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +32,11 @@ _UNDEFINED = "it is behind the end of its sequence"
 
 _FUNCTIONS = {"Sigmoid": logistic, "Tanh": hyperbolic_tangent}
 _ACTIVATIONS = (*_FUNCTIONS, "Relu")
-_DIRECTIONS: Mapping[str, tuple[bool, ...]] = MappingProxyType(
-    {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-)
+_DIRECTIONS: Mapping[str, tuple[bool, ...]] = {
+    "forward": (False,),
+    "reverse": (True,),
+    "bidirectional": (False, True),
+}
 """The directions of a node: whether each goes from the end to the start."""
 
 

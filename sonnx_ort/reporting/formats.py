@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -347,15 +346,13 @@ class ReportFormat(enum.StrEnum):
     OVERLAY = "overlay"
 
 
-WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = MappingProxyType(
-    {
-        ReportFormat.TEXT: overviews,
-        ReportFormat.JSON: json_report,
-        ReportFormat.SARIF: sarif_report,
-        ReportFormat.JUNIT: junit_report,
-        ReportFormat.HTML: html_page,
-        ReportFormat.GITHUB: github_report,
-        ReportFormat.OVERLAY: overlay,
-    }
-)
+WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = {
+    ReportFormat.TEXT: overviews,
+    ReportFormat.JSON: json_report,
+    ReportFormat.SARIF: sarif_report,
+    ReportFormat.JUNIT: junit_report,
+    ReportFormat.HTML: html_page,
+    ReportFormat.GITHUB: github_report,
+    ReportFormat.OVERLAY: overlay,
+}
 """The function that writes each format, without a final line break."""

@@ -4,7 +4,6 @@ The node itself is kept, and what is proved costs nothing. The rewritten model n
 """
 
 from collections.abc import Container, Mapping, Sequence
-from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -48,15 +47,13 @@ from sonnx_ort.profile.rule import Status
 _GUARDS = 9
 """The first opset with Where and with integer constants."""
 
-_IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "Mul": ("Conv", "ConvInteger"),
-        "Pow": ("Pow",),
-        "ReduceSum": ("Softmax",),
-        "Slice": ("Softmax",),
-        "Sub": ("Slice",),
-    }
-)
+_IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
+    "Mul": ("Conv", "ConvInteger"),
+    "Pow": ("Pow",),
+    "ReduceSum": ("Softmax",),
+    "Slice": ("Softmax",),
+    "Sub": ("Slice",),
+}
 """The added operators that are in guards of these operators alone."""
 
 _RANGE = 11

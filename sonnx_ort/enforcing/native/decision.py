@@ -17,7 +17,6 @@ Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -37,9 +36,9 @@ from sonnx_ort.profile.rule import Rule, Status, Subject
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
 """Transforms a node's result: takes the result, the operands and the node."""
 
-RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = MappingProxyType(
-    {InfinityForZeroDivisor: (Family.FLOAT, with_infinity)}
-)
+RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = {
+    InfinityForZeroDivisor: (Family.FLOAT, with_infinity)
+}
 """Transformations that apply to all results of a family of types, even if the rule is proved."""
 
 
