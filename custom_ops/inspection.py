@@ -50,7 +50,6 @@ from sonnx_ort.custom_ops.failure_channel import (
 )
 from sonnx_ort.custom_ops.kernel import ATTRIBUTES, make_decision, shapes_in
 from sonnx_ort.errors import escaped
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.contract import ShapeDemand, contract_from_json
 from sonnx_ort.profile.contract_rules import (
@@ -62,6 +61,7 @@ from sonnx_ort.profile.contract_rules import (
 )
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.graph import FINITE, computing_operator, finite_elements
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting

@@ -8,7 +8,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral
-from types import MappingProxyType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from sonnx_ort.errors import SonnxError, did_you_mean
@@ -81,9 +81,7 @@ def _members(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-_ALSO: Mapping[Any, tuple[type, ...]] = MappingProxyType(
-    {int: (Integral,), bytes: (bytearray, memoryview)}
-)
+_ALSO: Mapping[Any, tuple[type, ...]] = {int: (Integral,), bytes: (bytearray, memoryview)}
 """What else counts as a type: whole numbers of numpy, and other objects that hold bytes."""
 
 

@@ -31,13 +31,7 @@ from sonnx_ort.options import PROFILE, Choices, OperatorsChoice
 from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
-from sonnx_ort.runtime.feeds import (
-    GraphInput,
-    as_tensors,
-    graph_inputs,
-    numpy_dtype,
-    what_is_wrong,
-)
+from sonnx_ort.runtime.feeds import GraphInput, as_tensors, graph_inputs, numpy_dtype, what_is_wrong
 
 Model = TypeVar("Model", onnx.ModelProto, ir.Model)
 
@@ -71,10 +65,7 @@ class Conformed(Generic[Model]):
 
     def _repr_html_(self) -> str:
         """Render the changes by rule, and the report of the changed model, for a notebook."""
-        from sonnx_ort.reporting.remedies import (  # noqa: PLC0415 - an annex
-            report_as_html,
-            table,
-        )
+        from sonnx_ort.reporting.verdict import report_as_html, table  # noqa: PLC0415 - an annex
 
         counts = Counter((o.rule.id, change.title) for change in self.changes for o in change.fixed)
         rows = [(rule, f"{n:,}", title) for (rule, title), n in counts.most_common()]
@@ -269,9 +260,7 @@ _SHOWN = 8
 
 
 def _assuming(
-    source: ReadModel,
-    assume: Mapping[str, npt.ArrayLike],
-    shapes: Mapping[str, Sequence[int]],
+    source: ReadModel, assume: Mapping[str, npt.ArrayLike], shapes: Mapping[str, Sequence[int]]
 ) -> tuple[ReadModel, Mapping[str, str]]:
     """A model with constants for inputs that are known, and with sizes that are, in words.
 

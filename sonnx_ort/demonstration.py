@@ -122,12 +122,7 @@ def observe(example: Example, case: Case, backend: Backend) -> Observation:
         return Rejection(tuple(StaticViolation(v.rule.id, v.node) for v in violations))
     except ContractViolation as error:
         return RunViolation(
-            error.rule,
-            error.operator,
-            error.node,
-            error.shapes or (),
-            error.index,
-            error.values,
+            error.rule, error.operator, error.node, error.shapes or (), error.index, error.values
         )
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is a row of the table
         return Failure(f"{type(error).__name__}: {error}")

@@ -10,7 +10,6 @@ from sonnx_ort.backends import Backend, BackendChoice, choose_backend
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.contracts import ContractSource, read_contract
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import (
     DEFAULT_OPERATORS,
     ELEMENTWISE_OPERATORS,
@@ -19,6 +18,7 @@ from sonnx_ort.profile.catalog import (
 )
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.options import BroadcastChoice, Broadcasting, Demands, Edition, EditionChoice
 
 DEFAULT: Final = "default"

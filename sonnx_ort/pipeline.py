@@ -25,11 +25,7 @@ import onnxruntime
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
-from sonnx_ort.enforcing.recognition import (
-    EnforcedBefore,
-    recognize,
-    require_standard_operators,
-)
+from sonnx_ort.enforcing.recognition import EnforcedBefore, recognize, require_standard_operators
 from sonnx_ort.enforcing.record import forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
@@ -244,10 +240,7 @@ def conform(examined: Examined, selection: "Selection") -> "ConformedGraph":
     if loaded.rewritten:
         raise SonnxError("the model is already rewritten; conform the original, then rewrite it")
     return conform_graph(
-        loaded.model.graph_model,
-        examined.examination,
-        partial(_examine_again, loaded),
-        selection,
+        loaded.model.graph_model, examined.examination, partial(_examine_again, loaded), selection
     )
 
 
@@ -256,11 +249,7 @@ def _examine_again(loaded: Loaded, known: Examination | None) -> Examination:
 
 
 def conformed_if_asked_for(examined: Examined) -> Examined:
-    """The model with all safe changes, if its user chose so; a rewritten one has them already.
-
-    Args:
-        examined: The model.
-    """
+    """The model with all safe changes, if its user chose so; a rewritten one has them already."""
     loaded = examined.loaded
     if not loaded.choices.conform or loaded.rewritten:
         return examined
@@ -271,11 +260,7 @@ def conformed_if_asked_for(examined: Examined) -> Examined:
 
 
 def proofs_of(examined: Examined) -> "Proofs":
-    """What is proved of a model, and what of it is certified.
-
-    Args:
-        examined: The model.
-    """
+    """What is proved of a model, and what of it is certified."""
     from sonnx_ort.certificates import Proofs
 
     model = examined.loaded.model
@@ -306,9 +291,6 @@ def preview(examined: Examined) -> Report:
 
     The loaded graph is changed in place, and of no use afterwards. Of a model that is rewritten
     already nothing is said, for `conform` takes the original.
-
-    Args:
-        examined: The model.
     """
     loaded, examination = examined.loaded, examined.examination
     if loaded.rewritten or examination.report.ok:
@@ -320,9 +302,6 @@ def preview(examined: Examined) -> Report:
 
 def plan(examined: Examined) -> Planned:
     """Find out what has to be done to enforce a model.
-
-    Args:
-        examined: The model.
 
     Raises:
         ModelRejected: A violation has no waiver.
@@ -444,9 +423,6 @@ def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
 
 def require_serializable(proto: onnx.ModelProto) -> bytes:
     """Serialize a model, or say why that cannot be.
-
-    Args:
-        proto: The model.
 
     Raises:
         SonnxError: It is larger than one message can be.

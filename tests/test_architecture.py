@@ -22,7 +22,7 @@ arguments: errors
 versions:
 terms: errors kernel
 profile: errors kernel terms
-guards: profile terms
+guards: kernel profile terms
 checker: guards kernel profile terms
 oracle: kernel profile
 reading: errors

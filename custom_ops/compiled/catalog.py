@@ -17,9 +17,9 @@ from types import MappingProxyType
 import numpy as np
 
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import (
@@ -30,7 +30,7 @@ from sonnx_ort.profile.requirements.arithmetic import (
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.elements import Limits, NumberSet
+from sonnx_ort.terms.language import Limits, NumberSet
 
 _PAIR = 2
 

@@ -22,8 +22,8 @@ from fuzzing.child import Fault, Say
 from fuzzing.models import FuzzedModel
 from sonnx_ort.backends import Backend
 from sonnx_ort.loading.traversal import all_graphs
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 _LARGE = 1 << 12

@@ -14,9 +14,9 @@ from onnx.reference.op_run import OpRun
 from sonnx_ort import oracle
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
 from sonnx_ort.oracle import elementwise
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Edition
 

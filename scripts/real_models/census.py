@@ -10,8 +10,8 @@ from real_models.comparison import rewritten
 from sonnx_ort import ModelRejected, check, rewrite
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.options import DEFAULT
-from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
+from sonnx_ort.profile.layout import E1
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _GUARD = " breaks the SONNX profile"

@@ -6,8 +6,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
+from sonnx_ort.guards.guard import NodesOf, Numbers
 from sonnx_ort.profile.element_type import ElementType
 
 Tree = tuple[Any, ...]
@@ -80,8 +81,8 @@ def conjunction(several: Iterable[Cases]) -> Cases:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Expressions:
+@dataclass(frozen=True)
+class Expressions(NodesOf[Tree]):
     """Makes the expressions that guards compute, in the place of nodes."""
 
     opset: int
@@ -98,19 +99,8 @@ class Expressions:
         given = sorted((attributes or {}).items())
         return operator, tuple((name, _attribute(name, value)) for name, value in given), *inputs
 
-    def shape(self, value: Tree) -> Tree:
-        """The Shape of a value."""
-        return self.add("Shape", [value], "")
-
-    def cast(self, value: Tree, to: ElementType, purpose: str) -> Tree:
-        """A value in another type."""
-        return self.add("Cast", [value], purpose, {"to": TensorProto.DataType.Value(to.upper())})
-
     def constant(
-        self,
-        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
-        purpose: str,
-        element_type: ElementType = ElementType.INT64,
+        self, numbers: Numbers, purpose: str, element_type: ElementType = ElementType.INT64
     ) -> Tree:
         """A constant."""
         del purpose

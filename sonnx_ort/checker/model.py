@@ -34,7 +34,7 @@ from sonnx_ort.checker.values import (
 from sonnx_ort.kernel.bounds import bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
-from sonnx_ort.kernel.interval_catalog import intervals_of
+from sonnx_ort.kernel.interval_layout import intervals_of
 from sonnx_ort.kernel.intervals import hull, of_elements
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.kernel.sizes import (

@@ -97,8 +97,8 @@ def rewrite(
 def _demanded(operators: str) -> str:
     """What a model enforces, in words."""
     from sonnx_ort.options import choose_operators, name_operators
-    from sonnx_ort.profile.broadcast import BROADCAST
     from sonnx_ort.profile.catalog import WHOLE_PROFILE
+    from sonnx_ort.profile.layout import BROADCAST
     from sonnx_ort.reporting.verdict import OPERATORS_NAMED, listed
 
     chosen = choose_operators(operators)

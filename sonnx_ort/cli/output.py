@@ -12,8 +12,8 @@ import typer
 from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
 from sonnx_ort.files import is_standard_output, write_text
 from sonnx_ort.obligations.report import ModelRejected, Report
-from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.terminal import colours_wanted, fitted, lines_for_standard_output
+from sonnx_ort.reporting.verdict import in_commands
 
 STANDARD = "-"
 """The name of standard input and output instead of a file."""
@@ -52,7 +52,7 @@ def errors_as_sentences(model: Path | None = None, *, conformed: bool = False) -
 
 def _next_command(rejected: Report, model: Path, *, conformed: bool) -> str:
     from sonnx_ort.api import check
-    from sonnx_ort.reporting.remedies import next_command
+    from sonnx_ort.reporting.verdict import next_command
 
     report = rejected
     if not conformed:

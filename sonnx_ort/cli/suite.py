@@ -57,7 +57,7 @@ def suite(
     Exit status 0: all are as they should be; 1: a case is not; 2: unusable input.
     """
     from sonnx_ort.reporting.difference_report import suite_report
-    from sonnx_ort.suite.running import Outcome, run
+    from sonnx_ort.suite.vectors import Outcome, run
 
     if (output is None) is (folder is None):
         raise SonnxError("give either -o FOLDER or --run FOLDER")

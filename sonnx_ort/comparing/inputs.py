@@ -39,7 +39,7 @@ from sonnx_ort.runtime.feeds import (
     what_is_wrong,
 )
 from sonnx_ort.runtime.session_options import temporary_folder
-from sonnx_ort.terms.elements import finite_numbers
+from sonnx_ort.terms.language import finite_numbers
 
 _KERNEL = "kernel_shape"
 _SUFFIX = "_kernel_time"

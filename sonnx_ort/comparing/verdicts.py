@@ -12,8 +12,8 @@ import onnxruntime
 
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle.node import ELEMENT_TYPES
-from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.layout import E1
 from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand

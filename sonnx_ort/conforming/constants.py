@@ -158,21 +158,19 @@ def name_default_axis(edit: NodeEdit) -> bool:
     return True
 
 
-_OF_UINT8 = (0, ir.DataType.UINT8.value)
-
-
 def give_zero_point(edit: NodeEdit) -> bool:
     """Give a zero point of 0, which ONNX assumes, in uint8 and in the shape of the scale."""
-    if edit.integer("output_dtype") not in _OF_UINT8:
+    if edit.integer("output_dtype") not in (0, ir.DataType.UINT8.value):
         raise NoChangeError("its results are not uint8, which the profile requires")
     shape = edit.sizes(edit.operand(_SCALE))
     edit.set_input(_ZERO_POINT, edit.constant(filled(shape, 0, np.uint8), "zero_point"))
     return True
 
 
-_SIZED_BY: Mapping[str, int] = MappingProxyType(
-    {"ConstantOfShape": 0, **dict.fromkeys(("Expand", "Pad", "Reshape", "Slice"), 1)}
-)
+_SIZED_BY: Mapping[str, int] = {
+    "ConstantOfShape": 0,
+    **dict.fromkeys(("Expand", "Pad", "Reshape", "Slice"), 1),
+}
 """The first of the inputs that tell the sizes of an operator's result."""
 
 

@@ -7,7 +7,6 @@ gives what ONNX Runtime computes with anyway: a window without `strides` moves b
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -177,19 +176,15 @@ _REDUCTIONS = (
     *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
 )
 
-_ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[ir.Attr]]] = MappingProxyType(
-    {
-        **dict.fromkeys(_REDUCTIONS, _of_reduction),
-        **dict.fromkeys(
-            ("Conv", "ConvInteger", "ConvTranspose", "MaxPool", "AveragePool"), _of_window
-        ),
-        **dict.fromkeys(_ACTIVATIONS, _of_layer),
-        "Shape": _of_shape,
-        "ConstantOfShape": _of_constant_of_shape,
-        "Scan": _of_scan,
-        "Split": _of_split,
-    }
-)
+_ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[ir.Attr]]] = {
+    **dict.fromkeys(_REDUCTIONS, _of_reduction),
+    **dict.fromkeys(("Conv", "ConvInteger", "ConvTranspose", "MaxPool", "AveragePool"), _of_window),
+    **dict.fromkeys(_ACTIVATIONS, _of_layer),
+    "Shape": _of_shape,
+    "ConstantOfShape": _of_constant_of_shape,
+    "Scan": _of_scan,
+    "Split": _of_split,
+}
 """The defaults of attributes that ONNX states in words."""
 
 
@@ -279,22 +274,16 @@ def _of_resize(node: ir.Node, _facts: Facts) -> Iterator[Input]:
         yield "roi", np.zeros(0, np.float32)
 
 
-_INPUTS: Mapping[str, Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]]] = MappingProxyType(
-    {
-        GR4.id: MappingProxyType(
-            {
-                "Pad": _of_pad,
-                "Clip": _of_clip,
-                "STFT": _of_spectrum,
-                "Split": _of_divided,
-                **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
-            }
-        ),
-        EDGES.id: MappingProxyType(
-            {"Conv": _of_bias, "ConvTranspose": _of_transposed_bias, "Resize": _of_resize}
-        ),
-    }
-)
+_INPUTS: Mapping[str, Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]]] = {
+    GR4.id: {
+        "Pad": _of_pad,
+        "Clip": _of_clip,
+        "STFT": _of_spectrum,
+        "Split": _of_divided,
+        **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
+    },
+    EDGES.id: {"Conv": _of_bias, "ConvTranspose": _of_transposed_bias, "Resize": _of_resize},
+}
 """By rule and operator: the defaults of inputs that ONNX states in words, and those without effect.
 """
 

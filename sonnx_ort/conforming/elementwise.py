@@ -32,11 +32,6 @@ def _sum_of_booleans(op: Operators, a: ir.Value, b: ir.Value) -> ir.Value:
     return op.Add(op.cast(a, ir.DataType.INT32), op.cast(b, ir.DataType.INT32))
 
 
-def one_alone(op: Operators, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Xor: the booleans are not equal."""
-    return op.Not(op.Equal(a, b))
-
-
 def greater(op: Operators, a: ir.Value, b: ir.Value) -> ir.Value:
     """Greater: the other is less."""
     return op.Less(b, a)
@@ -172,7 +167,7 @@ _TAIL = "up to 2^-22 times x apart"
 TEMPLATES = (
     Template("And", both, frozenset({"bool"})),
     Template("Or", either, frozenset({"bool"})),
-    Template("Xor", one_alone, frozenset({"bool"})),
+    Template("Xor", lambda op, a, b: op.Not(op.Equal(a, b)), frozenset({"bool"})),
     Template("Greater", greater, _NUMBERS),
     Template("GreaterOrEqual", greater_or_equal, _NUMBERS),
     Template("LessOrEqual", less_or_equal, _NUMBERS),

@@ -10,7 +10,6 @@ the set by operators of the set. It raises `NoChangeError` with the reason if it
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -23,16 +22,14 @@ from sonnx_ort.kernel.catalog import operator_version
 Given = ir.Value | npt.NDArray[Any] | Sequence[int] | float | None
 """What an operator may read: a value, elements, integers, or a number of the operand's type."""
 
-_INPUT_SINCE: Mapping[tuple[str, str], tuple[int, int]] = MappingProxyType(
-    {
-        ("Squeeze", "axes"): (13, 1),
-        ("Unsqueeze", "axes"): (13, 1),
-        ("ReduceSum", "axes"): (13, 1),
-        ("ReduceMean", "axes"): (18, 1),
-        ("Clip", "min"): (11, 1),
-        ("Clip", "max"): (11, 2),
-    }
-)
+_INPUT_SINCE: Mapping[tuple[str, str], tuple[int, int]] = {
+    ("Squeeze", "axes"): (13, 1),
+    ("Unsqueeze", "axes"): (13, 1),
+    ("ReduceSum", "axes"): (13, 1),
+    ("ReduceMean", "axes"): (18, 1),
+    ("Clip", "min"): (11, 1),
+    ("Clip", "max"): (11, 2),
+}
 """The first version in which an attribute is an input, and which input it is."""
 
 FLOATS = frozenset({"float16", "float", "double"})

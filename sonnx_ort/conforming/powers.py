@@ -30,12 +30,9 @@ _WITH_TYPES = 12
 """The first version of Pow whose exponents may be of another type."""
 
 _SQUARE = 2
-_MULTIPLIED = (_SQUARE, 3)
 _INTEGERS = frozenset({"int32", "int64"})
 _TYPES = _INTEGERS | {"float16", "float", "double"}
 """The types of which ONNX Runtime has kernels of Pow."""
-
-_OTHERWISE = "a power of floats may be rounded differently"
 
 
 def convert_exponent(edit: NodeEdit, *, exact: bool) -> bool:
@@ -48,7 +45,7 @@ def convert_exponent(edit: NodeEdit, *, exact: bool) -> bool:
         return False
     constant = _converted(edit, base)
     if exact and not _keeps_bits(edit, base, given):
-        raise NoChangeError(_OTHERWISE)
+        raise NoChangeError("a power of floats may be rounded differently")
     if constant is not None:
         edit.set_input(_Y, edit.constant(constant, "exponent"))
     else:
@@ -101,7 +98,7 @@ def _row(edit: NodeEdit) -> Dimension:
     """The length of the rows of X for which an exponent of 2 or 3 is alone; 0 if it is not."""
     elements = edit.facts.constant(edit.operand(_Y))
     shape = edit.facts.shape(edit.operand(_X))
-    if elements is None or elements.size != 1 or elements.item() not in _MULTIPLIED:
+    if elements is None or elements.size != 1 or elements.item() not in (_SQUARE, 3):
         return 0
     if not shape or edit.facts.depends_on_scalar_inputs(edit.operand(_X)):
         return 0

@@ -19,9 +19,9 @@ from sonnx_ort.enforcing.record import GroupRecorder, Original, write_enforcemen
 from sonnx_ort.enforcing.value_info import declare_output
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames, every_node
-from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

@@ -18,8 +18,8 @@ from sonnx_ort.enforcing.hidden_shapes import (
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.knowledge.declarations import declared_type
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Shape

@@ -28,8 +28,8 @@ from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Enforcement
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
 

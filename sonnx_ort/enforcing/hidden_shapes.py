@@ -20,9 +20,9 @@ from sonnx_ort.enforcing.nodes import StandardNodes, Uses, uses_of
 from sonnx_ort.knowledge.declarations import declared_type
 from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
-from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
@@ -107,10 +107,7 @@ def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
     return ir.Graph(
         [iteration, go_on, state],
         [still, following],
-        nodes=[
-            ir.node("Identity", [go_on], outputs=[still]),
-            _next_state(state, following),
-        ],
+        nodes=[ir.node("Identity", [go_on], outputs=[still]), _next_state(state, following)],
         name="nothing",
     )
 

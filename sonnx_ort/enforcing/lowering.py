@@ -25,11 +25,7 @@ from sonnx_ort.enforcing.hidden_shapes import (
     oldest_opset_to_hide,
     values_read_for_shapes,
 )
-from sonnx_ort.enforcing.nodes import (
-    computed,
-    drop_legacy_attributes,
-    record_rules_of_kept,
-)
+from sonnx_ort.enforcing.nodes import computed, drop_legacy_attributes, record_rules_of_kept
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import declare_only, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel
@@ -38,8 +34,8 @@ from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices, Enforcement
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import kernels_since
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 if TYPE_CHECKING:

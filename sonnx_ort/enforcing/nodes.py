@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.guards.guard import OPERATORS
+from sonnx_ort.guards.guard import OPERATORS, NodesOf, Numbers
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
@@ -42,7 +42,7 @@ CONSTANT_OF_ANY_TYPE = 9
 """The first opset in which Constant can be an integer."""
 
 
-class StandardNodes:
+class StandardNodes(NodesOf[ir.Value]):
     """Makes the nodes that replace one node, or that precede it."""
 
     def __init__(
@@ -116,28 +116,10 @@ class StandardNodes:
         self.nodes.append(ir.node("Reshape", [result, shape], outputs=[guarded], name=guard))
         return guarded
 
-    def shape(self, value: ir.Value) -> ir.Value:
-        """Add the Shape of a value."""
-        return self.add("Shape", [value], "operand_shape")
-
-    def cast(self, value: ir.Value, to: ElementType, purpose: str) -> ir.Value:
-        """Add a Cast."""
-        return self.add("Cast", [value], purpose, {"to": DATA_TYPES[to]})
-
     def constant(
-        self,
-        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
-        purpose: str,
-        element_type: ElementType = ElementType.INT64,
+        self, numbers: Numbers, purpose: str, element_type: ElementType = ElementType.INT64
     ) -> ir.Value:
-        """Add a constant, unless an equal one with the same purpose exists.
-
-        Args:
-            numbers: Its elements, or the one element of a scalar; exact in the element type and in
-                double.
-            purpose: The end of the value's name.
-            element_type: Its element type.
-        """
+        """Add a constant, unless an equal one with the same purpose exists."""
         # Before opset 9 Constant has no integers.
         exact = self.opset >= CONSTANT_OF_ANY_TYPE
         array = np.array(numbers, element_type.dtype if exact else float)

@@ -46,17 +46,12 @@ from sonnx_ort.enforcing.python_kernels import (
     require_nothing_waived,
 )
 from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.value_info import (
-    converted_back,
-    converted_operands,
-    element_type_of,
-)
+from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
 from sonnx_ort.loading.traversal import every_node
-from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import parameter_texts
+from sonnx_ort.obligations.targets import CheckedValue, parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import ShapeDemand, text_of

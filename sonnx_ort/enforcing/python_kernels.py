@@ -22,8 +22,8 @@ from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import CARRIERS, ElementType, Family
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status, Subject
 from sonnx_ort.terms.operand import Operand, has_known_sizes

@@ -26,15 +26,13 @@ from sonnx_ort.obligations.obligation import Obligation, identify, waiver_of
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Choices, Enforcement
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status, Subject
-
-_BROADCAST = (DOMAIN, BROADCAST.name, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,7 @@ def require_standard_operators(model: ir.Model) -> None:
         InvalidModel: There is one.
     """
     for node in every_node(model.graph):
-        if node.domain in OWN_DOMAINS and node.op_identifier() != _BROADCAST:
+        if node.domain in OWN_DOMAINS and node.op_identifier() != (DOMAIN, BROADCAST.name, ""):
             raise InvalidModel(
                 f"node '{node.name}' is in the domain '{node.domain}', but `rewrite` did not make "
                 "this model as it is, or an earlier version did: rewrite the original model again"

@@ -14,8 +14,8 @@ from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import Target
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.terms.operand import Shape, broadcast_shape
 

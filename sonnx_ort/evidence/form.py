@@ -52,10 +52,6 @@ def _is_date(part: object) -> bool:
     return isinstance(part, str)
 
 
-def _is_waiver(part: object) -> bool:
-    return part is None or not any(misfits(part, _WAIVER, ""))
-
-
 _WAIVER = {
     "who": str,
     "reason": str,
@@ -64,11 +60,7 @@ _WAIVER = {
     "count?": lambda part: part is None or type(part) is int,
 }
 _HASHES = [{"content": str}]
-_MODEL = {
-    "name": str,
-    "hashes": _HASHES,
-    "components?": [{"name": str, "hashes": _HASHES}],
-}
+_MODEL = {"name": str, "hashes": _HASHES, "components?": [{"name": str, "hashes": _HASHES}]}
 _REPORT = {
     "obligations": [
         {
@@ -79,7 +71,7 @@ _REPORT = {
             "status": str,
             "enforced": bool,
             "evidence": str,
-            "waiver": _is_waiver,
+            "waiver": lambda part: part is None or not any(misfits(part, _WAIVER, "")),
         }
     ],
     "findings": [{}],

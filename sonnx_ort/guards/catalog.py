@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any
 
 from sonnx_ort.guards.element_guards import (
@@ -39,7 +38,6 @@ from sonnx_ort.guards.shape_guards import (
     slice_guard,
 )
 from sonnx_ort.profile.contract_rules import OnSizes
-from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.arithmetic import (
     DifferenceWithinInt32,
     ExactPower,
@@ -194,10 +192,7 @@ class _Guard:
         return self._joined_by("Or", flags)
 
     def _differs(self, left: Value, right: Value) -> Value:
-        same = self.nodes.add("Equal", [left, right], "is_same")
-        # ONNX Runtime's optimizer removes a Not.
-        false = self.nodes.constant(False, "false", ElementType.BOOL)
-        return self.nodes.add("Equal", [same, false], "differs")
+        return self.nodes.negated(self.nodes.add("Equal", [left, right], "is_same"), "differs")
 
     def _vector(self, numbers: Sequence[int | Number], missing: int = _MISSING) -> Value:
         """Numbers as a vector; `missing` for the size of an axis that is not there."""
@@ -274,29 +269,25 @@ def _sliced(nodes: GuardNodes, shape: Value, first: int) -> Value:
     return nodes.add("Slice", [shape, *places], "sizes_behind")
 
 
-DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
-    {
-        RepresentableQuotient: REPRESENTABLE_QUOTIENT,
-        ExactPower: EXACT_POWER,
-        DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
-        NumbersUnderCrossedBounds: NUMBERS_UNDER_CROSSED_BOUNDS,
-    }
-)
+DECIDING_GUARDS: Mapping[type, DecidingGuard] = {
+    RepresentableQuotient: REPRESENTABLE_QUOTIENT,
+    ExactPower: EXACT_POWER,
+    DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
+    NumbersUnderCrossedBounds: NUMBERS_UNDER_CROSSED_BOUNDS,
+}
 """The guards of elements, and of shapes of single operands."""
 
-_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = MappingProxyType(
-    {
-        OnElements: elements_guard,
-        InfinityForZeroDivisor: elements_guard,
-        OnShapes: term_guard,
-        OnSizes: term_guard,
-        Slicing: slice_guard,
-        LinesAboveNegativeInfinity: lines_guard,
-        EqualButOnAxis: equal_but_on_axis_guard,
-        InferableSize: inferable_size_guard,
-        AxesNamedOnce: axes_named_once_guard,
-    }
-)
+_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = {
+    OnElements: elements_guard,
+    InfinityForZeroDivisor: elements_guard,
+    OnShapes: term_guard,
+    OnSizes: term_guard,
+    Slicing: slice_guard,
+    LinesAboveNegativeInfinity: lines_guard,
+    EqualButOnAxis: equal_but_on_axis_guard,
+    InferableSize: inferable_size_guard,
+    AxesNamedOnce: axes_named_once_guard,
+}
 """What makes the guards that depend on more of a requirement than its kind."""
 
 

@@ -22,7 +22,6 @@ ReduceMax passes over some NaN, depending on their places, and a sum over none.
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,17 +36,12 @@ from sonnx_ort.guards.guard import (
     Value,
     any_true,
 )
+from sonnx_ort.kernel.bounds import EXACT_IN_DOUBLE
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.profile.requirements.arithmetic import (
-    EXACT_IN_DOUBLE,
-    NONZERO,
-    exact_powers,
-    is_wide,
-)
+from sonnx_ort.profile.requirements.arithmetic import NONZERO, exact_powers, is_wide
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
-from sonnx_ort.terms.elements import Limits, NumberSet, finite_numbers
-from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.language import Decided, Limits, NumberSet, finite_numbers
 
 
 def elements_guard(requirement: OnElements) -> DecidingGuard | None:
@@ -69,11 +63,7 @@ def elements_guard(requirement: OnElements) -> DecidingGuard | None:
 
 
 def _not_in(
-    nodes: GuardNodes,
-    operand: Value,
-    numbers: NumberSet,
-    computed_in: ElementType,
-    limits: Limits,
+    nodes: GuardNodes, operand: Value, numbers: NumberSet, computed_in: ElementType, limits: Limits
 ) -> tuple[Value, str]:
     """Which elements are outside, and what any of them is called."""
     if numbers.admits_zero:
@@ -93,18 +83,10 @@ def _zeros_and_nan(nodes: GuardNodes, operand: Value, computed_in: ElementType) 
         nodes.add(operator, [operand, zero], purpose)
         for operator, purpose in (("Less", "is_below"), ("Greater", "is_above"))
     ]
-    other = nodes.add("Or", compared, "is_other_than_zero")
-    # ONNX Runtime's optimizer removes a Not.
-    false = nodes.constant(False, "false", ElementType.BOOL)
-    return nodes.add("Equal", [other, false], "is_zero_or_nan")
+    return nodes.negated(nodes.add("Or", compared, "is_other_than_zero"), "is_zero_or_nan")
 
 
-def outside(
-    nodes: GuardNodes,
-    operand: Value,
-    computed_in: ElementType,
-    limits: Limits,
-) -> Value:
+def outside(nodes: GuardNodes, operand: Value, computed_in: ElementType, limits: Limits) -> Value:
     """Which elements are below the lower or above the upper limit; NaN is neither."""
     flags = [
         nodes.add(compare, [operand, nodes.constant(limit, "limit", computed_in)], purpose)
@@ -117,10 +99,7 @@ def outside(
 
 
 def not_within(
-    nodes: GuardNodes,
-    operand: Value,
-    computed_in: ElementType,
-    limits: Limits,
+    nodes: GuardNodes, operand: Value, computed_in: ElementType, limits: Limits
 ) -> Value:
     """Which elements are not within the limits, including NaN."""
     lower, upper = limits
@@ -194,10 +173,7 @@ def _zeros(nodes: GuardNodes, b: Value, element_type: ElementType) -> Value:
 
 def _falsities(nodes: GuardNodes, b: Value) -> Value:
     """Which elements are zero, for any type, without a comparison of numbers."""
-    nonzero = nodes.cast(b, ElementType.BOOL, "nonzero")
-    # ONNX Runtime's optimizer removes a Not.
-    false = nodes.constant(False, "false", ElementType.BOOL)
-    return nodes.add("Equal", [nonzero, false], "is_zero")
+    return nodes.negated(nodes.cast(b, ElementType.BOOL, "nonzero"), "is_zero")
 
 
 _EQUAL_OF_SMALL = 11
@@ -247,9 +223,7 @@ def _is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -
 def _beyond(nodes: GuardNodes, operand: Value) -> Value:
     narrow = nodes.cast(operand, ElementType.INT32, "narrow")
     again = nodes.cast(narrow, ElementType.INT64, "wide_again")
-    fits = nodes.add("Equal", [operand, again], "fits")
-    # ONNX Runtime's optimizer removes a Not.
-    return nodes.add("Equal", [fits, nodes.constant(False, "false", ElementType.BOOL)], "beyond")
+    return nodes.negated(nodes.add("Equal", [operand, again], "fits"), "beyond")
 
 
 WITHIN_INT32 = DecidingGuard(
@@ -257,9 +231,7 @@ WITHIN_INT32 = DecidingGuard(
 )
 """No element of any operand is outside int32, if it is int64."""
 
-TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = MappingProxyType(
-    {NONZERO: NONZERO_DIVISOR, INT32: WITHIN_INT32}
-)
+TUNED_GUARDS: Mapping[NumberSet, DecidingGuard] = {NONZERO: NONZERO_DIVISOR, INT32: WITHIN_INT32}
 """Guards that take the place of those that terms make."""
 
 

@@ -6,9 +6,12 @@ or fails.
 """
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, TypeVar
+
+from onnx import TensorProto
 
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.operand import Operand
@@ -30,41 +33,56 @@ Value = Any
 
 Operands = Sequence[Value]
 
+V = TypeVar("V")
 
-class GuardNodes(Protocol):
-    """Makes the nodes of a guard, or expressions of the same operators."""
+Numbers = Sequence[int] | Sequence[Sequence[int]] | int | float
+"""The elements of a vector or a matrix, or the one element of a scalar."""
 
-    @property
-    def opset(self) -> int:
-        """The opset of the model."""
-        ...
 
+class NodesOf(ABC, Generic[V]):
+    """Makes the nodes of a guard, or expressions of the same operators.
+
+    Attributes:
+        opset: The opset of the model.
+    """
+
+    opset: int
+
+    @abstractmethod
     def add(
         self,
         operator: str,
-        inputs: Sequence[Value],
+        inputs: Sequence[V],
         purpose: str,
         attributes: Mapping[str, int | tuple[int, ...]] | None = None,
-    ) -> Value:
+    ) -> V:
         """The result of an operator; the purpose is the end of its name."""
-        ...
 
-    def shape(self, value: Value) -> Value:
-        """The Shape of a value."""
-        ...
-
-    def cast(self, value: Value, to: ElementType, purpose: str) -> Value:
-        """A value in another type."""
-        ...
-
+    @abstractmethod
     def constant(
-        self,
-        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
-        purpose: str,
-        element_type: ElementType = ElementType.INT64,
-    ) -> Value:
-        """A constant: its elements, or the one element of a scalar."""
-        ...
+        self, numbers: Numbers, purpose: str, element_type: ElementType = ElementType.INT64
+    ) -> V:
+        """A constant: its elements, or the one element of a scalar.
+
+        They are exact in the element type and in double.
+        """
+
+    def shape(self, value: V) -> V:
+        """The Shape of a value."""
+        return self.add("Shape", [value], "operand_shape")
+
+    def cast(self, value: V, to: ElementType, purpose: str) -> V:
+        """A value in another type."""
+        return self.add("Cast", [value], purpose, {"to": TensorProto.DataType.Value(to.upper())})
+
+    def negated(self, flags: V, purpose: str) -> V:
+        """Which flags are false. ONNX Runtime's optimizer removes a Not."""
+        false = self.constant(False, "false", ElementType.BOOL)
+        return self.add("Equal", [flags, false], purpose)
+
+
+GuardNodes = NodesOf[Any]
+"""What a guard is made by, of values that it does not look into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +146,6 @@ class Precondition(enum.Enum):
     """All rules decided earlier are kept."""
 
 
-def _never(_: object) -> Sequence[int]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class DecidingGuard:
     """Computes whether operands keep a rule.
@@ -151,7 +165,7 @@ class DecidingGuard:
     look: Callable[[GuardNodes, Operands, GuardedNode], Flag]
     binds: Callable[[ElementType], bool]
     precondition: Precondition = Precondition.EARLIER_RULES
-    passing: Callable[[GuardedNode], Sequence[int]] = _never
+    passing: Callable[[GuardedNode], Sequence[int]] = lambda _: ()
     sufficient: Mapping[int, Callable[[ElementType], int]] = field(default_factory=dict)
 
 

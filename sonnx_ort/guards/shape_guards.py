@@ -169,20 +169,15 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
         kept = reduce(lambda one, two: nodes.add("And", [one, two], "all_equal"), flags)
         if not node.may_be_scalar:
             return Flag(kept, when_kept=True)
-        # What passes on a scalar is decided by one flag. ONNX Runtime's optimizer removes a Not.
-        false = nodes.constant(False, "false", ElementType.BOOL)
-        differs = nodes.add("Equal", [kept, false], "differs")
+        # What passes on a scalar is decided by one flag.
+        differs = nodes.negated(kept, "differs")
         return Flag(any_true(nodes, differs, "any_differs"), when_kept=False)
 
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
 
 
 def _on_axis(
-    nodes: GuardNodes,
-    axis: int,
-    known: Operand,
-    rank: Value | None,
-    places: Value | None,
+    nodes: GuardNodes, axis: int, known: Operand, rank: Value | None, places: Value | None
 ) -> Value:
     """Whether each axis of the first operand is the one on which sizes may differ."""
     if rank is None or places is None:

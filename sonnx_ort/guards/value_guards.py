@@ -11,7 +11,7 @@ from sonnx_ort.guards.guard import GuardedNode, GuardNodes, Operands, Value, any
 from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.element_type import CARRIERS, FLOAT_TYPES, ElementType
 from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.terms.elements import Limits, NumberSet
+from sonnx_ort.terms.language import Limits, NumberSet
 
 _COMPARED = (ElementType.FLOAT, ElementType.DOUBLE, ElementType.INT32, ElementType.INT64)
 """The types that Greater and Less take in every opset."""

@@ -26,8 +26,11 @@ LIMITS: Mapping[str, Bounds] = {
 }
 """The ranges of the integer types."""
 
+EXACT_IN_DOUBLE = 1 << 53
+"""Up to this magnitude double has every integer. ONNX Runtime computes some integers in it."""
+
 MOST_CONSTANTS = 1 << 16
-"""Constants with more elements are not read."""
+"""Of constants with more elements only the ends of floats are read."""
 
 
 def bounds_of(node: Node) -> Sequence[Bounds | None]:
@@ -299,23 +302,6 @@ _ARITHMETIC: Mapping[str, BoundsRule] = {
 
 
 _COUNTS = Bounds(0, 2**63 - 1)
-_EXACT = 1 << 53
-"""ONNX Runtime computes the elements of Range in double, which is exact up to this integer."""
-
-
-def _counted(node: Node) -> Sequence[Bounds]:
-    """Sizes and positions are never negative; a size may be 0."""
-    del node
-    return [_COUNTS]
-
-
-def _best(node: Node) -> Sequence[Bounds | None]:
-    return [_of_first(node), _COUNTS]
-
-
-def _unique(node: Node) -> Sequence[Bounds | None]:
-    """Counts of existing elements are at least 1."""
-    return [_of_first(node), _COUNTS, _COUNTS, Bounds(1, _COUNTS.upper)]
 
 
 def _of_first(node: Node) -> Bounds | None:
@@ -323,10 +309,6 @@ def _of_first(node: Node) -> Bounds | None:
         return _operand(node, 0)
     except Rejected:
         return None
-
-
-def _constant(node: Node) -> Sequence[Bounds | None]:
-    return [bounds_of_elements(node.tensor("value"))]
 
 
 def _filled(node: Node) -> Sequence[Bounds]:
@@ -343,7 +325,7 @@ def _range(node: Node) -> Sequence[Bounds]:
     spread = Bounds(limit.lower - start.upper, limit.upper - start.lower)
     allowed = _range_of(node.result_type(0))
     for bounds in (start, limit, spread):
-        exact = max(abs(bounds.lower), abs(bounds.upper)) <= _EXACT
+        exact = max(abs(bounds.lower), abs(bounds.upper)) <= EXACT_IN_DOUBLE
         require(exact, "it counts beyond what a double is exact for")
     require(_within(spread, allowed), "it counts beyond its type")
     lower = start.lower if step.lower >= 0 else min(start.lower, limit.lower + 1)
@@ -352,43 +334,18 @@ def _range(node: Node) -> Sequence[Bounds]:
 
 
 _COUNTING: Mapping[str, BoundsRule] = {
-    **dict.fromkeys(("ArgMax", "ArgMin", "NonZero", "Shape", "Size"), _counted),
-    "Constant": _constant,
+    **dict.fromkeys(("ArgMax", "ArgMin", "NonZero", "Shape", "Size"), lambda _: [_COUNTS]),
+    "Constant": lambda node: [bounds_of_elements(node.tensor("value"))],
     "ConstantOfShape": _filled,
     "Range": _range,
-    "TopK": _best,
-    "Unique": _unique,
+    "TopK": lambda node: [_of_first(node), _COUNTS],
+    # Counts of existing elements are at least 1.
+    "Unique": lambda node: [_of_first(node), _COUNTS, _COUNTS, Bounds(1, _COUNTS.upper)],
 }
 """The operators that return counts and positions by name."""
 
 
 _ZERO = Bounds(0, 0)
-
-
-def _of_the_first(node: Node) -> Sequence[Bounds]:
-    """All outputs contain only elements of the first input."""
-    return [_operand(node, 0)] * node.results
-
-
-def _of_any(node: Node) -> Sequence[Bounds]:
-    return [hull(_all(node))]
-
-
-def _chosen(node: Node) -> Sequence[Bounds]:
-    return [hull([_operand(node, 1), _operand(node, 2)])]
-
-
-def _one_hot(node: Node) -> Sequence[Bounds]:
-    return [_operand(node, 2)]
-
-
-def _padded(node: Node) -> Sequence[Bounds]:
-    """Elements of the first input and the constant, which is zero by default."""
-    return [hull([_operand(node, 0), _operand(node, 2) if node.given(2) else _ZERO])]
-
-
-def _triangle(node: Node) -> Sequence[Bounds]:
-    return [hull([_operand(node, 0), _ZERO])]
 
 
 def _scattered(node: Node) -> Sequence[Bounds]:
@@ -397,20 +354,22 @@ def _scattered(node: Node) -> Sequence[Bounds]:
 
 
 _MOVING: Mapping[str, BoundsRule] = {
+    # All outputs contain only elements of the first input.
     **dict.fromkeys(
         (
             *("Compress", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"),
             *("Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
         ),
-        _of_the_first,
+        lambda node: [_operand(node, 0)] * node.results,
     ),
-    "Concat": _of_any,
-    "OneHot": _one_hot,
-    "Pad": _padded,
+    "Concat": lambda node: [hull(_all(node))],
+    "OneHot": lambda node: [_operand(node, 2)],
+    # Elements of the first input and the constant, which is zero by default.
+    "Pad": lambda node: [hull([_operand(node, 0), _operand(node, 2) if node.given(2) else _ZERO])],
     "ScatterElements": _scattered,
     "ScatterND": _scattered,
-    "Trilu": _triangle,
-    "Where": _chosen,
+    "Trilu": lambda node: [hull([_operand(node, 0), _ZERO])],
+    "Where": lambda node: [hull([_operand(node, 1), _operand(node, 2)])],
 }
 """The operators that move elements by name."""
 

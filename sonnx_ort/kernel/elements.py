@@ -8,7 +8,7 @@ from math import trunc
 
 from onnx import TensorProto
 
-from .bounds import LIMITS
+from .bounds import EXACT_IN_DOUBLE, LIMITS
 from .catalog import rule_of
 from .layout import axes_of, slices_of
 from .node import Node
@@ -70,18 +70,6 @@ def _is_within(element: Size | None, admitted: Bounds) -> bool:
     return known is not None and known.lower in admitted and known.upper in admitted
 
 
-def _sizes(node: Node) -> PartialSizes:
-    return node.shape()[asked_for(node)]
-
-
-def _number_of_elements(node: Node) -> PartialSizes:
-    return (math.prod(node.shape()),)
-
-
-def _same(node: Node) -> PartialSizes:
-    return node.elements(0)
-
-
 def _cast(node: Node) -> PartialSizes:
     """Sizes in int64, or truncated to int32, which an axis can exceed."""
     elements = node.elements(0)
@@ -107,14 +95,6 @@ def _part(node: Node) -> PartialSizes:
     return found
 
 
-def _joined(node: Node) -> PartialSizes:
-    return tuple(each for index in range(node.operands) for each in node.elements(index))
-
-
-_EXACT_IN_DOUBLE = 1 << 53
-"""ONNX Runtime multiplies int64 in double, in which larger integers are rounded."""
-
-
 def _product(node: Node) -> PartialSizes:
     require((axes_of(node) or [0]) == [0], "its axes are not known")
     product: Size = 1
@@ -123,13 +103,13 @@ def _product(node: Node) -> PartialSizes:
             raise Rejected("a factor is open")
         product = product * each
         known = bounds_of_size(product)
-        exact = known is not None and max(-known.lower, known.upper) <= _EXACT_IN_DOUBLE
+        exact = known is not None and max(-known.lower, known.upper) <= EXACT_IN_DOUBLE
         require(exact, "the product may be rounded to double")
     return (product,)
 
 
 def _pairwise(node: Node) -> PartialSizes:
-    require(node.operands == _PAIR, "there are no two operands")
+    require(node.operands == 2, "there are no two operands")
     one, other = node.elements(0), node.elements(1)
     fits = len(one) == len(other) or 1 in (len(one), len(other))
     require(fits, "their lengths do not fit")
@@ -137,14 +117,6 @@ def _pairwise(node: Node) -> PartialSizes:
     calculate = _CALCULATED[node.op_type]
     pairs = ((one[k % len(one)], other[k % len(other)]) for k in range(count))
     return tuple(None if None in pair else calculate(*pair) for pair in pairs)
-
-
-_PAIR = 2
-
-
-def _difference(one: Size, other: Size) -> Size | None:
-    """Only a name of a contract is one size wherever it stands, and is bounded."""
-    return one + other * -1 if bounds_of_size(other) is not None else None
 
 
 def _quotient(one: Size, other: Size) -> Size | None:
@@ -184,19 +156,22 @@ _CALCULATED: Mapping[str, Callable[..., Size | None]] = {
     "Max": _larger,
     "Min": _smaller,
     "Mul": operator.mul,
-    "Sub": _difference,
+    # Only a name of a contract is one size wherever it stands, and is bounded.
+    "Sub": lambda one, other: one + other * -1 if bounds_of_size(other) is not None else None,
 }
 """Operators that calculate with sizes, of which sums and products wrap in int64 alone."""
 
 ELEMENT_RULES: Mapping[str, Callable[[Node], PartialSizes]] = {
     **dict.fromkeys(_CALCULATED, _pairwise),
-    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), _same),
+    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), lambda node: node.elements(0)),
     "Cast": _cast,
-    "Concat": _joined,
+    "Concat": lambda node: tuple(
+        each for index in range(node.operands) for each in node.elements(index)
+    ),
     "Gather": _picked,
     "ReduceProd": _product,
-    "Shape": _sizes,
-    "Size": _number_of_elements,
+    "Shape": lambda node: node.shape()[asked_for(node)],
+    "Size": lambda node: (math.prod(node.shape()),),
     "Slice": _part,
 }
 """The rules by standard operator."""

@@ -18,10 +18,6 @@ def _dropped_out(node: Node) -> Shapes:
     return (node.shape(), node.shape())
 
 
-def _with_scale_and_zero_point(node: Node) -> Shapes:
-    return (node.shape(), (), ())
-
-
 def _common(node: Node) -> Shapes:
     return (common_shape(node.operand_shapes()),)
 
@@ -78,7 +74,7 @@ ELEMENTWISE = {
     "CumSum": ShapeRule((11, 14), like_first, {"exclusive": FLAG, "reverse": FLAG}),
     "DequantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
     "Dropout": ShapeRule((7, 22), _dropped_out, {"ratio": ANY, "seed": ANY}),
-    "DynamicQuantizeLinear": ShapeRule((11, 11), _with_scale_and_zero_point),
+    "DynamicQuantizeLinear": ShapeRule((11, 11), lambda node: (node.shape(), (), ())),
     "Elu": ShapeRule((6, 22), like_first, _ALPHA),
     "Gelu": ShapeRule((20, 20), like_first, {"approximate": ("none", "tanh")}),
     "HardSigmoid": ShapeRule((6, 22), like_first, {"alpha": ANY, "beta": ANY}),
@@ -113,6 +109,3 @@ ELEMENTWISE = {
     "Trilu": ShapeRule((14, 14), like_first, {"upper": FLAG}),
 }
 """The element-wise operators by name."""
-
-BROADCASTING = frozenset(name for name, rule in ELEMENTWISE.items() if rule.shapes is _common)
-"""The operators that broadcast their operands."""

@@ -84,12 +84,8 @@ def _quotient(node: Node) -> Sequence[Interval]:
     ONNX Runtime may compute a normalization, a difference divided by a root, by another formula. In
     versions up to 1.26 its variance can be rounded to a negative number.
     """
-    a, b = operand(node, 0), operand(node, 1)
-    return [_divided(node, a, b, normalizes=_is_normalization(node))]
-
-
-def _is_normalization(node: Node) -> bool:
-    return node.producer_type(0) == "Sub" and node.producer_type(1) == "Sqrt"
+    normalizes = node.producer_type(0) == "Sub" and node.producer_type(1) == "Sqrt"
+    return [_divided(node, operand(node, 0), operand(node, 1), normalizes=normalizes)]
 
 
 def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) -> Interval:
@@ -100,10 +96,6 @@ def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) 
     if normalizes:
         return Interval.of(-math.inf, math.inf, nan=True)
     return rounded(node, lower, upper, nan=nan)
-
-
-def _reciprocal(node: Node) -> Sequence[Interval]:
-    return [_divided(node, Interval.of(1, 1), operand(node, 0))]
 
 
 def _negative(node: Node) -> Sequence[Interval]:
@@ -146,20 +138,6 @@ def _monotonic(
     return rule
 
 
-def _sigmoid(x: Ends) -> Ends:
-    return 1 / (1 + np.exp(-x))
-
-
-def _softplus(x: Ends) -> Ends:
-    found: Ends = np.logaddexp(0.0, x)
-    return found
-
-
-def _erf(x: Ends) -> Ends:
-    found: Ends = np.vectorize(math.erf, otypes=[np.float64])(x)
-    return found
-
-
 def _between(lower: float, upper: float) -> IntervalRule:
     """A function of finite numbers whose results lie in an interval, and that is NaN elsewhere."""
 
@@ -177,19 +155,10 @@ def _rectified(node: Node) -> Sequence[Interval]:
     return [Interval(np.maximum(x.lower, 0), np.maximum(x.upper, 0), x.nan)]
 
 
-def _leaky(default: float) -> IntervalRule:
+def _leaky(node: Node) -> Sequence[Interval]:
     """The number itself, or below 0 its product with alpha."""
-
-    def rule(node: Node) -> Sequence[Interval]:
-        x = operand(node, 0)
-        alpha = float_attribute(node, "alpha", default)
-        return [_two_sided(node, x, Interval.of(alpha, alpha))]
-
-    return rule
-
-
-def _leaky_by_operand(node: Node) -> Sequence[Interval]:
-    return [_two_sided(node, operand(node, 0), operand(node, 1))]
+    alpha = float_attribute(node, "alpha", 0.01)
+    return [_two_sided(node, operand(node, 0), Interval.of(alpha, alpha))]
 
 
 def _two_sided(node: Node, x: Interval, slope: Interval) -> Interval:
@@ -235,14 +204,6 @@ def _linear_between(node: Node) -> Sequence[Interval]:
         ends = np.clip(alpha * x.lower + beta, 0, 1), np.clip(alpha * x.upper + beta, 0, 1)
     error = SLACK * format_of(node).unit * (1 + abs(beta))
     return [rounded(node, *ends, nan=x.nan or x.infinite, error=error)]
-
-
-def _largest(node: Node) -> Sequence[Interval]:
-    return [_extreme(node, np.maximum)]
-
-
-def _least(node: Node) -> Sequence[Interval]:
-    return [_extreme(node, np.minimum)]
 
 
 def _extreme(node: Node, choose: Callable[[Ends, Ends], Ends]) -> Interval:
@@ -357,30 +318,30 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Div": _quotient,
     "DynamicQuantizeLinear": _scale_of_elements,
     "Elu": _exponential,
-    "Erf": _monotonic(_erf, largest=1),
+    "Erf": _monotonic(np.vectorize(math.erf, otypes=[np.float64]), largest=1),
     "Exp": _monotonic(np.exp, least=0),
     "Floor": _monotonic(np.floor, exact=True),
     "Gelu": _gated,
     "HardSigmoid": _linear_between,
     "HardSwish": _gated,
-    "LeakyRelu": _leaky(0.01),
+    "LeakyRelu": _leaky,
     "Log": _monotonic(np.log, domain=(0, math.inf)),
-    "Max": _largest,
+    "Max": lambda node: [_extreme(node, np.maximum)],
     "Mean": _total,
-    "Min": _least,
+    "Min": lambda node: [_extreme(node, np.minimum)],
     "Mish": _gated,
     "Mul": _product,
     "Neg": _negative,
-    "PRelu": _leaky_by_operand,
+    "PRelu": lambda node: [_two_sided(node, operand(node, 0), operand(node, 1))],
     "Pow": _power,
-    "Reciprocal": _reciprocal,
+    "Reciprocal": lambda node: [_divided(node, Interval.of(1, 1), operand(node, 0))],
     "Relu": _rectified,
     "Round": _monotonic(np.round, exact=True),
     "Selu": _exponential,
-    "Sigmoid": _monotonic(_sigmoid, least=0, largest=1),
+    "Sigmoid": _monotonic(lambda x: 1 / (1 + np.exp(-x)), least=0, largest=1),
     "Sign": _monotonic(np.sign, exact=True),
     "Sin": _between(-1, 1),
-    "Softplus": _monotonic(_softplus, least=0),
+    "Softplus": _monotonic(lambda x: np.logaddexp(0.0, x), least=0),
     "Sqrt": _monotonic(np.sqrt, domain=(0, math.inf), least=0),
     "Sub": _difference,
     "Sum": _total,

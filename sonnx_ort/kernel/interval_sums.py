@@ -139,7 +139,7 @@ def _scaled(node: Node, x: Interval, factor: float) -> Interval:
 
 def _convolved(node: Node) -> Sequence[Interval]:
     """Per output channel; padding may add zeros to any window."""
-    x, weights = _per_channel(node, 0), node.weights(1)
+    x, weights = _per_channel(node), node.weights(1)
     pads = any(node.attribute("pads") or ()) or node.attribute("auto_pad", "NOTSET") != "NOTSET"
     if pads:
         x = hull([x, Interval.of(0, 0)], rank=max(x.lower.ndim, 0))
@@ -147,45 +147,40 @@ def _convolved(node: Node) -> Sequence[Interval]:
     if weights is None:
         count = element_count(node, 1, range(1, rank))
         return [_with_bias(node, _any_product(node, x, operand(node, 1), count), rank)]
-    groups, weights = node.attribute("group", 1), finite_weights(weights)
-    outputs, inputs = weights.shape[0] // groups, weights.shape[1]
-    sums = _signed_sums(weights, tuple(range(2, weights.ndim)))
-    terms = math.prod(weights.shape[1:])
-    parts = [
-        _weighted(
-            _group_of(x, group, inputs),
-            *(each[group * outputs : (group + 1) * outputs] for each in sums),
-        )
-        for group in range(groups)
-    ]
-    return [_per_output(node, parts, terms, x.nan, rank)]
+    parts = _weighted_groups(node, x, finite_weights(weights), weights.shape[1])
+    return [_per_output(node, parts, math.prod(weights.shape[1:]), x.nan, rank)]
 
 
 def _convolved_back(node: Node) -> Sequence[Interval]:
     """Each output is a sum of some products, and of all of them at most."""
-    x = hull([_per_channel(node, 0), Interval.of(0, 0)], rank=1)
+    x = hull([_per_channel(node), Interval.of(0, 0)], rank=1)
     weights = finite_weights(node.weights(1))
-    groups = node.attribute("group", 1)
-    inputs = weights.shape[0] // groups
-    sums = _signed_sums(weights, tuple(range(2, weights.ndim)))
+    inputs = weights.shape[0] // node.attribute("group", 1)
+    parts = _weighted_groups(node, x, weights, inputs, back=True)
     terms = inputs * math.prod(weights.shape[2:])
-    parts = [
-        _weighted(
-            _group_of(x, group, inputs),
-            *(each[group * inputs : (group + 1) * inputs].T for each in sums),
-        )
-        for group in range(groups)
-    ]
     return [_per_output(node, parts, terms, x.nan, weights.ndim)]
 
 
-def _per_channel(node: Node, index: int) -> Interval:
-    """The interval of an image per channel, as a vector, or one for all.
+def _weighted_groups(
+    node: Node, x: Interval, weights: Array, inputs: int, *, back: bool = False
+) -> list[tuple[Ends, Ends, Ends]]:
+    """The sums of each group, with so many inputs; of weights back from outputs to inputs."""
+    groups, parts = node.attribute("group", 1), []
+    sums, count = _signed_sums(weights, tuple(range(2, weights.ndim))), weights.shape[0] // groups
+    for group in range(groups):
+        positive, negative = (each[group * count : (group + 1) * count] for each in sums)
+        own = (positive.T, negative.T) if back else (positive, negative)
+        parts.append(_weighted(_group_of(x, group, inputs), *own))
+    return parts
+
+
+def _per_channel(node: Node) -> Interval:
+    """The interval of the first operand per channel, as a vector, or one for all.
 
     Raises:
         Rejected: An element may be infinite.
     """
-    x, rank = operand(node, index), len(node.shape(index))
+    x, rank = operand(node, 0), len(node.shape(0))
     require(not x.infinite, "an operand may be infinite")
     if x.lower.ndim != rank or x.lower.shape[1] == 1:
         return x.uniform
@@ -201,11 +196,7 @@ def _group_of(x: Interval, group: int, inputs: int) -> Interval:
 
 
 def _per_output(
-    node: Node,
-    parts: Sequence[tuple[Ends, Ends, Ends]],
-    terms: int,
-    nan: bool,
-    rank: int,
+    node: Node, parts: Sequence[tuple[Ends, Ends, Ends]], terms: int, nan: bool, rank: int
 ) -> Interval:
     least, most, total = (np.concatenate(each) for each in zip(*parts, strict=True))
     shape = (1, -1, *[1] * (rank - 2))

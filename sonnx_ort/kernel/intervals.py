@@ -16,12 +16,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from .bounds import LIMITS
+from .bounds import LIMITS, MOST_CONSTANTS
 from .node import FLOATS, Node
 from .sizes import ANYTHING, Bounds, Ends, Interval, Rejected, bounds_of_size, require
-
-MOST_CONSTANTS = 1 << 16
-"""Of a constant with more elements only the smallest and the largest are kept."""
 
 MOST_ENDS = 1 << 12
 """An interval with more entries is replaced by one for the whole tensor."""
@@ -65,11 +62,6 @@ def operand(node: Node, index: int) -> Interval:
     bounds = node.known_bounds(index) or LIMITS.get(kind or "")
     if bounds is None:
         raise Rejected(f"nothing is known of operand {index}")
-    return of_bounds(bounds)
-
-
-def of_bounds(bounds: Bounds) -> Interval:
-    """An interval of integers, as one of floats in double."""
     return Interval.of(_below(bounds.lower), _above(bounds.upper))
 
 
@@ -85,7 +77,8 @@ def _above(number: int) -> float:
 
 def of_elements(elements: npt.NDArray[Any] | None) -> Interval | None:
     """The interval of a constant of floats, per element if it is small; None if it is none."""
-    if elements is None or elements.size == 0 or not _is_float(elements):
+    floats = {"float16", "bfloat16", "float32", "float64"}
+    if elements is None or elements.size == 0 or elements.dtype.name not in floats:
         return None
     if elements.size > MOST_CONSTANTS:
         lower, upper = elements.min(), elements.max()
@@ -100,10 +93,6 @@ def of_elements(elements: npt.NDArray[Any] | None) -> Interval | None:
         return ANYTHING
     found = _flushed(numbers, numbers, _of_dtype(elements))
     return found if elements.size <= MOST_ENDS else found.uniform
-
-
-def _is_float(elements: npt.NDArray[Any]) -> bool:
-    return elements.dtype.name in {"float16", "bfloat16", "float32", "float64"}
 
 
 def _of_dtype(elements: npt.NDArray[Any]) -> Format:

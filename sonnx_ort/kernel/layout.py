@@ -206,10 +206,6 @@ def _gathered(node: Node) -> Shapes:
     return ((*shape[:axis], *indices, *shape[axis + 1 :]),)
 
 
-def _like_indices(node: Node) -> Shapes:
-    return (node.shape(1),)
-
-
 def _gathered_tuples(node: Node) -> Shapes:
     shape, indices = node.shape(0), node.shape(1)
     batch = node.attribute("batch_dims", 0)
@@ -283,7 +279,7 @@ LAYOUT = {
     "DepthToSpace": ShapeRule((1, 13), _depth_to_space, {**_BLOCK, "mode": ("DCR", "CRD")}),
     "Flatten": ShapeRule((1, 25), _flattened, {"axis": ANY}),
     "Gather": ShapeRule((1, 13), _gathered, {"axis": ANY}),
-    "GatherElements": ShapeRule((11, 13), _like_indices, {"axis": ANY}),
+    "GatherElements": ShapeRule((11, 13), lambda node: (node.shape(1),), {"axis": ANY}),
     "GatherND": ShapeRule((11, 13), _gathered_tuples, {"batch_dims": ANY}),
     "Pad": ShapeRule(
         (2, 25),

@@ -1,5 +1,6 @@
 """The shapes of products, convolutions, pooling, recurrent layers and reductions."""
 
+import operator
 from collections.abc import Container, Mapping, Sequence
 
 from .node import ANY, FLAG, NOT_NEGATIVE, POSITIVE, Node, ShapeRule, Shapes
@@ -25,10 +26,6 @@ _OF_SEQUENCES = 3
 
 def _matrix_product(node: Node) -> Shapes:
     return (_product(node.shape(0), node.shape(1)),)
-
-
-def _quantized_matrix_product(node: Node) -> Shapes:
-    return (_product(node.shape(0), node.shape(3)),)
 
 
 def _product(a: Sizes, b: Sizes) -> PartialSizes:
@@ -130,6 +127,16 @@ def window_moves(
     Where the window does not fit, the distance is negative. None if an attribute is for other axes,
     or the kernel is not known.
     """
+    axes = _window_axes(node, spatial, filters)
+    if axes is None:
+        return None
+    return [(size + padding - extent, stride) for size, extent, stride, padding in axes]
+
+
+def _window_axes(
+    node: Node, spatial: Sequence[Size], filters: Sequence[Size]
+) -> Sequence[tuple[Size, int, int, int]] | None:
+    """For each axis its size, how far a window reaches, its stride and the padding of both ends."""
     rank = len(spatial)
     kernel = node.attribute("kernel_shape") or filters
     strides = node.attribute("strides") or [1] * rank
@@ -138,11 +145,9 @@ def window_moves(
     lengths = (len(kernel), len(strides), len(dilations), len(pads))
     if lengths != (rank, rank, rank, 2 * rank) or not all(isinstance(n, int) for n in kernel):
         return None
-    axes = zip(spatial, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)
-    return [
-        (size + before + behind - reach(extent, step), stride)
-        for size, extent, stride, step, before, behind in axes
-    ]
+    reaches = map(reach, kernel, dilations)
+    paddings = map(operator.add, pads[:rank], pads[rank:])
+    return list(zip(spatial, reaches, strides, paddings, strict=True))
 
 
 def _fitting(room: Size, stride: int) -> Size | None:
@@ -153,25 +158,14 @@ def _fitting(room: Size, stride: int) -> Size | None:
 
 
 def _spread(node: Node, spatial: Sequence[Size], filters: Sequence[Size]) -> Sequence[Size | None]:
-    rank = len(spatial)
-    kernel = node.attribute("kernel_shape") or filters
-    strides = node.attribute("strides") or [1] * rank
-    dilations = node.attribute("dilations") or [1] * rank
-    pads = node.attribute("pads") or [0] * 2 * rank
+    rank, axes = len(spatial), _window_axes(node, spatial, filters)
     added = node.attribute("output_padding") or [0] * rank
-    lengths = (len(kernel), len(strides), len(dilations), len(added), len(pads))
-    doubtful = (
-        node.attribute("auto_pad", "NOTSET") != "NOTSET"
-        or node.attribute("output_shape") is not None
-        or lengths != (rank, rank, rank, rank, 2 * rank)
-        or not all(isinstance(extent, int) for extent in kernel)
-    )
-    if doubtful:
+    padded = node.attribute("auto_pad", "NOTSET") != "NOTSET"
+    if padded or node.attribute("output_shape") is not None or axes is None or len(added) != rank:
         return [None] * rank
-    axes = zip(spatial, kernel, strides, dilations, added, pads[:rank], pads[rank:], strict=True)
     return [
-        (size - 1) * stride + (more + reach(extent, step)) - (before + behind)
-        for size, extent, stride, step, more, before, behind in axes
+        (size - 1) * stride + (more + extent) - padding
+        for (size, extent, stride, padding), more in zip(axes, added, strict=True)
     ]
 
 
@@ -226,7 +220,7 @@ PRODUCTS = {
     "MatMul": ShapeRule((1, 13), _matrix_product),
     "MatMulInteger": ShapeRule((10, 10), _matrix_product),
     "MaxPool": ShapeRule((1, 22), _pooled, {**_POOLING, "storage_order": FLAG}),
-    "QLinearMatMul": ShapeRule((10, 21), _quantized_matrix_product),
+    "QLinearMatMul": ShapeRule((10, 21), lambda node: (_product(node.shape(0), node.shape(3)),)),
     "RNN": ShapeRule((7, 22), _recurrent, _RECURRENT),
 }
 """The products, convolutions, pooling and recurrent layers by name."""

@@ -12,7 +12,6 @@ from .sizes import (
     PartialSizes,
     Rejected,
     Size,
-    Sizes,
     Symbolic,
     bounds_of_size,
     from_the_front,
@@ -33,19 +32,11 @@ def asked_for(node: Node) -> slice:
     return slice(node.attribute("start"), node.attribute("end"))
 
 
-def _scalar(_: Node) -> Shapes:
-    return ((),)
-
-
 def _constant(node: Node) -> Shapes:
     held = node.held_shape()
     if held is None:
         raise Rejected("its tensor is not known")
     return (held,)
-
-
-def _filled(node: Node) -> Shapes:
-    return (_sizes(node.elements(0)),)
 
 
 def _sizes(elements: PartialSizes) -> PartialSizes:
@@ -90,7 +81,11 @@ def _reshaped(node: Node) -> Shapes:
     shape = node.known_shape(0)
     zero_copies = not node.attribute("allowzero")
     sizes = [
-        _reshaped_size(wanted, _at(shape, axis), zero_copies=zero_copies)
+        _reshaped_size(
+            wanted,
+            None if shape is None or axis >= len(shape) else shape[axis],
+            zero_copies=zero_copies,
+        )
         for axis, wanted in enumerate(target)
     ]
     # With allowzero and a size of 0, ONNX Runtime takes another size for -1 than what remains.
@@ -102,10 +97,6 @@ def _reshaped(node: Node) -> Shapes:
         others = [s for axis, s in enumerate(sizes) if axis not in copied and axis != index]
         sizes[index] = _remaining(left, others, node.shared)
     return (tuple(sizes),)
-
-
-def _at(shape: Sizes | None, axis: int) -> Size | None:
-    return None if shape is None or axis >= len(shape) else shape[axis]
 
 
 def _reshaped_size(wanted: Size | None, own: Size | None, *, zero_copies: bool) -> Size | None:
@@ -160,11 +151,6 @@ def _counted(start: Size | None, limit: Size | None, step: Size | None) -> Size 
     if known is None or step < 0 or known.lower < start or not is_within([known.upper - start]):
         return None
     return quotient(limit + (step - 1 - start), step)
-
-
-def _positions(node: Node) -> Shapes:
-    """For a scalar, ONNX Runtime returns one row, as for a vector."""
-    return ((len(node.shape(0)) or None, None),)
 
 
 def _like_first_rank(node: Node) -> Shapes:
@@ -261,17 +247,18 @@ SHAPING = {
             ("value", "value_int", "value_ints", "value_float", "value_floats", "value_string"), ANY
         ),
     ),
-    "ConstantOfShape": ShapeRule((9, 25), _filled, {"value": ANY}),
+    "ConstantOfShape": ShapeRule((9, 25), lambda node: (_sizes(node.elements(0)),), {"value": ANY}),
     "DFT": ShapeRule((17, 20), _like_first_rank, {"axis": ANY, "inverse": FLAG, "onesided": FLAG}),
     "Expand": ShapeRule((8, 13), _expanded),
-    "NonZero": ShapeRule((9, 13), _positions),
+    # For a scalar, ONNX Runtime returns one row, as for a vector.
+    "NonZero": ShapeRule((9, 13), lambda node: ((len(node.shape(0)) or None, None),)),
     "OneHot": ShapeRule((9, 11), _one_hot, {"axis": ANY}),
     "Range": ShapeRule((11, 11), _range),
     "Reshape": ShapeRule((5, 25), _reshaped, {"allowzero": FLAG}),
     "Resize": ShapeRule((10, 19), _resized, _RESIZING),
     "STFT": ShapeRule((17, 17), _spectrum, {"onesided": FLAG}),
     "Shape": ShapeRule((1, 25), _shape_of, {"start": ANY, "end": ANY}),
-    "Size": ShapeRule((1, 25), _scalar),
+    "Size": ShapeRule((1, 25), lambda _: ((),)),
     "Tile": ShapeRule((6, 13), _tiled),
     "Upsample": ShapeRule((7, 9), _like_first_rank, {"mode": ANY, "scales": ANY}),
 }

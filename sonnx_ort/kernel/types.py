@@ -85,12 +85,7 @@ def _signature(domain: str, name: str, version: int) -> _Signature | None:
 
 
 def result_type(node: TypedNode, index: int) -> Type:
-    """The type of a node's result; those of If, Loop and Scan depend on their bodies.
-
-    Args:
-        node: The node.
-        index: The place of the result.
-    """
+    """The type of a node's result; those of If, Loop and Scan depend on their bodies."""
     signature = _signature(*node.operator)
     if signature is None or not signature.outputs:
         return None
@@ -130,11 +125,6 @@ def _optional(node: TypedNode) -> Type:
     return kind and f"{_OPTIONAL}({kind})"
 
 
-def _unwrapped(node: TypedNode) -> Type:
-    """Since version 18 the operand may also be the element itself."""
-    return element_of(node.input_type(0), _OPTIONAL) or node.input_type(0)
-
-
 def _quantized(node: TypedNode) -> Type:
     zero_point = node.input_type(2)
     omitted = tensor_of("uint8") if zero_point == "" else None
@@ -145,20 +135,9 @@ def _labels(node: TypedNode) -> Type:
     return node.attribute_type("classlabels_strings") or tensor_of("int64")
 
 
-def _encoded(node: TypedNode) -> Type:
-    """What the keys of a LabelEncoder become; the first version turns text and numbers around."""
-    values = _given("values_tensor", "values_strings", "values_int64s", "values_floats")
-    return values(node) or _categories(node)
-
-
 def _categories(node: TypedNode) -> Type:
     other = {tensor_of("string"): tensor_of("int64"), tensor_of("int64"): tensor_of("string")}
     return other.get(node.input_type(0) or "")
-
-
-def _maps(node: TypedNode) -> Type:
-    keys = "string" if node.attribute_type("classlabels_strings") else "int64"
-    return sequence_of(f"map({keys},tensor(float))")
 
 
 _WINDOWS = ("BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix")
@@ -193,7 +172,10 @@ _STANDARD: Mapping[str, _Rule] = {
     ),
     "Multinomial": _named("dtype", "int32"),
     "Optional": _optional,
-    "OptionalGetElement": _unwrapped,
+    # Since version 18 the operand may also be the element itself.
+    "OptionalGetElement": lambda node: (
+        element_of(node.input_type(0), _OPTIONAL) or node.input_type(0)
+    ),
     "QuantizeLinear": _quantized,
     "SequenceEmpty": lambda node: sequence_of(_named("dtype", "float")(node)),
 }
@@ -204,7 +186,12 @@ _UNBOUND: Mapping[tuple[str, str], _Rule] = {
     **{("", name): rule for name, rule in _STANDARD.items()},
     **{(_ML, name): _labels for name in _CLASSIFIERS},
     (_ML, "CategoryMapper"): _categories,
-    (_ML, "LabelEncoder"): _encoded,
-    (_ML, "ZipMap"): _maps,
+    (_ML, "LabelEncoder"): lambda node: (
+        _given("values_tensor", "values_strings", "values_int64s", "values_floats")(node)
+        or _categories(node)
+    ),
+    (_ML, "ZipMap"): lambda node: sequence_of(
+        f"map({element_of(_labels(node), _TENSOR)},tensor(float))"
+    ),
 }
 """The types of results that are those of no input: they follow from attributes or containers."""

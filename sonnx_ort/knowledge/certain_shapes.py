@@ -39,9 +39,9 @@ from sonnx_ort.knowledge.graph_node import GraphNode, constant_sizes
 from sonnx_ort.knowledge.misinference import Misinference
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.terms.operand import Shape, dimensions
 

@@ -26,7 +26,7 @@ _COUNTERS = 2
 _LAST = 25
 """The last verified version of both operators."""
 
-_FIRST_WITHOUT_BATCH = 9
+FIRST_WITHOUT_BATCH = 9
 """In earlier versions a Scan had an additional batch axis."""
 
 
@@ -65,7 +65,7 @@ def iteration_of(node: ir.Node, version: int) -> Iteration | None:
     since = operator_version(node.op_type, version)
     if node.domain != STANDARD_DOMAIN or since > _LAST:
         return None
-    if node.op_type == "Scan" and len(subgraphs) == 1 and since >= _FIRST_WITHOUT_BATCH:
+    if node.op_type == "Scan" and len(subgraphs) == 1 and since >= FIRST_WITHOUT_BATCH:
         return _scan(node, subgraphs[0])
     return loop_of(node)
 
@@ -164,13 +164,12 @@ def declared_shape(value: ir.Value) -> Shape | None:
 
 
 # Compared by identity, because `isinstance` of these takes ten times as long.
-_CONTAINERS = (ir.SequenceType, ir.OptionalType)
 
 
 def is_sparse(value: ir.Value) -> bool:
     """Whether the value is declared as a sparse tensor or as a container of sparse tensors."""
     declared: Any = value.type
-    while type(declared) in _CONTAINERS:
+    while type(declared) in (ir.SequenceType, ir.OptionalType):
         declared = declared.elem_type
     return type(declared) is ir.SparseTensorType
 

@@ -13,15 +13,9 @@ import onnx_ir as ir
 from sonnx_ort.kernel.bounds import hull
 from sonnx_ort.kernel.sizes import Bounds, Range
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
-from sonnx_ort.knowledge.declarations import (
-    Declarations,
-    constant_tensor,
-    is_sparse,
-    type_name,
-)
+from sonnx_ort.knowledge.declarations import Declarations, constant_tensor, is_sparse, type_name
 from sonnx_ort.knowledge.inference import Inference
-from sonnx_ort.knowledge.minus_zeros import NegativeZeros
-from sonnx_ort.knowledge.number_ranges import NumberRanges, number_ranges
+from sonnx_ort.knowledge.number_ranges import NegativeZeros, NumberRanges, number_ranges
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract

@@ -37,10 +37,6 @@ class AxisCount:
     def add(self, node: ir.Node, shapes: Mapping[ir.Value, Sizes]) -> None:
         """Count the axes of a node's results.
 
-        Args:
-            node: The node.
-            shapes: The certain shapes.
-
         Raises:
             InvalidModel: There are too many.
         """
@@ -157,11 +153,6 @@ def _axis_outside(node: ir.Node, sizes: PartialSizes) -> str:
     return f"its axis is {axis}, and its operand has {rank} axes"
 
 
-def _too_few_axes(node: ir.Node, sizes: PartialSizes) -> str:
-    """ONNX Runtime rejects these at startup, unless enforcement hides the shape from it."""
-    return "" if len(sizes) > 1 else f"its operand '{_operand(node)}' has fewer than two axes"
-
-
 def _too_many_axes(node: ir.Node, sizes: PartialSizes) -> str:
     count = sizes[0] if len(sizes) == 1 else 0
     if not isinstance(count, int) or count <= MOST_AXES:
@@ -180,7 +171,9 @@ _OF_ELEMENTS = frozenset(["ConstantOfShape", "Expand", "Reshape", "Unsqueeze"])
 _DANGERS: Mapping[str, Callable[[ir.Node, PartialSizes], str]] = {
     "Slice": _negative_size,
     "LayerNormalization": _axis_outside,
-    "DFT": _too_few_axes,
+    "DFT": lambda node, sizes: (
+        "" if len(sizes) > 1 else f"its operand '{_operand(node)}' has fewer than two axes"
+    ),
     **dict.fromkeys(_OF_ELEMENTS, _too_many_axes),
 }
 """Operators that can end the process, with a function that gives why, or an empty text."""

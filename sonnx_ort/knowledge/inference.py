@@ -74,11 +74,6 @@ def inferred_beside_declarations(
     """The shapes of values as ONNX Runtime infers them, beside what the file declares of them.
 
     All other declarations count, as does what is declared of these values where others read them.
-
-    Args:
-        model: The canonical model.
-        values: The values.
-        types: The types of the model's values.
     """
     computed = _Inferred(model, types, declared_of(defined_values(model.graph))).computed
     return {v: shape for v in values if (shape := _shape(computed.get(v))) is not None}

@@ -15,11 +15,11 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.kernel.types import Type, TypedNode, element_of, result_type, sequence_of, tensor_of
-from sonnx_ort.knowledge.declarations import type_name
+from sonnx_ort.knowledge.declarations import FIRST_WITHOUT_BATCH, type_name
 from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
 from sonnx_ort.loading.traversal import subgraphs_of
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 _DEFAULT_PHRASE = re.compile(
@@ -175,12 +175,10 @@ def _attribute_default(
 
 
 def _of_inputs(schema: onnx.defs.OpSchema) -> Iterator[Assumption]:
-    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
-    for position, parameter in enumerate(schema.inputs):
-        if parameter.option == optional:
-            default_text = _default_sentence(schema, parameter.name, parameter.description)
-            if default_text:
-                yield Assumption(parameter.name, position, default_text)
+    for parameter in _optional(schema.inputs):
+        description = schema.inputs[parameter.position].description
+        if default_text := _default_sentence(schema, parameter.name, description):
+            yield Assumption(parameter.name, parameter.position, default_text)
 
 
 def _default_sentence(schema: onnx.defs.OpSchema, name: str, description: str) -> str:
@@ -202,9 +200,6 @@ def _sentences(text: str) -> list[str]:
 
 
 _logger = logging.getLogger("sonnx_ort")
-
-_FIRST_WITHOUT_BATCH = 9
-"""In earlier versions a Scan has the lengths of its sequences in front of its other inputs."""
 
 _COUNTERS = (tensor_of("int64"), tensor_of("bool"))
 """What a Loop passes to its body first: the iteration number and the condition."""
@@ -274,7 +269,8 @@ class ValueTypes:
                 taken = (*_COUNTERS, *given[len(_COUNTERS) :])
             case "Scan":
                 version = operator_version(operator, self._versions.get(STANDARD_DOMAIN, 0))
-                taken = given[1:] if version < _FIRST_WITHOUT_BATCH else given
+                # With a batch, the lengths of its sequences stand in front of its other inputs.
+                taken = given[1:] if version < FIRST_WITHOUT_BATCH else given
             case "SequenceMap":
                 taken = [element_of(kind) or kind for kind in given]
         for body in bodies:
@@ -283,7 +279,9 @@ class ValueTypes:
         results = [[self._texts.get(value) for value in body.outputs] for body in bodies]
         match operator, results:
             case "If", [one, other]:
-                return [_agreed(*each) for each in zip(one, other, strict=False)]
+                # A session does not start if they differ.
+                pairs = zip(one, other, strict=False)
+                return [(a or b) if not a or not b or a == b else None for a, b in pairs]
             case "Loop", [(_, *of_body)]:
                 initial = chain(given[len(_COUNTERS) :], [None] * len(of_body))
                 # A state may begin as an optional and go on as its element.
@@ -335,11 +333,6 @@ def unsupported_type(
                 return f"{node.op_type} of {element_of(text, 'tensor') or text}"
         types[node.outputs[0]] = result_type_of(node, version, type_of)
     return None
-
-
-def _agreed(one: Type, other: Type) -> Type:
-    """The type of two, of which one may be unknown; a session does not start if they differ."""
-    return (one or other) if not one or not other or one == other else None
 
 
 def _results(node: TypedNode) -> Sequence[Type]:
@@ -403,21 +396,16 @@ class _Node:
             return None
         if given.type is ir.AttributeType.TENSOR:
             return tensor_of(type_name(given.value.dtype))
-        several = given.type in (
-            *(ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS),
-        )
-        return None if several and not given.value else _OF_ATTRIBUTES.get(given.type)
+        is_empty_list = given.type.name.endswith("S") and not given.value
+        return None if is_empty_list else _OF_ATTRIBUTES.get(given.type)
 
 
 _DATA_TYPES = {int(dtype): type_name(dtype) for dtype in ir.DataType if dtype.value}
 _NAMES = frozenset(_DATA_TYPES.values())
 _OF_ATTRIBUTES = {
-    ir.AttributeType.INT: tensor_of("int64"),
-    ir.AttributeType.INTS: tensor_of("int64"),
-    ir.AttributeType.FLOAT: tensor_of("float"),
-    ir.AttributeType.FLOATS: tensor_of("float"),
-    ir.AttributeType.STRING: tensor_of("string"),
-    ir.AttributeType.STRINGS: tensor_of("string"),
+    ir.AttributeType[f"{kind}{plural}"]: tensor_of(name)
+    for kind, name in (("INT", "int64"), ("FLOAT", "float"), ("STRING", "string"))
+    for plural in ("", "S")
 }
 
 

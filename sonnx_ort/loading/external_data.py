@@ -9,7 +9,7 @@ import enum
 import math
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -20,12 +20,9 @@ from onnx.external_data_helper import uses_external_data
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_tensors
 
-_BITS_OF_BYTE = 8
-_PACKED_BITS = (2, 4)
 MOST_AXES_OF_ARRAYS = 64
 """The largest number of axes of an array of numpy."""
 
-_COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
 KNOWN_TYPES = frozenset(map(int, ir.DataType)) - {onnx.TensorProto.UNDEFINED}
 """The element types that the graph library knows."""
 
@@ -64,7 +61,8 @@ def _check(tensor: onnx.TensorProto) -> None:
     if tensor.HasField("raw_data"):
         needed, stored, unit = bytes_of(count, tensor.data_type), len(tensor.raw_data), "bytes"
     else:
-        needed, stored, unit = _entries(count, tensor.data_type), _stored(tensor), "entries"
+        entries = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
+        needed, stored, unit = _entries(count, tensor.data_type), len(entries), "entries"
     if needed != stored:
         raise InvalidModel(
             f"tensor '{tensor.name}' of shape {list(tensor.dims)} needs {needed} {unit}, and the "
@@ -82,26 +80,16 @@ def bytes_of(count: int, element_type: int) -> int:
         raise InvalidModel(
             "a tensor of strings has raw bytes, which ONNX does not allow; export the model again"
         )
-    return _whole_bytes(count * ir.DataType(element_type).bitwidth)
+    return -(-count * ir.DataType(element_type).bitwidth // 8)
 
 
 def _entries(count: int, element_type: int) -> int:
     """Length of the list that replaces raw bytes; narrow elements share an entry."""
-    if element_type in _COMPLEX:
+    if element_type in (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128):
         return 2 * count
-    if element_type == onnx.TensorProto.STRING:
-        return count
-    bits = ir.DataType(element_type).bitwidth
-    return _whole_bytes(count * bits) if bits in _PACKED_BITS else count
-
-
-def _whole_bytes(bits: int) -> int:
-    return -(-bits // _BITS_OF_BYTE)
-
-
-def _stored(tensor: onnx.TensorProto) -> int:
-    field = onnx.helper.tensor_dtype_to_field(tensor.data_type)
-    return len(getattr(tensor, field))
+    strings = element_type == onnx.TensorProto.STRING
+    packed = not strings and ir.DataType(element_type).bitwidth in (2, 4)
+    return bytes_of(count, element_type) if packed else count
 
 
 def external_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -246,12 +234,9 @@ def _check_location(tensor: onnx.TensorProto, location: str) -> None:
         )
 
 
-_LONGEST_SHOWN = 80
-
-
 def _shown(text: str) -> str:
     """A text of a model in an error: in quotes, and not too long."""
-    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    shown = text if len(text) <= 80 else f"{text[:80]}..."
     return f"'{shown}'" if shown.isprintable() else ascii(shown)
 
 
@@ -304,6 +289,9 @@ _SIZES = {
 """Bytes per element. Integers are not replaced, because proofs use them."""
 
 
+_Parts = list[bytes | memoryview]
+
+
 class _Kind(enum.IntEnum):
     """The wire type of a field."""
 
@@ -342,48 +330,42 @@ def detached(model: memoryview, location: str) -> onnx.ModelProto | None:
         reduced = onnx.load_model_from_string(b"".join(parts))
     except Exception:  # noqa: BLE001 - the regular parser reports what is wrong
         return None
-    return reduced if _refers_only_to(location, reduced) else None
+    entries = (entry for tensor in external_tensors(reduced) for entry in tensor.external_data)
+    others = (e for e in entries if e.key == "location" and e.value != location)
+    return reduced if next(others, None) is None else None
 
 
-def _refers_only_to(location: str, model: onnx.ModelProto) -> bool:
-    entries = (entry for tensor in external_tensors(model) for entry in tensor.external_data)
-    return all(entry.value == location for entry in entries if entry.key == "location")
+def _without_weights(model: memoryview, location: str) -> tuple[_Parts, bool]:
+    def initializer(tensor: _Field) -> _Parts | None:
+        large = tensor.end - tensor.content >= LARGE
+        reference = _reference(model, tensor, location) if large else None
+        return None if reference is None else [reference]
+
+    def graph(field: _Field) -> _Parts | None:
+        inside = field.content, field.end
+        parts, found = _with_others(model, *inside, _INITIALIZER_OF_GRAPH, initializer)
+        return parts if found else None
+
+    return _with_others(model, 0, len(model), _GRAPH_OF_MODEL, graph)
 
 
-def _without_weights(model: memoryview, location: str) -> tuple[list[bytes | memoryview], bool]:
-    parts: list[bytes | memoryview] = []
+def _with_others(
+    model: memoryview, start: int, end: int, number: int, other: Callable[[_Field], _Parts | None]
+) -> tuple[_Parts, bool]:
+    """A message with other messages in fields of a number, and whether there is any."""
+    parts: _Parts = []
     found = False
-    for field in _fields(model, 0, len(model)):
-        if field.number == _GRAPH_OF_MODEL and field.kind == _Kind.LENGTH_DELIMITED:
-            graph, any_found = _graph_without_weights(model, field, location)
-            parts += _message(_GRAPH_OF_MODEL, graph)
-            found |= any_found
-        else:
-            parts.append(model[field.start : field.end])
-    return parts, found
-
-
-def _graph_without_weights(
-    model: memoryview, graph: _Field, location: str
-) -> tuple[list[bytes | memoryview], bool]:
-    parts: list[bytes | memoryview] = []
-    found = False
-    for field in _fields(model, graph.content, graph.end):
-        reference = None
-        large = field.end - field.content >= LARGE
-        if field.number == _INITIALIZER_OF_GRAPH and field.kind == _Kind.LENGTH_DELIMITED and large:
-            reference = _reference(model, field, location)
-        if reference is None:
-            parts.append(model[field.start : field.end])
-        else:
-            parts += _message(_INITIALIZER_OF_GRAPH, [reference])
-            found = True
+    for field in _fields(model, start, end):
+        meant = field.number == number and field.kind == _Kind.LENGTH_DELIMITED
+        made = other(field) if meant else None
+        found |= made is not None
+        parts += [model[field.start : field.end]] if made is None else _message(number, made)
     return parts, found
 
 
 def _reference(model: memoryview, tensor: _Field, location: str) -> bytes | None:
     """The tensor with a reference instead of its elements; None if it cannot be replaced."""
-    rest: list[bytes | memoryview] = []
+    rest: _Parts = []
     elements: list[_Field] = []
     for field in _fields(model, tensor.content, tensor.end):
         if field.number == _RAW_DATA_OF_TENSOR and field.kind == _Kind.LENGTH_DELIMITED:
@@ -450,7 +432,7 @@ def _varint(model: memoryview, at: int, end: int) -> tuple[int, int]:
     raise ValueError("no message of protocol buffers")
 
 
-def _message(number: int, parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
+def _message(number: int, parts: _Parts) -> _Parts:
     """Encode a field that contains a message."""
     length = sum(len(part) for part in parts)
     return [_encoded(number << 3 | _Kind.LENGTH_DELIMITED) + _encoded(length), *parts]

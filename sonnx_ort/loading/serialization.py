@@ -46,11 +46,7 @@ def deserialize(proto: onnx.ModelProto) -> ir.Model:
 
 
 def holds_another_type(optional: ir.OptionalType) -> bool:
-    """Whether an optional stands for a type that the graph library does not know.
-
-    Args:
-        optional: The type.
-    """
+    """Whether an optional stands for a type that the graph library does not know."""
     return (optional.denotation or "").startswith(_HELD)
 
 
@@ -71,9 +67,6 @@ def deserialize_type(proto: onnx.TypeProto) -> ir.TypeAndShape:
 
 def serialize(model: ir.Model) -> onnx.ModelProto:
     """Convert a model of the graph library.
-
-    Args:
-        model: The model.
 
     Raises:
         InvalidModel: It has a part that onnx_ir reads but cannot write, such as a broken string.

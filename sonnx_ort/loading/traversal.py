@@ -23,9 +23,7 @@ def all_nodes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:
     return graphs_and_nodes(proto)[1]
 
 
-def graphs_and_nodes(
-    proto: onnx.ModelProto,
-) -> tuple[list[onnx.GraphProto], list[onnx.NodeProto]]:
+def graphs_and_nodes(proto: onnx.ModelProto) -> tuple[list[onnx.GraphProto], list[onnx.NodeProto]]:
     """What `all_graphs` and `all_nodes` give, in one walk."""
     graphs = all_graphs(proto)
     return graphs, [node for owner in chain(graphs, proto.functions) for node in owner.node]

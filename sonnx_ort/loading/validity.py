@@ -17,7 +17,7 @@ from sonnx_ort.loading.traversal import (
     names_needed,
     nodes_within,
 )
-from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION, OWN_DOMAINS, STANDARD_DOMAIN
 
 _SHOWN = 5
@@ -72,9 +72,6 @@ def _cycle(before: Sequence[set[int]]) -> list[int]:
         at = min(waiting[at])
     met = list(path)
     return met[met.index(at) :]
-
-
-_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 def check_validity(proto: onnx.ModelProto) -> None:
@@ -233,7 +230,7 @@ def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
         )
     for function in proto.functions:
         for node, attribute in _references(function.node):
-            if attribute.type in _GRAPHS:
+            if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
                 raise InvalidModel(
                     f"{node.op_type} '{node.name}' in the model-local function '{function.name}': "
                     f"its {attribute.name} is a graph that each call passes; inline the function"

@@ -44,7 +44,6 @@ ContractSource = str | os.PathLike[str] | Contract
 
 _SECTIONS = ("inputs", "values", "sizes")
 _KEYS = ("range", "finite", "message")
-_KEYS_OF_INPUTS = (*_KEYS, "shape")
 _KEYS_OF_SIZES = ("range", "multiple_of", "message")
 
 
@@ -74,7 +73,7 @@ def read_contract(source: ContractSource) -> Contract:
     for name in inputs.keys() & values.keys():
         raise SonnxError(f"'{path}': '{name}' stands in [inputs] and in [values]; remove one")
     entries = [
-        *(_entry(name, *each, _KEYS_OF_INPUTS) for name, each in inputs.items()),
+        *(_entry(name, *each, (*_KEYS, "shape")) for name, each in inputs.items()),
         *(_entry(name, *each, _KEYS) for name, each in values.items()),
     ]
     shapes = [
@@ -253,10 +252,6 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
 
 def require_axes(graph: ir.Graph, contract: Contract) -> None:
     """Reject a contract for axes that the inputs of a graph do not have, or of no sizes.
-
-    Args:
-        graph: The main graph.
-        contract: The contract.
 
     Raises:
         SonnxError: There is such an axis.

@@ -11,18 +11,16 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.checked_values import CheckedValue, checked_values
 from sonnx_ort.obligations.contracts import require_axes, require_values
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
-from sonnx_ort.obligations.findings import (
-    find_declarations,
-    graph_obligations,
-)
+from sonnx_ort.obligations.findings import find_declarations, graph_obligations
 from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import Coverage, Extent, Report, asks_for_numbers
 from sonnx_ort.obligations.targets import (
+    CheckedValue,
     Target,
+    checked_values,
     is_of_known_version,
     require_allowed_types,
     require_known_version,
@@ -228,7 +226,9 @@ def _examine_target(
 
     examined = examined_with(demands.broadcasting)
     if not _to_enforce(target, demands):
-        return _not_enforced(examined)
+        return replace(
+            examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
+        )
     return apply_waivers(examined, terms.waivers, lambda: examined_with(Broadcasting.EXPLICIT))
 
 
@@ -247,12 +247,6 @@ def apply_waivers(
     if unequal and all(o in waived for o in unequal):
         examined = broadcasting()
     return replace(examined, waived=waived)
-
-
-def _not_enforced(examined: ExaminedNode) -> ExaminedNode:
-    return replace(
-        examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
-    )
 
 
 def _general_obligations(

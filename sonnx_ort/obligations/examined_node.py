@@ -6,20 +6,12 @@ from dataclasses import dataclass, replace
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import Target
-from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting, aligned_axes
 from sonnx_ort.profile.requirements.shapes import hint_to_expand
-from sonnx_ort.profile.rule import (
-    Judgement,
-    Rule,
-    Status,
-    Subject,
-    at_run_time,
-    proved,
-    violated,
-)
+from sonnx_ort.profile.rule import Judgement, Rule, Status, Subject, at_run_time, proved, violated
 from sonnx_ort.terms.operand import Dimension, Operand, broadcast_shape
 
 
@@ -187,7 +179,9 @@ def _examine(
         obligations = tuple(_evaluate(rule, target, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))
         return ExaminedNode(target, operands, obligations, plan)
-    shape_rule = _shape_rule(rules)
+    shape_rule = next(
+        (rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES), None
+    )
     if broadcasting is Broadcasting.EXPLICIT and target.broadcasts and shape_rule is not None:
         return _examine_expandable(target, operands, rules, shape_rule)
     return ExaminedNode(
@@ -228,11 +222,6 @@ def _examine_expandable(
     )
     broadcast = _obligation(E1, target, aligned, fit, BROADCAST.name)
     return ExaminedNode(target, operands, (*obligations, broadcast), plan)
-
-
-def _shape_rule(rules: tuple[Rule, ...]) -> Rule | None:
-    shape_rules = (rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
-    return next(shape_rules, None)
 
 
 def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | None:

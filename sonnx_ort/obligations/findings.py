@@ -6,11 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.knowledge.declarations import (
-    constant_tensor,
-    declared_shape,
-    declared_type,
-)
+from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import (
     Assumption,
@@ -51,8 +47,6 @@ _RANDOM = frozenset(
     }
 )
 """The operators of ONNX that draw random numbers, beside Dropout in training mode."""
-
-_TRAINING_DOMAIN = "ai.onnx.preview.training"
 
 _TRAINING_INPUT = 2
 """The input of a Dropout that says whether it trains."""
@@ -151,7 +145,7 @@ def _unsuitable(placed: _Placed) -> Iterator[Finding]:
         trains and node.op_type == "Dropout"
     ):
         yield placed.finding(DETERMINISTIC, f"{node.op_type} draws random numbers")
-    if trains or node.domain == _TRAINING_DOMAIN or _is(node, "Dropout"):
+    if trains or node.domain == "ai.onnx.preview.training" or _is(node, "Dropout"):
         yield placed.finding(
             INFERENCE, "it is in training mode" if trains else "it is an operator for training"
         )

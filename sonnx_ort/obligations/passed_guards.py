@@ -18,7 +18,7 @@ from sonnx_ort.kernel.elementwise import like_first
 from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
 from sonnx_ort.obligations.examined_node import ExaminedNode, operands_fit
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
 from sonnx_ort.profile.rule import DecidedByOperands, Status, Subject
 from sonnx_ort.terms.operand import Dimension, Shape

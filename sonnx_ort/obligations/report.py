@@ -312,7 +312,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Render the verdict, the causes of violations and the next call for a notebook."""
-        from sonnx_ort.reporting.remedies import report_as_html  # noqa: PLC0415 - an annex
+        from sonnx_ort.reporting.verdict import report_as_html  # noqa: PLC0415 - an annex
 
         return report_as_html(self)
 
@@ -324,10 +324,7 @@ class Report:
         """Return the content of `to_json` as dictionaries and lists."""
         return {
             "format": FORMAT,
-            "model": {
-                "sha256": self.identity.sha256,
-                "opsets": dict(self.identity.opsets),
-            },
+            "model": {"sha256": self.identity.sha256, "opsets": dict(self.identity.opsets)},
             "versions": dict(self.identity.versions),
             "edition": self.edition.value,
             "broadcast": self.broadcasting.value,
@@ -411,11 +408,11 @@ class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
 
     def _repr_html_(self) -> str:
         """Show the report in a notebook."""
-        from sonnx_ort.reporting.remedies import report_as_html  # noqa: PLC0415 - an annex
+        from sonnx_ort.reporting.verdict import report_as_html  # noqa: PLC0415 - an annex
 
         return report_as_html(self.report)
 
     def _in_notebook(self) -> str:
-        from sonnx_ort.reporting.remedies import causes_as_text  # noqa: PLC0415 - an annex
+        from sonnx_ort.reporting.verdict import causes_as_text  # noqa: PLC0415 - an annex
 
         return causes_as_text(self.report)

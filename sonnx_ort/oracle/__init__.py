@@ -14,11 +14,4 @@ defined.
 from sonnx_ort.oracle.meaning import COMPUTED, meaning
 from sonnx_ort.oracle.results import UNITS, Enclosure, Result, Undefined
 
-__all__ = [
-    "COMPUTED",
-    "UNITS",
-    "Enclosure",
-    "Result",
-    "Undefined",
-    "meaning",
-]
+__all__ = ["COMPUTED", "UNITS", "Enclosure", "Result", "Undefined", "meaning"]

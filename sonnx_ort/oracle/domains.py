@@ -7,16 +7,12 @@ meets; for other operators the sources of the rules in the operator's file in `p
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import trunc
-from types import MappingProxyType
 from typing import Any
-
-import numpy.typing as npt
 
 from sonnx_ort.oracle.numbers import INTEGER_FORMATS, IntegerFormat, Kind, Number
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
-Array = npt.NDArray[Any]
 Elements = tuple[Any, ...]
 """One exact element of each operand at the same index: `Number` for floats, else int."""
 
@@ -62,10 +58,6 @@ def _smallest(elements: Elements, limits: IntegerFormat) -> bool:
     return limits.signed and elements[0] == limits.smallest
 
 
-def _negative_exponent(elements: Elements, _: IntegerFormat) -> bool:
-    return bool(elements[1] < 0)
-
-
 def _inexact_power(elements: Elements, limits: IntegerFormat) -> bool:
     """Whether a power is none of its type, or of 64 bits may be rounded on its way by double."""
     x, y = elements
@@ -91,27 +83,24 @@ def _not_held(elements: Elements, limits: IntegerFormat) -> bool:
     return x.kind is not Kind.FINITE or not limits.smallest <= trunc(x.value) <= limits.largest
 
 
-_RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
-    {
-        ("Div", Family.INTEGER): [
-            ElementRule("Div.int.C1", _zero_divisor),
-            ElementRule("Div.int.C2", smallest_by_minus_one),
-        ],
-        ("Mod", Family.INTEGER): [ElementRule("Mod.int.C1", _zero_divisor)],
-        ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width)],
-        ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
-        ("Pow", Family.INTEGER): [
-            ElementRule("Pow.int.C1", _negative_exponent),
-            ElementRule("Pow.int.C2", _inexact_power),
-        ],
-        ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _outside_unit_interval)],
-        ("Cast", Family.FLOAT): [ElementRule("Cast.float.C1", _not_held)],
-    }
-)
+_RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = {
+    ("Div", Family.INTEGER): [
+        ElementRule("Div.int.C1", _zero_divisor),
+        ElementRule("Div.int.C2", smallest_by_minus_one),
+    ],
+    ("Mod", Family.INTEGER): [ElementRule("Mod.int.C1", _zero_divisor)],
+    ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width)],
+    ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
+    ("Pow", Family.INTEGER): [
+        ElementRule("Pow.int.C1", lambda elements, _: bool(elements[1] < 0)),
+        ElementRule("Pow.int.C2", _inexact_power),
+    ],
+    ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _outside_unit_interval)],
+    ("Cast", Family.FLOAT): [ElementRule("Cast.float.C1", _not_held)],
+}
 """The rules on elements of a family, in order."""
 
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}
-_ANY_INTEGER = IntegerFormat(_WIDE, signed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +126,4 @@ def domain(operator: str, element_type: ElementType, result_type: ElementType) -
     rules = _RULES.get((operator, element_type.family), ())
     if operator == "Cast" and result_type not in INTEGER_FORMATS:
         rules = ()
-    return Domain(rules, INTEGER_FORMATS.get(result_type, _ANY_INTEGER))
+    return Domain(rules, INTEGER_FORMATS.get(result_type, IntegerFormat(_WIDE, signed=True)))

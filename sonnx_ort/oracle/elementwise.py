@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from math import trunc
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,19 +22,11 @@ import numpy.typing as npt
 from sonnx_ort.oracle import functions
 from sonnx_ort.oracle.balls import ball_of, exact_end, precisely
 from sonnx_ort.oracle.domains import domain
-from sonnx_ort.oracle.node import (
-    BallNode,
-    Node,
-    are_balls,
-    balls,
-    broadcast,
-    mapped,
-)
+from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls, broadcast, mapped
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     Attributes,
     BinaryFormat,
-    Datum,
     Exact,
     Number,
     converted,
@@ -75,15 +66,6 @@ ULPS_OF_EXP = 2
 """The accuracy of an exponential that `tanh_acc.md` supposes of the numbers from -1 to 0."""
 
 
-def _selected(condition: bool, x: Datum, y: Datum) -> Datum:
-    return x if condition else y
-
-
-def _truncated_remainder(a: int, b: int) -> int:
-    """The remainder of the truncated quotient of integers, with the sign of a."""
-    return a - b * trunc(Fraction(a, b))
-
-
 _ON_NUMBERS: Mapping[str, Computation] = {
     "Abs": functions.magnitude,
     "Add": python.add,
@@ -96,7 +78,7 @@ _ON_NUMBERS: Mapping[str, Computation] = {
     "Neg": python.neg,
     "PRelu": functions.p_relu,
     "Sub": python.sub,
-    "Where": _selected,
+    "Where": lambda condition, x, y: x if condition else y,
 }
 """What is one computation of floats, balls and integers."""
 
@@ -142,13 +124,11 @@ _ON_CONDITIONS: Mapping[str, Computation] = {
     "Xor": python.xor,
 }
 
-_COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
-    {
-        Family.FLOAT: _ON_FLOATS,
-        Family.INTEGER: _ON_INTEGERS,
-        Family.BOOLEAN: _ON_CONDITIONS,
-    }
-)
+_COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = {
+    Family.FLOAT: _ON_FLOATS,
+    Family.INTEGER: _ON_INTEGERS,
+    Family.BOOLEAN: _ON_CONDITIONS,
+}
 _NARROW = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 """Types to which a Cast may convert wider numbers through float, rounding twice."""
 
@@ -171,15 +151,13 @@ OPERATORS = (
 ) - (_OF_BALLS | _FUNCTIONS)
 """The element-wise operators that broadcast, or have a domain."""
 
-_BOUNDS: Mapping[str, str] = MappingProxyType(
-    {
-        "Exp": f"{ULPS_OF_EXP} ulps (ours: what tanh_acc.md supposes of an exponential)",
-        "Sin": "2 ulps (ours: the draft gives the nearest number and leaves errors open)",
-        "Sigmoid": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
-        "Tanh": "tanh_acc.md, the bound of the first algorithm, of an exponential off by 2 ulps",
-        "LeakyRelu": "alpha may be rounded to the type before the product is (ours)",
-    }
-)
+_BOUNDS: Mapping[str, str] = {
+    "Exp": f"{ULPS_OF_EXP} ulps (ours: what tanh_acc.md supposes of an exponential)",
+    "Sin": "2 ulps (ours: the draft gives the nearest number and leaves errors open)",
+    "Sigmoid": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
+    "Tanh": "tanh_acc.md, the bound of the first algorithm, of an exponential off by 2 ulps",
+    "LeakyRelu": "alpha may be rounded to the type before the product is (ours)",
+}
 
 
 def elementwise(operator: str) -> Callable[[Node], tuple[Elements | Result | Array, ...]]:
@@ -383,7 +361,7 @@ def computation(
         case "BitShift", Family.INTEGER if attributes.get("direction") == "RIGHT":
             return python.rshift
         case "Mod", Family.INTEGER if attributes.get("fmod"):
-            return _truncated_remainder
+            return lambda a, b: a - b * trunc(Fraction(a, b))
         case "Mod", Family.FLOAT if attributes.get("fmod"):
             return functions.remainder
     if operator not in computations:

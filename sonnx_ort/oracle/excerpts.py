@@ -11,7 +11,6 @@ Operators that only move elements are not cut: they are compared as a whole.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -299,16 +298,6 @@ def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     return _along(node, found, choose, given or range(node.operand(0).ndim))
 
 
-def _largest(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of an ArgMax."""
-    return _along(node, found, choose, [node.integer("axis", 0)])
-
-
-def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """Elements of a pooling over whole channels."""
-    return _along(node, found, choose, range(2, node.operand(0).ndim))
-
-
 def _along(node: Node, found: Results, choose: Choose, named: Iterable[int]) -> Iterator[Excerpt]:
     """Elements that are each made of those along some axes, which become of size 1."""
     x = node.operand(0)
@@ -352,26 +341,26 @@ def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     yield Excerpt(node.attributes, operands, (y[:steps, :, :1],), (places.ravel(),))
 
 
-_CUTS: Mapping[str, Cut] = MappingProxyType(
-    {
-        **dict.fromkeys(ELEMENTWISE, _elements),
-        **dict.fromkeys(("Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"), _elements),
-        **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "Not"), _elements),
-        **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduced),
-        "ReduceSumSquare": _reduced,
-        "GlobalAveragePool": _of_channels,
-        "Clip": _of_one_operand,
-        "QuantizeLinear": _quantized,
-        "DequantizeLinear": _quantized,
-        "BatchNormalization": _normalized,
-        "MatMul": _products,
-        "Gemm": _gemm,
-        "Conv": _convolved,
-        "ConvInteger": _convolved,
-        "MaxPool": _pooled,
-        "Softmax": _lines,
-        "ArgMax": _largest,
-        "LSTM": _steps,
-    }
-)
+_CUTS: Mapping[str, Cut] = {
+    **dict.fromkeys(ELEMENTWISE, _elements),
+    **dict.fromkeys(("Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"), _elements),
+    **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "Not"), _elements),
+    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduced),
+    "ReduceSumSquare": _reduced,
+    "GlobalAveragePool": lambda node, found, choose: _along(
+        node, found, choose, range(2, node.operand(0).ndim)
+    ),
+    "Clip": _of_one_operand,
+    "QuantizeLinear": _quantized,
+    "DequantizeLinear": _quantized,
+    "BatchNormalization": _normalized,
+    "MatMul": _products,
+    "Gemm": _gemm,
+    "Conv": _convolved,
+    "ConvInteger": _convolved,
+    "MaxPool": _pooled,
+    "Softmax": _lines,
+    "ArgMax": lambda node, found, choose: _along(node, found, choose, [node.integer("axis", 0)]),
+    "LSTM": _steps,
+}
 """How an operator is cut; others are compared whole, as most of them only move elements."""

@@ -112,7 +112,7 @@ def _extreme(
         return reduce(of_balls, data)
     if any(each.kind is Kind.NAN for each in data):
         return NAN
-    return of_numbers(data, key=_order)
+    return of_numbers(data, key=lambda datum: (_place(datum), not datum.negative))
 
 
 def _ordered(a: Number, b: Number) -> bool:
@@ -124,10 +124,6 @@ def _place(datum: Number) -> tuple[int, Fraction]:
     if datum.kind is Kind.INFINITE:
         return (-1 if datum.negative else 1), Fraction(0)
     return 0, datum.value
-
-
-def _order(datum: Number) -> tuple[tuple[int, Fraction], bool]:
-    return _place(datum), not datum.negative
 
 
 def magnitude(x: Any) -> Any:

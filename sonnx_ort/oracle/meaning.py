@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import ceil, floor, prod
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -71,61 +70,55 @@ def _reduction(compute: windows.Reduce, since: int) -> Operation:
 
 _moving = partial(Operation, moves=True, exact=True)
 
-OPERATIONS: Mapping[str, Operation] = MappingProxyType(
-    {
-        **{operator: _elementwise(operator) for operator in elementwise.OPERATORS},
-        **{name: _elementwise(name, 6) for name in ("Exp", "LeakyRelu", "Relu", "Sigmoid", "Tanh")},
-        **{name: _elementwise(name, None) for name in ("Ceil", "Cos", "Erf", "Floor")},
-        "ArgMax": Operation(windows.arg_max, since=1),
-        "AveragePool": Operation(windows.average_pool, windows.elements_of_windows),
-        "BatchNormalization": Operation(activations.batch_normalization, size_of_first, 7),
-        "Cast": Operation(quantization.cast, size_of_first, 7, exact=True),
-        "Clip": Operation(activations.clip, size_of_first, 6),
-        "Concat": _moving(layout.concat, since=1),
-        "Constant": _moving(layout.constant, since=1),
-        "ConstantOfShape": _moving(
-            layout.constant_of_shape, lambda node: prod(node.known(0).tolist())
-        ),
-        "Conv": Operation(products.convolve, products.multiplications_of_windows, 1),
-        "ConvInteger": Operation(
-            products.convolve_integers, products.multiplications_of_windows, 10
-        ),
-        "DequantizeLinear": Operation(quantization.dequantize_linear, size_of_first, 10),
-        "Dropout": _moving(layout.dropout),
-        "Expand": _moving(layout.expand, lambda node: prod(layout.expanded_shape(node))),
-        "Flatten": _moving(layout.flatten, since=1),
-        "Gather": _moving(layout.gather, layout.gathered_size),
-        "Gelu": Operation(activations.gelu, size_of_first),
-        "Gemm": Operation(products.gemm, products.multiplications_of_matrices, 7),
-        "GlobalAveragePool": Operation(windows.global_average, size_of_first),
-        "HardSigmoid": Operation(activations.hard_sigmoid, size_of_first),
-        "Identity": _moving(layout.identity),
-        "LSTM": Operation(recurrent.lstm, recurrent.multiplications, 7),
-        "LayerNormalization": Operation(activations.layer_normalization, size_of_first),
-        "MatMul": Operation(products.mat_mul, products.multiplications_of_stacks, 1),
-        "MaxPool": Operation(windows.max_pool, windows.elements_of_windows, 1),
-        "Not": Operation(lambda node: (~node.known(0),), size_of_first, exact=True),
-        "Pad": _moving(layout.pad, layout.padded_size),
-        "QuantizeLinear": Operation(quantization.quantize_linear, size_of_first, 10),
-        "Range": Operation(layout.range_of, layout.count_of_range, 11),
-        "ReduceMax": _reduction(windows.top, 18),
-        "ReduceMean": _reduction(windows.mean, 18),
-        "ReduceMin": _reduction(windows.bottom, 18),
-        "ReduceSum": _reduction(windows.total, 13),
-        "ReduceSumSquare": _reduction(windows.sum_of_squares, 18),
-        "Reshape": _moving(layout.reshape, since=1),
-        "Shape": _moving(layout.shape, lambda _: 0, 1),
-        "Sin": _elementwise("Sin"),
-        "Slice": _moving(layout.cut, since=1),
-        "Softmax": Operation(activations.softmax, size_of_first, 1),
-        "Split": _moving(layout.split),
-        "Squeeze": _moving(layout.squeeze, since=1),
-        "Tile": _moving(layout.tile, layout.tiled_size),
-        "Transpose": _moving(layout.transpose),
-        "Unsqueeze": _moving(layout.unsqueeze, since=1),
-        "Where": _moving(elementwise.elementwise("Where"), size_of_result, 7),
-    }
-)
+OPERATIONS: Mapping[str, Operation] = {
+    **{operator: _elementwise(operator) for operator in elementwise.OPERATORS},
+    **{name: _elementwise(name, 6) for name in ("Exp", "LeakyRelu", "Relu", "Sigmoid", "Tanh")},
+    **{name: _elementwise(name, None) for name in ("Ceil", "Cos", "Erf", "Floor")},
+    "ArgMax": Operation(windows.arg_max, since=1),
+    "AveragePool": Operation(windows.average_pool, windows.elements_of_windows),
+    "BatchNormalization": Operation(activations.batch_normalization, size_of_first, 7),
+    "Cast": Operation(quantization.cast, size_of_first, 7, exact=True),
+    "Clip": Operation(activations.clip, size_of_first, 6),
+    "Concat": _moving(layout.concat, since=1),
+    "Constant": _moving(layout.constant, since=1),
+    "ConstantOfShape": _moving(layout.constant_of_shape, lambda node: prod(node.known(0).tolist())),
+    "Conv": Operation(products.convolve, products.multiplications_of_windows, 1),
+    "ConvInteger": Operation(products.convolve_integers, products.multiplications_of_windows, 10),
+    "DequantizeLinear": Operation(quantization.dequantize_linear, size_of_first, 10),
+    "Dropout": _moving(layout.dropout),
+    "Expand": _moving(layout.expand, lambda node: prod(layout.expanded_shape(node))),
+    "Flatten": _moving(layout.flatten, since=1),
+    "Gather": _moving(layout.gather, layout.gathered_size),
+    "Gelu": Operation(activations.gelu, size_of_first),
+    "Gemm": Operation(products.gemm, products.multiplications_of_matrices, 7),
+    "GlobalAveragePool": Operation(windows.global_average, size_of_first),
+    "HardSigmoid": Operation(activations.hard_sigmoid, size_of_first),
+    "Identity": _moving(layout.identity),
+    "LSTM": Operation(recurrent.lstm, recurrent.multiplications, 7),
+    "LayerNormalization": Operation(activations.layer_normalization, size_of_first),
+    "MatMul": Operation(products.mat_mul, products.multiplications_of_stacks, 1),
+    "MaxPool": Operation(windows.max_pool, windows.elements_of_windows, 1),
+    "Not": Operation(lambda node: (~node.known(0),), size_of_first, exact=True),
+    "Pad": _moving(layout.pad, layout.padded_size),
+    "QuantizeLinear": Operation(quantization.quantize_linear, size_of_first, 10),
+    "Range": Operation(layout.range_of, layout.count_of_range, 11),
+    "ReduceMax": _reduction(windows.top, 18),
+    "ReduceMean": _reduction(windows.mean, 18),
+    "ReduceMin": _reduction(windows.bottom, 18),
+    "ReduceSum": _reduction(windows.total, 13),
+    "ReduceSumSquare": _reduction(windows.sum_of_squares, 18),
+    "Reshape": _moving(layout.reshape, since=1),
+    "Shape": _moving(layout.shape, lambda _: 0, 1),
+    "Sin": _elementwise("Sin"),
+    "Slice": _moving(layout.cut, since=1),
+    "Softmax": Operation(activations.softmax, size_of_first, 1),
+    "Split": _moving(layout.split),
+    "Squeeze": _moving(layout.squeeze, since=1),
+    "Tile": _moving(layout.tile, layout.tiled_size),
+    "Transpose": _moving(layout.transpose),
+    "Unsqueeze": _moving(layout.unsqueeze, since=1),
+    "Where": _moving(elementwise.elementwise("Where"), size_of_result, 7),
+}
 
 """What computes each operator."""
 

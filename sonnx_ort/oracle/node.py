@@ -374,11 +374,6 @@ Compute = Callable[[Any], Sequence[Any]]
 Count = Callable[[Any], int]
 
 
-def sizes_of_operands(node: Node) -> int:
-    """The number of elements of all operands."""
-    return sum(operand.size for operand in node.given())
-
-
 @dataclass(frozen=True)
 class Operation:
     """What an operator means.
@@ -393,7 +388,7 @@ class Operation:
     """
 
     compute: Compute
-    count: Count = sizes_of_operands
+    count: Count = lambda node: sum(operand.size for operand in node.given())
     since: int | None = None
     moves: bool = False
     exact: bool = False

@@ -277,50 +277,44 @@ class IntegerFormat:
         return self.smallest + (1 << self.bits) - 1
 
 
-FLOAT_FORMATS: Mapping[ElementType, BinaryFormat] = MappingProxyType(
-    {
-        ElementType.FLOAT16: BinaryFormat(precision=11, exponent_bits=5),
-        ElementType.BFLOAT16: BinaryFormat(precision=8, exponent_bits=8),
-        ElementType.FLOAT: BinaryFormat(precision=24, exponent_bits=8),
-        ElementType.DOUBLE: BinaryFormat(precision=53, exponent_bits=11),
-    }
-)
+FLOAT_FORMATS: Mapping[ElementType, BinaryFormat] = {
+    ElementType.FLOAT16: BinaryFormat(precision=11, exponent_bits=5),
+    ElementType.BFLOAT16: BinaryFormat(precision=8, exponent_bits=8),
+    ElementType.FLOAT: BinaryFormat(precision=24, exponent_bits=8),
+    ElementType.DOUBLE: BinaryFormat(precision=53, exponent_bits=11),
+}
 """binary16, binary32 and binary64 of IEEE 754-2019, table 3.5, and bfloat16."""
 
-INTEGER_FORMATS: Mapping[ElementType, IntegerFormat] = MappingProxyType(
-    {
-        ElementType.INT8: IntegerFormat(8, signed=True),
-        ElementType.INT16: IntegerFormat(16, signed=True),
-        ElementType.INT32: IntegerFormat(32, signed=True),
-        ElementType.INT64: IntegerFormat(64, signed=True),
-        ElementType.UINT8: IntegerFormat(8, signed=False),
-        ElementType.UINT16: IntegerFormat(16, signed=False),
-        ElementType.UINT32: IntegerFormat(32, signed=False),
-        ElementType.UINT64: IntegerFormat(64, signed=False),
-    }
-)
+INTEGER_FORMATS: Mapping[ElementType, IntegerFormat] = {
+    ElementType.INT8: IntegerFormat(8, signed=True),
+    ElementType.INT16: IntegerFormat(16, signed=True),
+    ElementType.INT32: IntegerFormat(32, signed=True),
+    ElementType.INT64: IntegerFormat(64, signed=True),
+    ElementType.UINT8: IntegerFormat(8, signed=False),
+    ElementType.UINT16: IntegerFormat(16, signed=False),
+    ElementType.UINT32: IntegerFormat(32, signed=False),
+    ElementType.UINT64: IntegerFormat(64, signed=False),
+}
 """The eight integer types of ONNX."""
 
 Datum = Number | int | bool
 """An element: floating-point number, integer or bool."""
 
-TYPES: Mapping[int, ElementType] = MappingProxyType(
-    {
-        1: ElementType.FLOAT,
-        2: ElementType.UINT8,
-        3: ElementType.INT8,
-        4: ElementType.UINT16,
-        5: ElementType.INT16,
-        6: ElementType.INT32,
-        7: ElementType.INT64,
-        9: ElementType.BOOL,
-        10: ElementType.FLOAT16,
-        11: ElementType.DOUBLE,
-        12: ElementType.UINT32,
-        13: ElementType.UINT64,
-        16: ElementType.BFLOAT16,
-    }
-)
+TYPES: Mapping[int, ElementType] = {
+    1: ElementType.FLOAT,
+    2: ElementType.UINT8,
+    3: ElementType.INT8,
+    4: ElementType.UINT16,
+    5: ElementType.INT16,
+    6: ElementType.INT32,
+    7: ElementType.INT64,
+    9: ElementType.BOOL,
+    10: ElementType.FLOAT16,
+    11: ElementType.DOUBLE,
+    12: ElementType.UINT32,
+    13: ElementType.UINT64,
+    16: ElementType.BFLOAT16,
+}
 """The types by their ONNX numbers."""
 
 

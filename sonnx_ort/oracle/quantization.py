@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-_NEITHER = "X / y_scale is NaN, or X infinite"
 _SCALED = "the difference and the product are each rounded to 16 bits, or the product alone (ours)"
 
 
@@ -78,7 +77,7 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
     quantized = [_quantized(*place, limits, binary) for place in places]
     undefined = np.array([each is None for each in quantized], np.bool_).reshape(shape)
     encoded = encoded_elements([each or 0 for each in quantized], quantized_type)
-    return (exactly(encoded.reshape(shape), undefined, _NEITHER),)
+    return (exactly(encoded.reshape(shape), undefined, "X / y_scale is NaN, or X infinite"),)
 
 
 def _quantized(

@@ -12,7 +12,6 @@ draft demands in "Accuracy".
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,13 +20,7 @@ from sonnx_ort.oracle.balls import WITHOUT_FLINT, anything, ball_type, has_flint
 from sonnx_ort.oracle.functions import hyperbolic_tangent, logistic
 from sonnx_ort.oracle.node import BallNode, Node, mapped
 from sonnx_ort.oracle.numbers import Exact
-from sonnx_ort.oracle.results import (
-    UNDEFINED,
-    Elements,
-    Enclosed,
-    NotDefinedError,
-    between_balls,
-)
+from sonnx_ort.oracle.results import UNDEFINED, Elements, Enclosed, NotDefinedError, between_balls
 
 if TYPE_CHECKING:
     from flint import arb
@@ -39,9 +32,11 @@ _UNDEFINED = "it is behind the end of its sequence"
 
 _FUNCTIONS = {"Sigmoid": logistic, "Tanh": hyperbolic_tangent}
 _ACTIVATIONS = (*_FUNCTIONS, "Relu")
-_DIRECTIONS: Mapping[str, tuple[bool, ...]] = MappingProxyType(
-    {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-)
+_DIRECTIONS: Mapping[str, tuple[bool, ...]] = {
+    "forward": (False,),
+    "reverse": (True,),
+    "bidirectional": (False, True),
+}
 """The directions of a node: whether each goes from the end to the start."""
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from math import ceil
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -56,18 +55,16 @@ def half_a_subnormal(binary: BinaryFormat) -> Fraction:
     return power_of_two(binary.smallest_exponent - binary.precision)
 
 
-UNITS: Mapping[tuple[str, ElementType], int] = MappingProxyType(
-    {
-        ("Log", ElementType.FLOAT16): 1,
-        ("Log", ElementType.FLOAT): 3,
-        ("Log", ElementType.DOUBLE): 1,
-        ("Acos", ElementType.FLOAT16): 1,
-        ("Acos", ElementType.FLOAT): 4,
-        ("Pow", ElementType.FLOAT16): 1,
-        ("Pow", ElementType.FLOAT): 1,
-        ("Pow", ElementType.DOUBLE): 1,
-    }
-)
+UNITS: Mapping[tuple[str, ElementType], int] = {
+    ("Log", ElementType.FLOAT16): 1,
+    ("Log", ElementType.FLOAT): 3,
+    ("Log", ElementType.DOUBLE): 1,
+    ("Acos", ElementType.FLOAT16): 1,
+    ("Acos", ElementType.FLOAT): 4,
+    ("Pow", ElementType.FLOAT16): 1,
+    ("Pow", ElementType.FLOAT): 1,
+    ("Pow", ElementType.DOUBLE): 1,
+}
 """Maximum error of ONNX Runtime in units in the last place."""
 
 

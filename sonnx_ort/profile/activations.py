@@ -3,7 +3,7 @@
 import math
 
 from sonnx_ort.profile.common_rules import RulesOf, of_one_operand
-from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
+from sonnx_ort.profile.element_type import FLOAT_TYPES, IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
     SameNumericType,
@@ -17,19 +17,17 @@ from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import has_axis, on_axis, on_shapes
 from sonnx_ort.profile.rule import Attributes, Rule
 from sonnx_ort.profile.source import Source, Words
-from sonnx_ort.terms.elements import NumberSet
-from sonnx_ort.terms.language import All, Either, SizesBehind, Tensor, Term
+from sonnx_ort.terms.language import All, Either, NumberSet, SizesBehind, Tensor, Term
 
-_FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 _SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
-_SECOND_CONSTRAINT = "Inputs, X, Constraints [C2]"
+_SECOND = "Inputs, X, Constraints [C2]"
 
 RELU = of_one_operand(
     "Relu",
     1061,
     remark="Its section on integers says that the result is NaN if the operand is NaN, which an "
     "integer cannot be.",
-    kinds=(*_FLOATS, *_SIGNED_INTEGERS),
+    kinds=(*IEEE_TYPES, *_SIGNED_INTEGERS),
     type_at="Relu ({family})",
 ).operator(
     description="""
@@ -46,7 +44,7 @@ RELU = of_one_operand(
 )
 
 
-SIGMOID = of_one_operand("Sigmoid", 1071, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT).operator(
+SIGMOID = of_one_operand("Sigmoid", 1071, kinds=IEEE_TYPES, type_at=_SECOND).operator(
     description="""
         `Sigmoid`: the logistic function of each element of a tensor.
 
@@ -63,7 +61,7 @@ SIGMOID = of_one_operand("Sigmoid", 1071, kinds=_FLOATS, type_at=_SECOND_CONSTRA
 )
 
 
-TANH = of_one_operand("Tanh", 1081, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT).operator(
+TANH = of_one_operand("Tanh", 1081, kinds=IEEE_TYPES, type_at=_SECOND).operator(
     description="""
         `Tanh`: the hyperbolic tangent of each element of a tensor.
 
@@ -85,8 +83,8 @@ EXP = of_one_operand(
     remark="The draft gives 11.09375 and 88.72283935546875 for the logarithms of the largest "
     "float16 and the largest float, beyond which results are infinite. The exponentials of both "
     "are rounded to infinity.",
-    kinds=_FLOATS,
-    type_at=_SECOND_CONSTRAINT,
+    kinds=IEEE_TYPES,
+    type_at=_SECOND,
 ).operator(
     description="""
         `Exp`: e to the power of each element of a tensor.
@@ -108,7 +106,7 @@ SIN = of_one_operand(
     1101,
     operands="A",
     result="C",
-    kinds=_FLOATS,
+    kinds=IEEE_TYPES,
     type_at="Inputs, A, Constraints [E_SIN_{}_CONSTR_A_0010]",
 ).operator(
     description="""
@@ -130,7 +128,7 @@ _leaky_relu = of_one_operand(
     "LeakyRelu",
     1111,
     remark="The signature has one type for X and Y.",
-    kinds=_FLOATS,
+    kinds=IEEE_TYPES,
     type_at="LeakyRelu ({family})",
 )
 
@@ -162,7 +160,7 @@ LEAKY_RELU = _leaky_relu.operator(
 )
 
 
-_softmax = of_one_operand("Softmax", 1121, kinds=_FLOATS, type_at=_SECOND_CONSTRAINT, survived=True)
+_softmax = of_one_operand("Softmax", 1121, kinds=IEEE_TYPES, type_at=_SECOND, survived=True)
 
 _ASSUMED_AXES = ((1, 1), (13, -1))
 """The axis of a node without one, with the first version that assumes it."""
@@ -340,5 +338,4 @@ BATCH_NORMALIZATION = _batch_normalization.operator(
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 14, 15),
     oldest_kernels=7,
-    by_shape=("X",),
 )

@@ -161,11 +161,7 @@ MIN = _of_many(
 
 
 P_RELU = CommonRules(
-    "PRelu",
-    181,
-    by_analogy("PRelu"),
-    operands="X and slope",
-    result="Y",
+    "PRelu", 181, by_analogy("PRelu"), operands="X and slope", result="Y"
 ).operator(
     description="""
         `PRelu`: the elements of a tensor, those below zero times a slope.

@@ -15,14 +15,13 @@ from sonnx_ort.profile.activations import (
     TANH,
 )
 from sonnx_ort.profile.arithmetic import ADD, MAX, MIN, MOD, MUL, P_RELU
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.contract_rules import CONTRACT_RULES
 from sonnx_ort.profile.conversions import CAST, DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
 from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER
 from sonnx_ort.profile.div_and_sub import DIV, SUB
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
 from sonnx_ort.profile.graph import FINITE, GENERAL_RULES, GRAPH
-from sonnx_ort.profile.layout import CONCAT, CONSTANT, FLATTEN, RANGE, RESHAPE, SHAPE
+from sonnx_ort.profile.layout import BROADCAST, CONCAT, CONSTANT, FLATTEN, RANGE, RESHAPE, SHAPE
 from sonnx_ort.profile.logic import (
     AND,
     ARG_MAX,
@@ -40,8 +39,7 @@ from sonnx_ort.profile.logic import (
     XOR,
 )
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
-from sonnx_ort.profile.products import GEMM, MAT_MUL
-from sonnx_ort.profile.recurrent import LSTM
+from sonnx_ort.profile.products import GEMM, LSTM, MAT_MUL
 from sonnx_ort.profile.rule import Rule, release_numbers
 from sonnx_ort.profile.slicing import SLICE, SQUEEZE, UNSQUEEZE
 from sonnx_ort.profile.windows import MAX_POOL
@@ -105,23 +103,13 @@ class OperatorStanding(enum.StrEnum):
 
 
 def unsupported_attributes(domain: str, name: str) -> tuple[str, ...]:
-    """The attributes of an operator that its draft does not support, so that none is to be given.
-
-    Args:
-        domain: The operator's domain in models.
-        name: Its name.
-    """
+    """The attributes of an operator that its draft does not support; none is to be given."""
     operator = OPERATORS.get(name)
     return operator.unsupported if operator is not None and operator.domain == domain else ()
 
 
 def standing_of(domain: str, name: str) -> OperatorStanding:
-    """What the profile says of an operator.
-
-    Args:
-        domain: The operator's domain in models.
-        name: Its name.
-    """
+    """What the profile says of an operator."""
     operator = OPERATORS.get(name)
     if operator is not None and operator.domain == domain and operator.has_draft:
         return OperatorStanding.DRAFT

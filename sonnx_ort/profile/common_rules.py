@@ -57,13 +57,7 @@ def working_group(
     """
     section, tag = _section_and_tag(at)
     return Source(
-        draft_of(operator).title,
-        section,
-        tag,
-        Standing.STATED,
-        words,
-        remark or STATED,
-        later_tag,
+        draft_of(operator).title, section, tag, Standing.STATED, words, remark or STATED, later_tag
     )
 
 

@@ -24,7 +24,7 @@ from sonnx_ort.kernel.intervals import within
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.kernel.sizes import LARGEST, Bounds, Interval, Size, Symbolic
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.terms.elements import NumberSet, finite_limits
+from sonnx_ort.terms.language import NumberSet, finite_limits
 
 
 @dataclass(frozen=True, slots=True)

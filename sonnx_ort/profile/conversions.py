@@ -13,7 +13,7 @@ from sonnx_ort.profile.requirements.attributes import SameNumericType, attribute
 from sonnx_ort.profile.requirements.elements import REPRESENTABLE_AS_INTEGER, on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 
 _cast = RulesOf("Cast", 621)
 
@@ -153,7 +153,6 @@ QUANTIZE_LINEAR = _quantize.operator(
     result_type="uint8",
     oldest_kernels=10,
     optional=("y_zero_point",),
-    by_shape=("y_zero_point",),
 )
 
 
@@ -200,5 +199,4 @@ DEQUANTIZE_LINEAR = _dequantize.operator(
     result_type="float",
     oldest_kernels=10,
     optional=("x_zero_point",),
-    by_shape=("x_scale",),
 )

@@ -6,7 +6,7 @@ Source: SONNX Conv and ConvInteger, drafts of the working group, restrictions an
 from collections.abc import Sequence
 
 from sonnx_ort.profile.common_rules import RulesOf
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.requirements.attributes import NotBoth, SameNumericType, admitted, held
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
@@ -28,8 +28,16 @@ from sonnx_ort.profile.windows import (
     kernel_of,
     known_size,
 )
-from sonnx_ort.terms.elements import NumberSet
-from sonnx_ort.terms.language import All, Decided, Either, IfGiven, IsMultiple, Tensor, Term
+from sonnx_ort.terms.language import (
+    All,
+    Decided,
+    Either,
+    IfGiven,
+    IsMultiple,
+    NumberSet,
+    Tensor,
+    Term,
+)
 from sonnx_ort.terms.operand import Operand
 
 _conv = RulesOf("Conv", 741, survived=True)
@@ -76,10 +84,6 @@ def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgeme
         if size is None or kernel is None or size.lower < smallest:
             judgement = at_run_time("the sizes of X or W are known only in a run")
     return judgement
-
-
-def _channels_fit(attributes: Attributes) -> Term:
-    return max(1, _group(attributes)) * _W.size(1) == _X.size(1)
 
 
 _MORE_OR_NONE = "silently accepts more of them, or none, if shapes are not declared."
@@ -182,7 +186,7 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
             "W takes as many channels as each group of X has.",
             on_shapes(
                 ("X", "W"),
-                _channels_fit,
+                lambda attributes: max(1, _group(attributes)) * _W.size(1) == _X.size(1),
                 "X (1, 4, 8, 8), W (6, 4, 3, 3)",
                 "X (1, 4, 8, 8), W (6, 3, 3, 3)",
                 "correct the shape of W, or group",
@@ -225,7 +229,7 @@ CONV = _conv.operator(
     rules=[
         _conv("types", 0, "Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]").states(
             "Tensors X, W, B and Y have the same type: float16, float or double.",
-            SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
+            SameNumericType(None, IEEE_TYPES),
             survived=False,
         ),
         _conv.dense(1),
@@ -265,7 +269,6 @@ CONV = _conv.operator(
     versions=(1, 11, 22),
     oldest_kernels=1,
     optional=("B",),
-    by_shape=("X", "W", "B"),
 )
 
 
@@ -381,5 +384,4 @@ CONV_INTEGER = _conv_integer.operator(
     result_type="int32",
     oldest_kernels=10,
     optional=("x_zero_point", "w_zero_point"),
-    by_shape=("X", "W", "w_zero_point"),
 )

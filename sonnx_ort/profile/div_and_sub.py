@@ -15,7 +15,6 @@ from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.profile.source import Source, Words
 
 _div = RulesOf("Div", 11)
-_TYPED = "SONNX Div, typed edition"
 _FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
 _INTEGERS = "The typed edition leaves its section on integers to be completed. "
 _SAME_SHAPE = "Tensors A, B and C must have the same shape."
@@ -26,7 +25,7 @@ def _of_typed(
     tag: str, offset: int, sentence: str, requirement: Requirement, later_tag: str
 ) -> Rule:
     """A rule on floats in the typed document of Div."""
-    source = Source(_TYPED, _FLOAT_SECTION, tag, later_tag=later_tag)
+    source = Source("SONNX Div, typed edition", _FLOAT_SECTION, tag, later_tag=later_tag)
     return _div(f"float.{tag}", offset).states(sentence, requirement, source=source)
 
 
@@ -75,10 +74,7 @@ _INTEGER_RULES = (
         ),
     ),
     _div("int.R1", 10, "Inputs, A, Constraints [E_DIV_INT_CONSTR_A_0010]").states(
-        _SAME_SHAPE,
-        SameShape(),
-        remark=_INTEGERS.strip(),
-        words=Words.AS_WRITTEN,
+        _SAME_SHAPE, SameShape(), remark=_INTEGERS.strip(), words=Words.AS_WRITTEN
     ),
     _div("int.C1", 13, "Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]").states(
         "No element of B is zero.",
@@ -90,11 +86,7 @@ _INTEGER_RULES = (
 )
 _PRELIMINARY_RULES = (
     _of_preliminary(
-        _div,
-        "R3",
-        33,
-        "All input elements A and B shall have numerical types.",
-        SameNumericType(),
+        _div, "R3", 33, "All input elements A and B shall have numerical types.", SameNumericType()
     ),
     _of_preliminary(_div, "R2", 32, "The operator does not support sparse tensors.", Dense()),
     _of_preliminary(_div, "R1", 31, "The tensors A and B must have the same shape.", SameShape()),
@@ -173,11 +165,7 @@ _OPTIMIZERS = (
             z = Neg(q)
         }""",
     ),
-    Optimizer(
-        "GeluFusionL1",
-        "fuses Div, Erf, Add and Mul into a Gelu",
-        _gelu(20),
-    ),
+    Optimizer("GeluFusionL1", "fuses Div, Erf, Add and Mul into a Gelu", _gelu(20)),
     Optimizer(
         "GeluFusionL2",
         "fuses Div, Erf, Add and Mul into a Gelu after providers are chosen",

@@ -58,25 +58,19 @@ _FLOATS = frozenset(
 FLOAT_TYPES = tuple(t for t in ElementType if t.family is Family.FLOAT)
 """The floating-point types."""
 
+IEEE_TYPES = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
+"""The floating-point types of IEEE 754."""
+
 NUMERIC_TYPES = tuple(t for t in ElementType if t is not ElementType.BOOL)
 """The numeric types."""
 
 _NAMED = {element_type.value: element_type for element_type in ElementType}
 
+_OF_NUMPY = {"float": "float32", "double": "float64"}
+
 _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
-    ElementType.FLOAT16: np.dtype(np.float16),
-    ElementType.FLOAT: np.dtype(np.float32),
-    ElementType.DOUBLE: np.dtype(np.float64),
-    ElementType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
-    ElementType.INT8: np.dtype(np.int8),
-    ElementType.INT16: np.dtype(np.int16),
-    ElementType.INT32: np.dtype(np.int32),
-    ElementType.INT64: np.dtype(np.int64),
-    ElementType.UINT8: np.dtype(np.uint8),
-    ElementType.UINT16: np.dtype(np.uint16),
-    ElementType.UINT32: np.dtype(np.uint32),
-    ElementType.UINT64: np.dtype(np.uint64),
-    ElementType.BOOL: np.dtype(np.bool_),
+    each: np.dtype(ml_dtypes.bfloat16 if each == "bfloat16" else _OF_NUMPY.get(each, each.value))
+    for each in ElementType
 }
 
 

@@ -14,7 +14,7 @@ from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, o
 from sonnx_ort.profile.requirements.shapes import of_rank
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Words
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 
 _abs = of_one_operand(
     "Abs",

@@ -27,7 +27,7 @@ from sonnx_ort.profile.rule import (
     at_run_time,
 )
 from sonnx_ort.profile.source import Source, Words
-from sonnx_ort.terms.elements import FINITE_NUMBERS
+from sonnx_ort.terms.language import FINITE_NUMBERS
 from sonnx_ort.terms.operand import Operand
 
 GRAPH = "Graph"
@@ -54,14 +54,13 @@ class OfGraph(DecidedBeforeRuns):
 
 
 _RESTRICTIONS = "SONNX, general restrictions"
-_RESTRICTIONS_HEADING = "General restrictions"
 _REQUIREMENTS = "SONNX requirements, draft of the working group"
 _GRAPH_TEXT = "SONNX graph, draft of the working group"
 _TENSORS = "Definitions, Tensor nodes"
 
 
 def _restriction(tag: str, remark: str = "") -> Source:
-    return Source(_RESTRICTIONS, _RESTRICTIONS_HEADING, tag, words=Words.OURS, remark=remark)
+    return Source(_RESTRICTIONS, "General restrictions", tag, words=Words.OURS, remark=remark)
 
 
 def _requirement(section: str, tag: str, remark: str) -> Source:
@@ -170,10 +169,7 @@ FALSE_CLAIM = _rule(
     "Graph.false_claim",
     1307,
     "What the file says of its values is so.",
-    own(
-        "graph",
-        "REQ-GR-000 wants types and shapes in the file, and takes them for true.",
-    ),
+    own("graph", "REQ-GR-000 wants types and shapes in the file, and takes them for true."),
     "no declaration contradicts what is known of its value",
     "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
     "value_info c: float (3, 2) for the same c",

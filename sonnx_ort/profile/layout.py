@@ -1,8 +1,9 @@
-"""Concat, Reshape and Flatten, which move elements; Constant, Shape and Range."""
+"""Concat, Reshape, Flatten and Broadcast, which move elements; Constant, Shape and Range."""
 
 from sonnx_ort.profile.common_rules import LISTED, SPARSE, RulesOf
-from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import OF_THE_NODE
+from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
+from sonnx_ort.profile.operator import DOMAIN, OF_THE_NODE, Operator
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
     Dense,
     SameNumericType,
@@ -13,6 +14,7 @@ from sonnx_ort.profile.requirements.attributes import (
     required,
 )
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable, OwnType
 from sonnx_ort.profile.requirements.reshaping import (
     InferableSize,
     copied_sizes_exist,
@@ -22,6 +24,8 @@ from sonnx_ort.profile.requirements.reshaping import (
     one_size_is_inferred,
 )
 from sonnx_ort.profile.requirements.shapes import has_axis, of_rank, on_shapes
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.source import Source, Words
 from sonnx_ort.terms.language import Each
 
 _concat = RulesOf("Concat", 901)
@@ -55,8 +59,7 @@ CONCAT = _concat.operator(
         _concat("axis.C1", 6, "Attributes, axis, Constraints [C1]").states(
             "The attribute axis is an axis of the inputs.",
             has_axis(
-                *("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
-                held=True,
+                *("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"), held=True
             ),
             remark="Here a negative axis exists too: that axis is not negative is a rule of its "
             "own.",
@@ -93,9 +96,7 @@ RESHAPE = _reshape.operator(
             at="Informal specification",
         ),
         _reshape("S", 2, "Signature").states(
-            "The input S is given.",
-            required("S"),
-            remark="In version 1 the shape is an attribute.",
+            "The input S is given.", required("S"), remark="In version 1 the shape is an attribute."
         ),
         _reshape("S.type", 3, "Inputs, S").states(
             "S is of the type int64.",
@@ -178,13 +179,11 @@ RESHAPE = _reshape.operator(
     moves_elements=True,
     oldest_kernels=5,
     optional=("S",),
-    by_shape=("X",),
 )
 
 
 _flatten = RulesOf("Flatten", 941)
-_INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
-_FLATTEN_TYPES = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, *_INTEGERS)
+_FLATTEN_TYPES = (*IEEE_TYPES, *(t for t in ElementType if t.family is Family.INTEGER))
 
 FLATTEN = _flatten.operator(
     rules=[
@@ -230,9 +229,7 @@ CONSTANT = _constant.operator(
             survived=True,
         ),
         _constant("R2", 1, "Restrictions [R2]").states(
-            SPARSE,
-            Dense(),
-            remark="It is GR1 of all operators.",
+            SPARSE, Dense(), remark="It is GR1 of all operators."
         ),
     ],
     description="""
@@ -312,5 +309,59 @@ RANGE = _range.operator(
     operands=("S", "L", "D"),
     versions=(11, 27),
     oldest_kernels=11,
-    by_shape=("S", "L", "D"),
+)
+
+
+_DOCUMENT = "SONNX Broadcast"
+
+E1 = Rule(
+    "Broadcast.E1",
+    71,
+    "A dimension is the largest of its axis, or 1.",
+    Source(
+        _DOCUMENT,
+        "Informal specification, conditions 1 and 2 and step 2",
+        None,
+        words=Words.OURS,
+        remark="The document states the common shape and how elements are repeated, and leaves its "
+        "error conditions open; a later draft of the working group states this one. A size of 0 "
+        "against a size of 1 is neither the largest nor 1, as that draft says too; other later "
+        "drafts (of Add, Sub and Mul) admit it.",
+    ),
+    Broadcastable(),
+)
+_C1 = Rule(
+    "Broadcast.C1",
+    72,
+    "Xm and Zm have the same type.",
+    Source(
+        _DOCUMENT,
+        "Inputs, Constraints",
+        "C1",
+        words=Words.OURS,
+        remark="The document names the constraint and leaves its statement open; a later draft of "
+        "the working group states it.",
+    ),
+    OwnType(),
+)
+_RULES = {Family.FLOAT: (E1, _C1), Family.INTEGER: (E1, _C1)}
+
+BROADCAST = Operator(
+    name="Broadcast",
+    description="""
+        `Broadcast`: makes the shapes of any number of tensors equal, explicitly.
+
+        Step 1 prepends axes of size 1 until all ranks are equal; step 2 repeats each axis of size 1
+        until all sizes are equal. Output m repeats the elements of input m, and has its type.
+
+        ONNX Runtime 1.32.0 has no operator of this name. Its own operators silently broadcast, and
+        accept a size of 0 against a size of 1.
+    """,
+    domain=DOMAIN,
+    operands=(),
+    repeated_operand="X",
+    result="Z",
+    repeated_result=True,
+    versions=(1,),
+    contracts={Edition.TYPED: _RULES, Edition.PRELIMINARY: _RULES},
 )

@@ -9,7 +9,7 @@ from sonnx_ort.profile.requirements.attributes import axis_from_the_front, flag
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import axis_not_empty
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 
 
 def _of_conditions(name: str, first_code: int, what: str) -> Operator:

@@ -89,8 +89,6 @@ class Operator:
             have the same run-time checks for all type families, but for those of elements.
         unsupported: The attributes that its draft does not support. Rules demand what ONNX assumes
             if they are left out, and none has to be given.
-        by_shape: For an operator that is not element-wise, the operands of which its rules use only
-            the shape.
         description: Paragraphs for readers: the operator, its results ("Results: ..."), and how
             ONNX Runtime behaves if the rules are not enforced.
     """
@@ -115,7 +113,6 @@ class Operator:
     optimizers: tuple[Optimizer, ...] = ()
     optional: tuple[str, ...] = ()
     elementwise: bool = True
-    by_shape: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
     description: str = ""
 
@@ -123,40 +120,22 @@ class Operator:
         """Reject a definition that cannot be enforced.
 
         Raises:
-            ValueError: A field or rule names an unknown operand, a rule needs elements of an
-                operand in `by_shape`, or rules are not distinct.
+            ValueError: A field or rule names an unknown operand, or rules are not distinct.
         """
-        for field_name in ("operand_types", "single", "optional", "by_shape"):
+        for field_name in ("operand_types", "single", "optional"):
             self._require_operands(f"its {field_name}", getattr(self, field_name))
-        if self.elementwise and self.by_shape:
-            self._reject("it is element-wise, so that its kernel sees more than shapes (by_shape)")
         rules = tuple(self.all_rules())
         require_distinct(rules)
         for rule in rules:
             if not rule.id.startswith(f"{self.name}."):
                 self._reject(f"the id of the rule {rule.id} does not start with its name")
             self._require_operands(f"the rule {rule.id}", rule.operands or ())
-            self._require_elements(rule)
 
     def _require_operands(self, where: str, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.operands:
                 operands = ", ".join(self.operands) or f"{self.repeated_operand}0 and so on"
                 self._reject(f"{where} names the operand '{name}', and it has {operands}")
-
-    def _require_elements(self, rule: Rule) -> None:
-        """Require that kernels get the elements that a rule needs."""
-        requirement = rule.requirement
-        if requirement.subject is not Subject.ELEMENTS:
-            return
-        by_shape = getattr(requirement, "seen_by_shape", ())
-        names = rule.select_operands(self.operands, self.operands)
-        for position, name in enumerate(names):
-            if name in self.by_shape and position not in by_shape:
-                self._reject(
-                    f"the rule {rule.id} is about elements of '{name}', of which its kernel sees "
-                    "the shape alone (by_shape)"
-                )
 
     def _reject(self, reason: str) -> NoReturn:
         raise ValueError(f"the operator {self.name} cannot be enforced: {reason}")
@@ -169,6 +148,17 @@ class Operator:
         rules = [rule for rule in self.all_rules() if rule.in_run]
         select_operands = {name for rule in rules for name in rule.operands or self.operands}
         return tuple(n for n in self.operands if n in select_operands or n == self.operands[0])
+
+    @cached_property
+    def by_shape(self) -> frozenset[str]:
+        """The operands of which its rules use only the shape; none of an element-wise operator."""
+        shapes = set() if self.elementwise else set(self.operands)
+        for rule in self.all_rules():
+            if rule.requirement.subject is Subject.ELEMENTS:
+                seen = getattr(rule.requirement, "seen_by_shape", ())
+                names = rule.select_operands(self.operands, self.operands)
+                shapes -= {name for place, name in enumerate(names) if place not in seen}
+        return frozenset(shapes)
 
     def operand_names(self, count: int) -> tuple[str, ...]:
         """The names of a node's inputs, given their number."""

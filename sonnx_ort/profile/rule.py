@@ -231,6 +231,27 @@ class HintByExample:
         return self.example.remedy
 
 
+class JudgedInRuns(NamesOperands, HintByExample):
+    """A requirement that a run checks as it is judged before, of operands that are all known."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Decide from certain facts only."""
+
+    def violation_of(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> Violation | None:
+        """Decide for the operands of a run, which have these names."""
+        operands = [
+            Operand(name, "", "run", str(a.dtype), tuple(a.shape), constant=a)
+            for name, a in zip(names, arrays, strict=True)
+        ]
+        judgement = self.judge(operands)
+        return Violation(judgement.evidence) if judgement.status is Status.VIOLATED else None
+
+
 class DecidedBeforeRuns(HintByExample):
     """A requirement that no run can violate."""
 

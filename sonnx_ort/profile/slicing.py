@@ -1,13 +1,6 @@
 """Slice, Squeeze and Unsqueeze, which name axes."""
 
-from sonnx_ort.profile.common_rules import (
-    LISTED,
-    RESTRICTED,
-    SPARSE,
-    Place,
-    RulesOf,
-    by_analogy,
-)
+from sonnx_ort.profile.common_rules import LISTED, RESTRICTED, SPARSE, Place, RulesOf, by_analogy
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
@@ -139,19 +132,13 @@ SLICE = _slice.operator(
         ),
         _constraint("A.C2", 11, "A").states(
             "Each axis that is named is an axis of X.",
-            held(
-                named_axes_exist(),
-                *("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, 2]", "name axes of X"),
-                attributes=_AXES,
-            ),
+            named_axes_exist("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, 2]", "name axes of X"),
             *("X", "axes"),
         ),
         _constraint("A.C3", 12, "A").states(
             "No axis is named twice.",
-            held(
-                named_axes_are_distinct(),
-                *("X (2, 3), axes [0, 1]", "X (2, 3), axes [0, -2]", "name each axis once"),
-                attributes=_AXES,
+            named_axes_are_distinct(
+                "X (2, 3), axes [0, 1]", "X (2, 3), axes [0, -2]", "name each axis once"
             ),
             *("X", "axes"),
         ),
@@ -177,7 +164,6 @@ SLICE = _slice.operator(
     rounds_once=True,
     oldest_kernels=10,
     optional=_INDICES,
-    by_shape=("X",),
 )
 
 
@@ -187,9 +173,7 @@ _AXES_AS_INPUT = 13
 """The version in which axes became an input."""
 
 _BY_ANALOGY = by_analogy(
-    "Squeeze",
-    "The operator is in the operator set, and no draft of it is known.",
-    like="Unsqueeze",
+    "Squeeze", "The operator is in the operator set, and no draft of it is known.", like="Unsqueeze"
 )
 _NAMES_SOMETHING = "ONNX Runtime removes every axis of size 1, so that the rank depends on sizes."
 _REMEDY = "name the axes"
@@ -239,27 +223,18 @@ SQUEEZE = _squeeze.operator(
         ),
         _squeeze("A.C1", 8).states(
             "Each axis that is named is an axis of X.",
-            held(
-                named_axes_exist(),
-                *("X (1, 3, 1), A [-1]", "X (1, 3, 1), A [3]", "name axes of X"),
-                attributes=_AXES,
-            ),
+            named_axes_exist("X (1, 3, 1), A [-1]", "X (1, 3, 1), A [3]", "name axes of X"),
             source=_BY_ANALOGY,
         ),
         _squeeze("size", 9).states(
             "Each axis that is named has the size 1.",
-            held(
-                named_axes_have_size_one,
-                *("X (1, 3, 1), A [0]", "X (1, 3, 1), A [1]", "name axes of size 1"),
-                attributes=_AXES,
+            named_axes_have_size_one(
+                "X (1, 3, 1), A [0]", "X (1, 3, 1), A [1]", "name axes of size 1"
             ),
             remark="As ONNX has it; the definitions of the working group say so too.",
         ),
         _squeeze("A.C2", 10).states(
-            "No axis is named twice.",
-            AxesNamedOnce(),
-            source=_BY_ANALOGY,
-            survived=True,
+            "No axis is named twice.", AxesNamedOnce(), source=_BY_ANALOGY, survived=True
         ),
     ],
     description="""
@@ -277,7 +252,6 @@ SQUEEZE = _squeeze.operator(
     moves_elements=True,
     oldest_kernels=1,
     optional=("A",),
-    by_shape=("X",),
 )
 
 
@@ -287,10 +261,7 @@ UNSQUEEZE = _unsqueeze.operator(
     rules=[
         *_unsqueeze.general(None, "X", remark=LISTED, at="Unsqueeze (type, int64)"),
         _unsqueeze("A.type", 2, "Inputs, A").states(
-            "A is of the type int64.",
-            _INT64,
-            "A",
-            remark="The heading of all types says so.",
+            "A is of the type int64.", _INT64, "A", remark="The heading of all types says so."
         ),
         _unsqueeze("A.rank", 3, "Inputs, A").states(
             "A is a tensor of rank 1.",
@@ -301,10 +272,8 @@ UNSQUEEZE = _unsqueeze.operator(
         ),
         _unsqueeze("A.C1", 4, "Inputs, Constraints [C1]").states(
             "Each axis that is named is an axis of Y.",
-            held(
-                named_axes_exist(of_the_result=True),
-                *("X (3,), A [1]", "X (3,), A [2]", "name axes of Y"),
-                attributes=_AXES,
+            named_axes_exist(
+                "X (3,), A [1]", "X (3,), A [2]", "name axes of Y", of_the_result=True
             ),
             remark="The draft counts the axes in A by rA, the rank of A, where it means their "
             "number; a note in it counts negative axes by a + rA, where its constraints have a + "
@@ -312,10 +281,8 @@ UNSQUEEZE = _unsqueeze.operator(
         ),
         _unsqueeze("A.C2", 5, "Inputs, Constraints [C2]").states(
             "An axis shall only be designated once in A.",
-            held(
-                named_axes_are_distinct(of_the_result=True),
-                *("X (3,), A [0, 2]", "X (3,), A [0, -3]", "name each axis once"),
-                attributes=_AXES,
+            named_axes_are_distinct(
+                "X (3,), A [0, 2]", "X (3,), A [0, -3]", "name each axis once", of_the_result=True
             ),
             remark="It adds a formula.",
             words=Words.AS_WRITTEN,
@@ -335,5 +302,4 @@ UNSQUEEZE = _unsqueeze.operator(
     moves_elements=True,
     oldest_kernels=1,
     optional=("A",),
-    by_shape=("X", "A"),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.requirements.attributes import (
     SameNumericType,
     admitted,
@@ -20,16 +20,8 @@ from sonnx_ort.profile.requirements.attributes import (
 )
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank, on_shapes
-from sonnx_ort.profile.rule import (
-    Attributes,
-    AttributeValue,
-    Judgement,
-    Rule,
-    proved,
-    violated,
-)
-from sonnx_ort.terms.elements import NumberSet, finite_numbers
-from sonnx_ort.terms.language import All, Tensor, Term
+from sonnx_ort.profile.rule import Attributes, AttributeValue, Judgement, Rule, proved, violated
+from sonnx_ort.terms.language import All, NumberSet, Tensor, Term, finite_numbers
 from sonnx_ort.terms.operand import Operand, bounds_of_axis
 
 SPATIAL = (2, 3)
@@ -145,10 +137,7 @@ def known_size(operand: Operand, axis: int) -> int | None:
 _max_pool = RulesOf("MaxPool", 781, survived=True)
 _WINDOW = ("kernel_shape", "pads", "dilations")
 _X = Tensor("X")
-_TYPES = (
-    *(ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE),
-    *(ElementType.INT8, ElementType.UINT8),
-)
+_TYPES = (*IEEE_TYPES, *(ElementType.INT8, ElementType.UINT8))
 _COUNTED = "C2 of it has their number."
 _NONE_OF_THEM = "silently accepts none of them if shapes are not declared, and rejects other"
 

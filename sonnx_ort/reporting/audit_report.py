@@ -18,9 +18,8 @@ from sonnx_ort.comparing.verdicts import (
 )
 from sonnx_ort.errors import printable_lines, to_json
 from sonnx_ort.profile.contract import contract_document
-from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
-from sonnx_ort.reporting.verdict import counted
+from sonnx_ort.reporting.verdict import counted, in_commands
 
 FORMAT = "sonnx_ort.audit/1"
 """The name and version of the JSON format; an incompatible change increments the version."""

@@ -15,7 +15,7 @@ from sonnx_ort.comparing.optimizers import AgainstPlain, Cause
 from sonnx_ort.comparing.repetition import Repeated
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
-from sonnx_ort.suite.running import Judged, Outcome
+from sonnx_ort.suite.vectors import Judged, Outcome
 
 _SHOWN = 8
 

@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from types import MappingProxyType
 
 import onnx
 
@@ -52,16 +51,14 @@ def describe_operator(name: str) -> OperatorDescription:
     return OperatorDescription(summary, tuple(rest))
 
 
-_WHY: Mapping[Subject, str] = MappingProxyType(
-    {
-        Subject.TYPES: "ONNX Runtime 1.32.0 starts no session if these types differ.",
-        Subject.STORAGE: "ONNX Runtime 1.32.0 silently stores a sparse initializer densely: "
-        "an element that the file omits is 0.",
-        Subject.GRAPH: "A model that violates it computes the same, but its meaning depends on "
-        "more than the file and the profile.",
-        Subject.HELD: "ONNX Runtime 1.32.0 rejects a violation with an error.",
-    }
-)
+_WHY: Mapping[Subject, str] = {
+    Subject.TYPES: "ONNX Runtime 1.32.0 starts no session if these types differ.",
+    Subject.STORAGE: "ONNX Runtime 1.32.0 silently stores a sparse initializer densely: "
+    "an element that the file omits is 0.",
+    Subject.GRAPH: "A model that violates it computes the same, but its meaning depends on "
+    "more than the file and the profile.",
+    Subject.HELD: "ONNX Runtime 1.32.0 rejects a violation with an error.",
+}
 """What happens without enforcement if a rule is violated before a run."""
 
 _EXEMPT = frozenset({"Broadcast", "Cast", "Pow"})

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -20,9 +19,8 @@ from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.html_report import html_page
-from sonnx_ort.reporting.remedies import causes, in_commands
 from sonnx_ort.reporting.text_report import overviews
-from sonnx_ort.reporting.verdict import counted
+from sonnx_ort.reporting.verdict import causes, counted, in_commands
 from sonnx_ort.reporting.viewers import overlay
 
 _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
@@ -75,8 +73,6 @@ _SCHEMA = (
 
 _LEVELS = {Status.VIOLATED: "error", Status.RUNTIME: "note"}
 """Proved rules have no results, because tools present results as problems."""
-
-_FINGERPRINT = "sonnx_ort/v1"
 
 Json = dict[str, object]
 
@@ -234,7 +230,7 @@ def _finding(finding: Finding, location: Json, position: int) -> Json:
 
 def _fingerprint(*parts: str) -> dict[str, str]:
     """A fingerprint that does not depend on the file or on the rest of the model."""
-    return {_FINGERPRINT: hashlib.sha256("\0".join(parts).encode()).hexdigest()}
+    return {"sonnx_ort/v1": hashlib.sha256("\0".join(parts).encode()).hexdigest()}
 
 
 FORMAT = "sonnx_ort.reports/1"
@@ -350,15 +346,13 @@ class ReportFormat(enum.StrEnum):
     OVERLAY = "overlay"
 
 
-WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = MappingProxyType(
-    {
-        ReportFormat.TEXT: overviews,
-        ReportFormat.JSON: json_report,
-        ReportFormat.SARIF: sarif_report,
-        ReportFormat.JUNIT: junit_report,
-        ReportFormat.HTML: html_page,
-        ReportFormat.GITHUB: github_report,
-        ReportFormat.OVERLAY: overlay,
-    }
-)
+WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = {
+    ReportFormat.TEXT: overviews,
+    ReportFormat.JSON: json_report,
+    ReportFormat.SARIF: sarif_report,
+    ReportFormat.JUNIT: junit_report,
+    ReportFormat.HTML: html_page,
+    ReportFormat.GITHUB: github_report,
+    ReportFormat.OVERLAY: overlay,
+}
 """The function that writes each format, without a final line break."""

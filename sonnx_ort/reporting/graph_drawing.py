@@ -163,7 +163,7 @@ def without_constants(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) 
         index
         for index, vertex in enumerate(graph.vertices)
         if vertex.operator == "Constant"
-        and states.get((vertex.label, graph.path)) not in _NEED_ATTENTION
+        and states.get((vertex.label, graph.path)) not in {NodeState.VIOLATED, NodeState.RUNTIME}
         and index in readers
         and all(graph.vertices[reader].is_node for reader in readers[index])
     }
@@ -190,9 +190,6 @@ def without_constants(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) 
         ),
         edges=tuple((position[a], position[b]) for a, b in graph.edges if a in position),
     )
-
-
-_NEED_ATTENTION = {NodeState.VIOLATED, NodeState.RUNTIME}
 
 
 @dataclass(frozen=True)

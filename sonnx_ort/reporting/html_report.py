@@ -12,9 +12,17 @@ from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS
 from sonnx_ort.reporting.page_parts import Listing, Page, Worst, prose, table
-from sonnx_ort.reporting.remedies import causes, in_commands, next_command
 from sonnx_ort.reporting.text_report import findings_by_rule, reach
-from sonnx_ort.reporting.verdict import NodeState, bound, counted, node_states, verdict
+from sonnx_ort.reporting.verdict import (
+    NodeState,
+    bound,
+    causes,
+    counted,
+    in_commands,
+    next_command,
+    node_states,
+    verdict,
+)
 from sonnx_ort.terms.operand import format_shape
 
 

@@ -61,17 +61,12 @@ Paint = Callable[[str, Colour], str]
 
 def paint_of(*, coloured: bool) -> Paint:
     """What colours a line, with terminal escape sequences if they are wanted."""
-    return _in_colour if coloured else _plain
+    return _in_colour if coloured else lambda line, _: printable(line)
 
 
 def _in_colour(line: str, colour: Colour) -> str:
     style = Style(color=colour.value, bold=colour is Colour.VIOLATED)
     return style.render(printable(line), color_system=ColorSystem.STANDARD)
-
-
-def _plain(line: str, colour: Colour) -> str:
-    del colour
-    return printable(line)
 
 
 def colours_wanted() -> bool:

@@ -14,7 +14,6 @@ from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
-from sonnx_ort.reporting.remedies import causes, in_commands, next_command
 from sonnx_ort.reporting.terminal import (
     Colour,
     Paint,
@@ -25,13 +24,21 @@ from sonnx_ort.reporting.terminal import (
     width,
     wrapped,
 )
-from sonnx_ort.reporting.verdict import REFUSED, NodeState, bound, counted, verdict
+from sonnx_ort.reporting.verdict import (
+    REFUSED,
+    NodeState,
+    bound,
+    causes,
+    counted,
+    in_commands,
+    next_command,
+    verdict,
+)
 
 MENDABLE = "[*]"
 """The mark of a violation that `conform` can fix."""
 
 _NODES_SHOWN = 3
-_RANKS_UNKNOWN = 2
 _RULES_SHOWN = 10
 
 _COLOURS = {
@@ -118,7 +125,7 @@ def _unknown_ranks(report: Report, paint: Paint) -> list[str]:
         for operand in obligation.operands
         if operand.shape is None
     }
-    if len(unknown) < _RANKS_UNKNOWN:
+    if len(unknown) < 2:
         return []
     value, origin = next(iter(unknown.items()))
     return [

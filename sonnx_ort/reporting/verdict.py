@@ -1,15 +1,23 @@
-"""The verdict on a model, and the state of each of its nodes."""
+"""The verdict on a model, the state of each of its nodes, and what to do next."""
 
 import enum
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
+from sonnx_ort.errors import to_html
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import BOUND, Coverage, Extent, Report
-from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.catalog import OperatorStanding
-from sonnx_ort.profile.options import Broadcasting
-from sonnx_ort.profile.rule import Status
+from sonnx_ort.options import DEFAULT, PROFILE, name_operators
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, WHOLE_PROFILE, OperatorStanding
+from sonnx_ort.profile.layout import BROADCAST
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.profile.rule import Rule, Status, Subject
+from sonnx_ort.profile.source import Basis
+from sonnx_ort.terms.operand import broadcast_shape
 
 REFUSED = "[!]"
 """The mark of a violation for which `rewrite` rejects the model by default."""
@@ -189,3 +197,210 @@ def _rewritten(report: Report) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun, given in the singular: `1 node`, `2 nodes`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def causes(obligations: Sequence[Obligation]) -> list[tuple[Obligation, ...]]:
+    """Obligations by their cause: those of one rule with one remedy, whatever the shapes.
+
+    Rules on operators come first, of these those that SONNX states, and then what many nodes share.
+    """
+    by_cause: dict[tuple[Rule, str], list[Obligation]] = defaultdict(list)
+    for obligation in obligations:
+        by_cause[obligation.rule, obligation.hint.partition(",")[0]].append(obligation)
+    return sorted(map(tuple, by_cause.values()), key=_order)
+
+
+def _order(cause: Sequence[Obligation]) -> tuple[bool, bool, int]:
+    rule = cause[0].rule
+    return rule.requirement.subject is Subject.GRAPH, rule.basis is Basis.OURS, -len(cause)
+
+
+class NextStep(enum.Enum):
+    """What takes a user on from a report."""
+
+    CHECK_ALL = enum.auto()
+    """Nothing is enforced: check all operators of the profile."""
+
+    REWRITE = enum.auto()
+    """Nothing is violated."""
+
+    EXPAND = enum.auto()
+    """Rewrite, with the broadcasts written out: that fixes every violation."""
+
+    CONFORM = enum.auto()
+    """`conform` fixes at least one violation."""
+
+    EXPLAIN = enum.auto()
+    """Only the author of the model can fix it: have the first violated rule explained."""
+
+
+def next_step(report: Report) -> NextStep:
+    """What takes a user on from a report."""
+    if not report.enforced:
+        return NextStep.CHECK_ALL
+    if report.ok:
+        return NextStep.REWRITE
+    if all(map(_is_expandable, report.violations)):
+        return NextStep.EXPAND
+    return NextStep.CONFORM if report.mendable else NextStep.EXPLAIN
+
+
+def _is_expandable(violation: Obligation) -> bool:
+    """Whether a violation is a broadcast, which `rewrite` writes out on request."""
+    shapes = [operand.shape for operand in violation.operands]
+    is_broadcast = violation.rule.requirement.subject is Subject.EQUAL_SHAPES
+    return is_broadcast and broadcast_shape(*shapes) is not None
+
+
+OPTIONS = {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("backend", "broadcast", "check", "conform", "dies", "differs", "edition", "force"),
+        *("ignore", "make_explicit", "measure", "operators", "original", "refused", "select"),
+        *("rounding", "violates"),
+    )
+} | {"input_shapes": "--input-shape", "inputs": "--input", "sizes": "--size"}
+"""Options of the functions that a remedy can name, and the same ones of the command."""
+
+_OPTION = re.compile(rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(?![\w"\'-]))')
+
+
+def in_commands(text: str) -> str:
+    """A text that may have remedies, with the command's options in place of the functions'.
+
+    Sentences name an option as the functions do: `force=True`, `broadcast="explicit"`, `ignore=`.
+    The command says them by this alone.
+    """
+    return _OPTION.sub(lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2]))), text)
+
+
+def next_command(report: Report, name: str) -> str:
+    """The command that takes a user on from the report of a model.
+
+    Violations ask for `rewrite` or `conform` if one of these fixes any, else for an explanation.
+
+    The options of the report become those of the command. The name "-" is standard input.
+    """
+    if name == "-":
+        name = "model.onnx"
+    match next_step(report):
+        case NextStep.CHECK_ALL:
+            return _command(report, "check", name, operators=PROFILE)
+        case NextStep.REWRITE:
+            return _command(report, "rewrite", name, output="enforced")
+        case NextStep.EXPAND:
+            explicit = Broadcasting.EXPLICIT
+            return _command(report, "rewrite", name, output="enforced", broadcast=explicit)
+        case NextStep.CONFORM:
+            return _command(report, "conform", name, output="conforming")
+        case NextStep.EXPLAIN:
+            return f"sonnx-ort explain {report.violations[0].rule.id}"
+
+
+def _command(  # noqa: PLR0913 - the options of the commands
+    report: Report,
+    verb: str,
+    name: str,
+    *,
+    output: str = "",
+    operators: str = "",
+    broadcast: Broadcasting | None = None,
+) -> str:
+    options = {
+        "--edition": (report.edition, Edition.TYPED),
+        "--broadcast": (broadcast or report.broadcasting, Broadcasting.REJECT),
+        "--operators": (
+            operators or name_operators(report.demands.operators),
+            PROFILE if verb == "conform" else DEFAULT,
+        ),
+    }
+    words = ["sonnx-ort", verb, name]
+    if output:
+        path = PurePath(name)
+        words += ["-o", str(path.with_name(f"{path.stem}.{output}.onnx"))]
+    for option, (value, default) in options.items():
+        if value != default:
+            words += [option, value]
+    return shlex.join(words)
+
+
+_PLACES_SHOWN = 3
+_STYLE = ' style="text-align: left; vertical-align: top"'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in HTML of texts, which are escaped; a line break stays one."""
+    cells = "".join(f"<th{_STYLE}>{to_html(text)}</th>" for text in head)
+    body = "".join(
+        f"<tr>{''.join(f'<td{_STYLE}>{_in_lines(text)}</td>' for text in row)}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _in_lines(text: str) -> str:
+    return "<br>".join(map(to_html, text.split("\n")))
+
+
+def report_as_html(report: Report) -> str:
+    """The verdict of a report, the causes of its violations, and the call to make next."""
+    counts = report.counts
+    verdict = "no violation found before a run" if report.ok else "violated"
+    head = (
+        f"<p><strong>SONNX profile, {report.edition} edition: {verdict}</strong><br>"
+        f"{counts['violated']:,} violated, {counts['runtime']:,} checked in each run, "
+        f"{counts['proved']:,} proved</p>"
+    )
+    found = causes(report.violations)
+    rows = [_row(cause) for cause in found]
+    violated = table(("Violated", "Places", "Evidence", "To fix it"), rows) if rows else ""
+    return f"{head}{violated}<p>Next: <code>{to_html(next_call(report))}</code></p>"
+
+
+def _row(cause: Sequence[Obligation]) -> tuple[str, ...]:
+    first = cause[0]
+    places = [obligation.place for obligation in cause[:_PLACES_SHOWN]]
+    if len(cause) > _PLACES_SHOWN:
+        places.append(f"and {len(cause) - _PLACES_SHOWN:,} more")
+    remedies = [first.hint] if first.hint else []
+    mendable = [obligation.mendable for obligation in cause if obligation.mendable]
+    if mendable:
+        share = "it" if len(mendable) == len(cause) else f"{len(mendable):,} of {len(cause):,}"
+        remedies.append(f"sonnx_ort.conform fixes {share}: {mendable[0]}")
+    return first.rule.id, "\n".join(places), first.evidence, "\n".join(remedies)
+
+
+def causes_as_text(report: Report) -> str:
+    """The causes of the violations, each with its first node, and the call to make next."""
+    head, *_ = report.describe_violations().splitlines()
+    lines = [head]
+    for cause in causes(report.violations):
+        lines.append(f"- {cause[0]}")
+        if len(cause) > 1:
+            lines.append(f"    and {len(cause) - 1:,} more like it")
+    return "\n".join([*lines, f"next: {next_call(report)}"])
+
+
+def next_call(report: Report) -> str:
+    """The call that takes a user on from a report that the name `report` is given to."""
+    match next_step(report):
+        case NextStep.CHECK_ALL:
+            return "sonnx_ort.check(model)"
+        case NextStep.REWRITE:
+            return _call("rewrite", report, report.broadcasting, DEFAULT_OPERATORS)
+        case NextStep.EXPAND:
+            return _call("rewrite", report, Broadcasting.EXPLICIT, DEFAULT_OPERATORS)
+        case NextStep.CONFORM:
+            return _call("conform", report, report.broadcasting, WHOLE_PROFILE)
+        case NextStep.EXPLAIN:
+            return f"!sonnx-ort explain {report.violations[0].rule.id}"
+
+
+def _call(function: str, report: Report, broadcast: Broadcasting, default: frozenset[str]) -> str:
+    options = ["model"]
+    if report.edition is not Edition.TYPED:
+        options.append(f'edition="{report.edition}"')
+    if broadcast is not Broadcasting.REJECT:
+        options.append(f'broadcast="{broadcast}"')
+    if report.demands.operators != default:
+        options.append("operators=report.demands.operators")
+    return f"sonnx_ort.{function}({', '.join(options)})"

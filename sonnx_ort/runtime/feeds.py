@@ -19,12 +19,11 @@ from sonnx_ort.errors import SonnxError, did_you_mean, printable
 from sonnx_ort.runtime.session_options import FATAL
 from sonnx_ort.terms.operand import Shape, format_shape
 
-_UNDEFINED = onnx.TensorProto.UNDEFINED
 _STRING = onnx.TensorProto.STRING
 _DTYPES = {
     number: "string" if number == _STRING else helper.tensor_dtype_to_np_dtype(number).name
     for number in onnx.TensorProto.DataType.values()
-    if number != _UNDEFINED
+    if number != onnx.TensorProto.UNDEFINED
 }
 """The names of the dtypes of arrays, by their number in a model."""
 

@@ -114,18 +114,13 @@ class RecordedOptimization:
             _written(options, folder) as path,
         ):
             onnxruntime.InferenceSession(
-                content,
-                options,
-                providers=["CPUExecutionProvider"],
-                disabled_optimizers=disabled,
+                content, options, providers=["CPUExecutionProvider"], disabled_optimizers=disabled
             )
             return _read(path)
 
 
 @contextmanager
-def recorded_optimization(
-    options: onnxruntime.SessionOptions,
-) -> Iterator[RecordedOptimization]:
+def recorded_optimization(options: onnxruntime.SessionOptions) -> Iterator[RecordedOptimization]:
     """Record the optimized model of a session that is made in this block.
 
     The model is written to a temporary folder, unless the options name a file. ONNX Runtime warns

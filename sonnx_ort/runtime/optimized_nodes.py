@@ -266,9 +266,7 @@ def matched(expected: list[KeptNode], present: list[KeptNode]) -> dict[KeptNode,
 
 
 def _match_by_operands(
-    expected: list[KeptNode],
-    present: list[KeptNode],
-    pairs: dict[KeptNode, KeptNode],
+    expected: list[KeptNode], present: list[KeptNode], pairs: dict[KeptNode, KeptNode]
 ) -> None:
     """Match the other nodes: among equal keys, by the most names of values in common."""
     taken = set(pairs.values())

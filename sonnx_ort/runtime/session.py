@@ -129,16 +129,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 options change what the model computes or have a library of operators twice, or ONNX
                 Runtime's optimizer removed what enforces the profile.
         """
-        choices = Choices.of(
-            edition,
-            broadcast,
-            operators,
-            backend,
-            make_explicit=False,
-            waivers=waivers,
-            conform=conform,
-            contract=contract,
-        )
+        further: dict[str, Any] = {"waivers": waivers, "conform": conform, "contract": contract}
+        choices = Choices.of(edition, broadcast, operators, backend, **further)
         with collector_paused():
             enforced, weights = _enforce(path_or_bytes, choices, sess_options)
             proto = enforced.to_proto() if weights.external else enforced.to_complete_proto()
@@ -158,14 +150,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)
         self.contract = enforced.demands.contract
-        self._reference = (
-            None
-            if enforced.backend is Backend.PYTHON
-            else ReferenceRun(self._content, enforced.backend, self._own_options, self._weights)
-        )
-        self._held = HeldRules(
-            self._content, choices, enforced.backend, self._own_options, self._weights
-        )
+        runs = enforced.backend, self._own_options, self._weights
+        in_python = enforced.backend is Backend.PYTHON
+        self._reference = None if in_python else ReferenceRun(self._content, *runs)
+        self._held = HeldRules(self._content, choices, *runs)
         self._verifies_proofs = verify_proofs
         if verify_proofs and self._reference is not None:
             require_runnable(Backend.PYTHON)

@@ -199,8 +199,6 @@ _TRIAL = onnx.parser.parse_model(
 ).SerializeToString()
 """A model that never starts: the error names the first operator that the options do not have."""
 
-_WITHOUT_OURS = "sonnx:AlignedShape"
-_COMPLETE = "unknown:Unknown"
 _TWICE = "Conflicting with a registered kernel"
 
 _REGISTERED_HERE = (
@@ -240,12 +238,12 @@ def register_library(options: onnxruntime.SessionOptions, *, new: bool) -> None:
         error = "" if new else _error_of_trial(options)
         if _TWICE in error:
             raise _registered_twice()
-        if _WITHOUT_OURS in error:
+        if "sonnx:AlignedShape" in error:
             raise SonnxError(
                 "onnxruntime-extensions was registered on these session options before sonnx_ort "
                 f"added its operators to it; {_REGISTERED_HERE}"
             )
-        if _COMPLETE not in error:
+        if "unknown:Unknown" not in error:
             options.register_custom_ops_library(LIBRARY_PATH)
         _registered.add(options)
 

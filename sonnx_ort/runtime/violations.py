@@ -69,9 +69,7 @@ def _none(message: str) -> None:
 
 
 @contextmanager
-def violations_raised(
-    otherwise: Callable[[str], BaseException | None] = _none,
-) -> Iterator[None]:
+def violations_raised(otherwise: Callable[[str], BaseException | None] = _none) -> Iterator[None]:
     """Raise the violation that caused a run to fail, instead of ONNX Runtime's error.
 
     `otherwise` looks for it where no kernel recorded one.
@@ -191,10 +189,7 @@ Run = Callable[[onnxruntime.InferenceSession], object]
 
 
 def start_session(
-    content: bytes,
-    backend: Backend,
-    level: onnxruntime.GraphOptimizationLevel,
-    weights: Weights,
+    content: bytes, backend: Backend, level: onnxruntime.GraphOptimizationLevel, weights: Weights
 ) -> onnxruntime.InferenceSession:
     """Start a session of ONNX Runtime on what a backend made, beside that of the user."""
     options = onnxruntime.SessionOptions()

@@ -26,8 +26,6 @@ from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, config_entry, writ
 _WRITTEN_WITHOUT = 1 << 30
 """Above this number of bytes, weights derived by optimizers could exceed the limit of a graph."""
 
-_NO_DIGEST = ""
-
 
 class Weights:
     """Weights in the graph."""
@@ -214,7 +212,7 @@ def separate(
         inside = WeightsInMemory(content)
         graph = detached(memoryview(content), inside.location)
         if graph is not None:
-            return SeparatedModel(ReadModel(graph, None, _NO_DIGEST), inside, whole=model)
+            return SeparatedModel(ReadModel(graph, None, ""), inside, whole=model)
     source = read(model)
     if not any(external_tensors(source.proto)):
         return SeparatedModel(source, INSIDE)

@@ -35,9 +35,7 @@ Array = npt.NDArray[Any]
 OPSET = 21
 """The version of the standard operators in the models, unless a rule needs another."""
 
-_IR_VERSION = 10
 _FLOAT = ElementType.FLOAT.dtype
-_REAL = (onnx.defs.OpSchema.AttrType.FLOAT, onnx.defs.OpSchema.AttrType.FLOATS)
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ class Applied:
         if self.sparse:
             graph.sparse_initializer.append(_sparse(self.given[self.sparse], self.sparse))
         opset = helper.make_opsetid("", self.opset)
-        return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+        return helper.make_model(graph, opset_imports=[opset], ir_version=10)
 
     def _attributes(self) -> Iterator[onnx.AttributeProto]:
         """The attributes, those of the schema in the types that it wants."""
@@ -181,7 +179,7 @@ class Applied:
                 tensor = _sparse(value, "") if sparse else numpy_helper.from_array(value)
                 yield helper.make_attribute(name, tensor)
                 continue
-            if kind in _REAL:
+            if kind in (onnx.defs.OpSchema.AttrType.FLOAT, onnx.defs.OpSchema.AttrType.FLOATS):
                 value = [*map(float, value)] if isinstance(value, tuple | list) else float(value)  # noqa: PLW2901
             listed = [] if isinstance(value, tuple | list) and not value else value
             ints = onnx.AttributeProto.INTS if listed == [] else None

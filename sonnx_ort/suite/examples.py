@@ -211,7 +211,6 @@ COMPLETED: Mapping[str, str] = {
 """What the kept example of a rule needs besides, and, behind the bar, the broken one."""
 
 _PREFERRED = (ElementType.FLOAT, ElementType.INT32, ElementType.UINT8, ElementType.BOOL)
-_RESULTS = {"LSTM": 3}
 
 
 def fitting(
@@ -390,7 +389,7 @@ class _Draft:
             self.operator.name,
             operands,
             attributes,
-            _RESULTS.get(self.operator.name, 1),
+            {"LSTM": 3}.get(self.operator.name, 1),
             opset,
             edition,
             frozenset(n for n in self.constants if made.get(n) is not None),

@@ -3,7 +3,6 @@
 A rule of the profile is a sentence, its source and a term. What a run checks, what the analysis
 decides, what stands in front of a node and what is proved of it are readings of the term.
 
-    language     what a term is made of: ranks, sizes, comparisons
-    elements     what a term demands of single elements: sets of numbers
+    language     what a term is made of: ranks, sizes, comparisons, sets of numbers
     reading      whether a term holds of shapes, as far as they are known, and why, in words
 """

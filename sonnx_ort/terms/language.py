@@ -1,18 +1,27 @@
-"""The language of demands on shapes.
+"""The language of demands: on shapes, and on single elements.
 
     X, W = Tensor("X"), Tensor("W")
     All((X.rank == 4, 4 * W.size(1) == X.size(1)))
+    NumberSet("negative", lambda dtype: (0, math.inf))
 
 Python's operators build comparisons, so that they read as the sentence of their rule does. Numbers
-and terms are hashed by identity, because `==` builds a term.
+and terms are hashed by identity, because `==` builds a term. A set of numbers is an interval, with
+NaN or without it, and with 0 or without it. It says in words what is outside.
 """
 
 import enum
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from functools import reduce
+from typing import Any, cast
 
-from sonnx_ort.kernel.sizes import Bounds
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.kernel.sizes import Bounds, Range
+from sonnx_ort.terms.operand import first_index
 
 
 class Relation(enum.StrEnum):
@@ -227,3 +236,103 @@ Term = Compare | IsMultiple | HasAxis | SizesBehind | All | Either | Each | IfGi
 
 Each reader takes every kind of term; mypy refuses one that passes over a kind.
 """
+
+
+_WITHOUT_NAN = "biu"
+"""The kinds of dtypes that have neither NaN nor infinities."""
+
+Limits = tuple[float | None, float | None]
+"""The smallest and the largest allowed number; None for an end at or beyond the type's own."""
+
+
+def everything(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The interval of all numbers of a type."""
+    del dtype
+    return -math.inf, math.inf
+
+
+def finite_numbers(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The smallest and the largest finite number of a type; all, if it has no infinity."""
+    if dtype.kind in _WITHOUT_NAN:
+        return everything(dtype)
+    finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return float(finite.min), float(finite.max)
+
+
+_WIDE = 4
+"""The bytes of the narrowest float that is compared in its own type."""
+
+
+def finite_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The smallest and largest number that is finite in a type.
+
+    16-bit floats are compared in float, and ONNX Runtime may leave out the rounding before. So for
+    these it is the largest float that is rounded to a finite number.
+    """
+    _, largest = finite_numbers(dtype)
+    if dtype.itemsize < _WIDE and largest < np.inf:
+        step = largest - float(np.nextafter(dtype.type(largest), dtype.type(0)))
+        largest = float(np.nextafter(np.float32(largest + step / 2), np.float32(0)))
+    return -largest, largest
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSet:
+    """Which numbers elements may be, by type.
+
+    Attributes:
+        outside: Describes a forbidden element, such as "negative".
+        interval: The smallest and largest allowed number, by type.
+        admits_nan: Whether NaN is allowed.
+        admits_zero: Whether 0 is, if it lies in the interval.
+        finding: What a forbidden element of a run is; empty for "<operand> is <outside>".
+    """
+
+    outside: str
+    interval: Callable[[np.dtype[Any]], tuple[float, float]] = everything
+    admits_nan: bool = True
+    admits_zero: bool = True
+    finding: str = ""
+
+    def limits(self, dtype: np.dtype[Any]) -> Limits:
+        """The allowed interval for a type."""
+        lower, upper = self.interval(dtype)
+        smallest, largest = -math.inf, math.inf
+        if dtype.kind == "b":
+            smallest, largest = 0, 1
+        elif dtype.kind in _WITHOUT_NAN:
+            smallest, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return lower if lower > smallest else None, upper if upper < largest else None
+
+    def binds(self, dtype: np.dtype[Any]) -> bool:
+        """Whether a type has elements outside."""
+        nan_is_outside = not self.admits_nan and dtype.kind not in _WITHOUT_NAN
+        return nan_is_outside or not self.admits_zero or self.limits(dtype) != (None, None)
+
+    def holds_all(self, numbers: Bounds | Range, dtype: np.dtype[Any]) -> bool:
+        """Whether all numbers in an interval are in the set, and NaN if it is possible."""
+        lower, upper = self.limits(dtype)
+        return (
+            (lower is None or lower <= numbers.lower)
+            and (upper is None or numbers.upper <= upper)
+            and (self.admits_zero or 0 not in numbers)
+            and (self.admits_nan or isinstance(numbers, Bounds) or not numbers.nan)
+        )
+
+    def first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
+        """The index of the first element outside; None if there is none."""
+        lower, upper = self.limits(array.dtype)
+        masks = [] if lower is None else [array < lower]
+        masks += [] if upper is None else [array > upper]
+        masks += [] if self.admits_nan else [np.isnan(array)]
+        # To count zeros is faster than to compare with 0.
+        if not self.admits_zero and np.count_nonzero(array) < array.size:
+            masks.append(array == 0)
+        if not masks:
+            return None
+        outside = np.asarray(reduce(np.logical_or, masks))
+        return first_index(outside) if outside.any() else None
+
+
+FINITE_NUMBERS = NumberSet("NaN or infinite", finite_limits, admits_nan=False)
+"""The numbers that are neither NaN nor infinite."""

@@ -12,8 +12,8 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.reporting.explanation import explain, list_rules
 from sonnx_ort.reporting.formats import ReportFormat, report_in_commands
 from sonnx_ort.reporting.html_report import html_report
-from sonnx_ort.reporting.remedies import in_commands
 from sonnx_ort.reporting.text_report import overview, text_report
+from sonnx_ort.reporting.verdict import in_commands
 from support.checks import MENDING, mendable
 from support.command import command, output, refusal
 from support.examined import check_with_outline

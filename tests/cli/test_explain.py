@@ -4,7 +4,7 @@ import pytest
 
 from sonnx_ort.cli import explaining as command_file
 from sonnx_ort.reporting.explanation import explain
-from sonnx_ort.reporting.remedies import in_commands
+from sonnx_ort.reporting.verdict import in_commands
 from support.command import command
 
 OTHER = (

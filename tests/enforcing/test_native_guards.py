@@ -32,16 +32,16 @@ from sonnx_ort.guards.element_guards import (
 )
 from sonnx_ort.guards.guard import DecidingGuard, GuardedNode, Precondition
 from sonnx_ort.loading.traversal import ValueNames
-from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.layout import E1
 from sonnx_ort.profile.requirements.arithmetic import NONZERO, RepresentableQuotient
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.rule import Rule, Subject, Violation
 from sonnx_ort.runtime.session_options import prepare
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 from support.graphs import binary_model, parse
 from support.sessions import quiet
 from support.waivers import waiver

@@ -6,7 +6,7 @@ import onnxruntime as ort
 import pytest
 
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.minus_zeros import GAP_RULES, NegativeZeros
+from sonnx_ort.knowledge.number_ranges import GAP_RULES, NegativeZeros
 from sonnx_ort.loading.canonical import load_canonical
 from support.graphs import parse
 from support.sessions import on_one_thread

@@ -27,8 +27,7 @@ from sonnx_ort.profile.rule import (
     Status,
     Violation,
 )
-from sonnx_ort.terms.elements import NumberSet
-from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.language import Decided, NumberSet
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged
 

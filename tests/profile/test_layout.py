@@ -235,7 +235,7 @@ Concat.C2
 Reshape.allowzero.C3
   X (2, 3), S [-1, 2] -> kept
   X (0, 3), S [3, 0] -> kept
-  X (0, 3), S [-1, 3] -> a size is -1, and (0, 3) is empty
+  X (0, 3), S [-1, 3] -> a size is -1, and X (0, 3) is empty
   X (0, 3), S [-1, 3], allowzero=1 -> kept
   X (2, 3), S [0, -1], allowzero=1 -> a size is 0, and one is -1
 Squeeze.A.C2

@@ -127,13 +127,6 @@ def with_rule(operator, rule, **changes):
      "the rule Clip.C9 names the operand 'minimum', and it has input, min, max"),
     (lambda: with_rule(OPERATORS["Max"], SCALAR_BOUNDS, operands=("data_0",)),
      "the rule Max.C9 names the operand 'data_0', and it has data_0 and so on"),
-    (
-        lambda: with_rule(OPERATORS["MatMul"], INTERVAL, operands=("A",)),
-        (
-            "the rule MatMul.C9 is about elements of 'A', of which its kernel sees the "
-            "shape alone (by_shape)"
-        ),
-    ),
     (lambda: with_rule(CLIP, SCALAR_BOUNDS, id="Clamp.C9"),
      "the id of the rule Clamp.C9 does not start with its name"),
     (lambda: replace(DIV, optional=("D",)),
@@ -141,8 +134,6 @@ def with_rule(operator, rule, **changes):
     (lambda: replace(DIV, single=("b",)), "its single names the operand 'b', and it has A, B"),
     (lambda: replace(DIV, operand_types={"condition": "bool"}),
      "its operand_types names the operand 'condition', and it has A, B"),
-    (lambda: replace(OPERATORS["MatMul"], elementwise=True),
-     "it is element-wise, so that its kernel sees more than shapes (by_shape)"),
 ])  # fmt: skip
 def test_operator_that_names_what_it_does_not_have_is_refused(define, reason):
     with pytest.raises(ValueError, match="cannot be enforced") as caught:
@@ -178,6 +169,11 @@ def test_rule_about_elements_may_see_shapes_too_where_it_says_so():
     starts = next(rule for rule in slice_.all_rules() if rule.id == "Slice.R8")
     assert "X" in slice_.by_shape
     assert starts in slice_.rules(Edition.TYPED, next(iter(slice_.families)))
+
+
+def test_kernel_sees_the_elements_that_a_rule_is_about():
+    assert OPERATORS["MatMul"].by_shape == {"A", "B"}
+    assert with_rule(OPERATORS["MatMul"], INTERVAL, operands=("A",)).by_shape == {"B"}
 
 
 def test_rule_of_an_operand_that_there_is_is_taken():

@@ -13,9 +13,9 @@ import onnx
 import pytest
 import z3
 
-from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.layout import E1
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from sonnx_ort.profile.rule import Rule, Subject

@@ -8,9 +8,9 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
-from sonnx_ort.reporting.remedies import causes
 from sonnx_ort.reporting.terminal import WIDTH
 from sonnx_ort.reporting.text_report import overview, overview_of_models, statistics
+from sonnx_ort.reporting.verdict import causes
 from support.checks import alone, mendable, mixed, together
 from support.graphs import binary_model, parse
 

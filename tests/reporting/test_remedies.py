@@ -6,7 +6,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.reporting.formats import ReportFormat
-from sonnx_ort.reporting.remedies import OPTIONS, in_commands, next_command
+from sonnx_ort.reporting.verdict import OPTIONS, in_commands, next_command
 from support.checks import mendable
 from support.command import command
 from support.graphs import binary_model, parse

@@ -13,7 +13,7 @@ import sonnx_ort
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.formats import sarif_report
-from sonnx_ort.reporting.remedies import in_commands
+from sonnx_ort.reporting.verdict import in_commands
 from support.checks import MENDING, alone, mendable, mixed, together
 from support.graphs import binary_model, parse
 

@@ -12,8 +12,7 @@ from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite import engines
 from sonnx_ort.suite.cases import cases
-from sonnx_ort.suite.running import Judged, Outcome, judge, run
-from sonnx_ort.suite.vectors import vectors, write
+from sonnx_ort.suite.vectors import Judged, Outcome, judge, run, vectors, write
 
 KERNELS_DEVIATE = {"Sigmoid", "Sin", "LSTM"}
 """The operators of which ONNX Runtime's kernels give more than the admitted error; see findings."""

@@ -11,9 +11,8 @@ from sonnx_ort.comparing.isolated_run import Failed
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Enclosure, Result
 from sonnx_ort.reporting.difference_report import suite_report
-from sonnx_ort.suite import running
-from sonnx_ort.suite.running import Judged, Outcome, judge, run
-from sonnx_ort.suite.vectors import Vector
+from sonnx_ort.suite import vectors
+from sonnx_ort.suite.vectors import Judged, Outcome, Vector, judge, run
 
 F = np.float32
 NEAREST = np.array([1, np.nan, np.inf, 0], F)
@@ -139,7 +138,7 @@ def test_process_that_ends_is_an_outcome(few: Path) -> None:
 
 
 def test_run_that_does_not_end_is_an_outcome(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_LIMIT", 8.0)
+    monkeypatch.setattr(vectors, "_LIMIT", 8.0)
     first = next(run(few, "engines_of_a_user:Waits"))
     assert (first.outcome, first.reason) == (Outcome.DIES, "it takes longer than 8 s")
 

@@ -27,8 +27,8 @@ from sonnx_ort.custom_ops.compiled.catalog import (
     compiled_name,
 )
 from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite.applied import special_values

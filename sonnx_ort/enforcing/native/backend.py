@@ -4,7 +4,6 @@ The node itself is kept, and what is proved costs nothing. The rewritten model n
 """
 
 from collections.abc import Container, Mapping, Sequence
-from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -15,14 +14,13 @@ from sonnx_ort.enforcing.hidden_shapes import (
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
-from sonnx_ort.enforcing.native.checked_values import value_guard
 from sonnx_ort.enforcing.native.decision import Decision, guards_of, result_forms
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
     find_shared_broadcasts,
     share_broadcasts,
 )
-from sonnx_ort.enforcing.native.inputs import prepare_inputs
+from sonnx_ort.enforcing.native.inputs import prepare_inputs, value_guard
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
     DATA_TYPES,
@@ -32,18 +30,13 @@ from sonnx_ort.enforcing.nodes import (
     record_rules_of_kept,
 )
 from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.value_info import (
-    converted_back,
-    converted_operands,
-    element_type_of,
-)
+from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.guard import GuardedNode, Operands
 from sonnx_ort.guards.shape_guards import has_equal_ranks
-from sonnx_ort.obligations.checked_values import CheckedValue
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import Target
+from sonnx_ort.obligations.targets import CheckedValue, Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OWN_DOMAINS
@@ -54,15 +47,13 @@ from sonnx_ort.profile.rule import Status
 _GUARDS = 9
 """The first opset with Where and with integer constants."""
 
-_IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "Mul": ("Conv", "ConvInteger"),
-        "Pow": ("Pow",),
-        "ReduceSum": ("Softmax",),
-        "Slice": ("Softmax",),
-        "Sub": ("Slice",),
-    }
-)
+_IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
+    "Mul": ("Conv", "ConvInteger"),
+    "Pow": ("Pow",),
+    "ReduceSum": ("Softmax",),
+    "Slice": ("Softmax",),
+    "Sub": ("Slice",),
+}
 """The added operators that are in guards of these operators alone."""
 
 _RANGE = 11

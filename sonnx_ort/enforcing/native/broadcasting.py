@@ -19,8 +19,8 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
 from sonnx_ort.terms.operand import Dimension, Operand
 
@@ -41,9 +41,7 @@ def aligned_shape(
     padded = _joined(nodes, [a, _filled(nodes, beyond, 1)])
     outside = _joined(nodes, [leading, _filled(nodes, b_rank, 0), trailing])
     matching = nodes.add(
-        "Or",
-        [nodes.add("Equal", [padded, aligned], "is_equal"), _is(nodes, outside, 1)],
-        "matches",
+        "Or", [nodes.add("Equal", [padded, aligned], "is_equal"), _is(nodes, outside, 1)], "matches"
     )
     part = _all_hold(
         nodes, [matching, _is(nodes, beyond, 0), nodes.add("Equal", [start, before], "is_inside")]
@@ -210,14 +208,11 @@ def padded_shapes(
         return _padded_to_ranks_of_the_run(nodes, shapes)
     missing = [rank - len(operand.shape or ()) for operand in operands]
     return [
-        _padded(nodes, shape, axes) if axes else shape
+        nodes.add("Concat", [nodes.constant([1] * axes, "ones"), shape], "aligned", {"axis": 0})
+        if axes
+        else shape
         for shape, axes in zip(shapes, missing, strict=True)
     ]
-
-
-def _padded(nodes: StandardNodes, shape: ir.Value, axes: int) -> ir.Value:
-    ones = nodes.constant([1] * axes, "ones")
-    return nodes.add("Concat", [ones, shape], "aligned", {"axis": 0})
 
 
 def _padded_to_ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> list[ir.Value]:

@@ -17,7 +17,6 @@ Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -26,13 +25,7 @@ from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.element_guards import with_infinity
-from sonnx_ort.guards.guard import (
-    DecidingGuard,
-    Flag,
-    GuardedNode,
-    Operands,
-    Precondition,
-)
+from sonnx_ort.guards.guard import DecidingGuard, Flag, GuardedNode, Operands, Precondition
 from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -43,9 +36,9 @@ from sonnx_ort.profile.rule import Rule, Status, Subject
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
 """Transforms a node's result: takes the result, the operands and the node."""
 
-RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = MappingProxyType(
-    {InfinityForZeroDivisor: (Family.FLOAT, with_infinity)}
-)
+RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = {
+    InfinityForZeroDivisor: (Family.FLOAT, with_infinity)
+}
 """Transformations that apply to all results of a family of types, even if the rule is proved."""
 
 

@@ -46,8 +46,8 @@ from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examined_node import BroadcastPlan, ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
 from sonnx_ort.profile.rule import Status, Subject
@@ -144,10 +144,7 @@ def _expanded_to_one(
 
 
 def _expanded_to_each_other(
-    nodes: StandardNodes,
-    label: str,
-    values: Sequence[ir.Value],
-    operands: Sequence[Operand],
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], operands: Sequence[Operand]
 ) -> list[ir.Value]:
     """Expand each of two values to the shape of the other."""
     one, other = values

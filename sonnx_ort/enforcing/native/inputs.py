@@ -1,4 +1,4 @@
-"""Guards of graph inputs that decide the shapes of several nodes.
+"""Guards of graph inputs that decide the shapes of several nodes, and of values with contracts.
 
 Equal symbols in the declarations prove equal sizes only if the run's inputs agree. That can be
 checked once, at the inputs, for all nodes whose proofs depend on it. A run must not fail that would
@@ -8,6 +8,12 @@ they are equal.
     Shape(x), Shape(y) -> Gather -> Equal -> Where(equal, Shape(x), -code) -> Reshape(x) -> x
 
 All readers of a guarded input read the result of such a `Reshape`.
+
+Behind a value whose elements have to be finite, or within a contract, stands another guard:
+
+    y -> Greater, Less -> any outside -> y's shape or [-code] -> Reshape(y) -> y
+
+Of a contract's range the extremes decide, in place of all elements, where its limits allow it.
 """
 
 import functools
@@ -19,16 +25,27 @@ from functools import reduce
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.enforcing.hidden_shapes import hide_declarations, readers_of, scalars_behind
+from sonnx_ort.custom_ops.inspection import value_guard_name
+from sonnx_ort.enforcing.hidden_shapes import (
+    hide_declarations,
+    hide_shape,
+    readers_of,
+    scalars_behind,
+)
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses, insert_behind_inputs, uses_of
 from sonnx_ort.enforcing.record import GroupRecorder
-from sonnx_ort.errors import escaped
+from sonnx_ort.errors import SonnxError, escaped
+from sonnx_ort.guards.guard import GuardedNode
+from sonnx_ort.guards.value_guards import breach
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.targets import CheckedValue
+from sonnx_ort.profile.contract_rules import OnSizes
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, symbols_in
@@ -301,3 +318,36 @@ def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
         f"{shown}"
     )
     return f"{guard_name(holder.operator.name, holder.label, [rule])}; {escaped(remark)}"
+
+
+def value_guard(nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
+    """The value, readable only if its elements are as demanded.
+
+    Raises:
+        SonnxError: No operator compares numbers of its type with the limits.
+    """
+    # ONNX Runtime takes tensors of any rank for an input that is declared as a scalar.
+    of_any_rank = checked.node is None and checked.operand.scalar_inputs
+    read = hide_shape(nodes, value) if checked.may_be_misinferred or of_any_rank else value
+    requirement, obligation = checked.requirement, checked.obligation
+    kind = ElementType.INT64 if isinstance(requirement, OnSizes) else checked.element_type
+    known = GuardedNode(obligation.operands, kind, kind)
+    try:
+        found = breach(nodes, requirement, [read, *checked.others], known)
+    except ValueError as reason:
+        raise SonnxError(
+            f"{checked.rule.id}: '{checked.operand.value}' {reason}; give a smaller one, or use "
+            "the python backend"
+        ) from reason
+    shape, code = nodes.shape(read), nodes.constant([-checked.rule.code], "code")
+    may_be_scalar = checked.operand.scalar_inputs or not checked.operand.shape
+    # ONNX Runtime renames what it inlines of a branch: guards are found by names in between.
+    returned = bool(obligation.path) and value.is_graph_output()
+    name = value_guard_name(obligation.operator, obligation.node, checked.rule, requirement)
+    if may_be_scalar or returned:
+        # A scalar's shape has no element to hold a code, so its rank is used.
+        decided = nodes.add("Where", [found, code, nodes.shape(shape)], "rank_or_code")
+        shape = nodes.add("Reshape", [shape, decided], "shape_if_within", name=name)
+        return nodes.add("Reshape", [read, shape], "checked")
+    decided = nodes.add("Where", [found, code, shape], "shape_or_code")
+    return nodes.add("Reshape", [read, decided], "checked", name=name)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.kernel.bounds import LIMITS
+from sonnx_ort.kernel.bounds import EXACT_IN_DOUBLE, LIMITS
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
@@ -21,7 +21,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 from sonnx_ort.terms.operand import Operand, first_index, format_index
 
 NONZERO = NumberSet("zero", admits_zero=False, finding="a zero divisor")
@@ -162,9 +162,6 @@ def _violation(
     at = format_index(index)
     return Violation(f"{what}: A{at} = {values[0]}, B{at} = {values[1]}", index, values)
 
-
-EXACT_IN_DOUBLE = 1 << 53
-"""From this magnitude on, double does not have every integer."""
 
 _GAP = 1 << 25
 """A power with an exponent above 1 is 2^53 or more, or less than that by more than this."""

@@ -14,10 +14,9 @@ from sonnx_ort.profile.rule import (
     AttributeValue,
     DecidedBeforeRuns,
     DependsOnAttributes,
-    HintByExample,
     Illustration,
+    JudgedInRuns,
     Judgement,
-    NamesOperands,
     Requirement,
     Status,
     Subject,
@@ -33,11 +32,7 @@ class Dense(DecidedBeforeRuns):
     """Every operand is a dense tensor."""
 
     subject = Subject.STORAGE
-    example = Illustration(
-        "B an initializer",
-        "B a sparse_initializer",
-        "store the tensor densely",
-    )
+    example = Illustration("B an initializer", "B a sparse_initializer", "store the tensor densely")
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the declarations of the operands."""
@@ -221,7 +216,7 @@ Relation = Callable[[Sequence[Operand], Attributes], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
-class HeldByRuntime(DependsOnAttributes, NamesOperands, HintByExample):
+class HeldByRuntime(DependsOnAttributes, JudgedInRuns):
     """A relation of shapes, elements and attributes that ONNX Runtime checks itself.
 
     It refuses the model, or each run, that breaks the relation, with an error. So no guard is
@@ -253,17 +248,6 @@ class HeldByRuntime(DependsOnAttributes, NamesOperands, HintByExample):
         if judgement.status is not Status.RUNTIME:
             return judgement
         return at_run_time(f"{judgement.evidence}; ONNX Runtime rejects a violation")
-
-    def violation_of(
-        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
-    ) -> Violation | None:
-        """Decide for the operands of a run, which have these names."""
-        operands = [
-            Operand(name, "", "run", str(a.dtype), tuple(a.shape), constant=a)
-            for name, a in zip(names, arrays, strict=True)
-        ]
-        judgement = self.relation(operands, dict(self.given))
-        return Violation(judgement.evidence) if judgement.status is Status.VIOLATED else None
 
 
 def held(relation: Relation, *example: str, attributes: tuple[str, ...] = ()) -> HeldByRuntime:

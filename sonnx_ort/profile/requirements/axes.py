@@ -4,21 +4,22 @@ Tensors that differ on one axis alone, so that they can be put one behind the ot
 Concat, draft of the working group, constraints C2 and C3 of the inputs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.requirements.attributes import DecidedByAttributes, Relation
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes, HeldByRuntime, held
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.requirements.shapes import AssumedAxes, axis_of
 from sonnx_ort.profile.rule import (
-    AttributeValue,
+    Attributes,
     DependsOnAttributes,
     HintByExample,
     Illustration,
+    JudgedInRuns,
     Judgement,
     Requirement,
     Subject,
@@ -47,9 +48,7 @@ def rank_unknown(operand: Operand) -> Judgement:
     return at_run_time(f"the rank of {operand.name} is unknown")
 
 
-def named_axes(
-    operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-) -> Axes | None:
+def named_axes(operands: Sequence[Operand], attributes: Attributes) -> Axes | None:
     """The axes that the second operand names, or in older versions the attribute `axes`.
 
     None if they are known only in a run.
@@ -69,51 +68,54 @@ def _unknown(operands: Sequence[Operand]) -> Judgement:
     return at_run_time(f"the elements of {operands[1].name} are known only in a run")
 
 
-def named_axes_exist(*, of_the_result: bool = False) -> Relation:
-    """Each named axis exists, in the first operand or in the result, which has all of them too."""
+def _held_of_axes(
+    judge: Callable[[Operand, Axes, int | None], Judgement],
+    example: Sequence[str],
+    *,
+    of_the_result: bool = False,
+) -> HeldByRuntime:
+    """What ONNX Runtime holds of named axes: those of the first operand, or of the result.
 
-    def relation(
-        operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-    ) -> Judgement:
-        axes, rank = named_axes(operands, attributes), rank_of(operands[0])
-        if axes is None:
-            return _unknown(operands)
-        if rank is None:
-            return rank_unknown(operands[0]) if axes else proved("no axis is named")
-        rank += len(axes) if of_the_result else 0
-        beyond = [axis for axis in axes if not -rank <= axis < rank]
-        if beyond:
-            return violated(f"axis {beyond[0]} is none of {rank} axes")
-        return certain(operands[0], f"all named axes are among {rank} axes")
+    The result has all named axes too. `judge` gets the operand, the axes, and the rank.
+    """
 
-    return relation
-
-
-def named_axes_are_distinct(*, of_the_result: bool = False) -> Relation:
-    """No axis is named twice, of the first operand or of the result, which has all of them too."""
-
-    def relation(
-        operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-    ) -> Judgement:
+    def relation(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
         axes, rank = named_axes(operands, attributes), rank_of(operands[0])
         if axes is None:
             return _unknown(operands)
         further = len(axes) if of_the_result else 0
-        return _judge_once(operands[0], axes, None if rank is None else rank + further)
+        return judge(operands[0], axes, None if rank is None else rank + further)
 
-    return relation
+    return held(relation, *example, attributes=("axes",))
 
 
-def named_axes_have_size_one(
-    operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-) -> Judgement:
+def named_axes_exist(*example: str, of_the_result: bool = False) -> HeldByRuntime:
+    """Each named axis exists, in the first operand or in the result, which has all of them too."""
+    return _held_of_axes(_judge_existing, example, of_the_result=of_the_result)
+
+
+def named_axes_are_distinct(*example: str, of_the_result: bool = False) -> HeldByRuntime:
+    """No axis is named twice, of the first operand or of the result, which has all of them too."""
+    return _held_of_axes(_judge_once, example, of_the_result=of_the_result)
+
+
+def named_axes_have_size_one(*example: str) -> HeldByRuntime:
     """Each named axis of the first operand has the size 1."""
-    axes, operand = named_axes(operands, attributes), operands[0]
-    if axes is None:
-        return _unknown(operands)
-    if operand.shape is None:
+    return _held_of_axes(_judge_size_one, example)
+
+
+def _judge_existing(operand: Operand, axes: Axes, rank: int | None) -> Judgement:
+    if rank is None:
+        return rank_unknown(operand) if axes else proved("no axis is named")
+    beyond = [axis for axis in axes if not -rank <= axis < rank]
+    if beyond:
+        return violated(f"axis {beyond[0]} is none of {rank} axes")
+    return certain(operand, f"all named axes are among {rank} axes")
+
+
+def _judge_size_one(operand: Operand, axes: Axes, rank: int | None) -> Judgement:
+    if operand.shape is None or rank is None:
         return rank_unknown(operand)
-    rank = len(operand.shape)
     sizes = {axis: operand.shape[axis] for axis in axes if -rank <= axis < rank}
     for axis, size in sizes.items():
         if isinstance(size, int) and size != 1:
@@ -149,26 +151,26 @@ def _named_twice(axes: Axes, rank: int | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class AxesNamedOnce(DependsOnAttributes, HintByExample):
+class AxesNamedOnce(DependsOnAttributes, JudgedInRuns):
     """No axis of the first operand is named twice, by the second operand or by an attribute.
 
     Attributes:
         attributes: The attribute that names axes in older versions.
         axes: Its value; None if the second operand names them.
+        operands: None: the operands are told by their places.
     """
 
     attributes: tuple[str, ...] = ("axes",)
     axes: Axes | None = None
+    operands: tuple[str, ...] = ()
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
     example: ClassVar = Illustration(
-        "X (1, 3, 1), axes [0, 2]",
-        "X (1, 3, 1), axes [0, -3]",
-        "name each axis once",
+        "X (1, 3, 1), axes [0, 2]", "X (1, 3, 1), axes [0, -3]", "name each axis once"
     )
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+    def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
         return replace(self, axes=named_axes((), attributes) if "axes" in attributes else None)
 
@@ -181,12 +183,6 @@ class AxesNamedOnce(DependsOnAttributes, HintByExample):
             case (0 | 1,):
                 return certain(operands[1], "one axis is named at most")
         return _unknown(operands)
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Compare the axes of a run."""
-        data, *named = arrays
-        twice = _named_twice(_numbers(named[0]) if named else self.axes or (), data.ndim)
-        return None if twice is None else Violation(twice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +206,7 @@ class EqualButOnAxis(DependsOnAttributes, HintByExample):
         "give all inputs the same sizes on the other axes, empty ones too",
     )
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+    def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node."""
         axis = attributes.get("axis")
         return replace(self, axis=axis if isinstance(axis, int) else 0)
@@ -281,7 +277,7 @@ class LinesAboveNegativeInfinity(DependsOnAttributes, HintByExample):
         "mask with a large negative number instead, or keep one place of each line unmasked",
     )
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+    def of_node(self, attributes: Attributes) -> Requirement:
         """Give what is demanded of a node; without an axis it breaks the rule."""
         axis = axis_of(attributes, self.assumed)
         if not isinstance(axis, int):

@@ -7,22 +7,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import Rejected, Size, Symbolic
 from sonnx_ort.profile.requirements.axes import certain, rank_unknown
 from sonnx_ort.profile.rule import (
     Attributes,
     DependsOnAttributes,
-    HintByExample,
     Illustration,
+    JudgedInRuns,
     Judgement,
     Requirement,
     Subject,
-    Violation,
     at_run_time,
     judged,
     proved,
@@ -229,7 +227,7 @@ def no_step_is_zero(operands: Sequence[Operand], _: Attributes) -> Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class InferableSize(DependsOnAttributes, HintByExample):
+class InferableSize(DependsOnAttributes, JudgedInRuns):
     """A size of -1 follows from the others.
 
     With `allowzero=0` the first operand is not empty then; with `allowzero=1` no size is 0.
@@ -237,17 +235,17 @@ class InferableSize(DependsOnAttributes, HintByExample):
     Attributes:
         attributes: The attribute that says what a 0 means.
         copies_zeros: Whether a 0 copies a size of the first operand.
+        operands: The names of both operands.
     """
 
     attributes: tuple[str, ...] = ("allowzero",)
     copies_zeros: bool = True
+    operands: tuple[str, ...] = ("X", "S")
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
     example: ClassVar = Illustration(
-        "X (4, 3), S [-1, 3]",
-        "X (0, 3), S [-1, 3]",
-        "name every size, or keep empty tensors out",
+        "X (4, 3), S [-1, 3]", "X (0, 3), S [-1, 3]", "name every size, or keep empty tensors out"
     )
 
     def of_node(self, attributes: Attributes) -> Requirement:
@@ -274,16 +272,6 @@ class InferableSize(DependsOnAttributes, HintByExample):
             return violated(f"a size is -1, and {data.name} {format_shape(data.shape)} is empty")
         return at_run_time(f"the sizes of {data.name} are known only in a run")
 
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Look at the sizes and the shape of a run."""
-        data, sizes = arrays
-        if not np.any(sizes == _INFERRED):
-            return None
-        if self.copies_zeros:
-            shape = format_shape(data.shape)
-            return Violation(f"a size is -1, and {shape} is empty") if 0 in data.shape else None
-        return Violation("a size is 0, and one is -1") if np.any(sizes == 0) else None
-
 
 def _holds_something(shape: Shape) -> bool:
     return all(bounds_of_axis(size).lower > 0 for size in shape)
@@ -292,6 +280,3 @@ def _holds_something(shape: Shape) -> bool:
 def _judge_beside(numbers: Sequence[int]) -> Judgement:
     """Judge a size of -1 beside others that are not copied."""
     return violated("a size is 0, and one is -1") if 0 in numbers else proved("no size is 0")
-
-
-Array = npt.NDArray[Any]

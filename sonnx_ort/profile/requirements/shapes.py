@@ -262,10 +262,7 @@ def on_axis(term: Callable[[int], Term], attributes: Attributes, assumed: Assume
 
 
 def has_axis(
-    *example: str,
-    assumed: AssumedAxes = ((1, 0),),
-    or_end: bool = False,
-    held: bool = False,
+    *example: str, assumed: AssumedAxes = ((1, 0),), or_end: bool = False, held: bool = False
 ) -> OnShapes:
     """The demand that each operand has the axis of the node; `or_end` admits its rank too."""
 

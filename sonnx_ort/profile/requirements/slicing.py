@@ -7,32 +7,22 @@ of the ends.
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.kernel.bounds import LIMITS
 from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.profile.rule import (
-    HintByExample,
     Illustration,
+    JudgedInRuns,
     Judgement,
     Subject,
-    Violation,
     at_run_time,
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import (
-    Dimension,
-    Operand,
-    Shape,
-    bounds_of_axis,
-    bounds_of_element,
-)
-
-Array = npt.NDArray[Any]
+from sonnx_ort.terms.operand import Dimension, Operand, Shape, bounds_of_axis, bounds_of_element
 
 
 class SliceDemand(enum.Enum):
@@ -107,7 +97,7 @@ class _Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Slicing(HintByExample):
+class Slicing(JudgedInRuns):
     """All sliced axes meet the requirement.
 
     It applies to the operands X, starts, ends, axes and steps. It does not cover what ONNX Runtime
@@ -116,6 +106,7 @@ class Slicing(HintByExample):
 
     demand: SliceDemand
     example: Illustration
+    operands: tuple[str, ...] = ("X", "starts", "ends", "axes", "steps")
 
     subject: ClassVar = Subject.ELEMENTS
     seen_by_shape: ClassVar = (0,)
@@ -148,17 +139,6 @@ class Slicing(HintByExample):
         unknown = unknown or " and ".join(o.name for o in others if o.constant is None)
         what = f"the elements of {unknown}" if unknown else f"the sizes of {data.name}"
         return at_run_time(f"{what} are known only in a run")
-
-    def violation(self, arrays: Sequence[Array]) -> Violation | None:
-        """Compare elements with sizes."""
-        data, *others = arrays
-        if any(each.ndim != 1 for each in others):
-            return None
-        cut = _cut(data.shape, [each.tolist() for each in others], lambda _: True)
-        for index, axis in enumerate(cut or ()):
-            if axis.keeps(self.demand) is False:
-                return Violation(self._reason(cut or (), index))
-        return None
 
     def _reason(self, cut: Sequence[_Axis], index: int) -> str:
         axis = cut[index]

@@ -19,7 +19,7 @@ from sonnx_ort.profile.requirements.arithmetic import (
 from sonnx_ort.profile.requirements.elements import INT32, OnElements
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement
-from sonnx_ort.terms.elements import NumberSet
+from sonnx_ort.terms.language import NumberSet
 from support.proofs.guards import all_nodes
 from support.proofs.nodes import Guarded
 

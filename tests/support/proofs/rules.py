@@ -24,8 +24,7 @@ from sonnx_ort.profile.requirements.shapes import OnShapes, SameShape
 from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
 from sonnx_ort.terms import language as terms
-from sonnx_ort.terms.elements import NumberSet
-from sonnx_ort.terms.language import Decided
+from sonnx_ort.terms.language import Decided, NumberSet
 from support.proofs.lines import lines_of
 from support.proofs.powers import exponent_is_exact, is_exact
 from support.proofs.tensors import (
