@@ -56,7 +56,7 @@ class EnforcingBackend(ABC):
 
     @staticmethod
     @abstractmethod
-    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+    def added(examination: Examination) -> Container[str]:
         """The operators of added nodes that may compute the same as nodes of the model."""
 
     @staticmethod

@@ -118,7 +118,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     replaced = choices.demands.operators.intersection(kind.replaced())
     declared = declared_outputs(model.graph)
     of_loops = declare_outputs(model.graph, examination.facts)
-    drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
+    drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination))
     if plan.proofs is not None:
         declare_only(model, plan.proofs.shape_named)
     runtime = kernels_since(examination.runtime)

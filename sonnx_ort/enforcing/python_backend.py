@@ -111,9 +111,9 @@ class PythonBackend(EnforcingBackend):
         return constant_nodes(model, others, checked, has_kernel=has_kernel) | never_violated
 
     @staticmethod
-    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+    def added(examination: Examination) -> Container[str]:
         """The operators of added nodes that read what the replaced nodes read."""
-        del nodes
+        del examination
         return _READING_OPERANDS
 
     @staticmethod

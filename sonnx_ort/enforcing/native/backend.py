@@ -48,13 +48,16 @@ _GUARDS = 9
 """The first opset with Where and with integer constants."""
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
+    "Div": ("Conv", "ConvInteger"),
     "Mul": ("Conv", "ConvInteger"),
     "Pow": ("Pow",),
     "ReduceSum": ("Softmax",),
     "Slice": ("Softmax",),
     "Sub": ("Slice",),
 }
-"""The added operators that are in guards of these operators alone."""
+"""The added operators that are in guards of these operators alone, or of contracts."""
+
+_IN_GUARDS_OF_CONTRACTS = frozenset({"Div", "Mul", "ReduceSum"})
 
 _RANGE = 11
 """The first opset with Range, which guards of shapes of different ranks contain."""
@@ -99,11 +102,13 @@ class NativeBackend(EnforcingBackend):
         return ()
 
     @staticmethod
-    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+    def added(examination: Examination) -> Container[str]:
         """The operators of all guards; some of them are in guards of few operators alone."""
-        guarded = {node.target.operator.name for node in nodes}
-        unused = (name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users))
-        return ADDED_OPERATORS.difference(unused)
+        guarded = {node.target.operator.name for node in examination.nodes}
+        unused = {name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users)}
+        if any(checked.contract is not None for checked in examination.checked_values):
+            unused -= _IN_GUARDS_OF_CONTRACTS
+        return ADDED_OPERATORS - unused
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard graph inputs, and expand operands, if that decides the shapes of several nodes.
