@@ -20,7 +20,7 @@ from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.model import KINDS, with_true_assumptions
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.checker.states import Changing
-from sonnx_ort.checker.values import is_of_value, values_to_be_finite
+from sonnx_ort.checker.values import conclude, is_of_value, values_to_be_finite
 from sonnx_ort.errors import SonnxError, to_json
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.loading.traversal import every_graph
@@ -147,7 +147,7 @@ class Traced(Model):
         """
         self._used = set()
         try:
-            self.conclude(output, rule)
+            conclude(self, output, rule)
         except Rejected:
             self.forget()
             raise

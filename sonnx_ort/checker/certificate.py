@@ -38,7 +38,7 @@ from sonnx_ort.checker.model import Model, with_true_assumptions
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.checker.reading import OWN_DOMAIN
 from sonnx_ort.checker.states import Changing
-from sonnx_ort.checker.values import is_of_value, obligations_of, values_to_be_finite
+from sonnx_ort.checker.values import conclude, is_of_value, obligations_of, values_to_be_finite
 from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.contract_rules import CONTRACT
@@ -186,7 +186,7 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
     for state in model.broken_assumptions():
         raise Rejected(f"the shape of the state '{state}' changes")
     for output, rule in certificate["obligations"]:
-        model.conclude(output, rule)
+        conclude(model, output, rule)
     count = len(certificate["obligations"])
     if enforced is None:
         under = " whose values keep the contract" if contract else ""

@@ -22,15 +22,9 @@ from sonnx_ort.checker.graphs import (
     with_unique_names,
 )
 from sonnx_ort.checker.node import Node, type_name
-from sonnx_ort.checker.obligations import conclude
+from sonnx_ort.checker.premises import demands_on_shapes, require_contract
 from sonnx_ort.checker.reading import OWN_DOMAIN, strict
 from sonnx_ort.checker.states import Changing, States
-from sonnx_ort.checker.values import (
-    conclude_value,
-    demands_on_shapes,
-    is_of_value,
-    require_contract,
-)
 from sonnx_ort.kernel.bounds import bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of
@@ -369,23 +363,6 @@ class Model(Definitions):
     def node(self, output: str) -> Node:
         """The node that has this output."""
         return self._node(output)[0]
-
-    def conclude(self, output: str, rule: str) -> None:
-        """Conclude an obligation of a value, or of the node that has this output, or reject it."""
-        for state in self.broken_assumptions():
-            raise Rejected(f"the shape of the state '{state}' changes")
-        of_value = is_of_value(rule)
-        place = f"'{output}'" if of_value else f"the node of '{output}'"
-        try:
-            if of_value:
-                conclude_value(self, output, rule)
-            else:
-                node, _ = self._node(output)
-                conclude(node, rule)
-        except Rejected as reason:
-            raise Rejected(f"{rule} of {place} does not follow: {reason}") from reason
-        except Exception as error:
-            raise Rejected(f"{rule} of {place} cannot be followed: {error!r}") from error
 
 
 Derived = TypeVar("Derived", bound=Model)

@@ -190,7 +190,7 @@ def bound_rule(node: Node, identifier: str) -> tuple[Rule, Sequence[Established]
     return rule, operands
 
 
-def conclude(node: Node, identifier: str) -> None:
+def conclude_of_node(node: Node, identifier: str) -> None:
     """Conclude an obligation of a node.
 
     Raises:

@@ -32,6 +32,7 @@ from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.obligations import rules_of
+from sonnx_ort.checker.values import conclude
 from sonnx_ort.profile.options import Edition
 from support.examined import enforced_with_certificate
 from support.graphs import parse
@@ -168,7 +169,7 @@ def _entries(
 def _holder(traced: Traced, beside: Enforced | None, output: str, rule: str) -> str:
     """In which list of a certificate an obligation can stand."""
     with contextlib.suppress(Rejected):
-        traced.conclude(output, rule)
+        conclude(traced, output, rule)
         return "obligations"
     with contextlib.suppress(Rejected):
         if beside is not None:

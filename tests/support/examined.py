@@ -8,6 +8,7 @@ import onnx
 from sonnx_ort.backends import Backend
 from sonnx_ort.certificates import Certificate, Traced, names_of_values
 from sonnx_ort.checker import Rejected
+from sonnx_ort.checker.values import conclude
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.report import Report
@@ -102,7 +103,7 @@ def concluded_by_checker(
 
 def _is_concluded(traced: Traced, output: str, rule: str) -> bool:
     try:
-        traced.conclude(output, rule)
+        conclude(traced, output, rule)
     except Rejected:
         return False
     return True

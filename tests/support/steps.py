@@ -8,6 +8,7 @@ import onnx
 from sonnx_ort.checker import Model, Rejected, bodies_of
 from sonnx_ort.checker.model import KINDS, with_true_assumptions
 from sonnx_ort.checker.states import Changing
+from sonnx_ort.checker.values import conclude
 from support.graphs import parse
 
 DOMAINS = {"sonnx": 1, "com.example": 1}
@@ -70,7 +71,7 @@ def concluded(model: str | onnx.ModelProto, rule: str) -> str | None:
     """Why a rule of the last node is not concluded, in a sentence; None if it is."""
     known = after_all_steps(model)
     try:
-        known.conclude(known.proto.graph.node[-1].output[0], rule)
+        conclude(known, known.proto.graph.node[-1].output[0], rule)
     except Rejected as rejected:
         reason = _reason(rejected)
         if "cannot be followed" in reason:

@@ -11,6 +11,7 @@ from onnx import helper
 from sonnx_ort.certificates import Traced
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.model import as_claim
+from sonnx_ort.checker.values import conclude
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.rule import Subject
 from support.sessions import on_one_thread
@@ -65,7 +66,7 @@ def _concluded(traced: Traced, node: onnx.NodeProto) -> list[str]:
     for rule in operator.all_rules() if operator else ():
         if rule.requirement.subject is not Subject.HELD:
             try:
-                traced.conclude(output, rule.id)
+                conclude(traced, output, rule.id)
             except Rejected:
                 continue
             found.append(rule.id)

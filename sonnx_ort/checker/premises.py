@@ -1,0 +1,61 @@
+"""What a contract demands of the inputs and values of a file, which is a premise of steps."""
+
+from typing import Any
+
+from onnx import GraphProto, ValueInfoProto
+
+from sonnx_ort.kernel.sizes import LARGEST, NAME, require
+from sonnx_ort.profile.contract import Contract, ShapeDemand, shape_demands
+
+
+def require_contract(graph: GraphProto, contract: Contract) -> None:
+    """Reject a contract that no file can have, or of values that the main graph does not have.
+
+    Raises:
+        Rejected: It is none of this model.
+    """
+    inputs = {value.name: value for value in graph.input}
+    values = {*inputs, *(name for node in graph.node for name in node.output)}
+    limited = [entry.value for entry in contract.values]
+    stated = [entry.input for entry in contract.shapes]
+    named = [size.name for size in contract.sizes]
+    for names in (limited, stated, named):
+        require(len(names) == len(set(names)), "the contract names something twice")
+    for name in limited:
+        require(name in values, f"the contract names '{name}', which the graph does not have")
+    for name in stated:
+        require(name in inputs, f"the contract gives a shape to '{name}', which is no input")
+    for entry in contract.shapes:
+        declared = _declared_axes(inputs[entry.input])
+        fits = declared is None or len(declared) == len(entry.axes)
+        require(fits, f"the contract gives '{entry.input}' another rank")
+        for axis in entry.axes:
+            named += [axis] if isinstance(axis, str) else []
+            require(not isinstance(axis, int) or 0 <= axis <= LARGEST, f"{axis} is no size")
+    for name in named:
+        require(NAME.fullmatch(name), f"'{name}' is no name of a size")
+    for size in contract.sizes:
+        numbers = (size.least, size.most, size.multiple_of)
+        possible = all(0 <= number <= LARGEST for number in numbers) and size.multiple_of
+        require(possible and size.sizes, f"'{size.name}' has no size")
+
+
+def demands_on_shapes(graph: GraphProto, contract: Contract) -> dict[str, ShapeDemand]:
+    """What a contract demands of the shapes of inputs, by their names."""
+    if not contract.limits_sizes:
+        return {}
+    declared = ((value.name, _declared_axes(value)) for value in graph.input)
+    return dict(shape_demands(contract, declared))
+
+
+def _declared_axes(value: ValueInfoProto) -> tuple[int | str | None, ...] | None:
+    """The declared axes of an input; None if it may be of any rank."""
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    return tuple(map(_axis, value.type.tensor_type.shape.dim))
+
+
+def _axis(dimension: Any) -> int | str | None:
+    if dimension.HasField("dim_value"):
+        return int(dimension.dim_value) if dimension.dim_value >= 0 else None
+    return str(dimension.dim_param) if NAME.fullmatch(dimension.dim_param) else None
