@@ -13,6 +13,7 @@ from onnx import numpy_helper
 import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, ValueContract
 from sonnx_ort.checker import Malformed, Model, Rejected, check
+from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.profile.contract import contract_document
 from support.command import command
 from support.graphs import parse
@@ -314,3 +315,32 @@ def test_no_other_guard_holds_the_contract(place: Place) -> None:
         with pytest.raises(Rejected):
             check(model.read_bytes(), said, written)
     assert tried > 40
+
+
+BEHIND = (
+    "s = Shape(y_unchecked) m = ReduceMax<keepdims = 0>(y_unchecked)"
+    " l = Constant<value = float {1.0}>() f = Greater(m, l)"
+    " c = Constant<value = int64[1] {-1317}>() t = Where(f, c, s) y = Reshape(y_unchecked, t)"
+)
+RENAMED = {
+    "a guard behind the node": (f"y_unchecked = Div(x, w) {BEHIND}", ""),
+    "a node with other operands": (f"y_unchecked = Div(w, x) {BEHIND}",
+        "the Div of ['y'] reads 'w', not 'x': they are different values"),
+    "another node": (f"y_unchecked = Mul(x, w) {BEHIND}", "the Div of ['y'] is another"),
+    "a copy of another node": ("y_unchecked = Reshape(x, d) y = Reshape(y_unchecked, d)",
+        "the outputs ['y'] became ['y']: it is no decision"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_name_that_a_guard_has_taken_is_that_of_the_same_node(name: str) -> None:
+    text, reason = RENAMED[name]
+    head = "(float[2] x, float[2] w) => (float[2] y)"
+    original = after_all_steps(f"{head} {{ d = Shape(x) y = Div(x, w) }}")
+    other = parse(f"{head} {{ d = Shape(x) {text} }}")
+    found = ""
+    try:
+        Enforced(original, other)
+    except Rejected as error:
+        found = str(error)
+    assert found == reason
