@@ -17,7 +17,7 @@ MODEL = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
 TARGET = "target.onnx"
 PATH = "model.onnx"
 
-OF_REWRITE = "edition, broadcast, operators, backend, make_explicit, conform, waivers"
+OF_REWRITE = "edition, broadcast, operators, backend, make_explicit, conform, waivers, contract"
 
 UNKNOWN: dict[str, tuple[Callable[..., object], tuple[object, ...], str, str]] = {
     "rewrite": (sonnx_ort.rewrite, (MODEL,), "operator", " (did you mean 'operators'?)"),
@@ -30,7 +30,8 @@ UNKNOWN: dict[str, tuple[Callable[..., object], tuple[object, ...], str, str]] =
     "check": (sonnx_ort.check, (MODEL,), "waiver", " (did you mean 'waivers'?)"),
     "certify": (sonnx_ort.certify, (PATH,), "editions", " (did you mean 'edition'?)"),
     "certify, option of another": (
-        sonnx_ort.certify, (PATH,), "backend", "; its options are model, edition, operators"
+        *(sonnx_ort.certify, (PATH,), "backend"),
+        "; its options are model, edition, operators, contract",
     ),
     "conform": (sonnx_ort.conform, (MODEL,), "input", " (did you mean 'inputs'?)"),
     "conform_file": (

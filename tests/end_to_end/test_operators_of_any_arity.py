@@ -75,7 +75,7 @@ def made_up(copy: PackageCopy, **changes: str) -> None:
         entry = '        "Sub": by_ufunc(np.subtract),\n'
         computed = f'        "{name}": lambda *operands, edition: {own["arithmetic"]},\n'
         copy.replace("custom_ops/arithmetic.py", entry, computed + entry)
-        line = "from sonnx_ort.profile.layout import BROADCAST\n"
+        line = "from sonnx_ort.profile.contract_rules import CONTRACT_RULES\n"
         new = f"from sonnx_ort.profile.{file} import OPERATOR as {name.upper()}\n"
         copy.replace("sonnx_ort/profile/catalog.py", line, new + line)
     entries = "".join(f"    {name.upper()},\n" for name in MADE_UP)

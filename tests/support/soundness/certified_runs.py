@@ -12,8 +12,9 @@ import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 
-from sonnx_ort.certificates import candidates
-from sonnx_ort.checker import Model, Rejected
+from sonnx_ort.certificates import Traced
+from sonnx_ort.checker import Rejected
+from sonnx_ort.checker.model import as_claim
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
 from sonnx_ort.knowledge.facts import Facts
@@ -122,10 +123,10 @@ def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dic
     """How many steps a run confirms, and what contradicts one; None if there is no run or step."""
     ort.set_default_logger_severity(4)
     try:
-        checked = Model(model)
+        traced = Traced.of(model)
     except Rejected:
         return None
-    steps = dict(_steps(model, checked))
+    steps = {(value, kind): as_claim(traced.known(kind, value)) for value, kind in traced.steps}
     names = [name for node in model.graph.node for name in node.output if name]
     shown = [name for name in names if any((name, kind) in steps for kind in ("type", "shape"))]
     if not shown:
@@ -143,14 +144,6 @@ def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dic
     text = f"{misfits[0]} of\n{onnx.printer.to_text(model)}\n{feeds}" if misfits else ""
     count = sum(value in results for value, _ in steps)
     return {"steps": count, "misfit": text}
-
-
-def _steps(model: onnx.ModelProto, checked: Model) -> Iterator[tuple[tuple[str, str], Any]]:
-    for step in candidates(model.graph, checked):
-        try:
-            yield step, checked.derive(*step)
-        except Rejected:
-            continue
 
 
 def _sizes_of_run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, int]:
