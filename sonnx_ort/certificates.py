@@ -4,6 +4,7 @@ The analysis says what holds; the checker says what follows by its own rules. A 
 obligations of which both are true, and the steps that they need.
 """
 
+import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
@@ -20,14 +21,13 @@ from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.model import KINDS, with_true_assumptions
 from sonnx_ort.checker.obligations import rules_of
 from sonnx_ort.checker.states import Changing
-from sonnx_ort.checker.values import conclude, is_of_value, values_to_be_finite
+from sonnx_ort.checker.values import conclude, is_of_contract, is_of_value, values_to_be_finite
 from sonnx_ort.errors import SonnxError, to_json
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, contract_document
-from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
@@ -233,15 +233,11 @@ class Proofs:
         self._certified: list[Obligation] = []
         self.uncertified: list[Uncertified] = []
         self._traced: Traced | None = None
-        self._without: Traced | None = None
         self._reason = ""
         self._contract = examination.report.demands.contract
         self._names: dict[ir.Value, str] = {}
         try:
-            self._traced = self._without = Traced.of(proto, self._contract)
-            if self._contract:
-                # What is declared in the model holds without guards.
-                self._without = Traced.of(proto)
+            self._traced = Traced.of(proto, self._contract)
             self._names = names_of_values(graph, self._traced)
         except Rejected as error:
             self._reason = str(error)
@@ -251,6 +247,12 @@ class Proofs:
                 self._try(self._name(value), obligation)
         for limited in examination.limited:
             self._try(self._name(limited.value), limited.obligation)
+
+    @functools.cached_property
+    def _without(self) -> Traced | None:
+        """What follows without the contract."""
+        followed = self._traced is not None and bool(self._contract)
+        return Traced.of(self._proto) if followed else self._traced
 
     def _name(self, value: ir.Value) -> str:
         return self._names.get(value, str(value.name))
@@ -280,7 +282,10 @@ class Proofs:
         return replace(operand, shape=sizes if same else None)
 
     def shape_named(self, name: str) -> tuple[int | None, ...] | None:
-        """The certified shape of the only value of this name, without a contract, or None."""
+        """The certified shape of the only value of this name, without a contract, or None.
+
+        What is declared in a model holds without guards.
+        """
         traced = self._without
         only = traced is not None and len(traced.names.get(name, ())) == 1
         return _sizes(traced, name) if only else None
@@ -319,7 +324,7 @@ class Proofs:
                 f"the enforced model cannot be certified ({error}); rewrite without a certificate"
             ) from error
         for entry, obligation in self._open:
-            of_contract = entry[1].startswith(f"{CONTRACT}.")
+            of_contract = is_of_contract(entry[1])
             try:
                 require_guarded(traced, before if of_contract else beside, *entry)
                 guarded.append(entry)

@@ -18,9 +18,9 @@ from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.difference import Comparison, compare
 from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
-from sonnx_ort.conforming.unrolling import MOST_STEPS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
 from sonnx_ort.loading.pauses import collector_paused

@@ -170,6 +170,11 @@ class Model(Definitions):
         """The states of Loops that do not keep the shape that steps assume."""
         return self.states.broken(self._known["shape"].get)
 
+    def require_kept_assumptions(self) -> None:
+        """Reject steps that assume of a state of a Loop what its body does not keep."""
+        for state in self.broken_assumptions():
+            raise Rejected(f"the shape of the state '{state}' changes")
+
     def unguarded(self, kind: str, value: str) -> Any:
         """What a step has established without the guard of the value's own contract."""
         known = self.known(kind, value)

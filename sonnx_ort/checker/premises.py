@@ -4,8 +4,8 @@ from typing import Any
 
 from onnx import GraphProto, ValueInfoProto
 
-from sonnx_ort.kernel.sizes import LARGEST, NAME, require
-from sonnx_ort.profile.contract import Contract, ShapeDemand, shape_demands
+from sonnx_ort.kernel.sizes import NAME, require
+from sonnx_ort.profile.contract import Contract, ShapeDemand, is_size, shape_demands
 
 
 def require_contract(graph: GraphProto, contract: Contract) -> None:
@@ -31,13 +31,15 @@ def require_contract(graph: GraphProto, contract: Contract) -> None:
         require(fits, f"the contract gives '{entry.input}' another rank")
         for axis in entry.axes:
             named += [axis] if isinstance(axis, str) else []
-            require(not isinstance(axis, int) or 0 <= axis <= LARGEST, f"{axis} is no size")
+            require(isinstance(axis, str | None) or is_size(axis), f"{axis} is no size")
     for name in named:
         require(NAME.fullmatch(name), f"'{name}' is no name of a size")
     for size in contract.sizes:
         numbers = (size.least, size.most, size.multiple_of)
-        possible = all(0 <= number <= LARGEST for number in numbers) and size.multiple_of
-        require(possible and size.sizes, f"'{size.name}' has no size")
+        require(
+            all(map(is_size, numbers)) and size.multiple_of and size.sizes,
+            f"'{size.name}' has no size",
+        )
 
 
 def demands_on_shapes(graph: GraphProto, contract: Contract) -> dict[str, ShapeDemand]:

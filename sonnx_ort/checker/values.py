@@ -14,7 +14,6 @@ from sonnx_ort.checker.obligations import Established, conclude_of_node
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.kernel.sizes import Rejected
 from sonnx_ort.profile.contract import (
-    Contract,
     ShapeDemand,
     ValueContract,
 )
@@ -31,16 +30,21 @@ from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.terms.operand import Operand, dimensions
 
 
+def is_of_contract(rule: str) -> bool:
+    """Whether a rule is one of contracts."""
+    return rule.startswith(f"{CONTRACT}.")
+
+
 def is_of_value(rule: str) -> bool:
     """Whether a rule binds values, and not nodes."""
-    return rule == FINITE.id or rule.startswith(f"{CONTRACT}.")
+    return rule == FINITE.id or is_of_contract(rule)
 
 
-def obligations_of(contract: Contract, demands: dict[str, ShapeDemand]) -> Iterator[list[str]]:
-    """The obligations that a contract makes: each a value, and the id of a rule."""
-    for name in demands:
+def obligations_of_contract(model: Model) -> Iterator[list[str]]:
+    """The obligations that the contract of a model makes: each a value, and the id of a rule."""
+    for name in model.demands:
         yield [name, WITHIN_SIZES.id]
-    for entry in contract.values:
+    for entry in model.contract.values:
         yield [entry.value, contract_rule(entry).id]
 
 
@@ -121,8 +125,7 @@ def conclude(model: Model, output: str, rule: str) -> None:
     Raises:
         Rejected: It does not follow.
     """
-    for state in model.broken_assumptions():
-        raise Rejected(f"the shape of the state '{state}' changes")
+    model.require_kept_assumptions()
     of_value = is_of_value(rule)
     place = f"'{output}'" if of_value else f"the node of '{output}'"
     try:

@@ -139,8 +139,8 @@ def diff(
 ) -> None:
     """Run two models, and show where their values first differ.
 
-    Compares, bit by bit or by a measure, all values that have the same name in both. Optimizations
-    are off. Of many samples a table shows how far each value differs.
+    Compares, bit by bit or by a measure, all values that have the same name in both, or the same
+    place. Optimizations are off. Of many samples a table shows how far each value differs.
 
     Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
     """

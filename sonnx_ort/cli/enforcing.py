@@ -21,6 +21,7 @@ from sonnx_ort.cli.options import (
     subcommand,
 )
 from sonnx_ort.cli.output import ExitStatus, say
+from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, check_place, refuse_inputs, write_text
 from sonnx_ort.options import PROFILE
@@ -146,7 +147,7 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
         "unroll": option(
             int,
             "How many steps a Loop or Scan may have that is written as all its steps.",
-            default=16,
+            default=MOST_STEPS,
             least=0,
         ),
         "assume": option(

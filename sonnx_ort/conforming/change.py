@@ -44,6 +44,9 @@ WITH_EXPAND = 8
 MOST_ELEMENTS = 1 << 24
 """No tensor of more elements is made."""
 
+MOST_STEPS = 16
+"""How many steps a Loop or Scan may have by default that is written as all its steps."""
+
 
 def filled(sizes: Sequence[int], number: float, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """An array of one number.
@@ -150,7 +153,7 @@ class NodeEdit:
     stored: list[ir.Value] = field(default_factory=list)
     not_fixed: set[str] = field(default_factory=set)
     tried: bool = False
-    most_steps: int = 0
+    most_steps: int = MOST_STEPS
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:

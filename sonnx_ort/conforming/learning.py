@@ -15,6 +15,13 @@ from sonnx_ort.conforming.operators import Operators, Template
 
 _FLOAT, _INT64 = ir.DataType.FLOAT, ir.DataType.INT64
 _NUMBERS = frozenset({"float", "double", "int32", "int64"})
+FLOAT_ALONE = frozenset({"float"})
+
+SUMS = "sums may be rounded in another order"
+"""How results differ that are sums."""
+
+OF_TEXT = "its labels are text; give it numbers, for example by a LabelEncoder"
+"""Why a classifier is not written."""
 
 
 def _floats(op: Operators, x: ir.Value) -> tuple[Operators, ir.Value]:
@@ -25,6 +32,20 @@ def _floats(op: Operators, x: ir.Value) -> tuple[Operators, ir.Value]:
 
 def _row(op: Operators, name: str) -> np.ndarray[Any, Any]:
     return np.asarray(op.attribute(name) or (), np.float32)
+
+
+def as_text(given: str | bytes) -> str:
+    """A text of an attribute, whose default is bytes."""
+    return given.decode() if isinstance(given, bytes) else given
+
+
+def text_of(op: Operators, name: str) -> str:
+    """An attribute that is a text."""
+    return as_text(op.attribute(name))
+
+
+Labelled = tuple[ir.Value, ir.Value]
+"""The label of each row, and the scores of all labels."""
 
 
 def scaler(op: Operators, x: ir.Value) -> ir.Value:
@@ -53,10 +74,10 @@ def normalizer(op: Operators, x: ir.Value) -> ir.Value:
     """Normalizer: each row by its size, but for rows of size 0."""
     op, x = _floats(op, x)
     axes, last = [op.rank(x) - 1], {"keepdims": 1}
-    match op.attribute("norm"):
-        case "L1" | b"L1":
+    match text_of(op, "norm"):
+        case "L1":
             size = op.ReduceSum(op.Abs(x), axes=axes, **last)
-        case "L2" | b"L2":
+        case "L2":
             size = op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **last))
         case _:
             raise NoChangeError("the largest element of a row may be 0")
@@ -65,7 +86,7 @@ def normalizer(op: Operators, x: ir.Value) -> ir.Value:
 
 def linear_regressor(op: Operators, x: ir.Value) -> ir.Value:
     """LinearRegressor: X times the coefficients, plus the intercepts."""
-    if op.attribute("post_transform") not in ("NONE", b"NONE"):
+    if text_of(op, "post_transform") != "NONE":
         raise NoChangeError("it transforms its results")
     op, x = _floats(op, x)
     return _scores(op, x, op.attribute("targets"))
@@ -78,24 +99,28 @@ def _scores(op: Operators, x: ir.Value, results: int) -> ir.Value:
     return op.Add(product, intercepts) if intercepts.size else product
 
 
-def linear_classifier(op: Operators, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+def linear_classifier(op: Operators, x: ir.Value) -> Labelled:
     """LinearClassifier: the label of the largest score, and all scores."""
     labels = op.attribute("classlabels_ints")
     if not labels:
-        raise NoChangeError("its labels are text; give it numbers, for example by a LabelEncoder")
+        raise NoChangeError(OF_TEXT)
     intercepts = op.attribute("intercepts") or ()
     if len(labels) < 2 or len(intercepts) != len(labels):
         raise NoChangeError("it has one score for two labels")
     op, x = _floats(op, x)
-    scores = _scores(op, x, len(labels))
+    return of_largest(op, labels, _scores(op, x, len(labels)))
+
+
+def of_largest(op: Operators, labels: Sequence[int], scores: ir.Value) -> Labelled:
+    """The label of the largest score of each row, and the scores as the node transforms them."""
     places = op.ArgMax(scores, axis=1, keepdims=0, select_last_index=0)
     label = op.Gather(list(labels), places, axis=0)
-    match op.attribute("post_transform"):
-        case "NONE" | b"NONE":
+    match text_of(op, "post_transform"):
+        case "NONE":
             return label, scores
-        case "LOGISTIC" | b"LOGISTIC":
+        case "LOGISTIC":
             return label, op.Sigmoid(scores)
-        case "SOFTMAX" | b"SOFTMAX":
+        case "SOFTMAX":
             return label, op.Softmax(scores, axis=1)
         case other:
             raise NoChangeError(f"no way is known to write its transform {other}")
@@ -123,25 +148,23 @@ def one_hot_encoder(op: Operators, x: ir.Value) -> ir.Value:
     return op.cast(op.Equal(elements, list(categories)), _FLOAT)
 
 
-_SUMS = "sums may be rounded in another order"
 _ZEROS = "a zero may have the other sign"
 _OF_NAN = "NaN gives 0, of which the kernel ends the run"
 _NARROW = "numbers may be rounded to float"
-_FLOAT_ALONE = frozenset({"float"})
 
 TEMPLATES = (
-    Template("ai.onnx.ml::Scaler", scaler, _FLOAT_ALONE, _NUMBERS, _NARROW),
-    Template("ai.onnx.ml::Binarizer", binarizer, near=_FLOAT_ALONE, deviates=_OF_NAN),
-    Template("ai.onnx.ml::Imputer", imputer, frozenset({"int64"}), _FLOAT_ALONE, _ZEROS),
-    Template("ai.onnx.ml::Normalizer", normalizer, near=_NUMBERS, deviates=_SUMS),
-    Template("ai.onnx.ml::LinearRegressor", linear_regressor, near=_FLOAT_ALONE, deviates=_SUMS),
-    Template("ai.onnx.ml::LinearClassifier", linear_classifier, near=_NUMBERS, deviates=_SUMS),
+    Template("ai.onnx.ml::Scaler", scaler, FLOAT_ALONE, _NUMBERS, _NARROW),
+    Template("ai.onnx.ml::Binarizer", binarizer, near=FLOAT_ALONE, deviates=_OF_NAN),
+    Template("ai.onnx.ml::Imputer", imputer, frozenset({"int64"}), FLOAT_ALONE, _ZEROS),
+    Template("ai.onnx.ml::Normalizer", normalizer, near=_NUMBERS, deviates=SUMS),
+    Template("ai.onnx.ml::LinearRegressor", linear_regressor, near=FLOAT_ALONE, deviates=SUMS),
+    Template("ai.onnx.ml::LinearClassifier", linear_classifier, near=_NUMBERS, deviates=SUMS),
     Template("ai.onnx.ml::ArrayFeatureExtractor", extract_features, _NUMBERS),
     Template(
         "ai.onnx.ml::FeatureVectorizer",
         join_features,
-        _FLOAT_ALONE,
-        _NUMBERS - _FLOAT_ALONE,
+        FLOAT_ALONE,
+        _NUMBERS - FLOAT_ALONE,
         _NARROW,
     ),
     Template("ai.onnx.ml::OneHotEncoder", one_hot_encoder, frozenset({"int64", "int32"})),

@@ -5,7 +5,7 @@ shape and type comes before what reads these.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import onnx_ir as ir
 
@@ -18,10 +18,9 @@ from sonnx_ort.conforming import (
     recurrent,
     slices,
 )
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.change import MOST_STEPS, Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.constants import store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of
-from sonnx_ort.conforming.unrolling import MOST_STEPS
 from sonnx_ort.errors import printable
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
@@ -210,8 +209,8 @@ class Round:
     ) -> NodeEdit:
         opset = self.model.opset_imports[STANDARD_DOMAIN]
         known = self.examination.facts, names, self.model.ir_version
-        edit = NodeEdit(node, opset, *known, operands, declared_results)
-        return replace(edit, most_steps=self.selection.most_steps)
+        most = self.selection.most_steps
+        return NodeEdit(node, opset, *known, operands, declared_results, most_steps=most)
 
     def _try(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
         """Make a change if it is selected; say of one that rounds that it would be possible."""

@@ -19,6 +19,15 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError
 from sonnx_ort.conforming.indexing import gather_along
+from sonnx_ort.conforming.learning import (
+    FLOAT_ALONE,
+    OF_TEXT,
+    SUMS,
+    Labelled,
+    as_text,
+    of_largest,
+    text_of,
+)
 from sonnx_ort.conforming.operators import Operators, Template
 
 _INT64 = ir.DataType.INT64
@@ -62,9 +71,7 @@ def _forest(op: Operators) -> Forest:
     """
     trees, numbers = _list(op, "nodes_treeids"), _list(op, "nodes_nodeids")
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=True))}
-    modes = [
-        each.decode() if isinstance(each, bytes) else each for each in _list(op, "nodes_modes")
-    ]
+    modes = [as_text(each) for each in _list(op, "nodes_modes")]
     comparisons = {_COMPARISONS.get(mode, mode) for mode in modes if mode != "LEAF"} or {"Less"}
     if len(comparisons) > 1 or not comparisons <= {*_COMPARISONS.values()}:
         raise NoChangeError(f"its nodes compare by {', '.join(sorted(comparisons))}")
@@ -140,17 +147,14 @@ def _sums(op: Operators, x: ir.Value, kind: str, results: int) -> ir.Value:
         raise NoChangeError("a row may reach no weight of a result, which the kernel leaves out")
     found = op.Gather(weights, _leaves(op, x, forest), axis=0)
     total = op.ReduceSum(found, axes=[1], keepdims=0)
-    match op.attribute("aggregate_function"):
-        case None | "SUM" | b"SUM":
+    # A classifier has no aggregate: it adds.
+    match text_of(op, "aggregate_function") if kind == "target" else "SUM":
+        case "SUM":
             return total
-        case "AVERAGE" | b"AVERAGE":
+        case "AVERAGE":
             return op.Div(total, float(len(forest.roots)))
         case other:
-            raise NoChangeError(f"no way is known to write its aggregate {_text(other)}")
-
-
-def _text(given: str | bytes) -> str:
-    return given.decode() if isinstance(given, bytes) else given
+            raise NoChangeError(f"no way is known to write its aggregate {other}")
 
 
 def _based(op: Operators, sums: ir.Value) -> ir.Value:
@@ -160,41 +164,30 @@ def _based(op: Operators, sums: ir.Value) -> ir.Value:
 
 def regressor(op: Operators, x: ir.Value) -> ir.Value:
     """TreeEnsembleRegressor: the sum of the weights of the leaves that a row reaches."""
-    if _text(op.attribute("post_transform") or "NONE") != "NONE":
+    if text_of(op, "post_transform") != "NONE":
         raise NoChangeError("it transforms its results")
     return _based(op, _sums(op, x, "target", op.attribute("n_targets")))
 
 
-def classifier(op: Operators, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+def classifier(op: Operators, x: ir.Value) -> Labelled:
     """TreeEnsembleClassifier: the label of the largest sum, and all sums."""
     labels = list(_list(op, "classlabels_int64s"))
     if not labels:
-        raise NoChangeError("its labels are text; give it numbers, for example by a LabelEncoder")
-    transform = _text(op.attribute("post_transform") or "NONE")
+        raise NoChangeError(OF_TEXT)
     scored = sorted(set(_list(op, "class_ids")))
     if len(labels) == 2 and len(scored) == 1:
-        return _binary(op, x, labels, transform)
+        return _binary(op, x, labels)
     if len(labels) < 3:
         raise NoChangeError("it has two scores for two labels, which the kernel does not compare")
     if len(scored) < len(labels):
         raise NoChangeError("a label has no score")
     sums = _based(op, _sums(op, x, "class", len(labels)))
-    places = op.ArgMax(sums, axis=1, keepdims=0, select_last_index=0)
-    label = op.Gather(labels, places, axis=0)
-    match transform:
-        case "NONE":
-            return label, sums
-        case "SOFTMAX":
-            return label, op.Softmax(sums, axis=1)
-        case "LOGISTIC":
-            return label, op.Sigmoid(sums)
-    raise NoChangeError(f"no way is known to write its transform {transform}")
+    return of_largest(op, labels, sums)
 
 
-def _binary(
-    op: Operators, x: ir.Value, labels: Sequence[int], transform: str
-) -> tuple[ir.Value, ir.Value]:
+def _binary(op: Operators, x: ir.Value, labels: Sequence[int]) -> Labelled:
     """One score for two labels: a share where no weight is negative, otherwise its sign decides."""
+    transform = text_of(op, "post_transform")
     if _list(op, "base_values") or transform not in ("NONE", "LOGISTIC"):
         raise NoChangeError("its one score for two labels is transformed")
     shares = all(weight >= 0 for weight in _list(op, "class_weights"))
@@ -212,13 +205,8 @@ def _binary(
     return label, op.Concat(op.Sub(1.0, share), share, axis=1)
 
 
-_DEVIATES = "sums may be rounded in another order"
-_FLOAT_ALONE = frozenset({"float"})
-
 TEMPLATES = (
-    Template("ai.onnx.ml::TreeEnsembleRegressor", regressor, near=_FLOAT_ALONE, deviates=_DEVIATES),
-    Template(
-        "ai.onnx.ml::TreeEnsembleClassifier", classifier, near=_FLOAT_ALONE, deviates=_DEVIATES
-    ),
+    Template("ai.onnx.ml::TreeEnsembleRegressor", regressor, near=FLOAT_ALONE, deviates=SUMS),
+    Template("ai.onnx.ml::TreeEnsembleClassifier", classifier, near=FLOAT_ALONE, deviates=SUMS),
 )
 """The templates of ensembles of trees."""

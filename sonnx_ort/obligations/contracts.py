@@ -34,7 +34,13 @@ from sonnx_ort.knowledge.declarations import declared_axes, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ReadModel
-from sonnx_ort.profile.contract import Contract, ShapeContract, SizeContract, ValueContract
+from sonnx_ort.profile.contract import (
+    Contract,
+    ShapeContract,
+    SizeContract,
+    ValueContract,
+    is_size,
+)
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.reading import toml_of
 from sonnx_ort.terms.operand import contradict, format_shape
@@ -149,23 +155,19 @@ _ANY = "?"
 def _require_shape(axes: Sequence[object], what: str) -> None:
     for axis in axes:
         named = isinstance(axis, str) and NAME.fullmatch(axis)
-        if axis is not None and not named and not _is_size(axis):
+        if axis is not None and not named and not is_size(axis):
             raise SonnxError(
                 f"{what} has {axis!r}; an axis is a size, a name of letters, digits and "
                 "underscores, or '?' for any size"
             )
 
 
-def _is_size(given: object) -> bool:
-    return type(given) is int and 0 <= given <= LARGEST
-
-
 def _size(name: str, given: object, origin: str) -> SizeContract:
     """What is said of the axes of a name: a size, the least and the largest, or a table."""
     table = given if isinstance(given, Mapping) else {"range": given}
     message, ends = _message(table, origin, _KEYS_OF_SIZES), table.get("range", [0, LARGEST])
-    ends = [ends, ends] if _is_size(ends) else ends
-    if not isinstance(ends, list) or len(ends) != 2 or not all(map(_is_size, ends)):
+    ends = [ends, ends] if is_size(ends) else ends
+    if not isinstance(ends, list) or len(ends) != 2 or not all(map(is_size, ends)):
         raise SonnxError(
             f"{origin}: 'range' is {ends!r}; write a size, or the least and the largest: [1, 8]"
         )
@@ -177,9 +179,9 @@ def _size(name: str, given: object, origin: str) -> SizeContract:
 
 def _require_size(size: SizeContract, what: str) -> None:
     factor: object = size.multiple_of
-    if not _is_size(factor) or factor == 0:
+    if not is_size(factor) or factor == 0:
         raise SonnxError(f"{what}: 'multiple_of' is {factor!r}; write a number such as 32")
-    if not _is_size(size.least) or not _is_size(size.most) or not size.sizes:
+    if not is_size(size.least) or not is_size(size.most) or not size.sizes:
         raise SonnxError(f"{what}: there is no such size; write the least first")
 
 

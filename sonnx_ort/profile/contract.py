@@ -122,6 +122,11 @@ class SizeContract:
         return Symbolic.named(self.name, ends, self.multiple_of)
 
 
+def is_size(given: object) -> bool:
+    """Whether something is a size that a contract can name."""
+    return type(given) is int and 0 <= given <= LARGEST
+
+
 Axis = int | SizeContract | str | None
 """What the size of an axis has to be: a number, or what a name allows. Another name or None says
 that it may be anything."""

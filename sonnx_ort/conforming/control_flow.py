@@ -1,43 +1,109 @@
-"""Loops and Scans of a known number of steps, written as the nodes of all steps.
+"""Control flow that is the same in every run, written as the nodes of that way.
 
-The nodes compute the same as before, in the same order. What a step stacks on the results of the
-others is joined by a Concat. Source: ONNX Loop since version 1, and Scan since version 9.
+Of an If whose condition is the same in every run, the nodes of the branch take its place. The
+condition is a constant, or follows from sizes that are certain. A Loop or Scan of a known number of
+steps becomes the nodes of all steps; what a step stacks on the results of the others is joined by a
+Concat. The nodes compute the same as before, in the same order. Source: ONNX If and Loop since
+version 1, and Scan since version 9.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit
+from sonnx_ort.conforming.constants import known_elements
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.simplifying import detach_bodies
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.loading.traversal import subgraphs_of
-
-MOST_STEPS = 16
-"""How many steps a Loop or Scan may have by default."""
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.traversal import defined_values, subgraphs_of
 
 _MOST_NODES = 4096
 _SCAN_WITHOUT_BATCHES = 9
+
+Array = npt.NDArray[Any]
 
 Given = Mapping[ir.Value, ir.Value]
 """The values that take the place of those of a body."""
 
 
-def unroll(edit: NodeEdit) -> Sequence[ir.Value | None]:
+_COMPUTED: Mapping[str, Callable[..., Any]] = {
+    "Equal": np.equal,
+    "Greater": np.greater,
+    "Less": np.less,
+    "And": np.logical_and,
+    "Not": np.logical_not,
+    "Or": np.logical_or,
+}
+"""What is computed of known integers and booleans, of which every machine makes the same."""
+
+
+def take_branch(edit: NodeEdit) -> list[ir.Value]:
+    """Move the nodes of the branch that every run takes in front of an If; give its outputs."""
+    condition = edit.operand(0)
+    known = _known(edit.facts, condition)
+    if known is None or known.size != 1:
+        raise NoChangeError(f"its condition '{condition.name}' is known only in a run")
+    branch = edit.node.attributes["then_branch" if known.item() else "else_branch"].as_graph()
+    values = list(branch.outputs)
+    branch.outputs.clear()
+    _give_new_names(edit, branch)
+    for name in list(branch.initializers):
+        value = branch.initializers.pop(name)
+        cast(ir.Graph, edit.node.graph).register_initializer(value)
+    nodes = list(branch)
+    branch.remove(nodes)
+    edit.added += nodes
+    return _released(edit, values)
+
+
+def _known(facts: Facts, value: ir.Value) -> Array | None:
+    """The elements that a value has in every run; None if they are not known."""
+    stored = known_elements(facts, value)
+    if stored is not None:
+        return stored
+    node = value.producer()
+    if node is None or not (node.op_type in _COMPUTED or node.op_type == "Cast"):
+        return None
+    operands = [None if each is None else _known(facts, each) for each in node.inputs]
+    if any(each is None or each.dtype.kind not in "biu" for each in operands):
+        return None
+    if node.op_type != "Cast":
+        return np.asarray(_COMPUTED[node.op_type](*operands))
+    is_boolean = node.attributes.get_int("to") == ir.DataType.BOOL
+    return cast(Array, operands[0]).astype(np.bool_) if is_boolean else None
+
+
+def _give_new_names(edit: NodeEdit, branch: ir.Graph) -> None:
+    """Rename what has the name of something elsewhere, for example in the other branch."""
+    repeated = [value for value in defined_values(branch) if edit.names.repeated(value.name)]
+    ir.convenience.rename_values(repeated, [edit.names.fresh(str(v.name)) for v in repeated])
+    taken = {node.name for node in cast(ir.Graph, edit.node.graph)}
+    for node in branch:
+        if node.name in taken:
+            node.name = edit.names.fresh_for_node(str(node.name))
+
+
+def unroll(edit: NodeEdit) -> list[ir.Value]:
     """Add the nodes of all steps in front of a Loop or Scan; give its outputs."""
     bodies = subgraphs_of(edit.node)
     if len(bodies) != 1:
         raise NoChangeError("it has no body")
     (body,) = bodies
     results = (_loop if edit.node.op_type == "Loop" else _scan)(edit, body)
+    return _released(edit, results)
+
+
+def _released(edit: NodeEdit, values: Sequence[ir.Value]) -> list[ir.Value]:
+    """Let the bodies read nothing; what was not added gets a name of its own."""
     detach_bodies(edit.node)
-    op = Operators(edit)
-    return [v if v.producer() in edit.added else op.Identity(v) for v in results]
+    op, added = Operators(edit), set(edit.added)
+    return [value if value.producer() in added else op.Identity(value) for value in values]
 
 
 def _loop(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
@@ -133,7 +199,7 @@ def _step(edit: NodeEdit, body: ir.Graph, given: Given) -> list[ir.Value]:
     return [known.get(value, value) for value in body.outputs]
 
 
-def _elements(value: ir.Value) -> npt.NDArray[Any]:
+def _elements(value: ir.Value) -> Array:
     if value.const_value is None:
         raise NoChangeError(f"the initializer '{value.name}' has no elements")
     return value.const_value.numpy()

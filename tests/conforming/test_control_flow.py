@@ -80,27 +80,23 @@ def test_unrolled_loop_keeps_the_profile() -> None:
     assert violated(conformed(loop("d = Identity(c) y = Mul(s, s) t = Sub(y, x)"))) == set()
 
 
-def test_loops_in_loops_are_unrolled() -> None:
-    inner = (
-        "m = Constant<value = int64 {2}>() d = Identity(c) t = Loop <body = e"
+NESTED = {
+    "a loop": ("Mul", 6, ("m = Constant<value = int64 {2}>() d = Identity(c) t = Loop <body = e"
         " (int64 j, bool f, float[2,3] p) => (bool g, float[2,3] q)"
-        " { g = Identity(f) q = Mul(p, x) }> (m, c, s)"
-    )
-    model = loop(inner)
-    made = conformed(model)
-    assert [node.op_type for node in made.graph.node].count("Mul") == 6
-    assert outputs(made, {"x": X}) == outputs(model, {"x": X})
-
-
-def test_branch_in_a_loop_is_kept_in_each_step() -> None:
-    body = (
+        " { g = Identity(f) q = Mul(p, x) }> (m, c, s)")),
+    "a branch": ("If", 3, (
         "d = Identity(c) h = ReduceSum<keepdims = 0>(s) n = Constant<value = float {0.0}>()"
         " l = Less(h, n) t = If(l) <then_branch = p () => (float[2,3] a) { a = Neg(s) },"
-        " else_branch = q () => (float[2,3] e) { e = Sub(s, x) }>"
-    )
+        " else_branch = q () => (float[2,3] e) { e = Sub(s, x) }>")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_bodies_in_a_loop_are_there_in_each_step(name: str) -> None:
+    operator, count, body = NESTED[name]
     model = loop(body)
     made = conformed(model)
-    assert [node.op_type for node in made.graph.node].count("If") == 3
+    assert [node.op_type for node in made.graph.node].count(operator) == count
     assert outputs(made, {"x": X}) == outputs(model, {"x": X})
 
 
