@@ -9,7 +9,8 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support import ort_values
 from support.backends import BACKENDS
-from support.meaning_cases import EARLY, FURTHER, KNOWN, LATE, kernels, nodes
+from support.known_differences import KNOWN
+from support.meaning_cases import EARLY, FURTHER, LATE, kernels, nodes
 from support.meanings import by_onnxruntime, by_reference, outside
 from support.sessions import enforced
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,75 +10,15 @@ import pytest
 import sonnx_ort
 from sonnx_ort import Contract, SizeContract, ValueContract
 from sonnx_ort.reporting.html_report import html_report
-from support.browser import Browser, browsing, why_no_browser
+from support.browser import Browser, why_no_browser
 from support.checks import MADE, MENDING, mendable
 from support.examined import check_with_outline
 from support.graphs import parse
+from support.opened_pages import MODELS, NAME, ROWS, SELECTED, Opened, rules_shown, vertex
 
 pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
 
-NESTED = """
-    (bool c, float[n] x) => (float[?] z) {
-        [choose] z = If(c) <
-            then_branch = t () => (float[?] p) { [inner] p = Div(x, x) },
-            else_branch = e () => (float[?] q) {
-                [again] q = If(c) <
-                    then_branch = t2 () => (float[?] u) { [inner] u = Sub(x, x) },
-                    else_branch = e2 () => (float[?] v) { v = Neg(x) }>
-            }>
-    }"""
 
-NAME = "</script><img src=x onerror=alert(1)><b>"
-HOSTILE = f"""
-    (float[3] x, float[1] y) => (float[3] z) {{ ["{NAME}"] z = Div(x, y) }}"""
-
-LONG_NAME = "encoder/layers/" * 12
-LONG = f"""
-    (float[3] x, float[1] y) => (float[3] z) {{ ["{LONG_NAME}"] z = Div(x, y) }}"""
-
-_CHAIN = "\n".join(f"[n{i}] v{i + 1} = Div(v{i}, w)" for i in range(100))
-CHAIN = f"(float[k] v0, float[m] w) => (float[?] v100) {{ {_CHAIN} }}"
-
-UNASKED = "(float[k] x) => (float[k] y) { [sum] y = Add(x, x) }"
-
-_STEPS = "\n".join(f"[n{i}] v{i + 1} = Neg(v{i})" for i in range(60))
-_MORE = _STEPS.replace("v", "z").replace("[n", "[m")
-LATE = (
-    f"(float[2] v0, float[3] w) => (float[?] z60) {{ {_STEPS} [broken] z0 = Div(v60, w) {_MORE} }}"
-)
-"""A large graph with a violation in its middle."""
-
-_SCALED = "\n".join(f"[n{i}] v{i + 1} = Div(v{i}, w)" for i in range(4))
-SCALED = f"(float[n, 3] v0, float[3] w) => (float[?, ?] v4) {{ {_SCALED} }}"
-"""Violations of one cause."""
-
-SYMBOLS = """
-    (float[1, 1, n] x, float[?] y) => (float[?, ?, ?] z, float[?] w) {
-        p = MaxPool<kernel_shape = [2], strides = [2]>(x)
-        [pooled] z = Div(p, p)
-        [open] w = Div(y, y)
-    }"""
-
-CONSTANT = """
-    (float[2] x) => (float[2] y) {
-        [weights] w = Constant<value_floats = [1.0, 2.0]>()
-        [divide] y = Div(x, w)
-    }"""
-
-MODELS = {
-    "constant": CONSTANT,
-    "late": LATE,
-    "scaled": SCALED,
-    "symbols": SYMBOLS,
-    "made": MADE,
-    "unasked": UNASKED,
-    "nested": NESTED,
-    "hostile": HOSTILE,
-    "long": LONG,
-    "chain": CHAIN,
-}
-
-ROWS = "#list tbody tr"
 EVIDENCE = """\
 rank 2 is not rank 1
 To fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
@@ -90,51 +29,6 @@ rule and source
 The rule: Tensors A, B and C must have the same shape.
 Source: SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16, R1 (stated, as written; \
 later E_DIV_FLOAT_CONSTR_A_0010)""".splitlines()
-
-SELECTED = "document.querySelector('.vertex.selected')?.dataset.key ?? null"
-
-
-Opened = Callable[..., Browser]
-"""Opens the page of a model by its name, or of what is given with a name, and gives the browser."""
-
-
-@pytest.fixture(name="opened", scope="module")
-def _opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    folder = tmp_path_factory.mktemp("pages")
-    with browsing() as browser:
-
-        def opened(name: str, *checked: Any, **how: Any) -> Browser:
-            page = folder / f"{name}.html"
-            if not page.exists():
-                made = checked or check_with_outline(parse(MODELS[name]))
-                page.write_text(html_report(*made, f"{name}.onnx"), encoding="utf-8")
-            browser.open(page, **how)
-            return browser
-
-        yield opened
-
-
-def vertex(name: str, *path: str) -> str:
-    """The selector of a node in the drawing."""
-    key = json.dumps([name, *path], separators=(",", ":"))
-    return f".node[data-key={json.dumps(key)}]"
-
-
-def rules_shown(browser: Browser) -> list[str]:
-    return browser.texts(f"{ROWS} td:first-child code")
-
-
-def in_view(browser: Browser, selector: str) -> bool:
-    """Whether the drawing shows it whole."""
-    seen: bool = browser.evaluate(
-        f"""(() => {{
-            const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();
-            const room = document.querySelector("#canvas").getBoundingClientRect();
-            return box.top >= room.top && box.bottom <= room.bottom
-                && box.left >= room.left && box.right <= room.right;
-        }})()"""
-    )
-    return seen
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -205,23 +99,6 @@ def test_obligations_are_filtered_and_counted(opened: Opened, name: str) -> None
     assert browser.texts("#shown") == [f"{len(rules)} of 14 obligations"]
 
 
-LED = {
-    "status": ("made", ["[value=proved]", "[value=violated]"], 2, None),
-    "all again": ("made", [vertex("ratio"), "#chosen button"], 11, '["ratio"]'),
-    "worst": ("late", [".worst button"], 3, '["broken"]'),
-}
-
-
-@pytest.mark.parametrize("name", LED)
-def test_clicks_lead_to_a_node_and_to_obligations(opened: Opened, name: str) -> None:
-    model, clicked, count, selected = LED[name]
-    browser = opened(model)
-    for selector in clicked:
-        browser.click(selector)
-    assert len(rules_shown(browser)) == count
-    assert browser.evaluate(SELECTED) == selected
-
-
 def test_a_violation_tells_evidence_operands_hint_rule_and_source(opened: Opened) -> None:
     browser = opened("made")
     browser.click(f"{ROWS} summary")
@@ -262,96 +139,6 @@ def test_a_waived_violation_tells_of_its_waiver(
     report = sonnx_ort.check(parse(MADE), operators="default", waivers=[waiver])
     browser = opened(f"waived_{len(named)}", report, graph)
     assert said in browser.texts(f"{ROWS}:first-child td")[-1].splitlines()
-
-
-@pytest.mark.parametrize(
-    ("text", "found", "selected"),
-    [
-        ("N97", "1 of 1", '["n97"]'),
-        ("div n9", "1 of 11", '["n9"]'),
-        ("nothing has this", "none", None),
-    ],
-)
-def test_nodes_are_found_by_operator_and_name(
-    opened: Opened, text: str, found: str, selected: str | None
-) -> None:
-    browser = opened("chain")
-    browser.fill("#find", text)
-    assert browser.texts("#found") == [found]
-    assert browser.evaluate(SELECTED) == selected
-    if selected is not None:
-        assert in_view(browser, vertex(*json.loads(selected)))
-
-
-def test_enter_leads_through_what_is_found(opened: Opened) -> None:
-    browser = opened("chain")
-    browser.fill("#find", "n9")
-    browser.press("Enter")
-    assert browser.texts("#found") == ["2 of 11"]
-    browser.press("Shift+Enter")
-    browser.press("Shift+Enter")
-    assert browser.texts("#found") == ["11 of 11"]
-    assert in_view(browser, vertex("n99"))
-
-
-def test_a_value_leads_to_the_node_that_gives_it(opened: Opened) -> None:
-    made = parse("(float[2] x) => (float[2] y) { [first] t = Relu(x) [last] y = Relu(t) }")
-    browser = opened("value", *check_with_outline(made, operators="profile"))
-    browser.fill("[name=text]", "gives no shape")
-    assert browser.texts(f"{ROWS} button") == ["value 't'"]
-    browser.click(f"{ROWS} button")
-    assert browser.evaluate(SELECTED) == '["first"]'
-    browser.click(vertex("first"))
-    assert "value 't'" in browser.texts(f"{ROWS} button")
-
-
-def test_a_click_on_a_small_node_zooms_to_it(opened: Opened) -> None:
-    browser = opened("chain")
-    browser.click("#zoom-fit")
-    browser.evaluate("document.querySelector('#zoom-out').click()")
-    browser.evaluate(
-        f"document.querySelector({json.dumps(vertex('n97'))}).dispatchEvent("
-        "new MouseEvent('click', {bubbles: true}))"
-    )
-    assert browser.texts("#zoom") == ["100%"]
-    assert in_view(browser, vertex("n97"))
-
-
-@pytest.mark.parametrize(("name", "count"), [("ratio", 3), ("sum", 3), ("relu", 0)])
-def test_a_click_on_a_node_shows_its_obligations_alone(
-    opened: Opened, name: str, count: int
-) -> None:
-    browser = opened("made")
-    browser.click(vertex(name))
-    buttons = browser.texts(f"{ROWS} td button")
-    assert len(buttons) == count
-    assert all(f"'{name}'" in text for text in buttons)
-    assert browser.evaluate(SELECTED) == json.dumps([name])
-
-
-@pytest.mark.parametrize(
-    ("name", "path", "operator"),
-    [
-        ("inner", ["If 'choose' then_branch"], "Div"),
-        ("inner", ["If 'choose' else_branch", "If 'again' then_branch"], "Sub"),
-    ],
-)
-def test_nodes_in_subgraphs_are_told_apart_and_reached(
-    opened: Opened, name: str, path: list[str], operator: str
-) -> None:
-    browser = opened("nested")
-    browser.click(vertex(name, *path))
-    shown = browser.texts(f"{ROWS} td:nth-child(2)")
-    assert len(shown) == 3
-    assert set(shown) == {"\n".join([f"{operator} '{name}'", *(f"in {p}" for p in path[::-1])])}
-
-
-def test_a_click_on_a_row_shows_the_node(opened: Opened) -> None:
-    browser = opened("chain")
-    browser.fill("[name=text]", "n97")
-    browser.click(f"{ROWS} td button")
-    assert browser.evaluate(SELECTED) == '["n97"]'
-    assert in_view(browser, vertex("n97"))
 
 
 def test_the_button_of_a_row_works_while_text_is_selected(opened: Opened) -> None:
@@ -405,53 +192,6 @@ def test_symbols_are_explained_where_they_stand(opened: Opened) -> None:
     assert ["(?1,)", numbered] in titles
     assert ["(1, 1, trunc((n - 2)/2) + 1)", f"{declared}\n{quotient}"] in titles
     assert browser.texts("#symbols dt") == ["n", "?1", "trunc(a/b)"]
-
-
-def test_a_large_graph_opens_at_its_first_finding(opened: Opened) -> None:
-    browser = opened("late")
-    assert browser.texts("#zoom") == ["100%"]
-    assert in_view(browser, vertex("broken"))
-    bottom = (
-        f"document.querySelector({json.dumps(vertex('broken'))}).getBoundingClientRect().bottom"
-    )
-    assert browser.evaluate(bottom) < 900
-
-
-def test_overview_of_a_long_graph_can_be_read(opened: Opened) -> None:
-    browser = opened("chain")
-    assert browser.texts("#zoom-fit") == ["Overview"]
-    browser.evaluate("document.querySelector('#zoom-out').click()")
-    browser.click("#zoom-fit")
-    assert int(browser.texts("#zoom")[0].rstrip("%")) >= 45
-
-
-def test_map_of_a_long_graph_leads_to_its_parts(opened: Opened) -> None:
-    browser = opened("late")
-    assert browser.evaluate("document.querySelectorAll('#map .violated').length") == 1
-    browser.evaluate("document.querySelector('#drawing').scrollIntoView()")
-    left, bottom = browser.evaluate(
-        "(({right, bottom}) => [right - 5, bottom - 3])"
-        "(document.querySelector('#map').getBoundingClientRect())"
-    )
-    browser.drag((left, bottom), (left, bottom))
-    assert in_view(browser, vertex("m59"))
-
-
-def test_drawing_is_moved_by_dragging_and_nothing_is_chosen_by_it(opened: Opened) -> None:
-    browser = opened("chain")
-    browser.evaluate("document.getElementById('canvas').scrollIntoView()")
-    browser.evaluate("document.getElementById('canvas').scrollTo(0, 1000)")
-    browser.drag((300, 400), (300, 300))
-    assert browser.evaluate("document.getElementById('canvas').scrollTop") == 1100
-    assert browser.evaluate(SELECTED) is None
-
-
-def test_nodes_are_reached_and_shown_by_keys(opened: Opened) -> None:
-    browser = opened("made")
-    browser.evaluate("document.getElementById('canvas').focus()")
-    for key in ("Tab", "ArrowUp", "Enter"):
-        browser.press(key)
-    assert browser.evaluate(SELECTED) == '["relu"]'
 
 
 def test_every_control_can_be_reached_by_the_tab_key(opened: Opened) -> None:
@@ -548,23 +288,6 @@ def test_what_conform_can_mend_is_marked_and_says_how(opened: Opened) -> None:
     status, _, evidence = browser.texts(f"{ROWS}:first-child td")
     assert status.split() == ["violated", "Concat.R1", "[*]"]
     assert f"[*] sonnx-ort conform can fix it: {MENDING}" in evidence.splitlines()
-
-
-def test_a_constant_is_not_drawn_and_leads_to_what_reads_it(opened: Opened) -> None:
-    browser = opened("constant")
-    assert browser.evaluate("document.querySelectorAll('.node').length") == 1
-    browser.fill("#find", "weights")
-    assert browser.evaluate(SELECTED) == '["divide"]'
-
-
-def test_zoom_changes_the_size_and_the_whole_graph_fits(opened: Opened) -> None:
-    browser = opened("symbols")
-    assert not browser.evaluate("document.querySelector('#map').checkVisibility()")
-    browser.click("#zoom-in")
-    assert browser.texts("#zoom") == ["125%"]
-    browser.click("#zoom-fit")
-    assert browser.texts("#zoom-fit") == ["Whole graph"]
-    assert in_view(browser, "#graph")
 
 
 def test_a_script_that_got_into_the_page_would_not_run(opened: Opened, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from onnx import helper
 
 from support.operator_cases import LSTM_ATTRIBUTES, MAX_POOL_ATTRIBUTES
 from support.soundness.arrays import Array, random_array
-from support.soundness.random_nodes import KINDS, Kind, matrix, numeric, of, wide
+from support.soundness.random_elementwise import Kind, numeric, of, wide
+from support.soundness.random_nodes import KINDS, matrix
 from support.soundness.scope import DOMAIN, Scope
 
 _FLOAT = "float32"
