@@ -39,6 +39,7 @@ from sonnx_ort.conforming.change import (
     NoChangeError,
     NodeEdit,
     Safety,
+    TooEarlyError,
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.obligations.examined_node import plan_broadcast
@@ -122,7 +123,7 @@ def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
 
 def _require_expand(edit: NodeEdit) -> None:
     if edit.opset < WITH_EXPAND:
-        raise NoChangeError(
+        raise TooEarlyError(
             f"before version {WITH_EXPAND} of the standard operators there is no Expand"
         )
     for value in edit.inputs:

@@ -87,6 +87,15 @@ class NoChangeError(Exception):
     """A change cannot fix what is violated at a node; the message says why, as a clause."""
 
 
+class TooEarlyError(NoChangeError):
+    """The model's version of the standard operators lacks what the change needs."""
+
+    def __init__(self, lack: str) -> None:
+        super().__init__(
+            f"{lack}; convert the model to a later version with onnx.version_converter"
+        )
+
+
 class Safety(enum.StrEnum):
     """What a change does to the results of a model."""
 

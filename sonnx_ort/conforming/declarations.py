@@ -1,292 +1,22 @@
-"""Writes down what a file leaves out: types, shapes, and the values that ONNX assumes.
+"""Writes down what a file leaves out: types, shapes, the values that ONNX assumes, and outputs.
 
-Nothing that is computed changes: a type or shape is written only where it is proved. ONNX states
-most defaults of attributes as values in its schemas; what it states in words stands here. Each
-gives what ONNX Runtime computes with anyway: a window without `strides` moves by 1, a `Pad` without
-`constant_value` adds zeros, a `Shape` without `end` ends at the rank.
+Nothing that is computed changes: a type or shape is written only where it is proved.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Container, Mapping
+from typing import cast
 
-import numpy as np
-import numpy.typing as npt
-import onnx
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import MOST_ELEMENTS, set_input, stored_constant
+from sonnx_ort.conforming.change import set_input, stored_constant
+from sonnx_ort.conforming.defaults import omitted_inputs, write_attributes
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import optional_outputs
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
 from sonnx_ort.obligations.targets import label_of
-from sonnx_ort.profile.catalog import unsupported_attributes
-from sonnx_ort.profile.graph import EDGES, GR2, GR4, GRAPH, IMPLICIT_SHAPE
-from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+from sonnx_ort.profile.graph import EDGES, GR2, GR4, GRAPH, IMPLICIT_SHAPE, UNREAD
+from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
-
-Input = tuple[str, npt.NDArray[Any]]
-"""An input's name and its elements."""
-
-
-def write_attributes(
-    node: ir.Node, versions: Mapping[str, int], facts: Facts, *, in_words: bool
-) -> None:
-    """Write the attributes of a node that are left out, and for which ONNX assumes a value.
-
-    Those that the operator's draft does not support stay left out.
-
-    With `in_words`, those are written too that ONNX states in words alone.
-    """
-    schema = _schema(node, versions)
-    if schema is None:
-        return
-    present = {*node.attributes, *unsupported_attributes(node.domain, node.op_type)}
-    for name, attribute in schema.attributes.items():
-        if name not in present and attribute.default_value.name:
-            node.attributes[name] = ir.serde.deserialize_attribute(attribute.default_value)
-    for stated in _stated(_ATTRIBUTES, node, facts) if in_words else ():
-        if stated.name not in node.attributes and stated.name in schema.attributes:
-            node.attributes.add(stated)
-
-
-def omitted_inputs(
-    node: ir.Node, versions: Mapping[str, int], facts: Facts, rule: str
-) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """The inputs that are left out and that a rule wants: position and elements."""
-    schema = _schema(node, versions)
-    if schema is None:
-        return
-    positions = {parameter.name: index for index, parameter in enumerate(schema.inputs)}
-    for name, elements in _stated(_INPUTS[rule], node, facts):
-        position = positions.get(name)
-        if position is not None and (position >= len(node.inputs) or node.inputs[position] is None):
-            yield position, elements
-
-
-def _schema(node: ir.Node, versions: Mapping[str, int]) -> onnx.defs.OpSchema | None:
-    try:
-        return onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
-def _stated(table: Mapping[str, Callable[..., Any]], node: ir.Node, facts: Facts) -> Iterator[Any]:
-    if node.domain == STANDARD_DOMAIN and node.op_type in table:
-        yield from table[node.op_type](node, facts)
-
-
-def _rank(node: ir.Node, facts: Facts) -> int | None:
-    """The certain rank of the first input."""
-    value = node.inputs[0] if node.inputs else None
-    if value is None or facts.depends_on_scalar_inputs(value):
-        return None
-    shape = facts.shape(value)
-    return None if shape is None else len(shape)
-
-
-def _sizes_of_parts(node: ir.Node, facts: Facts) -> list[int] | None:
-    """The sizes of the parts of a Split, if that of the axis is certain."""
-    rank, axis, count = _rank(node, facts), node.attributes.get_int("axis", 0), len(node.outputs)
-    value = node.inputs[0] if node.inputs else None
-    shape = None if value is None else facts.shape(value)
-    if not rank or shape is None or not -rank <= axis < rank:
-        return None
-    size = shape[axis]
-    if not isinstance(size, int):
-        return None
-    part = -(-size // count)
-    sizes = [*[part] * (count - 1), size - part * (count - 1)]
-    fits = "num_outputs" in node.attributes or size % count == 0
-    return sizes if fits and sizes[-1] >= 0 else None
-
-
-def _of_window(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
-    """The kernel is that of W; a window moves by 1, without holes, and nothing is added."""
-    kernel = node.attributes.get_ints("kernel_shape") or _kernel_of_weights(node, facts)
-    if kernel is None:
-        return
-    axes = len(kernel)
-    yield ir.AttrInt64s("kernel_shape", list(kernel))
-    yield ir.AttrInt64s("strides", [1] * axes)
-    yield ir.AttrInt64s("dilations", [1] * axes)
-    yield ir.AttrInt64s("output_padding", [0] * axes)
-    if node.attributes.get_string("auto_pad", "NOTSET") == "NOTSET":
-        yield ir.AttrInt64s("pads", [0] * (2 * axes))
-
-
-def _kernel_of_weights(node: ir.Node, facts: Facts) -> list[int] | None:
-    weights = node.inputs[1] if len(node.inputs) > 1 else None
-    shape = None if weights is None else facts.shape(weights)
-    if shape is None:
-        return None
-    kernel = [size for size in shape[2:] if isinstance(size, int)]
-    return kernel if len(kernel) == len(shape) - 2 else None
-
-
-_WITHOUT_SCALES = frozenset({"Sigmoid", "Tanh", "Relu"})
-"""The activations that ONNX gives neither alpha nor beta."""
-
-
-_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
-
-
-def _of_layer(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
-    """The activations of each direction, and an empty list of scales if they have none."""
-    bidirectional = node.attributes.get_string("direction", "forward") == "bidirectional"
-    default = [*_ACTIVATIONS[node.op_type] * (2 if bidirectional else 1)]
-    yield ir.AttrStrings("activations", default)
-    if _WITHOUT_SCALES.issuperset(node.attributes.get_strings("activations") or default):
-        for name in ("activation_alpha", "activation_beta"):
-            yield ir.AttrFloat32s(name, [])
-
-
-def _of_shape(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
-    rank = _rank(node, facts)
-    if rank is not None:
-        yield ir.AttrInt64("end", rank)
-
-
-def _of_constant_of_shape(_node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
-    yield ir.AttrTensor("value", ir.tensor(np.zeros(1, np.float32)))
-
-
-def _of_scan(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
-    scanned = node.attributes.get_int("num_scan_inputs", 0)
-    states = len(node.inputs) - scanned
-    yield ir.AttrInt64s("scan_input_directions", [0] * scanned)
-    yield ir.AttrInt64s("scan_output_directions", [0] * (len(node.outputs) - states))
-
-
-def _of_reduction(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
-    """All axes are reduced; of versions whose axes are an attribute."""
-    rank = _rank(node, facts)
-    if rank:
-        yield ir.AttrInt64s("axes", list(range(rank)))
-
-
-def _of_split(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
-    """The parts are of one size; of versions whose sizes are an attribute."""
-    sizes = _sizes_of_parts(node, facts)
-    if sizes is not None:
-        yield ir.AttrInt64s("split", sizes)
-
-
-_REDUCTIONS = (
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
-    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-)
-
-_ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[ir.Attr]]] = {
-    **dict.fromkeys(_REDUCTIONS, _of_reduction),
-    **dict.fromkeys(("Conv", "ConvInteger", "ConvTranspose", "MaxPool", "AveragePool"), _of_window),
-    **dict.fromkeys(_ACTIVATIONS, _of_layer),
-    "Shape": _of_shape,
-    "ConstantOfShape": _of_constant_of_shape,
-    "Scan": _of_scan,
-    "Split": _of_split,
-}
-"""The defaults of attributes that ONNX states in words."""
-
-
-def _of_pad(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """Zeros are added on all axes; a mode that repeats elements does not read the zero."""
-    value = node.inputs[0] if node.inputs else None
-    dtype = _dtype(facts, value)
-    if dtype is not None:
-        yield "constant_value", np.zeros((), dtype)
-    rank = _rank(node, facts)
-    if rank is not None:
-        yield "axes", np.arange(rank, dtype=np.int64)
-
-
-def _of_clip(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """The bounds are the least and the largest finite number of the type."""
-    dtype = _dtype(facts, node.inputs[0] if node.inputs else None)
-    if dtype is not None and dtype.kind in "iuf":
-        limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-        yield "min", np.asarray(limits.min, dtype)
-        yield "max", np.asarray(limits.max, dtype)
-
-
-def _of_reduced_axes(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """All axes are reduced, unless no axes mean none."""
-    rank = _rank(node, facts)
-    if rank and node.attributes.get_int("noop_with_empty_axes", 0) == 0:
-        yield "axes", np.arange(rank, dtype=np.int64)
-
-
-def _of_divided(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """The parts are of one size, or the last one is smaller where `num_outputs` allows it."""
-    sizes = _sizes_of_parts(node, facts)
-    if sizes is not None:
-        yield "split", np.array(sizes, np.int64)
-
-
-def _of_spectrum(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """A frame is as long as the window, in the type of the step."""
-    step, window = (node.inputs[p] if p < len(node.inputs) else None for p in (1, 2))
-    dtype = _dtype(facts, step)
-    if dtype is None or window is None or facts.depends_on_scalar_inputs(window):
-        return
-    match facts.shape(window):
-        case (int() as length,):
-            yield "frame_length", np.asarray(length, dtype)
-
-
-def _dtype(facts: Facts, value: ir.Value | None) -> np.dtype[Any] | None:
-    element_type = None if value is None else facts.element_type(value)
-    if element_type is None or element_type == "string":
-        return None
-    return ir.DataType[element_type.upper()].numpy()
-
-
-def _of_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """A bias of zeros, of the sign that changes no number.
-
-    None where the kernel is dequantized: with a bias of floats no optimizer computes in integers.
-    """
-    kernel = node.inputs[1]
-    producer = None if kernel is None else kernel.producer()
-    if producer is not None and producer.op_type == "DequantizeLinear":
-        return
-    yield from _zeros(facts, kernel, 0, 1)
-
-
-def _of_transposed_bias(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """A bias of zeros, of the sign that changes no number, for each group of results."""
-    yield from _zeros(facts, node.inputs[1], 1, node.attributes.get_int("group", 1))
-
-
-def _zeros(facts: Facts, kernel: ir.Value | None, axis: int, times: int) -> Iterator[Input]:
-    """A bias of -0 for each place of an axis of a kernel, so many times."""
-    dtype = _dtype(facts, kernel)
-    if dtype is None or kernel is None or facts.depends_on_scalar_inputs(kernel):
-        return
-    size = (*(facts.shape(kernel) or ()), None, None)[axis]
-    if isinstance(size, int) and 0 <= size * times <= MOST_ELEMENTS:
-        yield "B", np.full(size * times, -0.0, dtype)
-
-
-def _of_resize(node: ir.Node, _facts: Facts) -> Iterator[Input]:
-    """An empty region of interest, where none is cut out."""
-    mode = node.attributes.get_string("coordinate_transformation_mode", "half_pixel")
-    if mode != "tf_crop_and_resize":
-        yield "roi", np.zeros(0, np.float32)
-
-
-_INPUTS: Mapping[str, Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]]] = {
-    GR4.id: {
-        "Pad": _of_pad,
-        "Clip": _of_clip,
-        "STFT": _of_spectrum,
-        "Split": _of_divided,
-        **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
-    },
-    EDGES.id: {"Conv": _of_bias, "ConvTranspose": _of_transposed_bias, "Resize": _of_resize},
-}
-"""By rule and operator: the defaults of inputs that ONNX states in words, and those without effect.
-"""
-
 
 ALL = frozenset({GR2.id, GR4.id, IMPLICIT_SHAPE.id})
 """The rules on what stands in a file."""
@@ -352,33 +82,55 @@ def _is_guard(node: ir.Node) -> bool:
     return producer is not None and producer.domain == DOMAIN and node.op_type == "Reshape"
 
 
-def name_outputs(
-    model: ir.Model, names: ValueNames, without: Container[str]
+def add_outputs(
+    model: ir.Model, names: ValueNames, rules: Container[str], without: Container[str]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Name the outputs that nodes of the main graph leave out, as outputs of the graph, in place.
+    """Make what nodes of the main graph leave out, or give in vain, outputs of it, in place.
 
-    `without` has the labels of nodes that are left as they are.
+    Args:
+        model: The model.
+        names: Its names.
+        rules: The rules to keep: Graph.edges for what is left out, Graph.unread for what is unread.
+        without: The labels of nodes, and the names of unread values, that stay as they are.
 
     Returns:
-        The names of the outputs of each node that was given one, by its label.
+        The names of all outputs of each node that left some out, by its label; and the name of each
+        unread value that is an output now, by itself.
     """
-    given = {}
+    given: dict[str, tuple[str, ...]] = {}
     for node in model.graph:
-        version = model.opset_imports.get(node.domain, 1)
-        left_out = [
-            each
-            for each in optional_outputs(node.op_type, version, node.domain)
-            if each.position >= len(node.outputs) or not node.outputs[each.position].name
-        ]
-        if not left_out or label_of(node) in without:
-            continue
-        node.resize_outputs(max(len(node.outputs), left_out[-1].position + 1))
-        for parameter in left_out:
-            output = node.outputs[parameter.position]
-            output.name = names.fresh(f"{node.outputs[0].name}_{parameter.name.lower()}")
-            model.graph.outputs.append(output)
-        given[label_of(node)] = tuple(str(output.name) for output in node.outputs)
+        unread = [v for v in unread_outputs(node) if UNREAD.id in rules and v.name not in without]
+        given |= {str(value.name): (str(value.name),) for value in unread}
+        left_out = []
+        if EDGES.id in rules and label_of(node) not in without:
+            left_out = _name_outputs(node, model.opset_imports.get(node.domain, 1), names)
+        if left_out:
+            given[label_of(node)] = tuple(str(output.name) for output in node.outputs)
+        model.graph.outputs.extend([*unread, *left_out])
     return given
+
+
+def unread_outputs(node: ir.Node) -> list[ir.Value]:
+    """The named outputs of a node that nothing reads, if something reads another one."""
+    read = [bool(output.uses()) or output.is_graph_output() for output in node.outputs]
+    pairs = zip(node.outputs, read, strict=True)
+    return [output for output, is_read in pairs if output.name and not is_read] if any(read) else []
+
+
+def _name_outputs(node: ir.Node, version: int, names: ValueNames) -> list[ir.Value]:
+    """Name the outputs that a node leaves out, and give them."""
+    left_out = [
+        each
+        for each in optional_outputs(node.op_type, version, node.domain)
+        if each.position >= len(node.outputs) or not node.outputs[each.position].name
+    ]
+    if not left_out:
+        return []
+    node.resize_outputs(max(len(node.outputs), left_out[-1].position + 1))
+    for parameter in left_out:
+        name = names.fresh(f"{node.outputs[0].name}_{parameter.name.lower()}")
+        node.outputs[parameter.position].name = name
+    return [node.outputs[parameter.position] for parameter in left_out]
 
 
 def declare_outputs(model: ir.Model, facts: Facts) -> None:

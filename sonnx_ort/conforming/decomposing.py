@@ -23,7 +23,7 @@ import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.conforming import elementwise, indexing, learning, reductions, transforms, trees
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, TooEarlyError
 from sonnx_ort.conforming.control_flow import take_branch, unroll
 from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.kernel.catalog import operator_version
@@ -288,7 +288,7 @@ def _require_types(edit: NodeEdit) -> None:
     facts = edit.facts
     unsupported = unsupported_type(edit.added, edit.opset, lambda v: facts.type(v) or v.type)
     if unsupported is not None:
-        raise NoChangeError(f"version {edit.opset} of the standard operators has no {unsupported}")
+        raise TooEarlyError(f"version {edit.opset} of the standard operators has no {unsupported}")
 
 
 def _replace(edit: NodeEdit, values: Sequence[ir.Value | None]) -> None:

@@ -22,10 +22,11 @@ import onnx_ir as ir
 from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conforming.constants import store_densely
 from sonnx_ort.conforming.declarations import (
+    add_outputs,
     declare_outputs,
     give_inputs,
     make_graph_explicit,
-    name_outputs,
+    unread_outputs,
 )
 from sonnx_ort.conforming.rounds import Made, Place, Round, Selection, place_of
 from sonnx_ort.conforming.simplifying import (
@@ -66,12 +67,14 @@ REMOVE_INITIALIZER = "remove the initializer"
 REMOVE_DROPOUT = "remove the Dropout"
 STORE_DENSELY = "store the sparse tensor densely"
 CORRECT = "correct the declaration"
-NAME_OUTPUTS = "name the outputs that are left out, as outputs of the graph"
+ADD_OUTPUTS = "make outputs that are left out or unread outputs of the graph"
 """The titles of what is done in the whole graph before the first round."""
 
 Examine = Callable[[Examination | None], Examination]
 """Examines a graph as it is then, given what is known of it; see `examine_model`."""
 
+
+_ON_REQUEST = f"a change on request may fix it: {ADD_OUTPUTS}"
 
 _UNKNOWN = {
     GR2.id: "its type is not known",
@@ -107,7 +110,7 @@ class ConformedGraph:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
         if obligation.rule is EDGES and " output " in obligation.evidence and not obligation.path:
-            return f"a change on request may fix it: {NAME_OUTPUTS}"
+            return _ON_REQUEST
         if known is not None and obligation.rule.id == GR4.id:
             return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
         return known or f"no change fixes it: {obligation.hint}"
@@ -128,7 +131,7 @@ def conform_graph(
         # A default that is written down may be one that a round has to fix.
         editing.write_down()
         if not editing.make_rounds():
-            editing.name_outputs()
+            editing.add_outputs()
             return editing.finish()
     raise _without_end()
 
@@ -194,21 +197,21 @@ class _Editing:
         if {DEAD_NODE.id, UNREAD.id} & violated and UNREAD.id in self.conformed.selection.rules:
             self._edit(REMOVE_INITIALIZER, lambda: remove_unread_initializers(model.graph))
 
-    def name_outputs(self) -> None:
-        """Name outputs that are left out, if that is wanted.
+    def add_outputs(self) -> None:
+        """Make outputs that are left out or unread outputs of the graph, if that is wanted.
 
-        It is the last edit, because a change may put another node in the place of the one that
-        leaves them out.
+        It is the last edit, because a change may put another node in the place of one of these.
         """
         conformed, keys = self.conformed, self.conformed.selection.without
-        if EDGES.id not in conformed.selection.rules or not conformed.selection.name_outputs:
+        if not conformed.selection.name_outputs:
             return
-        without = {label for title, label, path in keys if title == NAME_OUTPUTS and not path}
-        given = name_outputs(self._model, ValueNames(self._model), without)
+        without = {label for title, label, path in keys if title == ADD_OUTPUTS and not path}
+        rules = conformed.selection.rules
+        given = add_outputs(self._model, ValueNames(self._model), rules, without)
         if not given:
             return
         before = len(conformed.made)
-        self._examine_again(NAME_OUTPUTS)
+        self._examine_again(ADD_OUTPUTS)
         facts = conformed.examination.facts
         self._edit(WRITE_DOWN, lambda: declare_outputs(self._model, facts))
         conformed.made[before:] = [
@@ -251,6 +254,10 @@ class _Editing:
         """Tell of each change what it fixed, and give the graph."""
         conformed = self.conformed
         still = set(map(place_of, conformed.examination.report.violations))
+        outputs = {value.name for node in self._model.graph for value in unread_outputs(node)}
+        for obligation in conformed.examination.report.violations:
+            if obligation.rule is UNREAD and obligation.node in outputs:
+                conformed.reasons[place_of(obligation)] = _ON_REQUEST
         # Of added nodes that are equal, or undo each other, not all are left.
         present = {(node.op_type, node.name or "") for node in every_node(self._model.graph)}
         conformed.made = [

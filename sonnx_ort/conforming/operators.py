@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Attribute, NoChangeError, NodeEdit
+from sonnx_ort.conforming.change import Attribute, NodeEdit, TooEarlyError
 from sonnx_ort.kernel.catalog import operator_version
 
 Given = ir.Value | npt.NDArray[Any] | Sequence[int] | float | None
@@ -121,7 +121,7 @@ class Operators:
     ) -> ir.Value:
         """Add an operator in the form that the model's opset has."""
         if not operator_version(operator, self.edit.opset):
-            raise NoChangeError(
+            raise TooEarlyError(
                 f"version {self.edit.opset} of the standard operators has no {operator}"
             )
         read, written = list(inputs), dict(attributes)

@@ -31,6 +31,7 @@ from sonnx_ort.conforming.change import (
     NoChangeError,
     NodeEdit,
     Safety,
+    TooEarlyError,
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.knowledge.declarations import constant_tensor
@@ -98,7 +99,7 @@ def _require_product(edit: NodeEdit) -> None:
     if len(columns) <= MATRIX or all(size == 1 for size in columns[:-MATRIX]):
         open_sizes = not all(isinstance(size, int) for size in (*rows[:-1], *columns[-1:]))
         if len(columns) == MATRIX and open_sizes and edit.opset < SLICED_BY_INPUTS:
-            raise NoChangeError(
+            raise TooEarlyError(
                 f"sizes of '{a.name}' are known only in a run, and before version "
                 f"{SLICED_BY_INPUTS} of the standard operators no Slice can take them from it"
             )
@@ -315,7 +316,7 @@ def expand_c(edit: NodeEdit) -> bool:
         edit.does_not_fix("Gemm.R3")
     first = WITH_EXPAND if never_zero(known) else SLICED_BY_INPUTS
     if edit.opset < first:
-        raise NoChangeError(
+        raise TooEarlyError(
             f"before version {first} of the standard operators there is no Expand to such a shape"
         )
     tensor = constant_tensor(c)
@@ -368,7 +369,7 @@ def multiply_one_by_one(edit: NodeEdit) -> bool:
     if not 0 < number <= MOST_MATRICES:
         raise NoChangeError(f"the stacks have {number:,} matrices, and not 1 to {MOST_MATRICES}")
     if edit.opset < SLICED_BY_INPUTS:
-        raise NoChangeError(
+        raise TooEarlyError(
             f"before version {SLICED_BY_INPUTS} of the standard operators no Slice is made"
         )
     op = Operators(edit)

@@ -104,7 +104,8 @@ class Selection:
     Attributes:
         rules: The ids of the rules that are to be fixed.
         rounding: Whether changes are made that may round otherwise.
-        name_outputs: Whether outputs that nodes leave out become outputs of the graph.
+        name_outputs: Whether outputs that nodes leave out, or that nothing reads, become outputs of
+            the graph.
         most_steps: How many steps a Loop or Scan may have that is unrolled.
         without: Changes that are not to be made: title, node and path.
     """

@@ -25,6 +25,7 @@ from sonnx_ort.conforming.change import (
     Change,
     NoChangeError,
     NodeEdit,
+    TooEarlyError,
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
@@ -77,7 +78,7 @@ _X, _STARTS, _ENDS, _AXES, _STEPS = range(5)
 def _indices(edit: NodeEdit) -> tuple[Array, Array]:
     """The axes, counted from the front, and the steps."""
     if edit.opset < SLICED_BY_INPUTS:
-        raise NoChangeError(
+        raise TooEarlyError(
             f"before version {SLICED_BY_INPUTS} of the standard operators Slice has no such inputs"
         )
     rank = len(edit.shape(edit.operand(_X)))

@@ -161,10 +161,10 @@ def _resized(node: Node) -> Shapes:
     """The requested sizes, or each size times its scale, rounded as in the kernel."""
     shape = node.shape(0)
     asked: PartialSizes = (None,) * len(shape)
-    names = {name for name, _ in node.attributes()}
-    plain = names.isdisjoint({"axes", "keep_aspect_ratio_policy"})
+    every_axis = list(range(len(shape)))
+    stretched = node.attribute("keep_aspect_ratio_policy", "stretch") == "stretch"
     cropped = node.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
-    if not plain or cropped:
+    if not stretched or cropped or list(node.attribute("axes", every_axis)) != every_axis:
         return (asked,)
     if node.given(_SIZES_OF_RESIZE):
         asked = node.elements(_SIZES_OF_RESIZE)

@@ -23,6 +23,13 @@ ATTRIBUTES: dict[str, tuple[str, dict[str, object], tuple[int, ...]]] = {
         (1, 2, 5, 5)),
     "ReduceMax": ("ReduceMax(x)", {"axes": [0, 1, 2, 3], "keepdims": 1}, (1, 2, 5, 5)),
     "ReduceMean": ("ReduceMean(x)", {"axes": [0, 1, 2, 3], "keepdims": 1}, (2, 3, 40, 50)),
+    "Resize": (
+        "Resize(x, , scales)",
+        {"axes": [0, 1, 2, 3], "antialias": 0, "exclude_outside": 0, "mode": b"nearest",
+         "coordinate_transformation_mode": b"half_pixel", "cubic_coeff_a": -0.75,
+         "extrapolation_value": 0.0, "keep_aspect_ratio_policy": b"stretch",
+         "nearest_mode": b"round_prefer_floor"},
+        (1, 2, 5, 5)),
     "Shape": ("Cast <to = 1> (s) s = Shape(x)", {"start": 0, "end": 4}, (1, 2, 5, 5)),
 }  # fmt: skip
 
@@ -36,8 +43,12 @@ def with_attributes(operator: str) -> onnx.ModelProto:
     node, _, shape = ATTRIBUTES[operator]
     first, _, last = node.partition(" s = ")
     order = f"s = {last} y = {first}" if last else f"y = {first}"
-    return parse(f"""(float[{",".join(map(str, shape))}] x) => (float[] y)
-        <float[2,2,3,3] w = {{{", ".join(["0.5"] * 36)}}}> {{ {order} }}""")
+    return parse(
+        f"""(float[{",".join(map(str, shape))}] x) => (float[] y)
+        <float[2,2,3,3] w = {{{", ".join(["0.5"] * 36)}}}, float[4] scales = {{1, 1, 2, 0.6}}>
+        {{ {order} }}""",
+        opset=18 if operator == "Resize" else 17,
+    )
 
 
 @pytest.mark.parametrize("operator", ATTRIBUTES)
@@ -123,7 +134,7 @@ IN_A_BRANCH = """(float[1,1,4,4] x, bool c) => (float[1,1,2,2] y) { y = If(c) <
     then_branch = t () => (float[1,1,2,2] p) { p = MaxPool<kernel_shape = [2, 2]>(x) },
     else_branch = e () => (float[1,1,2,2] q) { q = AveragePool<kernel_shape = [2, 2]>(x) }>
 }"""
-NAMED = "name the outputs that are left out, as outputs of the graph"
+ADDED = "make outputs that are left out or unread outputs of the graph"
 
 
 def test_output_that_is_left_out_becomes_an_output_of_the_graph_if_it_may() -> None:
@@ -134,7 +145,7 @@ def test_output_that_is_left_out_becomes_an_output_of_the_graph_if_it_may() -> N
     assert declared.elem_type == onnx.TensorProto.INT64
     assert [d.dim_param or d.dim_value for d in declared.shape.dim] == ["n", 1, 2, 2]
     assert made.remaining == ()
-    (change,) = (each for each in made.changes if each.title == NAMED)
+    (change,) = (each for each in made.changes if each.title == ADDED)
     assert (change.safety, change.rules) == ("rounding", ("Graph.edges",))
     assert sonnx_ort.conform(made.model, name_outputs=True).changes == ()
 
@@ -143,13 +154,37 @@ def test_output_that_is_left_out_stays_out_of_itself() -> None:
     made = sonnx_ort.conform(parse(POOL))
     assert [value.name for value in made.model.graph.output] == ["y"]
     (left,) = made.remaining
-    assert left[1] == f"a change on request may fix it: {NAMED}"
+    assert left[1] == f"a change on request may fix it: {ADDED}"
 
 
 def test_added_output_is_no_difference_to_the_original() -> None:
     made = sonnx_ort.conform(parse(POOL), name_outputs=True, verify=True)
     assert [value.name for value in made.model.graph.output] == ["y", "y_indices"]
     assert made.left_out == ()
+
+
+UNREAD = """(float[6] x) => (float[3] a) { [split] a, b = Split<axis = 0>(x, parts) }"""
+
+
+def unread() -> onnx.ModelProto:
+    return parse(UNREAD, constants={"parts": np.array([3, 3])}, opset=13)
+
+
+def test_output_that_nothing_reads_becomes_an_output_of_the_graph_if_it_may() -> None:
+    made = sonnx_ort.conform(unread(), name_outputs=True, verify=True)
+    assert [value.name for value in made.model.graph.output] == ["a", "b"]
+    assert [d.dim_value for d in made.model.graph.output[1].type.tensor_type.shape.dim] == [3]
+    assert (made.remaining, made.left_out) == ((), ())
+    (change,) = (each for each in made.changes if each.title == ADDED)
+    assert (change.node, change.safety, change.rules) == ("b", "rounding", ("Graph.unread",))
+
+
+def test_output_that_nothing_reads_stays_inside_of_itself() -> None:
+    made = sonnx_ort.conform(unread())
+    assert [value.name for value in made.model.graph.output] == ["a"]
+    assert [(o.rule.id, reason) for o, reason in made.remaining] == [
+        ("Graph.unread", f"a change on request may fix it: {ADDED}")
+    ]
 
 
 def test_output_that_a_node_in_a_branch_leaves_out_stays_out() -> None:
@@ -234,6 +269,56 @@ def test_activations_are_written_with_no_scales_where_they_have_none(case: str, 
     ]
     x = rng.normal(size=(5, 2, 3)).astype(np.float32)
     require_same_bits(model, conformed.model, {"x": x})
+
+
+SEQUENCES = {
+    "GRU": "(float[5,2,3] x) => (float[] y) { y = GRU<hidden_size = 4>(x, w, r, b) }",
+    "GRU of two directions": "(float[5,2,3] x) => (float[] y)"
+    ' { y = GRU<hidden_size = 4, direction = "bidirectional">(x, w, r, b) }',
+}
+
+
+def of_sequences(case: str) -> onnx.ModelProto:
+    directions, rng = 2 if "directions" in case else 1, np.random.default_rng(0)
+    sizes = {"w": (12, 3), "r": (12, 4), "b": (24,)}
+    constants = {
+        name: rng.normal(size=(directions, *each)).astype(np.float32)
+        for name, each in sizes.items()
+    }
+    return parse(SEQUENCES[case], constants=constants, opset=14)
+
+
+@pytest.mark.parametrize("case", SEQUENCES)
+def test_lengths_and_first_states_of_sequences_are_given(case: str) -> None:
+    before = of_sequences(case)
+    made = sonnx_ort.conform(before, name_outputs=True)
+    (node,) = made.model.graph.node
+    stored = {t.name: onnx.numpy_helper.to_array(t) for t in made.model.graph.initializer}
+    np.testing.assert_array_equal(stored[node.input[4]], np.full(2, 5, np.int32))
+    state = np.zeros((2 if "directions" in case else 1, 2, 4), np.float32)
+    np.testing.assert_array_equal(stored[node.input[5]], state)
+    assert made.remaining == ()
+    x = np.random.default_rng(0).normal(size=(5, 2, 3)).astype(np.float32)
+    x[1, 0] = np.nan, np.inf, -0.0
+    require_same_bits(before, sonnx_ort.conform(before).model, {"x": x})
+
+
+OPEN_SEQUENCES = {
+    "an open length": "float[n,2,3] x",
+    "an open number": "float[5,n,3] x",
+    "the number first": "float[2,5,3] x",
+}
+
+
+@pytest.mark.parametrize("case", OPEN_SEQUENCES)
+def test_lengths_of_sequences_stay_open_with(case: str) -> None:
+    layout = ", layout = 1" if case == "the number first" else ""
+    model = parse(
+        f"({OPEN_SEQUENCES[case]}, float[1,12,3] w, float[1,12,4] r, float[1,24] b)"
+        f" => (float[] y) {{ y = GRU<hidden_size = 4{layout}>(x, w, r, b) }}"
+    )
+    left = [o.evidence for o, _ in sonnx_ort.conform(model).remaining if o.rule.id == "GR4"]
+    assert any("'sequence_lens' is left out" in evidence for evidence in left)
 
 
 def test_scales_of_other_activations_stay_open() -> None:

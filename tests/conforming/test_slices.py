@@ -8,7 +8,14 @@ import pytest
 from onnx import numpy_helper
 
 import sonnx_ort
-from support.conformed import conformed, require_fixed, require_same_bits, violated
+from support.conformed import (
+    CONVERT,
+    conformed,
+    reasons,
+    require_fixed,
+    require_same_bits,
+    violated,
+)
 from support.graphs import parse
 
 RULES = {"Slice.R1", "Slice.R2", "Slice.R3", "Slice.R6", "Slice.R8", "Slice.C2"}
@@ -167,3 +174,12 @@ def test_end_of_all_in_negative_steps_stays(end: int) -> None:
 def test_reason_is_given_where_nothing_can_be_changed(reason: str) -> None:
     remaining = sonnx_ort.conform(parse(REFUSED[reason]), operators="Slice").remaining
     assert {given for _, given in remaining} == {reason}
+
+
+def test_slice_of_an_early_version_conforms_as_the_converter_of_onnx_gives_it() -> None:
+    early = parse(
+        "(float[4,5] x) => (float[2,5] y) { y = Slice<starts = [1], ends = [3]>(x) }", opset=9
+    )
+    lack = f"before version 10 of the standard operators Slice has no such inputs; {CONVERT}"
+    assert reasons(early) == {"Slice.R1": lack, "Slice.R3": lack}
+    assert reasons(onnx.version_converter.convert_version(early, 10)) == {}

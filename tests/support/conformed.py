@@ -18,6 +18,9 @@ TYPES = {
     "int64": np.int64,
 }
 
+CONVERT = "convert the model to a later version with onnx.version_converter"
+"""The end of a reason that names the version of the model."""
+
 
 def random(element_type: str, *shape: int) -> np.ndarray:
     """Numbers of a type, small and large, and what is special of floats."""

@@ -17,6 +17,8 @@ from sonnx_ort.kernel.catalog import SHAPE_RULES
 from support.soundness.arrays import Array
 from support.soundness.makers import LAYOUT, Attributes, Inputs, Made, Maker
 
+_RESIZE_OF_AXES = 18
+
 _INT, _INTS, _FLOAT = (
     defs.OpSchema.AttrType.INT,
     defs.OpSchema.AttrType.INTS,
@@ -245,10 +247,16 @@ def resized(make: Maker) -> Made:
         return [x], attributes | {"scales": [float(s) for s in scales]}, 1
     if make.version < 11:
         return [x, scales], attributes, 1
+    if make.version >= _RESIZE_OF_AXES:
+        attributes["axes"] = make.rng.choice([[0, 1, 2, 3], [0, 1, 2, 3], [1, 0, 2, 3], [2, 3]])
+        attributes["keep_aspect_ratio_policy"] = make.rng.choice(
+            ["stretch", "stretch", "not_larger", "not_smaller"]
+        )
+        scales = scales[-len(attributes["axes"]) :]
     region = np.zeros(0, np.float32) if make.version < 13 else None
     if make.maybe():
         no_scales = None if region is None else region
-        return [x, region, no_scales, make.ints([1, 1, 3, 5])], attributes, 1
+        return [x, region, no_scales, make.ints([1, 1, 3, 5][-len(scales) :])], attributes, 1
     return [x, region, scales], attributes, 1
 
 
