@@ -23,6 +23,9 @@ Where sizes are known only in a run, the common shape is put together there, axi
 only operand that may be longer than 1, or of two sizes the other one if one is 1. So 0 beside 1
 gives 0, as ONNX wants it. If operands have no common shape, one of them cannot be expanded to the
 size of another, and Expand ends the run with an error, as the operator did.
+
+An operand of size 1 beside an open size keeps the rule in no run but those where that is 1 too. It
+is expanded, along these axes alone: whether two open sizes are equal is left to runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,6 +60,11 @@ from sonnx_ort.terms.operand import (
 
 _WITHOUT_EXPAND = frozenset({"bfloat16"})
 """The types for which ONNX Runtime has no Expand."""
+
+_OF_TWO_OPERANDS = frozenset(
+    ("Add", "Sub", "Mul", "Div", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+)
+"""The operators whose kernels give the same bits whatever their operands' shapes are."""
 
 _MULTIPLIED = (2, 3)
 """The exponents for which Pow multiplies, if one is for many elements."""
@@ -121,6 +129,42 @@ def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
     return True
 
 
+def expand_ones(edit: NodeEdit) -> bool:
+    """Put an Expand in front of each operand of size 1 on an axis where another's size is open."""
+    operands = edit.operands
+    known = [operand.shape for operand in operands if operand.shape is not None]
+    if any(operand.scalar_inputs for operand in operands):
+        return False
+    if len(known) < len(operands):
+        return _expand_scalar(edit)
+    if len(set(map(len, known))) > 1:
+        return False
+    wanted = {position: _beside_ones(known, position) for position in range(len(known))}
+    wanted = {position: parts for position, parts in wanted.items() if any(p.axes for p in parts)}
+    if not wanted:
+        return False
+    _require_expand(edit)
+    group = _Group.at(edit, range(len(operands)))
+    if _of_same_bits(edit, group) is not group:
+        return False
+    pieces = _Pieces(Operators(edit), group.values)
+    for position, parts in wanted.items():
+        target = pieces.whole(parts, operands, position) or pieces.joined(parts)
+        edit.set_input(position, Operators(edit).Expand(group.values[position], target))
+    return True
+
+
+def _expand_scalar(edit: NodeEdit) -> bool:
+    """Expand a scalar to the shape of the other operand, whose rank is not known."""
+    if edit.node.op_type not in _OF_TWO_OPERANDS or {None, ()} != {o.shape for o in edit.operands}:
+        return False
+    _require_expand(edit)
+    scalar = [operand.shape for operand in edit.operands].index(())
+    target = Operators(edit).Shape(edit.operand(1 - scalar))
+    edit.set_input(scalar, Operators(edit).Expand(edit.operand(scalar), target))
+    return True
+
+
 def _require_expand(edit: NodeEdit) -> None:
     if edit.opset < WITH_EXPAND:
         raise TooEarlyError(
@@ -162,6 +206,16 @@ class _Part:
         return own == operand and axis == before + 1
 
 
+def _beside_ones(shapes: Sequence[Shape], position: int) -> list[_Part]:
+    """On each axis where an operand has the size 1, another one whose size is open."""
+    parts = []
+    for axis, size in enumerate(shapes[position]):
+        opened = [i for i, shape in enumerate(shapes) if not isinstance(shape[axis], int)]
+        beside = size == 1 and opened
+        parts.append(_Part(None, ((opened[0], axis),)) if beside else _Part(1))
+    return parts
+
+
 def _parts(operands: Sequence[Operand]) -> list[_Part]:
     """The common size of each axis, as far as it is known."""
     rank = max(len(operand.shape or ()) for operand in operands)
@@ -190,13 +244,7 @@ def _common_shape(edit: NodeEdit, group: _Group) -> ir.Value:
         return edit.constant([part.size or 0 for part in parts], "common_shape")
     if group.full is not None:
         return Operators(edit).Shape(group.values[group.full])
-    if edit.opset < SLICED_BY_INPUTS:
-        raise NoChangeError(
-            f"the common shape is known only in a run, and before version {SLICED_BY_INPUTS} of "
-            "the standard operators no Slice can take a size from a Shape"
-        )
-    pieces = list(_Pieces(Operators(edit), group.values).of(parts))
-    return pieces[0] if len(pieces) == 1 else Operators(edit).Concat(*pieces, axis=0)
+    return _Pieces(Operators(edit), group.values).joined(parts)
 
 
 @dataclass
@@ -206,6 +254,29 @@ class _Pieces:
     op: Operators
     values: Sequence[ir.Value]
     shapes: dict[int, ir.Value] = field(default_factory=dict)
+
+    def whole(
+        self, parts: Sequence[_Part], operands: Sequence[Operand], position: int
+    ) -> ir.Value | None:
+        """The shape of the only operand that tells open sizes, if its others are the operand's."""
+        telling = {index for part in parts for index, _ in part.axes}
+        own, (index, *others) = operands[position], telling
+        sizes = zip(parts, own.shape or (), operands[index].shape or (), strict=True)
+        fits = all(
+            part.axes or other == 1 or (other == size != 0 and own.certain(size))
+            for part, size, other in sizes
+        )
+        return self.op.Shape(self.values[index]) if fits and not others else None
+
+    def joined(self, parts: Sequence[_Part]) -> ir.Value:
+        """The sizes of all parts in one vector."""
+        if self.op.edit.opset < SLICED_BY_INPUTS:
+            raise TooEarlyError(
+                f"the common shape is known only in a run, and before version {SLICED_BY_INPUTS} "
+                "of the standard operators no Slice can take a size from a Shape"
+            )
+        pieces = list(self.of(parts))
+        return pieces[0] if len(pieces) == 1 else self.op.Concat(*pieces, axis=0)
 
     def of(self, parts: Sequence[_Part]) -> Iterator[ir.Value]:
         """The pieces; axes that follow each other in an operand are one piece."""
@@ -315,6 +386,9 @@ CHANGES = (
         EQUAL_SHAPES,
         partial(expand_operands, exact=False),
         Safety.ROUNDING,
+    ),
+    Change(
+        "repeat an operand of size 1 along an open axis", EQUAL_SHAPES, expand_ones, undecided=True
     ),
 )
 """The changes of broadcasts."""

@@ -72,6 +72,9 @@ def name_squeezed_axes(edit: NodeEdit) -> bool:
 
 Array = npt.NDArray[Any]
 
+_TO_THE_END = 10**9
+"""From here on, exporters write an end for one that is beyond every axis."""
+
 _X, _STARTS, _ENDS, _AXES, _STEPS = range(5)
 
 
@@ -183,7 +186,7 @@ def keep_within_axes(edit: NodeEdit) -> bool:
     open_ends = [
         place
         for place, axis in enumerate(axes.tolist())
-        if not isinstance(shape[axis], int) and ends[place] >= END_OF_ALL[0] and steps[place] > 0
+        if not isinstance(shape[axis], int) and ends[place] >= _TO_THE_END and steps[place] > 0
     ]
     if (new_starts, new_ends) == (starts.tolist(), ends.tolist()) and not open_ends:
         return False

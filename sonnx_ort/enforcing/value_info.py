@@ -104,15 +104,14 @@ def _result_type(examined: ExaminedNode) -> ir.DataType | None:
 
 
 def _common_shape(examined: ExaminedNode) -> Shape | None:
+    """The shape of a result, if all operands have a known one.
+
+    Another operand may break the rule by its rank. ONNX Runtime would not start a session in which
+    nodes behind contradict the declaration, and a Scan's body would end the process.
+    """
     plan = examined.broadcast
     operands = examined.operands if plan is None else plan.operands
-    shapes = [operand.shape for operand in operands if operand.shape is not None]
-    # A Scan ends the process if its body returns a state of another rank, even if a rule is
-    # violated; and it does not run if its body's output has no shape.
-    in_scan = any(step.startswith("Scan '") for step in examined.target.path)
-    if not shapes or (len(shapes) < len(operands) and (plan is not None or in_scan)):
-        return None
-    return broadcast_shape(*shapes)
+    return broadcast_shape(*(operand.shape for operand in operands))
 
 
 def drop_unproved_sizes(

@@ -1,5 +1,6 @@
 """The broadcast of operands, written out in front of the operator: with the same bits."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 
@@ -313,3 +314,67 @@ def test_models_without_expand_give_the_reason() -> None:
     model = model_of("Add", "float[2,3]", "float[3]", result="float[2,3]", opset=7)
     reason = "before version 8 of the standard operators there is no Expand"
     assert reason_of(model).startswith(reason)
+
+
+ONES = {
+    "one axis": (("[n]", "[1]"), [(3,), (1,), (0,)], [(1,)]),
+    "two axes in one operand": (
+        ("[b,4,h,w]", "[1,4,1,1]"), [(2, 4, 3, 5), (1, 4, 1, 1)], [(1, 4, 1, 1)]
+    ),
+    "an axis in each operand": (("[1,n]", "[b,1]"), [(1, 3), (1, 1)], [(2, 1), (0, 1)]),
+    "an axis beside one that is open in both": (
+        ("[1,n]", "[b,m]"), [(1, 3)], [(2, 3), (1, 3), (0, 3)]
+    ),
+}  # fmt: skip
+
+
+def of_ones(operator: str, case: str) -> onnx.ModelProto:
+    one, other = ONES[case][0]
+    return model_of(operator, f"float{one}", f"float{other}", result="float[]")
+
+
+@pytest.mark.parametrize("case", ONES)
+@pytest.mark.parametrize("operator", ["Add", "Div"])
+def test_size_1_beside_an_open_size_is_repeated_and_keeps_the_bits(
+    operator: str, case: str
+) -> None:
+    before = of_ones(operator, case)
+    after = conformed(before)
+    assert "Expand" in operators(after)
+    for one, other in product(*ONES[case][1:]):
+        feeds = {"X0": random("float", one), "X1": random("float", other, 1)}
+        require_same_bits(before, after, feeds)
+
+
+def test_scalar_beside_an_unknown_rank_is_repeated_and_keeps_the_bits() -> None:
+    before = parse(
+        "(float[n,m] A, int64[r] s) => (float[k] Z)"
+        " { X = Reshape(A, s) Y = Div(X, c) Z = Reshape(Y, all) }",
+        constants={"c": np.array(3, np.float32), "all": np.array([-1])},
+    )
+    after = conformed(before)
+    assert [*operators(after)].count("Expand") == 1
+    for shape in [(2, 3), (1, 1, 1), (0, 2)]:
+        a = random("float", (math.prod(shape), 1))
+        require_same_bits(before, after, {"A": a, "s": np.array(shape, np.int64)})
+    assert operators(conformed(after)) == operators(after)
+
+
+def test_open_sizes_are_enforced_in_the_conformed_model_without_a_violation() -> None:
+    made = sonnx_ort.conform(of_ones("Add", "two axes in one operand"))
+    (change,) = (each for each in made.changes if each.operator == "Add")
+    title = "repeat an operand of size 1 along an open axis"
+    assert (change.title, change.rules) == (title, ("Add.float.R1",))
+    (status,) = (o.status for o in made.report.obligations if o.rule.id == "Add.float.R1")
+    assert status == "proved"
+    feeds = {"X0": np.ones((2, 4, 3, 5), np.float32), "X1": np.ones((1, 4, 1, 1), np.float32)}
+    enforced = sonnx_ort.InferenceSession(sonnx_ort.rewrite(made.model, operators="Add"))
+    np.testing.assert_array_equal(enforced.run(None, feeds)[0], 2)
+
+
+def test_open_sizes_beside_each_other_are_left_to_runs() -> None:
+    after = conformed(model_of("Add", "float[n,1]", "float[m,k]", result="float[]"))
+    session = sonnx_ort.InferenceSession(sonnx_ort.rewrite(after, operators="Add"))
+    feeds = {"X0": np.ones((1, 1), np.float32), "X1": np.ones((2, 3), np.float32)}
+    with pytest.raises(sonnx_ort.ContractViolation, match=r"the shapes \(1, 3\) and \(2, 3\)"):
+        session.run(None, feeds)

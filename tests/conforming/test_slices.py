@@ -46,6 +46,7 @@ CASES = {
     "an end beyond the axis": ("4", [1], [FAR], [0], [1], (4,)),
     "an end beyond an open axis": ("n", [1], [FAR], [0], [1], (4,)),
     "an end beyond most sizes of an open axis": ("n", [1], [2**31 - 1], [0], [1], (4,)),
+    "an end of a thousand million on an open axis": ("n", [1], [10**9], [0], [1], (4,)),
     "an end before the axis": ("4", [3], [-FAR], [0], [-1], (4,)),
     "a start beyond the axis": ("4", [9], [12], [0], [1], (4,)),
     "a start beyond the axis, downwards": ("4", [9], [0], [0], [-2], (4,)),
