@@ -22,7 +22,15 @@ import onnx
 import onnx.defs
 import onnx_ir as ir
 
-from sonnx_ort.conforming import elementwise, indexing, learning, reductions, transforms, trees
+from sonnx_ort.conforming import (
+    elementwise,
+    indexing,
+    learning,
+    quantized,
+    reductions,
+    transforms,
+    trees,
+)
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.control_flow import take_branch, unroll
 from sonnx_ort.conforming.operators import Operators, Template
@@ -33,7 +41,7 @@ from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 
 TEMPLATES: Mapping[str, Template] = {
     template.operator: template
-    for file in (elementwise, indexing, learning, reductions, transforms, trees)
+    for file in (elementwise, indexing, learning, quantized, reductions, transforms, trees)
     for template in file.TEMPLATES
 }
 """The templates by their operators."""

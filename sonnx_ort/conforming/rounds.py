@@ -15,6 +15,7 @@ from sonnx_ort.conforming import (
     convolutions,
     powers,
     products,
+    quantized,
     recurrent,
     slices,
 )
@@ -32,7 +33,7 @@ from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
 
-_FILES = (constants, slices, convolutions, recurrent, powers, products, broadcasts)
+_FILES = (constants, quantized, slices, convolutions, recurrent, powers, products, broadcasts)
 
 CHANGES: tuple[Change, ...] = tuple(change for file in _FILES for change in file.CHANGES)
 """The changes. A new file needs its place above."""

@@ -18,6 +18,7 @@ from support.changes import INSTALLED, changed
 from support.conformed import conformed, reasons, violated
 from support.decomposed import Case, bits, deviation
 from support.graphs import parse
+from support.quantized_cases import QUANTIZED
 from support.sessions import on_one_thread
 
 REFUSALS = (Fail, InvalidArgument, RuntimeException)
@@ -283,7 +284,7 @@ TREES = [
     classified([4, 7], [1], SIGNED),
     classified([4, 7], [0], SIGNED, post_transform='"LOGISTIC"'),
 ]  # fmt: skip
-CASES += LEARNED + TREES
+CASES += LEARNED + TREES + QUANTIZED
 
 BY_FUNCTION = [
     elementwise("LogSoftmax", ("float", "double"), 1e-6, opsets=(13, 18)),
