@@ -90,6 +90,9 @@ class ConformOptions(TypedDict, total=False):
         name_outputs: Whether outputs that nodes leave out become outputs of the graph.
         unroll: How many steps a Loop or Scan may have that becomes the nodes of all its steps; 16
             by default.
+        both_branches: Whether both branches of an If are computed where only a run knows its
+            condition. It costs the time of both. Only branches whose rules are all proved are, for
+            the branch that is not taken would break them too.
         assume: Elements of inputs that are the same in every run. They become constants, and the
             changed model has no such input.
         assume_shapes: Shapes of inputs that are the same in every run.
@@ -109,6 +112,7 @@ class ConformOptions(TypedDict, total=False):
     rounding: bool
     name_outputs: bool
     unroll: int
+    both_branches: bool
     assume: Mapping[str, npt.ArrayLike]
     assume_shapes: Mapping[str, Sequence[int]]
     select: str | Iterable[str] | None
@@ -230,6 +234,7 @@ def _conform(  # noqa: PLR0913 - one for each option
     rounding: bool = False,
     name_outputs: bool = False,
     unroll: int = MOST_STEPS,
+    both_branches: bool = False,
     assume: Mapping[str, npt.ArrayLike] = MappingProxyType({}),
     assume_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     select: str | Iterable[str] | None = None,
@@ -243,7 +248,8 @@ def _conform(  # noqa: PLR0913 - one for each option
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
     if unroll < 0:
         raise SonnxError(f"unroll is {unroll}; give a number of steps, or 0 for none")
-    selection = Selection(selected_rules(select, ignore), rounding, name_outputs, unroll)
+    rules = selected_rules(select, ignore)
+    selection = Selection(rules, rounding, name_outputs, unroll, both_branches)
     source, assumed = _assuming(source, assume, assume_shapes)
     result = replace(_changed(source, choices, selection), assumed=assumed)
     if not verify:

@@ -107,6 +107,7 @@ class Selection:
         rounding: Whether changes are made that may round otherwise.
         name_outputs: Whether outputs that nodes leave out become outputs of the graph.
         most_steps: How many steps a Loop or Scan may have that is unrolled.
+        both_branches: Whether both branches of an If may be computed.
         without: Changes that are not to be made: title, node and path.
     """
 
@@ -114,6 +115,7 @@ class Selection:
     rounding: bool = False
     name_outputs: bool = False
     most_steps: int = MOST_STEPS
+    both_branches: bool = False
     without: Collection[tuple[str, str, tuple[str, ...]]] = ()
 
 
@@ -210,8 +212,17 @@ class Round:
     ) -> NodeEdit:
         opset = self.model.opset_imports[STANDARD_DOMAIN]
         known = self.examination.facts, names, self.model.ir_version
-        most = self.selection.most_steps
-        return NodeEdit(node, opset, *known, operands, declared_results, most_steps=most)
+        chosen = self.selection
+        edit = NodeEdit(node, opset, *known, operands, declared_results)
+        edit.most_steps, edit.both_branches = chosen.most_steps, chosen.both_branches
+        if chosen.both_branches and node.op_type == "If":
+            edit.proved = frozenset(
+                examined.target.node
+                for examined in self.examination.nodes
+                if examined.obligations
+                and all(o.status is Status.PROVED for o in examined.obligations)
+            )
+        return edit
 
     def _try(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
         """Make a change if it is selected; say of one that rounds that it would be possible."""
