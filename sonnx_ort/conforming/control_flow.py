@@ -3,10 +3,10 @@
 Of an If whose condition is the same in every run, the nodes of the branch take its place. The
 condition is a constant, or follows from sizes that are certain. On request both branches of another
 If are computed, and the condition chooses between their results, by a Gather, for a Where gives 0
-for -0. No node may then break a rule or fail where the If would not have run it. A Loop or Scan of a known number of
-steps becomes the nodes of all steps; what a step stacks on the results of the others is joined by a
-Concat. The nodes compute the same as before, in the same order. Source: ONNX If and Loop since
-version 1, and Scan since version 9.
+for -0. No node may then break a rule or fail where the If would not have run it. A Loop or Scan of
+a known number of steps becomes the nodes of all steps; what a step stacks on the results of the
+others is joined by a Concat. The nodes compute the same as before, in the same order. Source: ONNX
+If and Loop since version 1, and Scan since version 9.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,8 @@ def _chosen(edit: NodeEdit, condition: ir.Value) -> list[ir.Value]:
     for node in (node for branch in branches for node in branch):
         if subgraphs_of(node):
             raise NoChangeError(f"{node.op_type} in a branch has graphs of its own")
-        if node not in edit.proved and not _always_computes(edit, node):
+        total = not node.domain and node.op_type in _WITHOUT_RULES
+        if not total and node not in edit.proved:
             raise NoChangeError(
                 f"{node.op_type} '{node.name}' in a branch may break a rule in a run that does not "
                 "take the branch"
@@ -88,23 +89,6 @@ def _chosen(edit: NodeEdit, condition: ir.Value) -> list[ir.Value]:
         op.Gather(op.Concat(*(op.Unsqueeze(v, axes=[0]) for v in pair), axis=0), index, axis=0)
         for pair in results
     ]
-
-
-def _always_computes(edit: NodeEdit, node: ir.Node) -> bool:
-    """Whether a node without rules computes a result of all operands that it can get."""
-    if node.domain or node.op_type in _WITHOUT_RULES:
-        return not node.domain
-    if node.op_type != "Gather":
-        return False
-    read = [value for value in node.inputs if value is not None]
-    _, indices = edit.facts.operands(("data", "indices"), read)
-    size = edit.shape(read[0])[node.attributes.get_int("axis", 0)]
-    bounds = indices.bounds
-    return (
-        isinstance(size, int)
-        and bounds is not None
-        and -size <= bounds.lower <= bounds.upper < size
-    )
 
 
 def _moved(edit: NodeEdit, branch: ir.Graph) -> list[ir.Value]:

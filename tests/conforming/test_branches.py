@@ -1,7 +1,5 @@
 """The branch of an If that every run takes, and what is assumed of inputs so that it is known."""
 
-import itertools
-
 import numpy as np
 import onnx
 import pytest
@@ -73,22 +71,6 @@ def test_both_branches_are_computed_on_request_with_the_same_bits(condition: str
     for taken in (False, True):
         given = np.array(taken) if condition == "bool b" else np.array([taken])
         require_same_bits(model, made, {"X": x, "b": given})
-
-
-def test_branch_of_an_if_of_an_if_is_computed_too() -> None:
-    model = parse(
-        "(float[2] X, bool b, bool[1] d) => (float[2] Y) { Y = If (b) <"
-        " then_branch = p () => (float[2] t) { t = If (d) <"
-        "  then_branch = q () => (float[2] v) { v = Abs(X) },"
-        "  else_branch = r () => (float[2] w) { w = Neg(X) }> },"
-        " else_branch = s () => (float[2] u) { u = Identity(X) }> }"
-    )
-    made = conformed(model, both_branches=True)
-    assert "If" not in operators(made)
-    for b, d in itertools.product((False, True), repeat=2):
-        require_same_bits(
-            model, made, {"X": np.float32([-1, -0.0]), "b": np.array(b), "d": np.array([d])}
-        )
 
 
 BOTH = {
