@@ -170,7 +170,7 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
         ),
         "verify": flag(
             "Run both models, on --input and random inputs, and leave out changes that change a "
-            "bit.",
+            "bit, and of those that round the ones that are not near.",
             "--verify",
         ),
         "strict": flag("Write no file if a violation remains.", "--strict"),
