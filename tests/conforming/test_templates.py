@@ -68,10 +68,14 @@ CASES = [
     Case("A = Sum(X, Y, Z)", EVERY * 3, FLOATS, SAME),
     Case("A = Sum(X)", EVERY, FLOATS, SAME),
     Case("A = Mean(X, Y, Z)", EVERY * 3, ("float",), SAME, near=1e-6),
+    *(Case(f"A = ReduceLogSum{each} <axes = [1]>(X)", EVERY, ("float", "double"), "T[n,1]",
+        near=1e-5, **LINES) for each in ("", "Exp")),
     *(
-        Case(f"A = {each} <axes = [1]>(X)", EVERY, ("float", "double"), "T[n,1]", near=1e-5,
-            **LINES)
-        for each in ("ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+        Case(f"A = {each} <axes = {axes}, keepdims = {keep}>(X)", ("n,3,40,m",),
+            ("float", "double"), shape, sizes=(1, 2, 33), **LINES)
+        for each in ("ReduceSumSquare", "ReduceL1", "ReduceL2")
+        for axes, keep, shape in (([2], 1, "T[n,3,1,m]"), ([0, -1], 0, "T[3,40]"),
+            ([1, 2, 3], 1, "T[n,1,1,1]"), ([0, 1, 2, 3], 0, "T[]"))
     ),
     *(
         Case(f"A = {each} <axes = [-1]>(X)", EVERY, ("int32",), "T[n,1]", **LINES)
@@ -90,8 +94,8 @@ CASES = [
         Case(f"A = {each}(X, K)", ("n,4",), COMPARED, "T[n,1]", opsets=(18,), **constant(K=[-1]))
         for each in ("ReduceMax", "ReduceMin")
     ),
-    Case("A = ReduceSumSquare(X, K)", ("n,4",), ("float",), "T[n,1]", (18,), near=1e-5,
-        **constant(K=[1])),
+    Case("A = ReduceSumSquare(X, K)", ("n,4",), ("float",), "T[n,1]", (18,), **constant(K=[1])),
+    Case("A = ReduceSumSquare(X)", EVERY, ("int32", "float16"), "T[1,1]", (18,), near=0.02),
     Case("A = ReduceProd <axes = [1]>(X)", ("n,4",), ("float", "int64"), "T[n,1]", near=1e-5,
         **LINES),
     *(
