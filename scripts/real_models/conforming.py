@@ -107,7 +107,7 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedMod
         alike = Outcome.IDENTICAL, Outcome.DIFFERENT
         ran = [each.trial for each in comparisons if each.outcome in alike]
         enforced = enforceable(conformed)
-        how = path, target, enforced, options.backend, options.seconds
+        how = path, target, enforced, options
         turns = timed_in_first(ran, _time, *how)
         return ConformedModel(name, conformed, comparisons, turns)
 
@@ -118,16 +118,16 @@ def enforceable(conformed: Conformed[onnx.ModelProto]) -> str:
     return ",".join(["profile", "-Graph", *(f"-{operator}" for operator in sorted(violated))])
 
 
-def _time(  # noqa: PLR0913 - what is timed, how, how long and with what
-    path: Path, target: Path, operators: str, backend: str, seconds: float, trial: DryRun
+def _time(
+    path: Path, target: Path, operators: str, options: argparse.Namespace, trial: DryRun
 ) -> list[Turn]:
     def sessions() -> dict[str, Any]:
         return {
             _ORIGINAL: start_session(path, optimized=True, enforcing=True),
-            _CONFORMED: start_session(target, backend, operators, optimized=True),
+            _CONFORMED: start_session(target, options.backend, operators, optimized=True),
         }
 
-    return timed(sessions, make_feeds(onnx.load(path), trial), seconds, _ORIGINAL)
+    return timed(sessions, make_feeds(onnx.load(path), trial), options.seconds, _ORIGINAL)
 
 
 def summary(found: Sequence[ConformedModel]) -> str:

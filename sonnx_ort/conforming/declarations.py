@@ -355,9 +355,10 @@ def _is_guard(node: ir.Node) -> bool:
 def name_outputs(
     model: ir.Model, names: ValueNames, without: Container[str]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Name the outputs that nodes of the main graph leave out, as outputs of the graph, in place.
+    """Make what nodes of the main graph leave out an output of the graph, in place.
 
-    `without` has the labels of nodes that are left as they are.
+    An output that nothing reads becomes one too, if others of its node are read. `without` has the
+    labels of nodes that are left as they are.
 
     Returns:
         The names of the outputs of each node that was given one, by its label.
@@ -370,15 +371,24 @@ def name_outputs(
             for each in optional_outputs(node.op_type, version, node.domain)
             if each.position >= len(node.outputs) or not node.outputs[each.position].name
         ]
-        if not left_out or label_of(node) in without:
+        unread = [each for each in node.outputs if each.name and not _is_read(each)]
+        if len(unread) == len(node.outputs):
+            unread = []
+        if not (left_out or unread) or label_of(node) in without:
             continue
-        node.resize_outputs(max(len(node.outputs), left_out[-1].position + 1))
+        model.graph.outputs.extend(unread)
+        least = left_out[-1].position + 1 if left_out else 0
+        node.resize_outputs(max(len(node.outputs), least))
         for parameter in left_out:
             output = node.outputs[parameter.position]
             output.name = names.fresh(f"{node.outputs[0].name}_{parameter.name.lower()}")
             model.graph.outputs.append(output)
         given[label_of(node)] = tuple(str(output.name) for output in node.outputs)
     return given
+
+
+def _is_read(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
 
 
 def declare_outputs(model: ir.Model, facts: Facts) -> None:

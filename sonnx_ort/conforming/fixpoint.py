@@ -106,7 +106,9 @@ class ConformedGraph:
         if obligation.rule.id not in self.selection.rules:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
-        if obligation.rule is EDGES and " output " in obligation.evidence and not obligation.path:
+        left_out = obligation.rule is EDGES and " output " in obligation.evidence
+        unread = obligation.rule is UNREAD and obligation.operator == "value"
+        if (left_out or unread) and not obligation.path:
             return f"a change on request may fix it: {NAME_OUTPUTS}"
         if known is not None and obligation.rule.id == GR4.id:
             return f"{obligation.evidence.partition(' is left out')[0]}: {known}"

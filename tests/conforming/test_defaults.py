@@ -146,6 +146,19 @@ def test_output_that_is_left_out_stays_out_of_itself() -> None:
     assert left[1] == f"a change on request may fix it: {NAMED}"
 
 
+@pytest.mark.parametrize("name_outputs", [False, True])
+def test_output_that_nothing_reads_becomes_one_of_the_graph_on_request(name_outputs: bool) -> None:
+    model = parse(POOL.replace("y = MaxPool", "y, place = MaxPool"))
+    made = sonnx_ort.conform(model, name_outputs=name_outputs)
+    if name_outputs:
+        assert [value.name for value in made.model.graph.output] == ["y", "place"]
+        assert made.remaining == ()
+    else:
+        assert [(o.rule.id, reason) for o, reason in made.remaining] == [
+            ("Graph.unread", f"a change on request may fix it: {NAMED}")
+        ]
+
+
 def test_added_output_is_no_difference_to_the_original() -> None:
     made = sonnx_ort.conform(parse(POOL), name_outputs=True, verify=True)
     assert [value.name for value in made.model.graph.output] == ["y", "y_indices"]
