@@ -198,7 +198,6 @@ _INDEFINITE: Mapping[str, str] = {
         ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
         "no operator of the profile computes with strings",
     ),
-    "ai.onnx.ml::TreeEnsemble": "no way is known to write its sets of members",
     "ai.onnx.ml::ZipMap": "it gives maps, and not tensors: export the model without it",
 }
 """Why operators have no finite definition by operators of the set."""
