@@ -196,12 +196,14 @@ def classifier(op: Operators, x: ir.Value) -> Labelled:
 def _binary(op: Operators, x: ir.Value, labels: Sequence[int]) -> Labelled:
     """One score for two labels: a share where no weight is negative, otherwise its sign decides."""
     transform = text_of(op, "post_transform")
-    if _list(op, "base_values") or transform not in ("NONE", "LOGISTIC"):
+    base, index = _list(op, "base_values"), _list(op, "class_ids")[0]
+    if len(base) > (index == 0) or transform not in ("NONE", "LOGISTIC"):
         raise NoChangeError("its one score for two labels is transformed")
     shares = all(weight >= 0 for weight in _list(op, "class_weights"))
-    index = _list(op, "class_ids")[0]
     sums = _sums(op, x, "class", 2)
     score = op.slice(sums, 1, index, index + 1)
+    if base:
+        score = op.Add(score, base[0])
     positive = op.Less(op.number(0.5 if shares else 0.0), op.Squeeze(score, axes=[1]))
     label = op.Gather(labels, op.cast(positive, _INT64), axis=0)
     if index == 1:

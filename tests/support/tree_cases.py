@@ -90,5 +90,7 @@ TREES = [
     classified([4, 7], [1], SHARES),
     classified([4, 7], [1], SIGNED),
     classified([4, 7], [0], SIGNED, post_transform='"LOGISTIC"'),
+    classified([4, 7], [0], SIGNED, post_transform='"LOGISTIC"', base_values=[-0.75]),
+    classified([4, 7], [0], SHARES, base_values=[-0.25]),
     *FIVE,
 ]  # fmt: skip
