@@ -30,6 +30,7 @@ from sonnx_ort.conforming import (
     reductions,
     transforms,
     trees,
+    vectors,
 )
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.control_flow import take_branch, unroll
@@ -41,7 +42,7 @@ from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 
 TEMPLATES: Mapping[str, Template] = {
     template.operator: template
-    for file in (elementwise, indexing, learning, quantized, reductions, transforms, trees)
+    for file in (elementwise, indexing, learning, quantized, reductions, transforms, trees, vectors)
     for template in file.TEMPLATES
 }
 """The templates by their operators."""

@@ -19,13 +19,10 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError, filled
 from sonnx_ort.conforming.indexing import gather_along
-from sonnx_ort.conforming.operators import FLOATS, Operators, Template
+from sonnx_ort.conforming.operators import FLOATS, WITH_LAST_INDEX, Operators, Template
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})
 """The types of integers of which ONNX Runtime has ArgMax, and compares all elements rightly."""
-
-_WITH_LAST_INDEX = 12
-"""The first version of ArgMax that says which of several places it gives."""
 
 _ONE_ORDER = 2
 """So many terms have one sum, in whatever order they are added."""
@@ -95,7 +92,7 @@ def _extremes(op: Operators, x: ir.Value, axes: Sequence[int], *, least: bool) -
 
 
 def _place(op: Operators, x: ir.Value, axis: int, *, least: bool) -> ir.Value:
-    last = {"select_last_index": 0 if op.edit.opset >= _WITH_LAST_INDEX else None}
+    last = {"select_last_index": 0 if op.edit.opset >= WITH_LAST_INDEX else None}
     return op.ArgMax(_reverse(op, x) if least else x, axis=axis, keepdims=1, **last)
 
 
