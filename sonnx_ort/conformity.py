@@ -88,7 +88,8 @@ class ConformOptions(TypedDict, total=False):
             `rewrite` makes them explicit.
         operators: The operators whose violations are fixed, as for `rewrite`; "profile" by default.
         rounding: Whether to make also changes after which results may be rounded differently.
-        name_outputs: Whether outputs that nodes leave out become outputs of the graph.
+        name_outputs: Whether outputs that nodes leave out, or that nothing reads, become outputs of
+            the graph.
         unroll: How many steps a Loop or Scan may have that becomes the nodes of all its steps; 16
             by default.
         both_branches: Whether both branches of an If are computed where only a run knows its

@@ -142,7 +142,8 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
             "Also make changes after which results may be rounded differently.", "--rounding"
         ),
         "name_outputs": flag(
-            "Name outputs that nodes leave out, as outputs of the graph.", "--name-outputs"
+            "Make outputs that nodes leave out, or that nothing reads, outputs of the graph.",
+            "--name-outputs",
         ),
         "unroll": option(
             int,

@@ -97,7 +97,7 @@ def _is_near(
     if not comparable(old, new):
         return False
     element_type = ELEMENT_TYPES.get(old.dtype)
-    if element_type not in FLOAT_FORMATS:
+    if element_type is None or element_type not in FLOAT_FORMATS:
         apart = (
             np.maximum(old, new) - np.minimum(old, new) if old.dtype.kind in "iu" else old != new
         )

@@ -65,8 +65,8 @@ def _sum_in_order(op: Operators, terms: ir.Value, axes: Sequence[int]) -> ir.Val
     """The sums from the first element to the last: the axes become the first ones."""
     keep = op.attribute("keepdims")
     shape = op.edit.shape(op.edit.operand(0))
-    sizes = [shape[axis] for axis in axes]
-    few = all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= _ONE_ORDER
+    sizes = [size for axis in axes if isinstance(size := shape[axis], int)]
+    few = len(sizes) == len(axes) and math.prod(sizes) <= _ONE_ORDER
     order = [*axes, *(axis for axis in range(len(shape)) if axis not in axes)]
     if few or order == list(range(len(shape))):
         return _sum(op, terms, axes, keep)
