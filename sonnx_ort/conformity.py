@@ -16,9 +16,10 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend
-from sonnx_ort.comparing.difference import Comparison, compare
+from sonnx_ort.comparing.difference import Comparison
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.conforming.change import MOST_STEPS
+from sonnx_ort.comparing.stepwise import compare_stepwise
+from sonnx_ort.conforming.change import MOST_STEPS, Safety
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
@@ -91,13 +92,17 @@ class ConformOptions(TypedDict, total=False):
             the graph.
         unroll: How many steps a Loop or Scan may have that becomes the nodes of all its steps; 16
             by default.
+        both_branches: Whether both branches of an If are computed where only a run knows its
+            condition. It costs the time of both. Only branches whose rules are all proved are, for
+            the branch that is not taken would break them too.
         assume: Elements of inputs that are the same in every run. They become constants, and the
             changed model has no such input.
         assume_shapes: Shapes of inputs that are the same in every run.
         select: The rules to fix, by id or the beginning of ids; all by default.
         ignore: The rules not to fix.
         verify: Whether to run both models, and to leave out each change after which a value has
-            other bits.
+            other bits; each that rounds, after which less than half of its digits agree, or it is
+            not near to the exact result, where the oracle knows that.
         inputs: Inputs of these runs, by name; the others are random, as for `sonnx-ort diff`.
         seed: The seed of the random inputs; 0 by default.
         sizes: The sizes of their open dimensions, by name; others are chosen.
@@ -110,6 +115,7 @@ class ConformOptions(TypedDict, total=False):
     rounding: bool
     name_outputs: bool
     unroll: int
+    both_branches: bool
     assume: Mapping[str, npt.ArrayLike]
     assume_shapes: Mapping[str, Sequence[int]]
     select: str | Iterable[str] | None
@@ -231,6 +237,7 @@ def _conform(  # noqa: PLR0913 - one for each option
     rounding: bool = False,
     name_outputs: bool = False,
     unroll: int = MOST_STEPS,
+    both_branches: bool = False,
     assume: Mapping[str, npt.ArrayLike] = MappingProxyType({}),
     assume_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     select: str | Iterable[str] | None = None,
@@ -244,12 +251,13 @@ def _conform(  # noqa: PLR0913 - one for each option
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
     if unroll < 0:
         raise SonnxError(f"unroll is {unroll}; give a number of steps, or 0 for none")
-    selection = Selection(selected_rules(select, ignore), rounding, name_outputs, unroll)
+    rules = selected_rules(select, ignore)
+    selection = Selection(rules, rounding, name_outputs, unroll, both_branches)
     source, assumed = _assuming(source, assume, assume_shapes)
     result = replace(_changed(source, choices, selection), assumed=assumed)
     if not verify:
         return result
-    compared = partial(compare, given=inputs, seed=seed, sizes=Sizes(sizes, input_shapes))
+    compared = partial(compare_stepwise, given=inputs, seed=seed, sizes=Sizes(sizes, input_shapes))
     return _verified(result, source, choices, selection, compared)
 
 
@@ -341,13 +349,19 @@ def _verified(
     source: ReadModel,
     choices: Choices,
     selection: Selection,
-    compared: Callable[[ReadModel, ReadModel], Comparison],
+    compared: Callable[..., Comparison],
 ) -> _Result:
-    """Leave out changes until every value has the bits that it has in the original."""
+    """Leave out changes until every value has the bits of the original, or is near enough."""
     left_out: list[Made] = []
     while result.graph.made:
         made = replace(source, proto=result.changed.to_proto())
-        comparison = compared(source, made)
+        rounding = [
+            value
+            for change in result.graph.made
+            if change.safety is Safety.ROUNDING
+            for value in change.values
+        ]
+        comparison = compared(source, made, rounding=rounding)
         if comparison.stops[0] is not None:
             raise SonnxError(
                 "the changes cannot be verified: the original model fails at "

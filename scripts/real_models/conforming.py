@@ -35,7 +35,7 @@ _EXPLANATION = """\
 Violations of the whole profile before conforming and after it; changes and nodes added; trials in
 which every output has the same bits, both without optimizations, and the largest deviation of the
 others, in parts of the largest number of an output; and how many times as long the conformed model
-takes, enforced by the native backend, as the original with the same options: that of the shortest
+takes, enforced by a backend, as the original with the same options: that of the shortest
 times / the median turn by turn. Operators of which a rule is violated still are not enforced."""
 
 
@@ -90,6 +90,7 @@ def run(arguments: Sequence[str]) -> int:
     description = "Conform the models of other people's packages, and compare and time them."
     parser = report.make_parser("conform", description, 1.0, markdown=True)
     parser.add_argument("--rounding", action="store_true", help="make changes that round too")
+    parser.add_argument("--backend", default="native", help="what enforces the conformed model")
     made = Measurement(
         "conform", parser, _EXPLANATION, _look_at, (SonnxError, ModelNotTried), summary
     )
@@ -106,7 +107,8 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedMod
         alike = Outcome.IDENTICAL, Outcome.DIFFERENT
         ran = [each.trial for each in comparisons if each.outcome in alike]
         enforced = enforceable(conformed)
-        turns = timed_in_first(ran, _time, path, target, enforced, options.seconds)
+        how = path, target, enforced, options
+        turns = timed_in_first(ran, _time, *how)
         return ConformedModel(name, conformed, comparisons, turns)
 
 
@@ -116,14 +118,16 @@ def enforceable(conformed: Conformed[onnx.ModelProto]) -> str:
     return ",".join(["profile", "-Graph", *(f"-{operator}" for operator in sorted(violated))])
 
 
-def _time(path: Path, target: Path, operators: str, seconds: float, trial: DryRun) -> list[Turn]:
+def _time(
+    path: Path, target: Path, operators: str, options: argparse.Namespace, trial: DryRun
+) -> list[Turn]:
     def sessions() -> dict[str, Any]:
         return {
             _ORIGINAL: start_session(path, optimized=True, enforcing=True),
-            _CONFORMED: start_session(target, "native", operators, optimized=True),
+            _CONFORMED: start_session(target, options.backend, operators, optimized=True),
         }
 
-    return timed(sessions, make_feeds(onnx.load(path), trial), seconds, _ORIGINAL)
+    return timed(sessions, make_feeds(onnx.load(path), trial), options.seconds, _ORIGINAL)
 
 
 def summary(found: Sequence[ConformedModel]) -> str:

@@ -151,6 +151,11 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
             default=MOST_STEPS,
             least=0,
         ),
+        "both_branches": flag(
+            "Compute both branches of an If where only a run knows its condition, and where all "
+            "rules in both are proved: the branch that is not taken would break them too.",
+            "--both-branches",
+        ),
         "assume": option(
             TEXTS,
             "The value of an input in every run, or NAME=FILE.npy; it becomes a constant.",
@@ -166,7 +171,7 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
         ),
         "verify": flag(
             "Run both models, on --input and random inputs, and leave out changes that change a "
-            "bit.",
+            "bit, and of those that round the ones that are not near.",
             "--verify",
         ),
         "strict": flag("Write no file if a violation remains.", "--strict"),

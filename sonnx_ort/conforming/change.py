@@ -148,6 +148,8 @@ class NodeEdit:
         not_fixed: The ids of the rules that the change does not fix here, unlike elsewhere.
         tried: Whether a change is only tried: then the node and its graph stay as they are.
         most_steps: How many steps a Loop or Scan may have that is unrolled.
+        both_branches: Whether both branches of an If may be computed.
+        proved: The nodes whose rules are all proved, if both branches may be computed.
     """
 
     node: ir.Node
@@ -163,6 +165,8 @@ class NodeEdit:
     not_fixed: set[str] = field(default_factory=set)
     tried: bool = False
     most_steps: int = MOST_STEPS
+    both_branches: bool = False
+    proved: frozenset[ir.Node] = frozenset()
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:

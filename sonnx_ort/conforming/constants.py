@@ -14,11 +14,6 @@ vector of one element. Removing the axis leaves them the same element.
 
 Tensors that follow from stored ones by moving elements. The operators here compute no element, so
 that what they give from stored tensors is the same on every machine, to the bit.
-
-DequantizeLinear for each channel or of other types: a difference of integers, times a scale. ONNX
-Runtime computes (x - zero_point) * scale: the difference in int32, converted to float, and the
-product in float. A Sub of int32, a Cast and a Mul compute the same. Its optimizers compute in
-integers what stands between quantizations, which rounds otherwise, and find none then.
 """
 
 import math
@@ -40,8 +35,6 @@ from sonnx_ort.conforming.change import (
     Change,
     NoChangeError,
     NodeEdit,
-    Safety,
-    filled,
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.errors import SonnxError
@@ -132,39 +125,6 @@ def _scalar(edit: NodeEdit, value: ir.Value) -> ir.Value:
     if elements is not None:
         return edit.constant(elements.reshape(()), "scalar")
     return Operators(edit).squeeze(value, [0])
-
-
-_SCALE, _ZERO_POINT = 1, 2
-
-
-def remove_quantization_axis(edit: NodeEdit) -> bool:
-    """Give a scale and a zero point that are scalars in place of vectors of one element.
-
-    The kernels take one scale for all elements then, whatever axis is named.
-    """
-    if edit.integer("block_size") != 0:
-        raise NoChangeError("it has one scale for each block of elements")
-    return remove_axis(edit, (_SCALE, _ZERO_POINT))
-
-
-def name_default_axis(edit: NodeEdit) -> bool:
-    """Set the attribute `axis` to 1 where the scale is a scalar, which has no axis.
-
-    ONNX says of the axis that it is used for scales of an axis alone.
-    """
-    if edit.shape(edit.operand(_SCALE)) != ():
-        raise NoChangeError("the axis is that of its scales")
-    edit.set_attribute("axis", 1)
-    return True
-
-
-def give_zero_point(edit: NodeEdit) -> bool:
-    """Give a zero point of 0, which ONNX assumes, in uint8 and in the shape of the scale."""
-    if edit.integer("output_dtype") not in (0, ir.DataType.UINT8.value):
-        raise NoChangeError("its results are not uint8, which the profile requires")
-    shape = edit.sizes(edit.operand(_SCALE))
-    edit.set_input(_ZERO_POINT, edit.constant(filled(shape, 0, np.uint8), "zero_point"))
-    return True
 
 
 _SIZED_BY: Mapping[str, int] = {
@@ -292,38 +252,6 @@ def _producers(value: ir.Value) -> list[ir.Node]:
     return found
 
 
-_SIGNATURE = frozenset(
-    {"DequantizeLinear.R1", "DequantizeLinear.signature", "DequantizeLinear.types"}
-)
-_NARROW = frozenset({"int8", "uint8", "int16", "uint16", "int32"})
-_INT32 = ir.DataType.INT32
-
-
-def dequantize_by_products(edit: NodeEdit) -> bool:
-    """Write the difference and the product."""
-    x, scale, zero = edit.operand(0), edit.operand(1), edit.input(2)
-    kinds = edit.facts.element_type(x), edit.facts.element_type(scale)
-    if kinds[0] not in _NARROW or kinds[1] != "float" or edit.integer("block_size"):
-        raise NoChangeError("it is of other types, or for blocks of elements")
-    op = Operators(edit, ir.DataType.FLOAT)
-    whole = x if kinds[0] == "int32" else op.cast(x, _INT32)
-    after = _axes_after(op, x, scale)
-    if zero is not None:
-        less = zero if kinds[0] == "int32" else op.cast(zero, _INT32)
-        whole = op.Sub(whole, op.Unsqueeze(less, axes=after) if after else less)
-    factor = op.Unsqueeze(scale, axes=after) if after else scale
-    edit.replace_by(op.Mul(op.cast(whole, ir.DataType.FLOAT), factor))
-    return True
-
-
-def _axes_after(op: Operators, x: ir.Value, scale: ir.Value) -> list[int]:
-    """The axes to add behind that of a scale for each channel, so that it is that of X."""
-    if op.rank(scale) == 0 or op.edit.shape(scale) == (1,):
-        return []
-    axis = op.edit.node.attributes.get_int("axis", 1) % op.rank(x)
-    return list(range(1, op.rank(x) - axis))
-
-
 CHANGES = (
     Change("store the tensor as value", frozenset({"Constant.R1"}), store_as_tensor),
     Change(
@@ -336,19 +264,5 @@ CHANGES = (
         frozenset({"Range.scalars"}),
         partial(remove_axis, positions=(0, 1, 2)),
     ),
-    Change(
-        "convert scale and zero point to scalars",
-        frozenset({"QuantizeLinear.signature", "DequantizeLinear.signature"}),
-        remove_quantization_axis,
-    ),
-    Change(
-        "set the axis to its default, because it is not used",
-        frozenset({"QuantizeLinear.R1", "DequantizeLinear.R1"}),
-        name_default_axis,
-    ),
-    Change("add a zero point of 0", frozenset({"QuantizeLinear.given"}), give_zero_point),
-    Change(
-        "write a difference times the scale", _SIGNATURE, dequantize_by_products, Safety.ROUNDING
-    ),
 )
-"""The changes of tensors in the file, and of DequantizeLinear where no scalar fixes it."""
+"""The changes of tensors in the file."""

@@ -1,10 +1,12 @@
 """Control flow that is the same in every run, written as the nodes of that way.
 
 Of an If whose condition is the same in every run, the nodes of the branch take its place. The
-condition is a constant, or follows from sizes that are certain. A Loop or Scan of a known number of
-steps becomes the nodes of all steps; what a step stacks on the results of the others is joined by a
-Concat. The nodes compute the same as before, in the same order. Source: ONNX If and Loop since
-version 1, and Scan since version 9.
+condition is a constant, or follows from sizes that are certain. On request both branches of another
+If are computed, and the condition chooses between their results, by a Gather, for a Where gives 0
+for -0. No node may then break a rule or fail where the If would not have run it. A Loop or Scan of
+a known number of steps becomes the nodes of all steps; what a step stacks on the results of the
+others is joined by a Concat. The nodes compute the same as before, in the same order. Source: ONNX
+If and Loop since version 1, and Scan since version 9.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,14 +44,55 @@ _COMPUTED: Mapping[str, Callable[..., Any]] = {
 }
 """What is computed of known integers and booleans, of which every machine makes the same."""
 
+_WITHOUT_RULES = frozenset({"Erf", "HardSwish", "Identity", "Not", "Softplus", "Transpose"})
+"""Operators without rules that compute a result of every operand."""
+
 
 def take_branch(edit: NodeEdit) -> list[ir.Value]:
     """Move the nodes of the branch that every run takes in front of an If; give its outputs."""
     condition = edit.operand(0)
     known = _known(edit.facts, condition)
-    if known is None or known.size != 1:
-        raise NoChangeError(f"its condition '{condition.name}' is known only in a run")
-    branch = edit.node.attributes["then_branch" if known.item() else "else_branch"].as_graph()
+    if known is not None and known.size == 1:
+        return _released(edit, _moved(edit, _branch(edit, taken=bool(known.item()))))
+    if not edit.both_branches:
+        raise NoChangeError(
+            f"its condition '{condition.name}' is known only in a run; --both-branches may compute "
+            "both branches"
+        )
+    return _chosen(edit, condition)
+
+
+def _branch(edit: NodeEdit, *, taken: bool) -> ir.Graph:
+    return edit.node.attributes["then_branch" if taken else "else_branch"].as_graph()
+
+
+def _chosen(edit: NodeEdit, condition: ir.Value) -> list[ir.Value]:
+    """Compute both branches; give what the condition chooses of their results."""
+    branches = [_branch(edit, taken=taken) for taken in (False, True)]
+    for node in (node for branch in branches for node in branch):
+        if subgraphs_of(node):
+            raise NoChangeError(f"{node.op_type} in a branch has graphs of its own")
+        total = not node.domain and node.op_type in _WITHOUT_RULES
+        if not total and node not in edit.proved:
+            raise NoChangeError(
+                f"{node.op_type} '{node.name}' in a branch may break a rule in a run that does not "
+                "take the branch"
+            )
+    for one, other in zip(*(branch.outputs for branch in branches), strict=True):
+        if edit.sizes(one) != edit.sizes(other) or edit.dtype(one) != edit.dtype(other):
+            raise NoChangeError("its branches give results of different shapes or types")
+    op = Operators(edit)
+    index = op.Reshape(op.cast(condition, ir.DataType.INT64), [])
+    results = zip(*(_moved(edit, branch) for branch in branches), strict=True)
+    detach_bodies(edit.node)
+    return [
+        op.Gather(op.Concat(*(op.Unsqueeze(v, axes=[0]) for v in pair), axis=0), index, axis=0)
+        for pair in results
+    ]
+
+
+def _moved(edit: NodeEdit, branch: ir.Graph) -> list[ir.Value]:
+    """Add the nodes of a branch in front of the node; give the outputs of the branch."""
     values = list(branch.outputs)
     branch.outputs.clear()
     _give_new_names(edit, branch)
@@ -59,7 +102,7 @@ def take_branch(edit: NodeEdit) -> list[ir.Value]:
     nodes = list(branch)
     branch.remove(nodes)
     edit.added += nodes
-    return _released(edit, values)
+    return values
 
 
 def _known(facts: Facts, value: ir.Value) -> Array | None:
@@ -83,7 +126,7 @@ def _give_new_names(edit: NodeEdit, branch: ir.Graph) -> None:
     """Rename what has the name of something elsewhere, for example in the other branch."""
     repeated = [value for value in defined_values(branch) if edit.names.repeated(value.name)]
     ir.convenience.rename_values(repeated, [edit.names.fresh(str(v.name)) for v in repeated])
-    taken = {node.name for node in cast(ir.Graph, edit.node.graph)}
+    taken = {node.name for node in (*cast(ir.Graph, edit.node.graph), *edit.added)}
     for node in branch:
         if node.name in taken:
             node.name = edit.names.fresh_for_node(str(node.name))

@@ -22,7 +22,16 @@ import onnx
 import onnx.defs
 import onnx_ir as ir
 
-from sonnx_ort.conforming import elementwise, indexing, learning, reductions, transforms, trees
+from sonnx_ort.conforming import (
+    elementwise,
+    indexing,
+    learning,
+    quantized,
+    reductions,
+    transforms,
+    trees,
+    vectors,
+)
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, TooEarlyError
 from sonnx_ort.conforming.control_flow import take_branch, unroll
 from sonnx_ort.conforming.operators import Operators, Template
@@ -33,7 +42,7 @@ from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 
 TEMPLATES: Mapping[str, Template] = {
     template.operator: template
-    for file in (elementwise, indexing, learning, reductions, transforms, trees)
+    for file in (elementwise, indexing, learning, quantized, reductions, transforms, trees, vectors)
     for template in file.TEMPLATES
 }
 """The templates by their operators."""
@@ -190,7 +199,6 @@ _INDEFINITE: Mapping[str, str] = {
         ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
         "no operator of the profile computes with strings",
     ),
-    "ai.onnx.ml::TreeEnsemble": "no way is known to write its sets of members",
     "ai.onnx.ml::ZipMap": "it gives maps, and not tensors: export the model without it",
 }
 """Why operators have no finite definition by operators of the set."""

@@ -11,7 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError
-from sonnx_ort.conforming.operators import Operators, Template
+from sonnx_ort.conforming.operators import WITH_LAST_INDEX, Operators, Template
 
 _FLOAT, _INT64 = ir.DataType.FLOAT, ir.DataType.INT64
 _NUMBERS = frozenset({"float", "double", "int32", "int64"})
@@ -113,8 +113,7 @@ def linear_classifier(op: Operators, x: ir.Value) -> Labelled:
 
 def of_largest(op: Operators, labels: Sequence[int], scores: ir.Value) -> Labelled:
     """The label of the largest score of each row, and the scores as the node transforms them."""
-    places = op.ArgMax(scores, axis=1, keepdims=0, select_last_index=0)
-    label = op.Gather(list(labels), places, axis=0)
+    label = label_of_largest(op, labels, scores)
     match text_of(op, "post_transform"):
         case "NONE":
             return label, scores
@@ -124,6 +123,13 @@ def of_largest(op: Operators, labels: Sequence[int], scores: ir.Value) -> Labell
             return label, op.Softmax(scores, axis=1)
         case other:
             raise NoChangeError(f"no way is known to write its transform {other}")
+
+
+def label_of_largest(op: Operators, labels: Sequence[int], scores: ir.Value) -> ir.Value:
+    """The label of the first of the largest scores of each row."""
+    last = 0 if op.edit.opset >= WITH_LAST_INDEX else None
+    places = op.ArgMax(scores, axis=1, keepdims=0, select_last_index=last)
+    return op.Gather(list(labels), places, axis=0)
 
 
 def extract_features(op: Operators, x: ir.Value, places: ir.Value) -> ir.Value:

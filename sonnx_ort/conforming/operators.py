@@ -32,6 +32,9 @@ _INPUT_SINCE: Mapping[tuple[str, str], tuple[int, int]] = {
 }
 """The first version in which an attribute is an input, and which input it is."""
 
+WITH_LAST_INDEX = 12
+"""The first version of ArgMax that says which of several places it gives."""
+
 FLOATS = frozenset({"float16", "float", "double"})
 """The types of floats that templates are written for."""
 

@@ -2,23 +2,30 @@
 
 The largest element of a line is the one that ArgMax names. Of a line with a NaN, and of one whose
 largest elements are 0 and -0, the kernels of ONNX Runtime may give another one.
+
+The kernels of ReduceSumSquare, ReduceL1 and ReduceL2 add from the first element of a line to the
+last, whatever axes it lies along, or in one way with that of ReduceSum where all axes are reduced.
+The kernel of ReduceSum does so only where the reduced axes are the first ones: then it adds whole
+rows, one behind the other. So they are made the first ones, and every sum of floats and of doubles
+keeps its bits. A sum of two has one order. Measured with ONNX Runtime 1.23.0 and 1.32.0, on one and
+two threads, for shapes with and without axes of size 0 and 1, up to 3 million elements, and special
+numbers.
 """
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import NoChangeError, filled
 from sonnx_ort.conforming.indexing import gather_along
-from sonnx_ort.conforming.operators import FLOATS, Operators, Template
+from sonnx_ort.conforming.operators import FLOATS, WITH_LAST_INDEX, Operators, Template
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})
 """The types of integers of which ONNX Runtime has ArgMax, and compares all elements rightly."""
 
-_WITH_LAST_INDEX = 12
-"""The first version of ArgMax that says which of several places it gives."""
+_ONE_ORDER = 2
+"""So many terms have one sum, in whatever order they are added."""
 
 _MOST_FACTORS = 64
 """A line of more elements is not multiplied element by element."""
@@ -36,20 +43,35 @@ def reduced_axes(op: Operators, x: ir.Value, axes: ir.Value | None) -> tuple[int
 def reduce_sum(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
     """ReduceSumSquare, ReduceL1, ReduceL2, ReduceLogSum and ReduceLogSumExp."""
     reduced, kind = reduced_axes(op, x, axes), op.edit.node.op_type
-    given = list(reduced) or None
-    keep = {"keepdims": op.attribute("keepdims")}
-    total = partial(op.ReduceSum, axes=given, noop_with_empty_axes=None if reduced else 1, **keep)
     match kind:
         case "ReduceSumSquare":
-            return total(op.Mul(x, x))
+            return _sum_in_order(op, op.Mul(x, x), reduced)
         case "ReduceL1":
-            return total(op.Abs(x))
+            return _sum_in_order(op, op.Abs(x), reduced)
         case "ReduceL2":
-            return op.Sqrt(total(op.Mul(x, x)))
+            return op.Sqrt(_sum_in_order(op, op.Mul(x, x), reduced))
         case "ReduceLogSum":
-            return op.Log(total(x))
+            return op.Log(_sum(op, x, reduced, op.attribute("keepdims")))
         case _:
-            return op.Log(total(op.Exp(x)))
+            return op.Log(_sum(op, op.Exp(x), reduced, op.attribute("keepdims")))
+
+
+def _sum(op: Operators, x: ir.Value, axes: Sequence[int], keep: int) -> ir.Value:
+    without = None if axes else 1
+    return op.ReduceSum(x, axes=list(axes) or None, noop_with_empty_axes=without, keepdims=keep)
+
+
+def _sum_in_order(op: Operators, terms: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """The sums from the first element to the last: the axes become the first ones."""
+    keep = op.attribute("keepdims")
+    shape = op.edit.shape(op.edit.operand(0))
+    sizes = [size for axis in axes if isinstance(size := shape[axis], int)]
+    few = len(sizes) == len(axes) and math.prod(sizes) <= _ONE_ORDER
+    order = [*axes, *(axis for axis in range(len(shape)) if axis not in axes)]
+    if few or order == list(range(len(shape))):
+        return _sum(op, terms, axes, keep)
+    found = _sum(op, op.Transpose(terms, perm=order), range(len(axes)), 0)
+    return op.unsqueeze(found, list(axes)) if keep else found
 
 
 def reduce_extreme(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
@@ -70,7 +92,7 @@ def _extremes(op: Operators, x: ir.Value, axes: Sequence[int], *, least: bool) -
 
 
 def _place(op: Operators, x: ir.Value, axis: int, *, least: bool) -> ir.Value:
-    last = {"select_last_index": 0 if op.edit.opset >= _WITH_LAST_INDEX else None}
+    last = {"select_last_index": 0 if op.edit.opset >= WITH_LAST_INDEX else None}
     return op.ArgMax(_reverse(op, x) if least else x, axis=axis, keepdims=1, **last)
 
 
@@ -140,11 +162,14 @@ _EXTREMES = "a line with NaN may give another element, and a zero may have the o
 _SUMS = "a sum may be rounded in another order"
 _OVERFLOW = "numbers may be rounded in another order, and integers overflow otherwise"
 _WHOLE = frozenset({"int32", "int64"})
+_WIDE = frozenset({"float", "double"})
 
 TEMPLATES = (
-    Template("ReduceSumSquare", reduce_sum, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
-    Template("ReduceL1", reduce_sum, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
-    Template("ReduceL2", reduce_sum, near=FLOATS, deviates=_SUMS),
+    *(
+        Template(each, reduce_sum, _WIDE, FLOATS | _WHOLE, _OVERFLOW)
+        for each in ("ReduceSumSquare", "ReduceL1")
+    ),
+    Template("ReduceL2", reduce_sum, _WIDE, FLOATS, _SUMS),
     Template("ReduceLogSum", reduce_sum, near=FLOATS, deviates=_SUMS),
     Template("ReduceLogSumExp", reduce_sum, near=FLOATS, deviates=_SUMS),
     *(

@@ -15,6 +15,7 @@ from sonnx_ort.conforming import (
     convolutions,
     powers,
     products,
+    quantized,
     recurrent,
     slices,
 )
@@ -32,7 +33,7 @@ from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
 
-_FILES = (constants, slices, convolutions, recurrent, powers, products, broadcasts)
+_FILES = (constants, quantized, slices, convolutions, recurrent, powers, products, broadcasts)
 
 CHANGES: tuple[Change, ...] = tuple(change for file in _FILES for change in file.CHANGES)
 """The changes. A new file needs its place above."""
@@ -107,6 +108,7 @@ class Selection:
         name_outputs: Whether outputs that nodes leave out, or that nothing reads, become outputs of
             the graph.
         most_steps: How many steps a Loop or Scan may have that is unrolled.
+        both_branches: Whether both branches of an If may be computed.
         without: Changes that are not to be made: title, node and path.
     """
 
@@ -114,6 +116,7 @@ class Selection:
     rounding: bool = False
     name_outputs: bool = False
     most_steps: int = MOST_STEPS
+    both_branches: bool = False
     without: Collection[tuple[str, str, tuple[str, ...]]] = ()
 
 
@@ -210,8 +213,17 @@ class Round:
     ) -> NodeEdit:
         opset = self.model.opset_imports[STANDARD_DOMAIN]
         known = self.examination.facts, names, self.model.ir_version
-        most = self.selection.most_steps
-        return NodeEdit(node, opset, *known, operands, declared_results, most_steps=most)
+        chosen = self.selection
+        edit = NodeEdit(node, opset, *known, operands, declared_results)
+        edit.most_steps, edit.both_branches = chosen.most_steps, chosen.both_branches
+        if chosen.both_branches and node.op_type == "If":
+            edit.proved = frozenset(
+                examined.target.node
+                for examined in self.examination.nodes
+                if examined.obligations
+                and all(o.status is Status.PROVED for o in examined.obligations)
+            )
+        return edit
 
     def _try(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
         """Make a change if it is selected; say of one that rounds that it would be possible."""

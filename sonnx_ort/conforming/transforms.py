@@ -1,5 +1,8 @@
 """Fourier transforms, products along named axes and normalizations, by operators of the set."""
 
+import math
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import onnx_ir as ir
 
@@ -104,13 +107,37 @@ def einsum(op: Operators, *operands: ir.Value) -> ir.Value:
     stack = "".join(each for each in first if each in second and each in wanted)
     rows = "".join(each for each in first if each not in second)
     columns = "".join(each for each in second if each not in first)
-    if not len(rows) == len(columns) == len(inner) == 1:
-        raise NoChangeError("its equation is not that of a product of matrices")
-    product = op.MatMul(
-        _ordered(op, a, first, stack + rows + inner),
-        _ordered(op, b, second, stack + inner + columns),
-    )
+    sizes = {
+        letter: size
+        for value, letters in zip(operands, read, strict=True)
+        for letter, size in zip(letters, op.edit.shape(value), strict=True)
+    }
+    left = _matrices(op, _ordered(op, a, first, stack + rows + inner), (stack, rows, inner), sizes)
+    right = _ordered(op, b, second, stack + inner + columns)
+    product = op.MatMul(left, _matrices(op, right, (stack, inner, columns), sizes))
+    if not len(rows) == len(columns) == 1 or len(stack) > 1:
+        found = [sizes[letter] for letter in stack + rows + columns]
+        product = op.Reshape(product, _all_known(found))
     return _ordered(op, product, stack + rows + columns, wanted)
+
+
+def _matrices(
+    op: Operators, x: ir.Value, groups: tuple[str, ...], sizes: Mapping[str, object]
+) -> ir.Value:
+    """X with one axis for each group of letters; of a first group without letters it has none."""
+    stack, *others = groups
+    if all(len(group) == 1 for group in others) and len(stack) < 2:
+        return x
+    kept = others if not stack else groups
+    merged = [math.prod(_all_known([sizes[letter] for letter in group])) for group in kept]
+    return op.Reshape(x, merged)
+
+
+def _all_known(sizes: Sequence[object]) -> list[int]:
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) != len(sizes):
+        raise NoChangeError("of a product of more than two axes the sizes have to be known")
+    return known
 
 
 def _wide(op: Operators, x: ir.Value, letters: str, wanted: str) -> ir.Value:

@@ -6,11 +6,11 @@ All trees are walked at once, one level in each step. A row of X has a place in 
 
 A leaf is its own branch, so that every tree takes as many steps as the deepest. The leaves' weights
 are added up at the end. Source: ai.onnx.ml TreeEnsembleRegressor and TreeEnsembleClassifier,
-versions 1 and 3.
+versions 1 and 3, and TreeEnsemble, version 5, whose leaves are numbered apart from the nodes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from sonnx_ort.conforming.operators import Operators, Template
 
 _INT64 = ir.DataType.INT64
 _MOST_LEVELS = 64
+_COMPARISONS_BY_NUMBER = ("LessOrEqual", "Less", "GreaterOrEqual", "Greater", "Equal")
 _COMPARISONS = {"BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GT": "Greater",
                 "BRANCH_GTE": "GreaterOrEqual", "BRANCH_EQ": "Equal"}  # fmt: skip
 
@@ -48,19 +49,19 @@ class Forest:
         limits: What it is compared with.
         branches: The places of the nodes that follow if the comparison is true, and if it is false.
         roots: The places of the roots, one of each tree.
+        levels: How many comparisons there are on the longest way.
         places: The place of a node, by the numbers of its tree and of the node.
         leaves: The places of the leaves of each tree.
-        levels: How many comparisons there are on the longest way.
     """
 
     comparison: str
     features: Integers
-    limits: npt.NDArray[np.float32]
+    limits: npt.NDArray[np.floating[Any]]
     branches: tuple[Integers, Integers]
     roots: Integers
-    places: dict[tuple[int, int], int]
-    leaves: Sequence[Integers]
     levels: int
+    places: dict[tuple[int, int], int] = field(default_factory=dict)
+    leaves: Sequence[Integers] = ()
 
 
 def _forest(op: Operators) -> Forest:
@@ -94,7 +95,7 @@ def _forest(op: Operators) -> Forest:
     leaves = [own[leaf & (np.array(trees) == tree)] for tree in dict.fromkeys(trees)]
     levels = _levels(roots, one, other)
     (comparison,) = comparisons
-    return Forest(comparison, features, limits, (one, other), roots, places, leaves, levels)
+    return Forest(comparison, features, limits, (one, other), roots, levels, places, leaves)
 
 
 def _levels(roots: Integers, one: Integers, other: Integers) -> int:
@@ -145,8 +146,7 @@ def _sums(op: Operators, x: ir.Value, kind: str, results: int) -> ir.Value:
     wanted = set(_list(op, f"{kind}_ids")) if kind == "class" else range(results)
     if not all(any(scored[tree, index].all() for tree in forest.leaves) for index in wanted):
         raise NoChangeError("a row may reach no weight of a result, which the kernel leaves out")
-    found = op.Gather(weights, _leaves(op, x, forest), axis=0)
-    total = op.ReduceSum(found, axes=[1], keepdims=0)
+    total = _added(op, x, forest, weights)
     # A classifier has no aggregate: it adds.
     match text_of(op, "aggregate_function") if kind == "target" else "SUM":
         case "SUM":
@@ -155,6 +155,14 @@ def _sums(op: Operators, x: ir.Value, kind: str, results: int) -> ir.Value:
             return op.Div(total, float(len(forest.roots)))
         case other:
             raise NoChangeError(f"no way is known to write its aggregate {other}")
+
+
+def _added(
+    op: Operators, x: ir.Value, forest: Forest, weights: npt.NDArray[np.floating[Any]]
+) -> ir.Value:
+    """The sums of the weights, of (places, results), at the leaves that rows reach."""
+    found = op.Gather(weights, _leaves(op, x, forest), axis=0)
+    return op.ReduceSum(found, axes=[1], keepdims=0)
 
 
 def _based(op: Operators, sums: ir.Value) -> ir.Value:
@@ -188,12 +196,14 @@ def classifier(op: Operators, x: ir.Value) -> Labelled:
 def _binary(op: Operators, x: ir.Value, labels: Sequence[int]) -> Labelled:
     """One score for two labels: a share where no weight is negative, otherwise its sign decides."""
     transform = text_of(op, "post_transform")
-    if _list(op, "base_values") or transform not in ("NONE", "LOGISTIC"):
+    base, index = _list(op, "base_values"), _list(op, "class_ids")[0]
+    if len(base) > (index == 0) or transform not in ("NONE", "LOGISTIC"):
         raise NoChangeError("its one score for two labels is transformed")
     shares = all(weight >= 0 for weight in _list(op, "class_weights"))
-    index = _list(op, "class_ids")[0]
     sums = _sums(op, x, "class", 2)
     score = op.slice(sums, 1, index, index + 1)
+    if base:
+        score = op.Add(score, base[0])
     positive = op.Less(op.number(0.5 if shares else 0.0), op.Squeeze(score, axes=[1]))
     label = op.Gather(labels, op.cast(positive, _INT64), axis=0)
     if index == 1:
@@ -205,7 +215,62 @@ def _binary(op: Operators, x: ir.Value, labels: Sequence[int]) -> Labelled:
     return label, op.Concat(op.Sub(1.0, share), share, axis=1)
 
 
+def ensemble(op: Operators, x: ir.Value) -> ir.Value:
+    """TreeEnsemble: the sum or the mean of the weights of the leaves that a row reaches."""
+    if op.attribute("post_transform"):
+        raise NoChangeError("it transforms its results")
+    dtype, count = op.dtype.numpy(), len(_list(op, "nodes_featureids"))
+    leaves, results = _list(op, "leaf_targetids"), op.attribute("n_targets")
+    if (count + len(leaves)) * results > MOST_ELEMENTS:
+        raise NoChangeError(f"its trees have {count:,} nodes")
+    weights = np.zeros((count + len(leaves), results), dtype)
+    weights[count + np.arange(len(leaves)), leaves] = op.attribute("leaf_weights").numpy()
+    total = _added(op, x, _forest_of_nodes_and_leaves(op, count), weights)
+    match op.attribute("aggregate_function"):
+        case 1:
+            return total
+        case 0:
+            return op.Div(total, float(len(_list(op, "tree_roots"))))
+        case other:
+            raise NoChangeError(f"no way is known to write its aggregate {other}")
+
+
+def _forest_of_nodes_and_leaves(op: Operators, count: int) -> Forest:
+    """Read the nodes, behind which the leaves have their places."""
+    modes = set(op.attribute("nodes_modes").numpy().tolist())
+    if len(modes) > 1 or max(modes) >= len(_COMPARISONS_BY_NUMBER):
+        raise NoChangeError(f"its nodes compare in the ways {', '.join(map(str, sorted(modes)))}")
+    if any(_list(op, "nodes_missing_value_tracks_true")):
+        raise NoChangeError("NaN takes the true branch of a node")
+    more = len(_list(op, "leaf_targetids"))
+    branches = []
+    for way in ("true", "false"):
+        numbers, is_leaf = (
+            np.array(_list(op, f"nodes_{way}{each}")) for each in ("nodeids", "leafs")
+        )
+        if (numbers < 0).any() or (numbers >= np.where(is_leaf, more, count)).any():
+            raise NoChangeError("its nodes are no trees")
+        branches.append(
+            np.array([*(numbers + count * is_leaf), *range(count, count + more)], np.int64)
+        )
+    one, other = branches
+    features = np.array([*_list(op, "nodes_featureids"), *[0] * more], np.int64)
+    limits = np.concatenate(
+        [op.attribute("nodes_splits").numpy(), np.zeros(more, op.dtype.numpy())]
+    )
+    roots = np.array(_list(op, "tree_roots"), np.int64)
+    if (roots < 0).any() or (roots >= count).any():
+        raise NoChangeError("its trees have no roots")
+    levels = _levels(roots, one, other)
+    return Forest(
+        _COMPARISONS_BY_NUMBER[modes.pop()], features, limits, (one, other), roots, levels
+    )
+
+
 TEMPLATES = (
+    Template(
+        "ai.onnx.ml::TreeEnsemble", ensemble, near=frozenset({"float", "double"}), deviates=SUMS
+    ),
     Template("ai.onnx.ml::TreeEnsembleRegressor", regressor, near=FLOAT_ALONE, deviates=SUMS),
     Template("ai.onnx.ml::TreeEnsembleClassifier", classifier, near=FLOAT_ALONE, deviates=SUMS),
 )

@@ -6,7 +6,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import SonnxError
-from support.conformed import conformed, reasons, require_fixed, require_same_bits
+from support.conformed import conformed, reasons, require_fixed, require_same_bits, violated
 from support.graphs import operators, parse
 
 RATE = np.array(16000)
@@ -53,9 +53,53 @@ def test_names_of_both_branches_stay_apart() -> None:
     require_same_bits(model, made, {"X": np.float32([-1, 2])})
 
 
+UNKNOWN = "its condition 'c' is known only in a run; --both-branches may compute both branches"
+
+
 def test_condition_of_a_run_gives_the_reason() -> None:
     model = branching("c = Identity(b)", "float[2,3] X, bool b")
-    assert reasons(model)["Graph.operator_set"] == "its condition 'c' is known only in a run"
+    assert reasons(model)["Graph.operator_set"] == UNKNOWN
+
+
+@pytest.mark.parametrize("condition", ["bool b", "bool[1] b", "bool[k] b"])
+def test_both_branches_are_computed_on_request_with_the_same_bits(condition: str) -> None:
+    model = branching("c = Identity(b)", f"float[2,3] X, {condition}")
+    made = conformed(model, both_branches=True)
+    assert violated(made) == set()
+    assert "If" not in operators(made)
+    x = np.float32([[1, -2, np.nan], [-0.0, 0.0, np.inf]])
+    for taken in (False, True):
+        given = np.array(taken) if condition == "bool b" else np.array([taken])
+        require_same_bits(model, made, {"X": x, "b": given})
+
+
+BOTH = {
+    "(int32[2] t) { [part] t = Div(X, X) }": (
+        "Div 'part' in a branch may break a rule in a run that does not take the branch"
+    ),
+    "(int32[2] t) { [part] t = Gather(X, X) }": (
+        "Gather 'part' in a branch may break a rule in a run that does not take the branch"
+    ),
+    "(int32[k] t) { t = Concat <axis = 0>(X, X) }": (
+        "its branches give results of different shapes or types"
+    ),
+    "(bool[2] t) { t = Equal(X, X) }": "its branches give results of different shapes or types",
+    "(int32[2] t) { t, v = Scan <num_scan_inputs = 1, body = q (int32[2] i, int32 e)"
+    " => (int32[2] j, int32 f) { j = Neg(i) f = Identity(e) }>(X, Z) }": (
+        "Scan in a branch has graphs of its own"
+    ),
+}
+
+
+@pytest.mark.parametrize("branch", BOTH)
+def test_branches_that_may_not_both_be_computed_give_the_reason(branch: str) -> None:
+    model = parse(
+        "(int32[2] X, int32[k] Z, bool b) => (int32[m] Y) { Y = If (b) <"
+        f" then_branch = p () => {branch},"
+        " else_branch = s () => (int32[2] u) { u = Identity(X) }> }"
+    )
+    found = sonnx_ort.conform(model, both_branches=True).remaining
+    assert BOTH[branch] in [reason for _, reason in found]
 
 
 def test_assumed_input_is_a_constant_and_the_file_says_so() -> None:
@@ -74,7 +118,7 @@ def test_assumed_shape_is_declared() -> None:
     model = branching(
         "n = Shape<start = 0, end = 1>(Z) c = Equal(n, two)", "float[2,3] X, float[n] Z"
     )
-    assert reasons(model)["Graph.operator_set"] == "its condition 'c' is known only in a run"
+    assert reasons(model)["Graph.operator_set"] == UNKNOWN
     result = sonnx_ort.conform(model, assume_shapes={"Z": [2]}, verify=True)
     assert [o.rule.id for o, _ in result.remaining] == ["Graph.unused_input"]
     assert result.assumed == {"Z": "of shape (2,)"}

@@ -46,3 +46,13 @@ def test_other_stacks_give_the_reason(first: str, second: str, reason: str) -> N
         f"(float[{first}] X, float[{second}] Y) => (float[a,b,c] Z) {{ Z = MatMul(X, Y) }}"
     )
     assert reason in reasons(model)["MatMul.C1"]
+
+
+def test_product_of_named_axes_of_which_a_run_gives_the_sizes_gives_the_reason() -> None:
+    model = parse(
+        "(float[2,n,4] X, float[4,5,6] Y) => (float[2,n,5,6] Z)"
+        ' { Z = Einsum <equation = "abc,cde->abde">(X, Y) }'
+    )
+    assert reasons(model, rounding=True)["Graph.operator_set"] == (
+        "of a product of more than two axes the sizes have to be known"
+    )

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 import onnx_ir as ir
+import onnxruntime as ort
 
 from support.graphs import parse
+from support.sessions import on_one_thread
 
 _LARGEST = {"float16": 60000.0, "float": 3e38, "double": 1e308}
 _SUBNORMAL = {"float16": 6e-8, "float": 1e-45, "double": 5e-324}
@@ -55,8 +57,14 @@ class Case:
             f"({inputs}) => ({results}) {{ [node] {self.node} }}",
             constants=constants,
             opset=opset,
-            domains={"ai.onnx.ml": 3} if "ai.onnx.ml" in self.node else None,
+            domains=self._learned,
         )
+
+    @property
+    def _learned(self) -> dict[str, int] | None:
+        if "ai.onnx.ml" not in self.node:
+            return None
+        return {"ai.onnx.ml": 5 if "TreeEnsemble <" in self.node else 3}
 
     def runs(self, dtype: str, *, special: bool = True) -> Iterator[dict[str, np.ndarray]]:
         """Operands: random ones, and such with NaN, infinities, zeros and extreme numbers."""
@@ -121,3 +129,10 @@ def elements(
         taken = rng.integers(0, 2, shape).astype(bool)
         found = np.where(taken, rng.choice(chosen, shape), found)
     return found
+
+
+def outputs(
+    model: onnx.ModelProto, runs: Sequence[dict[str, np.ndarray]]
+) -> list[list[np.ndarray]]:
+    session = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    return [session.run(None, feeds) for feeds in runs]
