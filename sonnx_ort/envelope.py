@@ -79,14 +79,12 @@ def _lines(proposed: ProposedContract) -> Iterator[str]:
     yield "# What the values of the model may be. Judge each range before you use it."
     contract = proposed.contract
     shapes = {entry.input: entry for entry in contract.shapes}
-    for entry in contract.values:
+    carried = {state.output for state in contract.states}
+    for entry in (each for each in contract.values if each.value not in carried):
         section = "values" if entry.value in proposed.checkpoints else "inputs"
         yield ""
         yield f"[{section}.{_quoted(entry.value)}]"
-        if entry.range is None:
-            yield "finite = true"
-        else:
-            yield f"range = [{_number(entry.range[0])}, {_number(entry.range[1])}]"
+        yield from _number_lines(entry)
         if entry.message:
             yield f"message = {_quoted(entry.message)}"
         if entry.value in shapes:
@@ -95,7 +93,22 @@ def _lines(proposed: ProposedContract) -> Iterator[str]:
         yield from ("", f"[inputs.{_quoted(shape.input)}]", _shape_line(shape))
     if contract.sizes:
         yield from ("", "[sizes]", *map(_size_line, contract.sizes))
+    if contract.states:
+        states = (f"{_quoted(each.input)} = {_quoted(each.output)}" for each in contract.states)
+        yield from ("", "[states]", *states)
     yield ""
+
+
+def _number_lines(entry: ValueContract) -> Iterator[str]:
+    ranges = [f"[{_number(lower)}, {_number(upper)}]" for lower, upper in entry.ranges]
+    if entry.axis is not None:
+        yield from (f"axis = {entry.axis}", f"range = [{', '.join(ranges)}]")
+    elif ranges:
+        yield f"range = {ranges[0]}"
+    if entry.whole:
+        yield "whole = true"
+    elif not ranges:
+        yield "finite = true"
 
 
 def _shape_line(entry: ShapeContract) -> str:
@@ -161,7 +174,8 @@ def propose_contract(
     given = read_contract(contract)
     require_axes(loaded.graph, given)
     facts = Facts(loaded, replace(given, values=()))
-    require_values(loaded, given, facts)
+    # A state may have no entry yet.
+    require_values(loaded, replace(given, states=()), facts)
     names = [str(value.name) for value in loaded.graph.inputs]
     with IsolatedRuns() as runs:
         samples = [] if data is None else list(read_samples(Path(data), names).values())
@@ -173,11 +187,15 @@ def propose_contract(
         given.of(str(value.name)) or _of_input(value, facts, seen if samples else {}, margin)
         for value in loaded.graph.inputs
     ]
-    inputs = set(names)
-    inside = (entry for entry in given.values if entry.value not in inputs)
+    known = {*names, *(state.output for state in given.states)}
+    inside = (entry for entry in given.values if entry.value not in known)
     found = Contract(
-        (*filter(None, entries), *inside), given.shapes, _sizes(loaded.graph, given, samples)
+        (*filter(None, entries), *inside),
+        given.shapes,
+        _sizes(loaded.graph, given, samples),
+        given.states,
     )
+    require_values(loaded, found, facts)
     facts = Facts(loaded, replace(found, values=()))
     ranges = facts.numbers_under(found)
     if checkpoints:
@@ -186,7 +204,7 @@ def propose_contract(
     return ProposedContract(
         found,
         len(samples),
-        {e.value: sizes.get(e.value, 0) for e in found.values if e.value not in inputs},
+        {e.value: sizes.get(e.value, 0) for e in found.values if e.value not in known},
         sum(_is_finite(value, ranges) for value in floats),
         len(floats),
         tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),

@@ -114,8 +114,9 @@ def _certified(trial: Any, contract: Contract) -> sonnx_ort.InferenceSession | N
 
 def _around(rng: random.Random, proto: Any, feeds: dict[str, Any]) -> Contract:
     """A contract that one run keeps."""
+    declared = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
     values = [
-        ValueContract(name, (array.min().item(), array.max().item()))
+        _entry(rng, name, array, [axis.dim_value for axis in declared.get(name, ())])
         for name, array in feeds.items()
         if array.dtype.kind in "iuf" and array.size and np.isfinite(array).all()
     ]
@@ -138,6 +139,21 @@ def _around(rng: random.Random, proto: Any, feeds: dict[str, Any]) -> Contract:
 _SHARE = 0.8
 
 
+def _entry(
+    rng: random.Random, name: str, array: np.ndarray[Any, Any], declared: list[int]
+) -> ValueContract:
+    """The range of an array, or that of each index of an axis with a declared size."""
+    whole = array.dtype.kind == "f" and bool((array == np.floor(array)).all())
+    axes = [axis for axis, size in enumerate(declared) if size > 0]
+    if not axes or rng.random() < _SHARE / 2:
+        return ValueContract(name, (array.min().item(), array.max().item()), whole=whole)
+    axis = rng.choice(axes)
+    parts = [array.take(index, axis) for index in range(array.shape[axis])]
+    ranges = tuple((part.min().item(), part.max().item()) for part in parts)
+    axis -= len(declared) * rng.choice([0, 1])
+    return ValueContract(name, ranges, axis=axis, whole=whole)
+
+
 def _size(rng: random.Random, name: str, size: int) -> SizeContract:
     factor = rng.choice([1, 1, 2, 3]) if size else 1
     factor = factor if size % factor == 0 else 1
@@ -147,8 +163,12 @@ def _size(rng: random.Random, name: str, size: int) -> SizeContract:
 
 def _keeps(contract: Contract, proto: Any, feeds: dict[str, Any]) -> bool:
     for entry in contract.values:
-        lower, upper = entry.limits(feeds[entry.value].dtype)
-        if not ((feeds[entry.value] >= lower) & (feeds[entry.value] <= upper)).all():
+        array = feeds[entry.value]
+        parts = np.moveaxis(array, entry.axis, 0) if entry.axis is not None else [array]
+        for part, (lower, upper) in zip(parts, entry.limits(array.dtype), strict=True):
+            if not ((part >= lower) & (part <= upper)).all():
+                return False
+        if entry.whole and not (array == np.floor(array)).all():
             return False
     sizes = {entry.name: entry.sizes for entry in contract.sizes}
     seen: dict[str, int] = {}
