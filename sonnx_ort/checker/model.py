@@ -223,7 +223,7 @@ class Model(Definitions):
         elif self.states.is_taken(value):
             sizes = self.states.taken(value, self.known)
         elif self.states.is_final(value):
-            sizes = self.states.final(value)
+            sizes = self.states.final(value, self.known)
         else:
             node, place = self._node(value)
             found = self._shapes_of(node)

@@ -255,6 +255,11 @@ class Contract:
         """Whether it demands anything of sizes."""
         return bool(self.shapes or self.sizes)
 
+    def of_inputs(self, inputs: Iterable[str]) -> "Contract":
+        """What it says of inputs, without values inside and states."""
+        names = frozenset(inputs)
+        return replace(self, values=tuple(v for v in self.values if v.value in names), states=())
+
     def of(self, value: str) -> ValueContract | None:
         """The entry for a value; None if there is none."""
         return self._by_name.get(value)
@@ -363,13 +368,7 @@ def contract_to_json(contract: Contract) -> str:
 def contract_document(contract: Contract) -> list[Mapping[str, object]]:
     """A contract as lists and dictionaries; infinities are text."""
     values = (
-        _without_nothing(
-            value=entry.value,
-            range=_range_document(entry),
-            axis=entry.axis,
-            whole=entry.whole,
-            message=entry.message,
-        )
+        _without_nothing(**asdict(entry) | {"range": _range_document(entry)})
         for entry in contract.values
     )
     shapes = ({"input": entry.input, "shape": [*entry.axes]} for entry in contract.shapes)
