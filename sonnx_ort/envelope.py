@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import trace
 from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.knowledge.declarations import declared_axes
 from sonnx_ort.knowledge.facts import Facts
@@ -142,12 +143,13 @@ def _number(end: float) -> str:
 
 
 @checked_arguments
-def propose_contract(
+def propose_contract(  # noqa: PLR0913 - one for each choice
     model: ModelSource,
     *,
     data: str | os.PathLike[str] | None = None,
     contract: ContractSource = NO_CONTRACT,
     margin: int | float = 0.25,
+    axes: Mapping[str, int] = MappingProxyType({}),
     checkpoints: bool = False,
 ) -> ProposedContract:
     """Propose what the inputs of a model may be, and where values inside of it are to be checked.
@@ -159,6 +161,7 @@ def propose_contract(
         contract: What is known already: its entries are taken over.
         margin: The share of a seen range that is added at each end. Sizes of axes with a name get
             none.
+        axes: The axis of an input, by its name, each index of which gets a range of its own.
         checkpoints: Whether to look for the few values inside of the model whose range, if it is
             checked, keeps all other values finite. Without samples one run with random inputs
             within the contract is seen.
@@ -177,14 +180,20 @@ def propose_contract(
     # A state may have no entry yet.
     require_values(loaded, replace(given, states=()), facts)
     names = [str(value.name) for value in loaded.graph.inputs]
+    for name in axes:
+        if name not in names:
+            raise SonnxError(f"there is no input '{name}'{did_you_mean(name, names)}")
     with IsolatedRuns() as runs:
         samples = [] if data is None else list(read_samples(Path(data), names).values())
         feeds = samples
         if not samples and checkpoints:
             feeds = [dict(complete(source, {}, runs, contract=given).arrays)]
         seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
+    known = seen if samples else {}
     entries = [
-        given.of(str(value.name)) or _of_input(value, facts, seen if samples else {}, margin)
+        given.of(str(value.name))
+        or _of_axis(value, facts, samples, axes, margin)
+        or _of_input(value, facts, known, margin)
         for value in loaded.graph.inputs
     ]
     known = {*names, *(state.output for state in given.states)}
@@ -263,6 +272,32 @@ def _of_input(value: ir.Value, facts: Facts, seen: Seen, margin: float) -> Value
     if name in seen and kind is not None and kind != "bool":
         return ValueContract(name, _widened(seen[name], margin, whole=kind not in FLOATS))
     return ValueContract(name) if kind in FLOATS else None
+
+
+def _of_axis(
+    value: ir.Value,
+    facts: Facts,
+    samples: Sequence[Mapping[str, Any]],
+    axes: Mapping[str, int],
+    margin: float,
+) -> ValueContract | None:
+    """The seen range of each index of an axis, if that is asked for."""
+    name, whole = str(value.name), facts.element_type(value) not in FLOATS
+    if name not in axes or not samples:
+        return None
+    axis, arrays = axes[name], [np.asarray(sample[name]) for sample in samples]
+    if not all(-array.ndim <= axis < array.ndim for array in arrays):
+        raise SonnxError(f"the input '{name}' has no axis {axis} in a sample")
+    counts = {array.shape[axis] for array in arrays}
+    parts = [{str(k): part for k, part in enumerate(np.moveaxis(a, axis, 0))} for a in arrays]
+    seen, _ = _seen(parts)
+    if len(counts) > 1 or len(seen) < max(counts):
+        raise SonnxError(
+            f"axis {axis} of the input '{name}' has other sizes in other samples, or an index "
+            "without finite numbers; propose one range for all elements"
+        )
+    ranges = [_widened(seen[str(k)], margin, whole=whole) for k in range(*counts)]
+    return ValueContract(name, tuple(ranges), axis=axis)
 
 
 def _widened(
