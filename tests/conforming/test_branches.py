@@ -98,6 +98,18 @@ def test_what_follows_from_a_contract_of_inputs_is_used_and_told() -> None:
     assert (again.changes, again.assumed, again.model) == ((), {}, result.model)
 
 
+def test_value_with_a_contract_that_a_change_removes_is_named() -> None:
+    model = parse("(float[2] x) => (float[2] y) { dead = Exp(x) y = Relu(x) }")
+    contract = Contract((ValueContract("dead", (0, 9)),))
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.rewrite(model, operators="profile", contract=contract, conform=True)
+    assert str(caught.value) == (
+        "contract: the graph has no input or value 'dead'; values of subgraphs and of functions "
+        "cannot have a contract; a change removed it; leave its entry out, or write a contract for "
+        "the result"
+    )
+
+
 def test_verification_of_changes_draws_inputs_within_the_contract() -> None:
     """Beyond it the model stops at a gather."""
     model = parse(
