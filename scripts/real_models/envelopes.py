@@ -124,7 +124,8 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderCo
         checked = propose_contract(path, contract=contract, checkpoints=True)
     except SonnxError:
         checked = plain
-    whole = not checked.open and len(checked.checkpoints) <= _MOST_CHECKPOINTS
+    finite = checked.finite == checked.floats
+    whole = finite and len(checked.checkpoints) <= _MOST_CHECKPOINTS
     return ModelUnderContract(
         name,
         before,
