@@ -189,11 +189,11 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         if not samples and checkpoints:
             feeds = [dict(complete(source, {}, runs, contract=given).arrays)]
         seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
-    known = seen if samples else {}
+    sampled = seen if samples else {}
     entries = [
         given.of(str(value.name))
         or _of_axis(value, facts, samples, axes, margin)
-        or _of_input(value, facts, known, margin)
+        or _of_input(value, facts, sampled, margin)
         for value in loaded.graph.inputs
     ]
     known = {*names, *(state.output for state in given.states)}

@@ -173,10 +173,10 @@ def _range_of(value: onnx.ValueInfoProto) -> tuple[float, float] | None:
 _OF_INTEGERS = {0: (16000, 16000), 1: (400, 512), 2: (0, 255)}
 """The usual rates, lengths and ids, by the rank of the input."""
 
-_SIZES = {1: (1, 8), 2: (512, 16384), 4: (32, 1024, 32)}
+_SIZES = {1: (1, 8, 1), 2: (512, 16384, 1), 4: (32, 1024, 32)}
 """The usual sizes of batches, and of the other axes of sounds and of images, by their rank."""
 
-_ANY = (16, 16384)
+_ANY = (16, 16384, 1)
 
 _FLOATS = {onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16}
 
