@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from sonnx_ort.obligations.obligation import Obligation
     from sonnx_ort.obligations.report import ModelRejected, Report
     from sonnx_ort.obligations.waivers import Waiver
-    from sonnx_ort.profile.contract import Contract, ShapeContract, SizeContract, ValueContract
+    from sonnx_ort.profile.contract import (
+        Contract,
+        ShapeContract,
+        SizeContract,
+        StateContract,
+        ValueContract,
+    )
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.profile.rule import Status
     from sonnx_ort.runtime.session import InferenceSession
@@ -55,6 +61,7 @@ __all__ = [
     "ShapeContract",
     "SizeContract",
     "SonnxError",
+    "StateContract",
     "Status",
     "ValueContract",
     "Verification",
@@ -109,6 +116,7 @@ _MODULES = {
     "Verification": "evidence.verification",
     "ShapeContract": "profile.contract",
     "SizeContract": "profile.contract",
+    "StateContract": "profile.contract",
     "ValueContract": "profile.contract",
     "Waiver": "obligations.waivers",
     "audit": "comparing.audit",

@@ -26,11 +26,13 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice
 from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
+from sonnx_ort.profile.contract import NO_CONTRACT, contract_to_json
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.runtime.feeds import GraphInput, as_tensors, graph_inputs, numpy_dtype, what_is_wrong
 
@@ -98,6 +100,9 @@ class ConformOptions(TypedDict, total=False):
         assume: Elements of inputs that are the same in every run. They become constants, and the
             changed model has no such input.
         assume_shapes: Shapes of inputs that are the same in every run.
+        contract: What the inputs may be, as for `check`: what follows from it needs no change, and
+            results may change beyond it. A changed model names it in its metadata, and does not
+            enforce it.
         select: The rules to fix, by id or the beginning of ids; all by default.
         ignore: The rules not to fix.
         verify: Whether to run both models, and to leave out each change after which a value has
@@ -118,6 +123,7 @@ class ConformOptions(TypedDict, total=False):
     both_branches: bool
     assume: Mapping[str, npt.ArrayLike]
     assume_shapes: Mapping[str, Sequence[int]]
+    contract: ContractSource
     select: str | Iterable[str] | None
     ignore: str | Iterable[str] | None
     verify: bool
@@ -240,6 +246,7 @@ def _conform(  # noqa: PLR0913 - one for each option
     both_branches: bool = False,
     assume: Mapping[str, npt.ArrayLike] = MappingProxyType({}),
     assume_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    contract: ContractSource = NO_CONTRACT,
     select: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] | None = None,
     verify: bool = False,
@@ -248,21 +255,38 @@ def _conform(  # noqa: PLR0913 - one for each option
     sizes: Mapping[str, int] = MappingProxyType({}),
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> _Result:
-    choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
     if unroll < 0:
         raise SonnxError(f"unroll is {unroll}; give a number of steps, or 0 for none")
     rules = selected_rules(select, ignore)
     selection = Selection(rules, rounding, name_outputs, unroll, both_branches)
     source, assumed = _assuming(source, assume, assume_shapes)
-    result = replace(_changed(source, choices, selection), assumed=assumed)
-    if not verify:
-        return result
-    compared = partial(compare_stepwise, given=inputs, seed=seed, sizes=Sizes(sizes, input_shapes))
-    return _verified(result, source, choices, selection, compared)
+    # Values inside are checked by a model that is enforced alone.
+    limits = contract_for(source, contract).of_inputs(
+        each.name for each in graph_inputs(source.proto)
+    )
+    choices = Choices.of(edition, broadcast, operators, Backend.NATIVE, contract=limits)
+    result = _changed(source, choices, selection)
+    if verify:
+        compared = partial(
+            compare_stepwise,
+            given=inputs,
+            seed=seed,
+            sizes=Sizes(sizes, input_shapes),
+            contract=limits,
+        )
+        result = _verified(result, source, choices, selection, compared)
+    if limits and result.graph.made:
+        text = contract_to_json(limits)
+        result.changed.model.metadata_props[ASSUMED_CONTRACT] = text
+        assumed = {**assumed, "every input": f"within the contract {text}"}
+    return replace(result, assumed=assumed)
 
 
 ASSUMED = "sonnx_ort.assumed."
 """The beginning of the keys of a model's metadata that say what was assumed of an input."""
+
+ASSUMED_CONTRACT = "sonnx_ort.assumed_contract"
+"""The key of a model's metadata that has the contract by which it was changed."""
 
 _SHOWN = 8
 """Of a longer tensor the metadata have the number of its elements alone."""
@@ -378,8 +402,7 @@ def _verified(
             )
         left_out += suspected
         without = frozenset(change.key for change in left_out)
-        changed = _changed(source, choices, replace(selection, without=without))
-        result = replace(changed, assumed=result.assumed)
+        result = _changed(source, choices, replace(selection, without=without))
     return replace(result, left_out=tuple(left_out))
 
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.difference import trace
 from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.knowledge.declarations import declared_axes
 from sonnx_ort.knowledge.facts import Facts
@@ -79,14 +80,12 @@ def _lines(proposed: ProposedContract) -> Iterator[str]:
     yield "# What the values of the model may be. Judge each range before you use it."
     contract = proposed.contract
     shapes = {entry.input: entry for entry in contract.shapes}
-    for entry in contract.values:
+    carried = {state.output for state in contract.states}
+    for entry in (each for each in contract.values if each.value not in carried):
         section = "values" if entry.value in proposed.checkpoints else "inputs"
         yield ""
         yield f"[{section}.{_quoted(entry.value)}]"
-        if entry.range is None:
-            yield "finite = true"
-        else:
-            yield f"range = [{_number(entry.range[0])}, {_number(entry.range[1])}]"
+        yield from _number_lines(entry)
         if entry.message:
             yield f"message = {_quoted(entry.message)}"
         if entry.value in shapes:
@@ -95,7 +94,22 @@ def _lines(proposed: ProposedContract) -> Iterator[str]:
         yield from ("", f"[inputs.{_quoted(shape.input)}]", _shape_line(shape))
     if contract.sizes:
         yield from ("", "[sizes]", *map(_size_line, contract.sizes))
+    if contract.states:
+        states = (f"{_quoted(each.input)} = {_quoted(each.output)}" for each in contract.states)
+        yield from ("", "[states]", *states)
     yield ""
+
+
+def _number_lines(entry: ValueContract) -> Iterator[str]:
+    ranges = [f"[{_number(lower)}, {_number(upper)}]" for lower, upper in entry.ranges]
+    if entry.axis is not None:
+        yield from (f"axis = {entry.axis}", f"range = [{', '.join(ranges)}]")
+    elif ranges:
+        yield f"range = {ranges[0]}"
+    if entry.whole:
+        yield "whole = true"
+    elif not ranges:
+        yield "finite = true"
 
 
 def _shape_line(entry: ShapeContract) -> str:
@@ -129,12 +143,13 @@ def _number(end: float) -> str:
 
 
 @checked_arguments
-def propose_contract(
+def propose_contract(  # noqa: PLR0913 - one for each choice
     model: ModelSource,
     *,
     data: str | os.PathLike[str] | None = None,
     contract: ContractSource = NO_CONTRACT,
     margin: int | float = 0.25,
+    axes: Mapping[str, int] = MappingProxyType({}),
     checkpoints: bool = False,
 ) -> ProposedContract:
     """Propose what the inputs of a model may be, and where values inside of it are to be checked.
@@ -146,6 +161,7 @@ def propose_contract(
         contract: What is known already: its entries are taken over.
         margin: The share of a seen range that is added at each end. Sizes of axes with a name get
             none.
+        axes: The axis of an input, by its name, each index of which gets a range of its own.
         checkpoints: Whether to look for the few values inside of the model whose range, if it is
             checked, keeps all other values finite. Without samples one run with random inputs
             within the contract is seen.
@@ -161,23 +177,34 @@ def propose_contract(
     given = read_contract(contract)
     require_axes(loaded.graph, given)
     facts = Facts(loaded, replace(given, values=()))
-    require_values(loaded, given, facts)
+    # A state may have no entry yet.
+    require_values(loaded, replace(given, states=()), facts)
     names = [str(value.name) for value in loaded.graph.inputs]
+    for name in axes:
+        if name not in names:
+            raise SonnxError(f"there is no input '{name}'{did_you_mean(name, names)}")
     with IsolatedRuns() as runs:
         samples = [] if data is None else list(read_samples(Path(data), names).values())
         feeds = samples
         if not samples and checkpoints:
             feeds = [dict(complete(source, {}, runs, contract=given).arrays)]
         seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
+    sampled = seen if samples else {}
     entries = [
-        given.of(str(value.name)) or _of_input(value, facts, seen if samples else {}, margin)
+        given.of(str(value.name))
+        or _of_axis(value, facts, samples, axes, margin)
+        or _of_input(value, facts, sampled, margin)
         for value in loaded.graph.inputs
     ]
-    inputs = set(names)
-    inside = (entry for entry in given.values if entry.value not in inputs)
+    known = {*names, *(state.output for state in given.states)}
+    inside = (entry for entry in given.values if entry.value not in known)
     found = Contract(
-        (*filter(None, entries), *inside), given.shapes, _sizes(loaded.graph, given, samples)
+        (*filter(None, entries), *inside),
+        given.shapes,
+        _sizes(loaded.graph, given, samples),
+        given.states,
     )
+    require_values(loaded, found, facts)
     facts = Facts(loaded, replace(found, values=()))
     ranges = facts.numbers_under(found)
     if checkpoints:
@@ -186,7 +213,7 @@ def propose_contract(
     return ProposedContract(
         found,
         len(samples),
-        {e.value: sizes.get(e.value, 0) for e in found.values if e.value not in inputs},
+        {e.value: sizes.get(e.value, 0) for e in found.values if e.value not in known},
         sum(_is_finite(value, ranges) for value in floats),
         len(floats),
         tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),
@@ -245,6 +272,32 @@ def _of_input(value: ir.Value, facts: Facts, seen: Seen, margin: float) -> Value
     if name in seen and kind is not None and kind != "bool":
         return ValueContract(name, _widened(seen[name], margin, whole=kind not in FLOATS))
     return ValueContract(name) if kind in FLOATS else None
+
+
+def _of_axis(
+    value: ir.Value,
+    facts: Facts,
+    samples: Sequence[Mapping[str, Any]],
+    axes: Mapping[str, int],
+    margin: float,
+) -> ValueContract | None:
+    """The seen range of each index of an axis, if that is asked for."""
+    name, whole = str(value.name), facts.element_type(value) not in FLOATS
+    if name not in axes or not samples:
+        return None
+    axis, arrays = axes[name], [np.asarray(sample[name]) for sample in samples]
+    if not all(-array.ndim <= axis < array.ndim for array in arrays):
+        raise SonnxError(f"the input '{name}' has no axis {axis} in a sample")
+    counts = {array.shape[axis] for array in arrays}
+    parts = [{str(k): part for k, part in enumerate(np.moveaxis(a, axis, 0))} for a in arrays]
+    seen, _ = _seen(parts)
+    if len(counts) > 1 or len(seen) < max(counts):
+        raise SonnxError(
+            f"axis {axis} of the input '{name}' has other sizes in other samples, or an index "
+            "without finite numbers; propose one range for all elements"
+        )
+    ranges = [_widened(seen[str(k)], margin, whole=whole) for k in range(*counts)]
+    return ValueContract(name, tuple(ranges), axis=axis)
 
 
 def _widened(

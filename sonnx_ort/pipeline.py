@@ -245,7 +245,13 @@ def conform(examined: Examined, selection: "Selection") -> "ConformedGraph":
 
 
 def _examine_again(loaded: Loaded, known: Examination | None) -> Examination:
-    return examine(loaded, complete=True, known=known).examination
+    try:
+        return examine(loaded, complete=True, known=known).examination
+    except SonnxError as error:
+        if not str(error).startswith("contract: "):
+            raise
+        removed = "a change removed it; leave its entry out, or write a contract for the result"
+        raise SonnxError(f"{error}; {removed}") from error
 
 
 def conformed_if_asked_for(examined: Examined) -> Examined:

@@ -8,7 +8,14 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import Contract, ShapeContract, SizeContract, SonnxError, ValueContract
+from sonnx_ort import (
+    Contract,
+    ShapeContract,
+    SizeContract,
+    SonnxError,
+    StateContract,
+    ValueContract,
+)
 from sonnx_ort.obligations.contracts import read_contract
 from support.command import command
 from support.graphs import parse
@@ -52,6 +59,41 @@ def test_without_samples_floats_are_to_be_finite():
     proposed = sonnx_ort.propose_contract(parse(GRAPH))
     assert proposed.contract == Contract((ValueContract("x"),))
     assert (proposed.finite, proposed.floats, proposed.open) == (0, 2, ("y",))
+
+
+def test_each_index_of_an_axis_gets_its_range_where_asked(samples):
+    proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples, margin=0, axes={"x": 1})
+    (x, _) = proposed.contract.values
+    assert (x.axis, x.ranges) == (1, ((0.5, 1.0), (1.0, 2.0)))
+    assert "axis = 1\nrange = [[0.5, 1.0], [1.0, 2.0]]\n" in proposed.toml
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({"y": 0}, "there is no input 'y'"),
+        ({"x": 2}, "the input 'x' has no axis 2 in a sample"),
+        ({"x": 0}, "axis 0 of the input 'x' has other sizes in other samples, or an index"),
+    ],
+)
+def test_axis_that_samples_do_not_have_is_refused(samples, axes, message):
+    (samples / "longer").mkdir()
+    for name, array in sample(0.5, 2.0).items():
+        np.save(samples / "longer" / f"{name}.npy", np.repeat(array, 2, axis=0))
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.propose_contract(parse(GRAPH), data=samples, axes=axes)
+    assert str(caught.value).startswith(message)
+
+
+def test_state_gets_an_entry_from_samples(tmp_path):
+    model = parse("(float[1, 2] h) => (float[1, 2] g) { g = Tanh(h) }")
+    np.save(tmp_path / "h.npy", np.array([[-0.5, 0.5]], np.float32))
+    states = (StateContract("h", "g"),)
+    given = Contract(states=states)
+    proposed = sonnx_ort.propose_contract(model, data=tmp_path, contract=given, margin=0)
+    own = ValueContract("h", (-0.5, 0.5)), ValueContract("g", (-0.5, 0.5))
+    assert proposed.contract == Contract(own, states=states)
+    assert proposed.toml.endswith('[inputs."h"]\nrange = [-0.5, 0.5]\n\n[states]\n"h" = "g"\n')
 
 
 def test_given_entries_are_kept(samples):

@@ -44,10 +44,11 @@ _TIMES = 3
 _OPERATORS = "elementwise,Graph.finite_values"
 
 _EXPLANATION = """\
-Each float input is from -1 to 1, batches are of 1 to 8, the sides of images of 32 to 1024 in
-multiples of 32, sequences of 16 to 16384. Obligations about elements that are proved without a
-contract and with it, of all; obligations of any kind that runs check, without it and with it;
-float values that are proved to be finite; how many values inside are checked so that all others
+Each float input is from -1 to 1, lengths are of 400 to 512 samples, ids from 0 to 255, rates are
+16000; batches are of 1 to 8, the sides of images of 32 to 1024 in multiples of 32, sounds of 512 to
+16384 samples, other sequences of 16 to 16384. Obligations about elements that are proved without a
+contract and with it, of all; obligations of any kind that runs check, without it and with it; float
+values that are proved to be finite; how many values inside are checked so that all others
 are, if at most five do; how many times as long `check` takes with the contract; and how many
 times as long as the original the model takes that the native backend enforces for the
 element-wise operators and with all floats finite: with the contract and the values inside that
@@ -123,7 +124,8 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderCo
         checked = propose_contract(path, contract=contract, checkpoints=True)
     except SonnxError:
         checked = plain
-    whole = not checked.open and len(checked.checkpoints) <= _MOST_CHECKPOINTS
+    finite = checked.finite == checked.floats
+    whole = finite and len(checked.checkpoints) <= _MOST_CHECKPOINTS
     return ModelUnderContract(
         name,
         before,
@@ -136,14 +138,10 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderCo
 
 
 def _plausible(model: onnx.ModelProto) -> Contract:
-    """Each float input is from -1 to 1; batches, images and sequences are of usual sizes."""
+    """Floats from -1 to 1, usual lengths, ids and rates; usual batches, images and sequences."""
     stored = {tensor.name for tensor in model.graph.initializer}
     given = [value for value in model.graph.input if value.name not in stored]
-    values = [
-        ValueContract(value.name, (-1.0, 1.0))
-        for value in given
-        if value.type.tensor_type.elem_type in _FLOATS
-    ]
+    values = [ValueContract(value.name, ends) for value in given if (ends := _range_of(value))]
     shapes, sizes = [], dict[str, SizeContract]()
     for number, value in enumerate(given):
         declared = value.type.tensor_type
@@ -156,21 +154,31 @@ def _plausible(model: onnx.ModelProto) -> Contract:
                 continue
             own = re.sub(r"\W", "_", axis.dim_param).strip("_")
             name = f"size_{own or f'{number}_{place}'}"
-            is_image = len(declared.shape.dim) == _OF_IMAGES and place > 0
-            sizes.setdefault(name, _usual(name, is_first=place == 0, is_image=is_image))
+            rank = len(declared.shape.dim) if declared.elem_type in _FLOATS else 0
+            sizes.setdefault(name, SizeContract(name, *_SIZES.get(rank if place else 1, _ANY)))
             axes.append(name)
         shapes.append(ShapeContract(value.name, tuple(axes)))
     return Contract(tuple(values), tuple(shapes), tuple(sizes.values()))
 
 
-def _usual(name: str, *, is_first: bool, is_image: bool) -> SizeContract:
-    if is_first:
-        return SizeContract(name, 1, 8)
-    return SizeContract(name, 32, 1024, 32) if is_image else SizeContract(name, 16, 16384)
+def _range_of(value: onnx.ValueInfoProto) -> tuple[float, float] | None:
+    """The usual numbers of an input; of integers a scalar is a rate, a vector has lengths."""
+    declared = value.type.tensor_type
+    if declared.elem_type in _FLOATS:
+        return -1.0, 1.0
+    is_integer = declared.elem_type in {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
+    return _OF_INTEGERS.get(len(declared.shape.dim)) if is_integer else None
 
+
+_OF_INTEGERS = {0: (16000, 16000), 1: (400, 512), 2: (0, 255)}
+"""The usual rates, lengths and ids, by the rank of the input."""
+
+_SIZES = {1: (1, 8, 1), 2: (512, 16384, 1), 4: (32, 1024, 32)}
+"""The usual sizes of batches, and of the other axes of sounds and of images, by their rank."""
+
+_ANY = (16, 16384, 1)
 
 _FLOATS = {onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16}
-_OF_IMAGES = 4
 
 
 def _shortest(path: Path, contract: Contract) -> float:
@@ -185,7 +193,8 @@ def _shortest(path: Path, contract: Contract) -> float:
 
 def _time(path: Path, contract: Contract, seconds: float, trial: DryRun) -> list[Turn]:
     feeds = make_feeds(onnx.load(path), trial)
-    feeds = {n: np.clip(a, -1, 1) if a.dtype.kind == "f" else a for n, a in feeds.items()}
+    ranges = {entry.value: entry.ranges[0] for entry in contract.values}
+    feeds = {n: np.clip(a, *ranges[n]) if n in ranges else a for n, a in feeds.items()}
 
     def sessions() -> dict[str, Any]:
         enforced = partial(
@@ -210,14 +219,14 @@ def summary(found: Sequence[ModelUnderContract]) -> str:
         Counter(o.status for each in found for o in _of_elements(getattr(each, name)))
         for name in ("before", "after")
     )
-    open_before = before.total() - before[Status.PROVED]
-    open_after = after.total() - after[Status.PROVED]
+    open_before, open_after = before[Status.RUNTIME], after[Status.RUNTIME]
     throughout = sum(each.finite[0] == each.finite[1] for each in found)
     reached = sum(each.checkpoints is not None for each in found)
     total = after.total()
     lines = [
         f"{len(found)} models with {total:,} obligations about elements.",
         f"Checked in runs without a contract {open_before:,}, with one {open_after:,}.",
+        f"Violated in every run {before[Status.VIOLATED]:,}, with one {after[Status.VIOLATED]:,}.",
         f"Of any kind {_sum(found, 'before'):,}, with one {_sum(found, 'after'):,}.",
         f"Models of which every float is proved finite: {throughout}.",
         f"The same with at most {_MOST_CHECKPOINTS} values checked inside: {reached}.",

@@ -31,7 +31,20 @@ from sonnx_ort.kernel.sizes import Rejected, Size, require
 _SCALAR = "scalar"
 _ELEMENTWISE = frozenset(
     {
-        *("Add", "And", "Cast", "Equal", "Greater", "IsNaN", "Less", "Mul", "Neg", "Not", "Or"),
+        *(
+            "Add",
+            "And",
+            "Cast",
+            "Equal",
+            "Floor",
+            "Greater",
+            "IsNaN",
+            "Less",
+            "Mul",
+            "Neg",
+            "Not",
+            "Or",
+        ),
         *("Sub", "Where"),
     }
 )

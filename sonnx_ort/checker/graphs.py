@@ -233,10 +233,10 @@ class Definitions:
             return None
         return stored_elements(tensor)
 
-    def producer_type(self, value: str) -> str | None:
-        """The standard operator that computes a value."""
+    def producer(self, value: str) -> NodeProto | None:
+        """The node of a standard operator whose first result is a value; None if there is none."""
         node = self._producers.get(value)
-        return None if node is None or node.domain else str(node.op_type)
+        return None if node is None or node.domain or node.output[0] != value else node
 
     def is_input(self, value: str) -> bool:
         """Whether a value is an input of the model."""

@@ -18,7 +18,7 @@ from sonnx_ort.guards.guard import DecidingGuard, GuardedNode
 from sonnx_ort.guards.value_guards import breach
 from sonnx_ort.kernel.sizes import require
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract_rules import OnSizes
+from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import OnShapes
@@ -173,8 +173,10 @@ def _may_be_known(
     """What may have been known where a guard was made."""
     if isinstance(requirement, OnElements):
         kind = ElementType.named(model.known("type", names[0]))
+        rank = len(model.known("shape", names[0])) if isinstance(requirement, OnValue) else None
+        shape = None if rank is None else (None,) * rank
         if kind is not None:
-            yield GuardedNode([Operand(names[0], names[0], "", kind)], kind, kind)
+            yield GuardedNode([Operand(names[0], names[0], "", kind, shape=shape)], kind, kind)
         return
     ranks = [len(model.known("shape", name)) for name in names]
     for shapes in ([(None,) * rank for rank in ranks], [None] * len(ranks)):

@@ -223,7 +223,7 @@ class Model(Definitions):
         elif self.states.is_taken(value):
             sizes = self.states.taken(value, self.known)
         elif self.states.is_final(value):
-            sizes = self.states.final(value)
+            sizes = self.states.final(value, self.known)
         else:
             node, place = self._node(value)
             found = self._shapes_of(node)
@@ -360,7 +360,8 @@ class Model(Definitions):
             if element_type is None:
                 raise Rejected("its type has no range")
             self._unguarded[kind][value] = before
-            before = entry.intersected(element_type, before)
+            shape = self._known["shape"].get(value)
+            before = entry.intersected(element_type, before, shape)
         if before is None:
             raise Rejected("they are not known")
         return before

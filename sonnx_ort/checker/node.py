@@ -1,7 +1,7 @@
 """A node, what is known of its operands, and how ONNX names things."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, NodeProto, TensorProto, helper
@@ -87,13 +87,14 @@ class Node(kernel.Node):
         """The elements of an operand that is a constant in the file; None for another."""
         return self.model.stored(self.name(index))
 
-    def is_same(self, one: int, other: int) -> bool:
-        """Whether two operands are the same value."""
-        return self.given(one) and self.name(one) == self.name(other)
+    def identity(self, index: int) -> object | None:
+        """The name of an operand."""
+        return self.name(index) or None
 
-    def producer_type(self, index: int) -> str | None:
-        """The standard operator that computes an operand."""
-        return self.model.producer_type(self.name(index))
+    def source(self, index: int) -> "Node | None":
+        """The node of a standard operator whose first result is an operand."""
+        proto = self.model.producer(self.name(index))
+        return None if proto is None else replace(self, proto=proto)
 
     def tensor(self, name: str) -> Any:
         """The elements of an attribute that is a tensor; None if it is none or left out."""

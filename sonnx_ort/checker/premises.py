@@ -19,7 +19,12 @@ def require_contract(graph: GraphProto, contract: Contract) -> None:
     limited = [entry.value for entry in contract.values]
     stated = [entry.input for entry in contract.shapes]
     named = [size.name for size in contract.sizes]
-    for names in (limited, stated, named):
+    outputs, states = {value.name for value in graph.output}, contract.states
+    carried = [state.input for state in states]
+    for state in states:
+        known = state.input in inputs and state.output in outputs and contract.keeps(state)
+        require(known, f"'{state.input}' is no state that '{state.output}' carries on")
+    for names in (limited, stated, named, carried):
         require(len(names) == len(set(names)), "the contract names something twice")
     for name in limited:
         require(name in values, f"the contract names '{name}', which the graph does not have")

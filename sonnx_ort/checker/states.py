@@ -105,14 +105,14 @@ class States:
         self._assumed[value] = sizes
         return sizes
 
-    def final(self, value: str) -> PartialSizes:
+    def final(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
         """The shape of the last state, which is the first one if there is no iteration.
 
         Raises:
             Rejected: Nothing is assumed of the state.
         """
         state = self._final[value]
-        require(state in self._assumed, f"no step gives the shape of '{state}'")
+        known("shape", state)
         return self._assumed[state]
 
     def broken(self, shape: Callable[[str], Sizes | None]) -> Changing:

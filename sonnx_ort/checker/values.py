@@ -26,7 +26,7 @@ from sonnx_ort.profile.contract_rules import (
 )
 from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, finite_elements
 from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand, dimensions
 
 
@@ -45,7 +45,8 @@ def obligations_of_contract(model: Model) -> Iterator[list[str]]:
     for name in model.demands:
         yield [name, WITHIN_SIZES.id]
     for entry in model.contract.values:
-        yield [entry.value, contract_rule(entry).id]
+        for demand in entry.demands:
+            yield [entry.value, contract_rule(demand).id]
 
 
 def values_to_be_finite(model: Model, operators: list[str]) -> Iterator[str]:
@@ -77,11 +78,11 @@ def demand_on(model: Model, value: str, rule: str) -> tuple[OnElements | OnSizes
     """
     if rule == FINITE.id:
         return finite_elements(value), [value]
-    entry: ValueContract | ShapeDemand | None = model.contract.of(value)
-    if rule == WITHIN_SIZES.id:
-        entry = model.demands.get(value)
-    bound: Rule | None = None if entry is None else contract_rule(entry)
-    if entry is None or bound is None or bound.id != rule:
+    stated, sizes = model.contract.of(value), model.demands.get(value)
+    entries: list[ValueContract | ShapeDemand] = [*(stated.demands if stated else ())]
+    entries += [] if sizes is None else [sizes]
+    entry = next((each for each in entries if contract_rule(each).id == rule), None)
+    if entry is None:
         raise Rejected("the rule does not bind the value")
     names = [*entry.operands] if isinstance(entry, ShapeDemand) else [value]
     return contract_requirement(entry), names

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.options import ContractOption, ModelArgument, QuietOption, examples, subcommand
+from sonnx_ort.cli.options import (
+    ContractOption,
+    ModelArgument,
+    QuietOption,
+    examples,
+    integers_by_name,
+    subcommand,
+)
 from sonnx_ort.cli.output import errors_as_sentences, say
 
 app = subcommand()
@@ -38,6 +45,10 @@ def contract(
         float,
         typer.Option(metavar="SHARE", help="How much of a seen range is added at each end."),
     ] = 0.25,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=N", help="An axis each index of which gets a range of its own."),
+    ] = None,
     checkpoints: Annotated[
         bool,
         typer.Option(
@@ -66,6 +77,7 @@ def contract(
             data=data,
             contract=given or NO_CONTRACT,
             margin=margin,
+            axes=integers_by_name("--axis", axis),
             checkpoints=checkpoints,
         )
         if output is not None:

@@ -132,7 +132,7 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
 @command(
     app,
     *("model", "inputs", "sizes", "input_shapes", "seed", "select", "ignore", "edition"),
-    *("broadcast", "external_data", "force", "quiet"),
+    *("broadcast", "contract", "external_data", "force", "quiet"),
     operators=PROFILE,
     settings=True,
     own={
@@ -214,7 +214,8 @@ def conform(
         if output is None:
             conformed = conform_model(model, **choices)
         else:
-            refuse_inputs(output, inputs.values())
+            own = [choices["contract"]] if isinstance(choices["contract"], Path) else []
+            refuse_inputs(output, [*inputs.values(), *own])
             choices |= {"external_data": external_data, "force": force, "strict": strict}
             conformed = conform_file(model, output, **choices)
     if not quiet:

@@ -65,13 +65,13 @@ def shapes_by_name(option: str, given: Sequence[str] | None) -> dict[str, tuple[
     return numbers_by_name(option, given or (), "NAME=N,N, such as x=1,3,48,320", _integers)
 
 
-def _sizes(given: Sequence[str] | None) -> dict[str, int]:
-    """Sizes by name, given as `NAME=N`."""
-    named = numbers_by_name("--size", given or (), "NAME=N", _integers)
+def integers_by_name(option: str, given: Sequence[str] | None) -> dict[str, int]:
+    """Sizes or axes by name, given as `NAME=N`."""
+    named = numbers_by_name(option, given or (), "NAME=N", _integers)
     for name, numbers in named.items():
         if len(numbers) > 1:
             shown = ",".join(map(str, numbers))
-            raise SonnxError(f"--size {name}={shown}: the form is NAME=N")
+            raise SonnxError(f"{option} {name}={shown}: the form is NAME=N")
     return {name: size for name, (size,) in named.items()}
 
 
@@ -169,7 +169,7 @@ OPTIONS: Mapping[str, Option] = {
         "The size of an open dimension of random inputs, by its name; repeat for each.",
         "--size",
         metavar="NAME=N",
-        read=_sizes,
+        read=functools.partial(integers_by_name, "--size"),
     ),
     "input_shapes": option(
         TEXTS,

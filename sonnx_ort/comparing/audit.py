@@ -35,6 +35,7 @@ from sonnx_ort.comparing.isolated_run import (
 from sonnx_ort.comparing.judging import judge
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.comparing.prepared_model import (
+    contract_for_runs,
     enforced_natively,
     seed_random_operators,
     unseeded,
@@ -45,7 +46,7 @@ from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import nodes_within
-from sonnx_ort.obligations.contracts import ContractSource, contract_for
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, Demands, EditionChoice
@@ -173,7 +174,7 @@ def audit(  # noqa: PLR0913 - one for each choice
         raise SonnxError(f"samples={samples} is too few; choose 1 or more, or exhaustive=True")
     sampling = Sampling(seed, None if exhaustive else samples)
     source = read(model)
-    demands = choose_demands(edition, broadcast, operators, contract_for(source, contract))
+    demands = choose_demands(edition, broadcast, operators, contract_for_runs(source, contract))
     proto = _without_functions(source)
     seeded = () if values is not None else tuple(map(in_words, unseeded(proto)))
     seed_random_operators(proto)

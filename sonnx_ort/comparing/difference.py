@@ -20,12 +20,12 @@ from sonnx_ort.comparing.isolated_run import (
 )
 from sonnx_ort.comparing.matching import by_position
 from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance, comparable, distances, largest
-from sonnx_ort.comparing.prepared_model import seed_random_operators, unseeded
+from sonnx_ort.comparing.prepared_model import contract_for_runs, seed_random_operators, unseeded
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.obligations.contracts import ContractSource, contract_for
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
@@ -246,6 +246,7 @@ def compare(  # noqa: PLR0913 - one for each choice
     seed: int = 0,
     sizes: Sizes = UNSAID,
     tolerance: Tolerance = EXACT,
+    contract: ContractSource = NO_CONTRACT,
 ) -> Comparison:
     """Run two models on the same inputs, and compare every value with the same name.
 
@@ -260,11 +261,13 @@ def compare(  # noqa: PLR0913 - one for each choice
         seed: The seed of the random inputs.
         sizes: Their sizes, where the first model leaves them open.
         tolerance: By how much values may differ.
+        contract: What the inputs may be.
 
     Raises:
         SonnxError: A model cannot be used, or their inputs differ.
     """
-    return compared(next(run_both(first, second, [(given, seed)], sizes)), tolerance)
+    runs = run_both(first, second, [(given, seed)], sizes, contract=contract)
+    return compared(next(runs), tolerance)
 
 
 def run_both(  # noqa: PLR0913 - one for each choice
@@ -288,7 +291,8 @@ def run_both(  # noqa: PLR0913 - one for each choice
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
-    limits, declared = contract_for(one, contract), graph_inputs(one.proto)
+    limits = contract_for_runs(one, contract, other)
+    declared = graph_inputs(one.proto)
     positions = by_position(one.proto, other.proto) if match_positions else {}
     pair = pair_of(one.proto, other.proto, positions)
     with IsolatedRuns() as runs:

@@ -8,7 +8,7 @@ drawn or chosen keeps a contract.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +209,7 @@ def require_within(
     """
     axes = [(each.name, each.shape) for each in declared if each.name in arrays]
     demands = shape_demands(contract, axes) if contract.limits_sizes else {}
-    limited = (entry for entry in contract.values if entry.value in arrays)
+    limited = (each for e in contract.values if e.value in arrays for each in e.demands)
     entries: list[ShapeDemand | ValueContract] = [*demands.values(), *limited]
     for entry in entries:
         names = (entry.value,) if isinstance(entry, ValueContract) else entry.operands
@@ -247,9 +247,17 @@ def _random(
     entry: ValueContract | None,
 ) -> Array:
     dtype = numpy_dtype(declared)
+    if entry is not None and entry.axis is not None:
+        place = entry.axis % len(shape)
+        others = (*shape[:place], *shape[place + 1 :])
+        alone = (replace(entry, range=ends, axis=None) for ends in entry.ranges)
+        return np.stack([_random(declared, others, generator, e) for e in alone], axis=place)
     if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
         lower, upper = _ends(entry, 1, finite_numbers(dtype))
-        return np.asarray(generator.uniform(lower, upper, shape)).astype(dtype)
+        drawn = np.asarray(generator.uniform(lower, upper, shape))
+        if entry is not None and entry.whole:
+            drawn = np.rint(drawn).clip(math.ceil(lower), math.floor(upper))
+        return drawn.astype(dtype)
     match dtype.kind:
         case "b":
             return np.asarray(generator.integers(0, 1, shape, endpoint=True)).astype(dtype)
@@ -277,7 +285,7 @@ def _ends(
         largest: The largest magnitude without a range.
         limits: The smallest and the largest number of the type.
     """
-    lower, upper = (-largest, largest) if entry is None or entry.range is None else entry.range
+    (lower, upper), *_ = (entry.ranges if entry else ()) or ((-largest, largest),)
     near = max(lower, min(-_FAR, upper - _FAR)), min(upper, max(_FAR, lower + _FAR))
     lower, upper = (min(max(end, limits[0]), limits[1]) for end in near)
     return lower, upper

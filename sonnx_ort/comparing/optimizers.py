@@ -32,6 +32,7 @@ from sonnx_ort.comparing.isolated_run import (
 from sonnx_ort.comparing.measures import EXACT, Tolerance
 from sonnx_ort.comparing.part import constants_of
 from sonnx_ort.comparing.prepared_model import (
+    contract_for_runs,
     enforced_natively,
     seed_random_operators,
     unseeded,
@@ -42,7 +43,7 @@ from sonnx_ort.comparing.shrinking import least
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.obligations.contracts import ContractSource, contract_for
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
@@ -217,7 +218,7 @@ def against_plain(  # noqa: PLR0913 - one for each choice
     source = whole(read(model))
     seeded = tuple(map(in_words, unseeded(source.proto)))
     seed_random_operators(source.proto)
-    limits, declared = contract_for(source, contract), graph_inputs(source.proto)
+    limits, declared = contract_for_runs(source, contract), graph_inputs(source.proto)
     plain = Settings(native=enforced_natively(source.proto), threads=threads)
     with IsolatedRuns() as runs:
         arrays = as_tensors(declared, given)

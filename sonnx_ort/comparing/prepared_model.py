@@ -17,6 +17,8 @@ from sonnx_ort.loading.external_data import (
 )
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.obligations.contracts import ContractSource, contract_for
+from sonnx_ort.profile.contract import Contract
 
 
 def whole(source: ReadModel) -> ReadModel:
@@ -37,6 +39,29 @@ def enforced_natively(model: onnx.ModelProto) -> bool:
     """Whether a model says that a backend has enforced it whose guards optimizers could remove."""
     claim = read_enforcement({entry.key: entry.value for entry in model.metadata_props})
     return claim is not None and claim.backend is not Backend.PYTHON
+
+
+def contract_for_runs(
+    model: ReadModel, given: ContractSource, other: ReadModel | None = None
+) -> Contract:
+    """The contract of the inputs of a run: the given one, or else that of an enforced model.
+
+    Args:
+        model: The model.
+        given: What its user gives.
+        other: A model with the same inputs, which may be an enforced one.
+
+    Raises:
+        SonnxError: The contract cannot be used.
+    """
+    found = contract_for(model, given)
+    for each in () if found else filter(None, (model, other)):
+        claim = read_enforcement({entry.key: entry.value for entry in each.proto.metadata_props})
+        if claim is not None and claim.demands.contract:
+            inputs = (value.name for value in model.proto.graph.input)
+            # Guards have taken the names of values inside.
+            return contract_for(model, claim.demands.contract.of_inputs(inputs))
+    return found
 
 
 _SEED = "seed"

@@ -24,8 +24,10 @@ from sonnx_ort.comparing.measures import EXACT, comparable, same
 from sonnx_ort.comparing.prepared_model import seed_random_operators, whole
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
+from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
+from sonnx_ort.profile.contract import NO_CONTRACT
 
 _COMPUTED = "{} computed anew"
 _MOST_ELEMENTS, _MOST_OPERATIONS = 4096, 200_000
@@ -43,6 +45,7 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
     *,
     seed: int = 0,
     sizes: Sizes = UNSAID,
+    contract: ContractSource = NO_CONTRACT,
 ) -> Comparison:
     """Run two models as `compare` does; values of the names in `rounding` may differ as above.
 
@@ -51,7 +54,7 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
     Raises:
         SonnxError: A model cannot be used, or their inputs differ.
     """
-    runs = next(run_both(first, second, [(given, seed)], sizes))
+    runs = next(run_both(first, second, [(given, seed)], sizes, contract=contract))
     one, other = runs.traces
     if not rounding or one.stop or other.stop:
         return compared(runs, EXACT)

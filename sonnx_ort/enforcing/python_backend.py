@@ -54,7 +54,7 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import CheckedValue, parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import ShapeDemand, text_of
+from sonnx_ort.profile.contract import Contract, ShapeDemand, contract_to_json
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.options import Edition
@@ -180,7 +180,7 @@ class PythonBackend(EnforcingBackend):
             demand = {"demand": checked.contract.to_json()}
             shape = nodes.enforced(CHECKED_SIZES.name, inputs, demand, guard=guard)
             return nodes.add("Reshape", [value, shape], "checked")
-        elements = value
+        elements, entry = value, checked.contract
         if element_type in CARRIERS:
             elements = nodes.cast(value, CARRIERS[element_type], "elements")
         shape = nodes.enforced(
@@ -191,7 +191,7 @@ class PythonBackend(EnforcingBackend):
                 "operator": obligation.operator,
                 "value": checked.operand.value,
                 "element_type": element_type.value,
-                "contract": text_of(checked.contract),
+                "contract": "" if entry is None else contract_to_json(Contract((entry,))),
             },
             guard=guard,
         )

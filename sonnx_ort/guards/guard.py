@@ -22,7 +22,20 @@ _SMALL_REDUCTION = 12
 OPERATORS = frozenset(
     {
         *("Add", "And", "Cast", "Concat", "Constant", "Equal", "Gather", "Greater", "Identity"),
-        *("If", "IsNaN", "Less", "Loop", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax"),
+        *(
+            "Floor",
+            "If",
+            "IsNaN",
+            "Less",
+            "Loop",
+            "Mul",
+            "Neg",
+            "Not",
+            "Or",
+            "Pow",
+            "Range",
+            "ReduceMax",
+        ),
         *("ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice", "Sub", "Tile", "Where"),
     }
 )

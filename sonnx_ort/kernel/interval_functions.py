@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from .interval_relations import is_below_its_largest, largest_quotient
 from .intervals import SLACK, float_attribute, format_of, hull, operand, rounded
 from .node import Node
 from .sizes import Ends, Interval, require
@@ -20,7 +21,12 @@ def _sum(node: Node) -> Sequence[Interval]:
 
 def _difference(node: Node) -> Sequence[Interval]:
     a, b = operand(node, 0), operand(node, 1)
-    return [added(node, a, Interval(-b.upper, -b.lower, b.nan))]
+    if node.is_same(0, 1) and not a.nan and not a.infinite:
+        return [Interval.of(0, 0)]
+    found = added(node, a, Interval(-b.upper, -b.lower, b.nan))
+    if is_below_its_largest(node):
+        return [Interval(np.minimum(found.lower, 0), np.minimum(found.upper, 0), found.nan)]
+    return [found]
 
 
 def added(node: Node, a: Interval, b: Interval, *, fused: bool = False) -> Interval:
@@ -49,7 +55,22 @@ def _product(node: Node) -> Sequence[Interval]:
         return [_square(node, a)]
     lower, upper = _corners(a, b, np.multiply)
     nan = (a.has_zero and b.infinite) or (b.has_zero and a.infinite)
-    return [rounded(node, lower, upper, nan=a.nan or b.nan or nan)]
+    found = rounded(node, lower, upper, nan=a.nan or b.nan or nan)
+    return [found if found.nan else found.within(_largest_product(node))]
+
+
+def _largest_product(node: Node) -> float:
+    """The largest magnitude of a product with a reciprocal, which is a quotient."""
+    found = math.inf
+    for index in (0, 1):
+        inverse = node.source(1 - index)
+        if inverse is not None and inverse.op_type == "Reciprocal":
+            found = min(found, largest_quotient(node, index, inverse, 0))
+        elif inverse is not None and inverse.op_type == "Div":
+            one = operand(inverse, 0).whole
+            if one.lower == one.upper == 1 and not one.nan:
+                found = min(found, largest_quotient(node, index, inverse, 1))
+    return found
 
 
 def _square(node: Node, a: Interval) -> Interval:
@@ -84,8 +105,10 @@ def _quotient(node: Node) -> Sequence[Interval]:
     ONNX Runtime may compute a normalization, a difference divided by a root, by another formula. In
     versions up to 1.26 its variance can be rounded to a negative number.
     """
-    normalizes = node.producer_type(0) == "Sub" and node.producer_type(1) == "Sqrt"
-    return [_divided(node, operand(node, 0), operand(node, 1), normalizes=normalizes)]
+    sources = [node.source(index) for index in (0, 1)]
+    normalizes = [each and each.op_type for each in sources] == ["Sub", "Sqrt"]
+    found = _divided(node, operand(node, 0), operand(node, 1), normalizes=normalizes)
+    return [found if found.nan else found.within(largest_quotient(node, 0, node, 1))]
 
 
 def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) -> Interval:

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .interval_functions import IntervalRule, added
+from .interval_relations import least_sum
 from .intervals import element_count, float_attribute, hull, operand, rounded, summed
-from .node import Node
-from .sizes import Bounds, Ends, Interval, Rejected, from_the_front, require
+from .node import Node, reduced_axes
+from .sizes import Bounds, Ends, Interval, Rejected, require
 
 Array = npt.NDArray[Any]
 
@@ -273,21 +274,9 @@ def _pooled(node: Node) -> Sequence[Interval | None]:
     return [x.along(range(2, rank), rank), None]
 
 
-def _reduced_axes(node: Node) -> tuple[list[int], int]:
-    """The axes that are reduced, and the rank."""
-    rank = len(node.shape(0))
-    axes = node.attribute("axes")
-    if node.given(1):
-        axes = node.integers(1)
-    if not axes:
-        require(not node.attribute("noop_with_empty_axes", 0), "its axes are not given")
-        return list(range(rank)), rank
-    return sorted({from_the_front(axis, rank) for axis in axes}), rank
-
-
 def _total(node: Node) -> Sequence[Interval]:
     """ReduceSum, ReduceMean, ReduceL1, ReduceSumSquare and ReduceL2."""
-    x, (axes, rank) = operand(node, 0), _reduced_axes(node)
+    x, (axes, rank) = operand(node, 0), reduced_axes(node)
     if node.op_type in {"ReduceL1", "ReduceL2", "ReduceSumSquare"}:
         x = Interval(np.zeros_like(x.magnitude), x.magnitude, x.nan)
     if node.op_type in {"ReduceL2", "ReduceSumSquare"}:
@@ -304,6 +293,8 @@ def _total(node: Node) -> Sequence[Interval]:
     if node.op_type == "ReduceMean":
         return [_without(node, _mean(node, x, count.upper), axes)]
     found = _sum_of(node, x, count)
+    if node.op_type == "ReduceSum":
+        found = found.at_least(least_sum(node))
     if node.op_type == "ReduceL2":
         found = rounded(node, np.sqrt(found.lower), np.sqrt(found.upper), nan=found.nan)
         found = found.at_least(0)
@@ -320,7 +311,7 @@ def _without(node: Node, x: Interval, axes: Sequence[int]) -> Interval:
 
 def _extreme(node: Node) -> Sequence[Interval]:
     """ReduceMax and ReduceMin; a kernel may drop NaN."""
-    x, (axes, rank) = operand(node, 0), _reduced_axes(node)
+    x, (axes, rank) = operand(node, 0), reduced_axes(node)
     element_count(node, 0, axes)
     x = x.along(axes, rank)
     if x.nan:

@@ -107,7 +107,7 @@ def _flushed(lower: Ends, upper: Ends, kind: Format, *, nan: bool = False) -> In
     return Interval(lower, upper, nan)
 
 
-def within(lower: float, upper: float, element_type: str) -> Interval:
+def within(lower: Ends | float, upper: Ends | float, element_type: str) -> Interval:
     """The numbers of a type in an interval that a guard ensures.
 
     A guard compares 16-bit floats before they are rounded, or behind it.
@@ -115,7 +115,7 @@ def within(lower: float, upper: float, element_type: str) -> Interval:
     kind = FORMATS[element_type]
     if kind.unit > FORMATS["float"].unit:
         share = 2 * kind.unit
-        lower, upper = lower - share * abs(lower), upper + share * abs(upper)
+        lower, upper = lower - share * np.abs(lower), upper + share * np.abs(upper)
     return _flushed(np.asarray(lower, np.float64), np.asarray(upper, np.float64), kind)
 
 

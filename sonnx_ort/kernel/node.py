@@ -102,13 +102,18 @@ class Node(ABC):
         """The elements of an operand that is a constant of any size; None if it is not."""
         return self.constant(index)
 
+    def identity(self, index: int) -> object | None:
+        """What is equal for two operands if they are one value; None if that is not known."""
+        del index
+        return None
+
     def is_same(self, one: int, other: int) -> bool:
         """Whether two operands are certainly the same value."""
-        del one, other
-        return False
+        own = self.identity(one)
+        return own is not None and own == self.identity(other)
 
-    def producer_type(self, index: int) -> str | None:
-        """The operator that computes an operand; None if none is known to."""
+    def source(self, index: int) -> "Node | None":
+        """The node of a standard operator whose first result is an operand; None if not known."""
         del index
         return None
 
@@ -276,3 +281,19 @@ class ShapeRule:
         for name, value in node.attributes():
             known = value is not REFERENCE and name in self.attributes
             require(known and value in self.attributes[name], f"{name} is not verified")
+
+
+def reduced_axes(node: Node) -> tuple[list[int], int]:
+    """The axes that a reduction reduces, and the rank.
+
+    Raises:
+        Rejected: They are not known.
+    """
+    rank = len(node.shape(0))
+    axes = node.attribute("axes")
+    if node.given(1):
+        axes = node.integers(1)
+    if not axes:
+        require(not node.attribute("noop_with_empty_axes", 0), "its axes are not given")
+        return list(range(rank)), rank
+    return sorted({from_the_front(axis, rank) for axis in axes}), rank

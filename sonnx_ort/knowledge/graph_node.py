@@ -1,7 +1,7 @@
 """A node of a graph, and what is certain of its operands, as rules of the kernel read it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -120,16 +120,21 @@ class GraphNode(Node):
         tensor = constant_tensor(value) if value is not None and self.reads_weights else None
         return None if tensor is None else tensor.numpy()
 
-    def is_same(self, one: int, other: int) -> bool:
-        """Whether two operands are the same value."""
-        value = self._value(one)
-        return value is not None and value is self._value(other)
+    def identity(self, index: int) -> object | None:
+        """The value that an operand is."""
+        return self._value(index)
 
-    def producer_type(self, index: int) -> str | None:
-        """The operator that computes an operand."""
+    def source(self, index: int) -> "GraphNode | None":
+        """The node of a standard operator whose first result is an operand."""
         value = self._value(index)
         producer = None if value is None else value.producer()
-        return None if producer is None else producer.op_type
+        if (
+            producer is None
+            or producer.domain != STANDARD_DOMAIN
+            or value is not producer.outputs[0]
+        ):
+            return None
+        return replace(self, node=producer)
 
     def tensor(self, name: str) -> npt.NDArray[Any] | None:
         """The elements of an attribute that is a tensor, and of what a Constant holds."""

@@ -381,7 +381,7 @@ class _Analysis:
             return
         before = (self.found.intervals if kind in FLOATS else self.found.bounds).get(value)
         self.found.unguarded[value] = before.whole if isinstance(before, Interval) else before
-        behind = entry.intersected(element_type, before)
+        behind = entry.intersected(element_type, before, self._shapes.get(value))
         if isinstance(behind, Interval):
             self.found.intervals[value] = behind
         elif behind is not None:

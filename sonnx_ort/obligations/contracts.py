@@ -23,9 +23,11 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.errors import SonnxError, did_you_mean
@@ -38,18 +40,19 @@ from sonnx_ort.profile.contract import (
     Contract,
     ShapeContract,
     SizeContract,
+    StateContract,
     ValueContract,
     is_size,
 )
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.element_type import CARRIERS, NUMERIC_TYPES, ElementType
 from sonnx_ort.reading import toml_of
-from sonnx_ort.terms.operand import contradict, format_shape
+from sonnx_ort.terms.operand import Shape, contradict, format_shape
 
 ContractSource = str | os.PathLike[str] | Contract
 """A contract as a caller gives it: a TOML file, or a `Contract`."""
 
-_SECTIONS = ("inputs", "values", "sizes")
-_KEYS = ("range", "finite", "message")
+_SECTIONS = ("inputs", "values", "sizes", "states")
+_KEYS = ("range", "finite", "whole", "axis", "message")
 _KEYS_OF_SIZES = ("range", "multiple_of", "message")
 
 
@@ -57,9 +60,11 @@ def read_contract(source: ContractSource) -> Contract:
     """Read a contract from a TOML file; return a given one unchanged.
 
     Raises:
-        SonnxError: The file cannot be read, or says something that no contract has.
+        SonnxError: The file cannot be read, or it says something that no contract has.
     """
     if isinstance(source, Contract):
+        for entry in source.values:
+            _require_form(entry)
         return source
     path = Path(source)
     document = toml_of(path)
@@ -67,7 +72,7 @@ def read_contract(source: ContractSource) -> Contract:
         if name not in _SECTIONS:
             raise SonnxError(
                 f"'{path}': '{name}' is unknown{did_you_mean(name, _SECTIONS)}; write "
-                "[inputs.NAME], [values.NAME] or [sizes]"
+                "[inputs.NAME], [values.NAME], [sizes] or [states]"
             )
     inputs, values = (
         {
@@ -90,10 +95,14 @@ def read_contract(source: ContractSource) -> Contract:
     sizes = document.get("sizes", {})
     if not isinstance(sizes, Mapping):
         raise SonnxError(f"'{path}', sizes: it is not a table of sizes; write [sizes]")
+    states = document.get("states", {})
+    if not isinstance(states, Mapping) or not all(isinstance(o, str) for o in states.values()):
+        raise SonnxError(f"'{path}', states: write the output of each state: h = \"h_out\"")
     return Contract(
         tuple(filter(None, entries)),
         tuple(shapes),
         tuple(_size(name, given, f"'{path}', sizes.{name}") for name, given in sizes.items()),
+        tuple(StateContract(*names) for names in states.items()),
     )
 
 
@@ -111,19 +120,34 @@ def _entry(
 ) -> ValueContract | None:
     """What is said of the elements of a value; None if nothing is."""
     message = _message(table, origin, keys)
-    finite = table.get("finite", False)
-    if not isinstance(finite, bool):
-        raise SonnxError(f"{origin}: 'finite' is {finite!r}; write true or false")
+    flags = {key: table.get(key, False) for key in ("finite", "whole")}
+    for key, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise SonnxError(f"{origin}: '{key}' is {flag!r}; write true or false")
+    finite, whole = flags.values()
     if "range" not in table:
-        if not finite:
+        if "axis" in table:
+            raise SonnxError(f"{origin}: 'axis' is for a range of each index; write {_RANGES}")
+        if not finite and not whole:
             if "shape" in table:
                 return None
             raise SonnxError(f"{origin}: it demands nothing; write range = [0, 1] or finite = true")
-        return ValueContract(value, None, message)
-    lower, upper = _range(table["range"], origin)
-    if finite and not (math.isfinite(lower) and math.isfinite(upper)):
+        return ValueContract(value, None, message, whole=whole)
+    given: Any = table["range"]
+    axis: Any = table.get("axis")
+    if axis is None:
+        found: Any = _range(given, origin)
+    elif type(axis) is not int or not isinstance(given, list) or not given:
+        raise SonnxError(f"{origin}: 'axis' is a number, and has a range for each index: {_RANGES}")
+    else:
+        found = tuple(_range(each, origin) for each in given)
+    entry = ValueContract(value, found, message, axis, whole)
+    if finite and not all(map(math.isfinite, chain(*entry.ranges))):
         raise SonnxError(f"{origin}: 'finite' contradicts a range that reaches infinity")
-    return ValueContract(value, (lower, upper), message)
+    return entry
+
+
+_RANGES = "axis = 1, range = [[0, 1], [-1, 1]]"
 
 
 def _message(table: Mapping[str, Any], origin: str, keys: Sequence[str]) -> str:
@@ -188,11 +212,28 @@ def _require_size(size: SizeContract, what: str) -> None:
 def _range(given: object, origin: str) -> tuple[float, float]:
     numbers = given if isinstance(given, list) else []
     if len(numbers) != 2 or not all(_is_number(number) for number in numbers):
-        raise SonnxError(f"{origin}: 'range' is {given!r}; write two numbers: range = [0, 1]")
+        raise SonnxError(
+            f"{origin}: 'range' is {given!r}; write two numbers: range = [0, 1]; or for each index "
+            f"of an axis: {_RANGES}"
+        )
     lower, upper = numbers
     if not lower <= upper:
         raise SonnxError(f"{origin}: the range [{lower}, {upper}] is empty; write the least first")
     return lower, upper
+
+
+def _require_form(entry: ValueContract) -> None:
+    """Reject an entry whose ranges are no pairs of numbers."""
+    given: Any = entry.range
+    ranges = given if entry.axis is not None else () if given is None else (given,)
+    if not isinstance(ranges, tuple) or (entry.axis is not None and not ranges):
+        raise SonnxError(f"contract: '{entry.value}' has axis= without range=; {_RANGES}")
+    for ends in ranges:
+        if not isinstance(ends, tuple) or len(ends) != 2 or not all(map(_is_number, ends)):
+            raise SonnxError(
+                f"contract: a range of '{entry.value}' is {ends!r}; give two numbers, or axis= and "
+                "two numbers for each of its indices"
+            )
 
 
 def _is_number(number: object) -> bool:
@@ -243,13 +284,80 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
             raise SonnxError(f"contract: the type of '{name}' is not known; declare it")
         if found not in NUMERIC_TYPES:
             raise SonnxError(f"contract: '{name}' is of type {kind}, which has no range")
-        if entry.range is None and found.dtype.kind in "iu":
+        if (entry.range is None or entry.whole) and found.dtype.kind in "iu":
+            remedy = "remove 'whole'" if entry.whole else "write a range"
+            always = "whole" if entry.whole else "finite"
             raise SonnxError(
-                f"contract: '{name}' is of type {kind}, whose numbers are all finite; write a range"
+                f"contract: '{name}' is of type {kind}, whose numbers are all {always}; {remedy}"
             )
-        lower, upper = entry.limits(found.dtype)
-        if not lower <= upper:
-            raise SonnxError(f"contract: the range of '{name}' has no number of type {kind}")
+        if entry.whole and found in CARRIERS and values[name].producer() is not None:
+            raise SonnxError(
+                f"contract: '{name}' is a {kind} that a node computes, which ONNX Runtime may "
+                "leave unrounded; of this type only inputs can be said to be whole"
+            )
+        _require_ranges(entry, kind, found.dtype)
+        if entry.axis is not None:
+            _require_axis(entry, entry.axis, facts.shape(values[name]))
+    for state in contract.states:
+        _require_state(model.graph, contract, state, facts)
+
+
+def _require_state(graph: ir.Graph, contract: Contract, state: StateContract, facts: Facts) -> None:
+    """Reject a state that one call does not give to the next, or of which nothing is demanded."""
+    inputs = {str(value.name): value for value in graph.inputs}
+    outputs = {str(value.name): value for value in graph.outputs}
+    for name, known, what in ((state.input, inputs, "input"), (state.output, outputs, "output")):
+        if name not in known:
+            raise SonnxError(
+                f"contract: there is no {what} '{name}' of a state{did_you_mean(name, known)}"
+            )
+    given, result = inputs[state.input], outputs[state.output]
+    if not contract.keeps(state):
+        own = contract.of(state.input) is not None
+        raise SonnxError(
+            f"contract: the state '{state.input}' "
+            + (
+                f"has one entry, and its output '{state.output}' another; remove that"
+                if own
+                else f"has no entry; write [inputs.{state.input}] range = [-1, 1]"
+            )
+        )
+    kinds = [facts.element_type(value) or declared_type(value) for value in (given, result)]
+    shapes = [facts.shape(value) for value in (given, result)]
+    if kinds[0] != kinds[1] or contradict(*shapes):
+        raise SonnxError(
+            f"contract: the output '{state.output}' cannot be the state '{state.input}' of the "
+            f"next call: it is {_typed(kinds[1], shapes[1])}, and not {_typed(kinds[0], shapes[0])}"
+        )
+
+
+def _typed(kind: str | None, shape: Shape | None) -> str:
+    return f"{kind} {format_shape(shape)}"
+
+
+def _require_ranges(entry: ValueContract, kind: str, dtype: np.dtype[Any]) -> None:
+    """Reject ranges that have no number of the type of the value."""
+    for ends, (lower, upper) in zip(entry.ranges, entry.limits(dtype), strict=False):
+        if entry.whole and not all(map(math.isfinite, ends)):
+            raise SonnxError(
+                f"contract: '{entry.value}' is of whole numbers, and its range reaches infinity; "
+                "write the largest number"
+            )
+        if not lower <= upper or (entry.whole and math.floor(upper) < lower):
+            which = f"the range {[*ends]}" if entry.axis is not None else "the range"
+            what = "whole number" if entry.whole else "number"
+            raise SonnxError(f"contract: {which} of '{entry.value}' has no {what} of type {kind}")
+
+
+def _require_axis(entry: ValueContract, axis: int, shape: Shape | None) -> None:
+    """Reject ranges for another number of indices than the axis is known to have."""
+    rank = 0 if shape is None else len(shape)
+    if shape is None or not -rank <= axis < rank or shape[axis] != len(entry.ranges):
+        known = "its rank is not known" if shape is None else f"it is {format_shape(shape)}"
+        raise SonnxError(
+            f"contract: '{entry.value}' has {len(entry.ranges)} ranges on axis {axis}, and {known};"
+            ' its size has to be known: [inputs.NAME] shape = ["batch", 3] says that of an input'
+        )
 
 
 def require_axes(graph: ir.Graph, contract: Contract) -> None:

@@ -326,7 +326,7 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
         asked_for += [(value, ()) for value in model.graph.outputs]
     return (
         *_within_sizes(model, demands.contract, facts),
-        *(_checked(value, entry, facts) for value, entry in _contracted(model, demands)),
+        *(_checked(value, demand, facts) for value, demand in _contracted(model, demands)),
         *(
             _checked(value, None, facts, path=path)
             for value, path in dict(asked_for).items()
@@ -336,14 +336,13 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
 
 
 def _contracted(model: ir.Model, demands: Demands) -> Iterator[tuple[ir.Value, ValueContract]]:
-    """The values of the main graph with a contract."""
+    """The values of the main graph with a contract, and what it demands by each rule."""
     if not demands.contract:
         return
     computed = (value for node in model.graph for value in node.outputs)
     for value in chain(model.graph.inputs, computed):
         entry = demands.contract.of(str(value.name)) if value.name else None
-        if entry is not None:
-            yield value, entry
+        yield from ((value, demand) for demand in (entry.demands if entry else ()))
 
 
 def _within_sizes(model: ir.Model, contract: Contract, facts: Facts) -> Iterator[CheckedValue]:

@@ -13,18 +13,21 @@ is a premise for all that follows.
 import functools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.intervals import within
 from sonnx_ort.kernel.node import FLOATS
-from sonnx_ort.kernel.sizes import LARGEST, Bounds, Interval, Size, Symbolic
+from sonnx_ort.kernel.sizes import LARGEST, Bounds, Ends, Interval, Size, Symbolic
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.language import NumberSet, finite_limits
+
+Limited = tuple[float, float]
+"""The smallest and the largest number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,49 +36,91 @@ class ValueContract:
 
     Attributes:
         value: The name of an input of the graph, or of a value that a node of the graph computes.
-        range: The smallest and the largest number; None for all finite numbers.
+        range: The smallest and the largest number, or such a pair for each index of an axis; None
+            for all finite numbers.
         message: What to tell a person if it is broken; empty for nothing more.
+        axis: The axis whose indices have ranges of their own, negative from the end; None if one
+            range is for all elements.
+        whole: Whether all elements are whole numbers, held in floats.
     """
 
     value: str
-    range: tuple[float, float] | None = None
+    range: Limited | tuple[Limited, ...] | None = None
     message: str = ""
+    axis: int | None = None
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        """Take lists in place of tuples."""
+        given: Any = self.range
+        if isinstance(given, Sequence):
+            ends = (tuple(each) if isinstance(each, list) else each for each in given)
+            object.__setattr__(self, "range", tuple(ends))
+
+    @property
+    def ranges(self) -> tuple[Limited, ...]:
+        """The range of all elements, or that of each index of the axis; none if it has none."""
+        given: Any = self.range
+        return () if given is None else given if self.axis is not None else (given,)
+
+    @property
+    def demands(self) -> tuple["ValueContract", ...]:
+        """The same as one entry for each rule: that numbers are whole is a rule of its own."""
+        if self.range is None or not self.whole:
+            return (self,)
+        return replace(self, whole=False), replace(self, range=None, axis=None)
 
     @property
     def numbers(self) -> NumberSet:
-        """The numbers that are allowed, by type."""
-        outside = "NaN or infinite"
-        if self.range is not None:
-            outside = f"outside of {self.range[0]:.9g} to {self.range[1]:.9g}"
-        finding = f"{self.value} is {outside} ({self.message})" if self.message else ""
-        return NumberSet(outside, self.limits, admits_nan=False, finding=finding)
+        """The numbers that are allowed, by type; with an axis, at each of its indices."""
+        outside = "fractional, NaN or infinite" if self.whole else "NaN or infinite"
+        if self.axis is not None:
+            outside = f"outside of the range of its index on axis {self.axis}"
+        elif self.ranges:
+            outside = "outside of {:.9g} to {:.9g}".format(*self.ranges[0])
+        return NumberSet(outside, self._common, admits_nan=False, finding=self.finding(outside))
 
-    def limits(self, dtype: np.dtype[Any]) -> tuple[float, float]:
-        """The smallest and the largest number of a type that is allowed."""
-        if self.range is None:
-            return finite_limits(dtype)
+    def finding(self, outside: str) -> str:
+        """What an element is that breaks the entry, with its message; empty if it has none."""
+        return f"{self.value} is {outside} ({self.message})" if self.message else ""
+
+    def limits(self, dtype: np.dtype[Any]) -> tuple[Limited, ...]:
+        """The smallest and the largest number of a type that is allowed, for each range."""
+        return tuple(self._limited(dtype, ends) for ends in self.ranges) or (finite_limits(dtype),)
+
+    def _common(self, dtype: np.dtype[Any]) -> Limited:
+        lower, upper = zip(*self.limits(dtype), strict=True)
+        return max(lower), min(upper)
+
+    @staticmethod
+    def _limited(dtype: np.dtype[Any], ends: Limited) -> Limited:
         if dtype.kind in "biu":
             own = LIMITS.get(dtype.name, BOOLEAN)
-            ends = max(self.range[0], own.lower), min(self.range[1], own.upper)
-            return math.ceil(ends[0]), math.floor(ends[1])
+            return math.ceil(max(ends[0], own.lower)), math.floor(min(ends[1], own.upper))
         with np.errstate(over="ignore"):
-            lower, upper = (float(dtype.type(end)) for end in self.range)
+            lower, upper = (float(dtype.type(end)) for end in ends)
         return lower, upper
 
     def intersected(
-        self, element_type: ElementType, before: Bounds | Interval | None
+        self,
+        element_type: ElementType,
+        before: Bounds | Interval | None,
+        shape: Sequence[object] | None = None,
     ) -> Bounds | Interval | None:
         """What is known of the value behind the guard of this entry.
 
         Args:
             element_type: The type of the value.
             before: What is known in front of it; of floats an interval, of integers bounds.
+            shape: The sizes of the value, if they are known: then indices have intervals.
         """
         limits = self.limits(element_type.dtype)
         if element_type in FLOATS:
-            demanded = within(*limits, element_type)
+            demanded = within(*self._ends(limits, shape), element_type)
             if not isinstance(before, Interval):
                 return demanded
+            if before.lower.size > 1 < demanded.lower.size:
+                before = before.uniform
             # Where nothing is common to both, no run passes the guard.
             lower = before.lower.clip(demanded.lower, demanded.upper)
             upper = before.upper.clip(demanded.lower, demanded.upper)
@@ -84,11 +129,22 @@ class ValueContract:
         if own is None:
             return before
         known = before if isinstance(before, Bounds) else own
-        least, most = limits
+        least, most = min(lower for lower, _ in limits), max(upper for _, upper in limits)
         return Bounds(
             known.lower if least == -math.inf else max(known.lower, int(least)),
             known.upper if most == math.inf else min(known.upper, int(most)),
         )
+
+    def _ends(self, limits: Sequence[Limited], shape: Sequence[object] | None) -> tuple[Ends, Ends]:
+        """The ends of floats: those of each index if there is such an axis, else of all."""
+        lower, upper = np.array(limits, np.float64).T
+        if self.whole:
+            lower, upper = np.ceil(lower), np.floor(upper)
+        axis, rank = self.axis, 0 if shape is None else len(shape)
+        if axis is None or shape is None or not -rank <= axis < rank or shape[axis] != len(limits):
+            return lower.min(), upper.max()
+        places = [-1 if place == axis % rank else 1 for place in range(rank)]
+        return lower.reshape(places), upper.reshape(places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +201,50 @@ class ShapeContract:
     axes: tuple[int | str | None, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class StateContract:
+    """A state of a model that is called in steps: what one call gives, the next one takes.
+
+    Attributes:
+        input: The name of the input, which has an entry.
+        output: The name of the output, which keeps the same entry.
+    """
+
+    input: str
+    output: str
+
+
 @dataclass(frozen=True)
 class Contract:
     """What the values of a model may be.
 
     Attributes:
-        values: One entry for each value whose numbers are limited, in the order of the file.
+        values: One entry for each value whose numbers are limited, in the order of the file, and
+            behind them those that outputs have as states.
         shapes: One entry for each input whose axes are not as declared.
         sizes: One entry for each name of axes.
+        states: One entry for each state.
     """
 
     values: tuple[ValueContract, ...] = ()
     shapes: tuple[ShapeContract, ...] = ()
     sizes: tuple[SizeContract, ...] = ()
+    states: tuple[StateContract, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Demand of the outputs of states what is demanded of their inputs."""
+        entries = {entry.value: entry for entry in self.values}
+        kept = (
+            replace(entries[each.input], value=each.output)
+            for each in self.states
+            if each.input in entries and each.output not in entries
+        )
+        object.__setattr__(self, "values", (*self.values, *kept))
+
+    def keeps(self, state: StateContract) -> bool:
+        """Whether the same is demanded of the input and of the output of a state."""
+        given, result = self.of(state.input), self.of(state.output)
+        return given is not None and result == replace(given, value=state.output)
 
     def __bool__(self) -> bool:
         """Whether it demands anything."""
@@ -167,6 +254,11 @@ class Contract:
     def limits_sizes(self) -> bool:
         """Whether it demands anything of sizes."""
         return bool(self.shapes or self.sizes)
+
+    def of_inputs(self, inputs: Iterable[str]) -> "Contract":
+        """What it says of inputs, without values inside and states."""
+        names = frozenset(inputs)
+        return replace(self, values=tuple(v for v in self.values if v.value in names), states=())
 
     def of(self, value: str) -> ValueContract | None:
         """The entry for a value; None if there is none."""
@@ -276,37 +368,30 @@ def contract_to_json(contract: Contract) -> str:
 def contract_document(contract: Contract) -> list[Mapping[str, object]]:
     """A contract as lists and dictionaries; infinities are text."""
     values = (
-        {
-            "value": entry.value,
-            **({} if entry.range is None else {"range": [_end(end) for end in entry.range]}),
-            **_message(entry.message),
-        }
+        _without_nothing(**asdict(entry) | {"range": _range_document(entry)})
         for entry in contract.values
     )
     shapes = ({"input": entry.input, "shape": [*entry.axes]} for entry in contract.shapes)
     sizes = (
-        {
-            "size": entry.name,
-            "range": [entry.least, entry.most],
-            **({} if entry.multiple_of == 1 else {"multiple_of": entry.multiple_of}),
-            **_message(entry.message),
-        }
+        _without_nothing(
+            size=entry.name,
+            range=[entry.least, entry.most],
+            multiple_of=None if entry.multiple_of == 1 else entry.multiple_of,
+            message=entry.message,
+        )
         for entry in contract.sizes
     )
-    return [*values, *shapes, *sizes]
+    states = ({"state": entry.input, "output": entry.output} for entry in contract.states)
+    return [*values, *shapes, *sizes, *states]
 
 
-def _message(text: str) -> dict[str, str]:
-    return {"message": text} if text else {}
+def _without_nothing(**entry: object) -> Mapping[str, object]:
+    return {name: each for name, each in entry.items() if each or type(each) is int}
 
 
-def _end(end: float) -> float | str:
-    return str(end) if math.isinf(end) else end
-
-
-def text_of(entry: ValueContract | None) -> str:
-    """Write one entry as JSON; an empty text for none."""
-    return "" if entry is None else contract_to_json(Contract((entry,)))
+def _range_document(entry: ValueContract) -> object:
+    ranges = [[str(end) if math.isinf(end) else end for end in ends] for ends in entry.ranges]
+    return ranges if entry.axis is not None else ranges[0] if ranges else None
 
 
 def contract_from_json(text: str) -> Contract:
@@ -325,40 +410,40 @@ def contract_of(document: Sequence[Mapping[str, Any]]) -> Contract:
         Exception: It is none; the type depends on what is wrong with it.
     """
     return Contract(
-        tuple(
-            ValueContract(
-                str(entry["value"]),
-                _ends(entry["range"]) if "range" in entry else None,
-                str(entry.get("message", "")),
-            )
-            for entry in document
-            if "value" in entry
-        ),
-        tuple(
-            ShapeContract(str(entry["input"]), tuple(entry["shape"]))
-            for entry in document
-            if "input" in entry
-        ),
-        tuple(
-            SizeContract(
-                str(entry["size"]),
-                *_sizes(entry["range"]),
-                int(entry.get("multiple_of", 1)),
-                str(entry.get("message", "")),
-            )
-            for entry in document
-            if "size" in entry
-        ),
+        _read(document, "value", _value_entry),
+        _read(document, "input", lambda e: ShapeContract(str(e["input"]), tuple(e["shape"]))),
+        _read(document, "size", _size_entry),
+        _read(document, "state", lambda e: StateContract(str(e["state"]), str(e["output"]))),
     )
 
 
-def _ends(given: Sequence[float | str]) -> tuple[float, float]:
+_Entry = TypeVar("_Entry")
+
+
+def _read(
+    document: Sequence[Mapping[str, Any]], kind: str, read: Callable[[Mapping[str, Any]], _Entry]
+) -> tuple[_Entry, ...]:
+    """The entries that have this key."""
+    return tuple(read(entry) for entry in document if kind in entry)
+
+
+def _value_entry(entry: Mapping[str, Any]) -> ValueContract:
+    axis, given, found = entry.get("axis"), entry.get("range"), None
+    if given is not None:
+        found = _ends(given) if axis is None else tuple(map(_ends, given))
+    if axis is not None and (type(axis) is not int or not given):
+        raise ValueError(f"{axis} is no axis with ranges")
+    name, message = str(entry["value"]), str(entry.get("message", ""))
+    return ValueContract(name, found, message, axis, entry.get("whole", False) is True)
+
+
+def _ends(given: Sequence[float | str]) -> Limited:
     lower, upper = (float(end) if isinstance(end, str) else end for end in given)
     if not lower <= upper:
         raise ValueError(f"{lower} to {upper} is no range")
     return lower, upper
 
 
-def _sizes(given: Sequence[int]) -> tuple[int, int]:
-    least, most = map(int, given)
-    return least, most
+def _size_entry(entry: Mapping[str, Any]) -> SizeContract:
+    (least, most), factor = map(int, entry["range"]), int(entry.get("multiple_of", 1))
+    return SizeContract(str(entry["size"]), least, most, factor, str(entry.get("message", "")))

@@ -8,14 +8,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.profile.contract import Axis, ShapeDemand, SizeContract, ValueContract
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.requirements.shapes import OnShapes
-from sonnx_ort.profile.rule import Illustration, Rule, Violation
+from sonnx_ort.profile.rule import (
+    Illustration,
+    Judgement,
+    Rule,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
 from sonnx_ort.profile.source import Source, Standing, Words
 from sonnx_ort.terms.language import All, IsMultiple, Tensor, Term
+from sonnx_ort.terms.operand import Operand, first_index, format_index
 from sonnx_ort.terms.reading import Shapes, Sizes, holds
 
 CONTRACT = "Contract"
@@ -26,16 +36,71 @@ def contract_rule(entry: ValueContract | ShapeDemand) -> Rule:
     """The rule that binds a value with a contract."""
     if isinstance(entry, ShapeDemand):
         return WITHIN_SIZES
+    if entry.whole:
+        return WHOLE
     return WITHIN_FINITE if entry.range is None else WITHIN_RANGE
 
 
 @functools.cache
 def contract_requirement(entry: ValueContract | ShapeDemand) -> "OnElements | OnSizes":
-    """The requirement on a value with a contract."""
+    """The requirement on a value with a contract; of a value's entry one of `demands`."""
     if isinstance(entry, ShapeDemand):
         return sizes_requirement(entry)
     example = contract_rule(entry).requirement.example
-    return OnElements((entry.value,), entry.value, lambda _: entry.numbers, example)
+    names, numbers = (entry.value,), entry.numbers
+    if entry.whole or entry.axis is not None:
+        return OnValue(names, entry.value, lambda _: numbers, example, of=entry)
+    return OnElements(names, entry.value, lambda _: numbers, example)
+
+
+_NO_ENTRY = ValueContract("value", whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OnValue(OnElements):
+    """The elements of a value are whole numbers, or each is in the range of its index.
+
+    Attributes:
+        of: What its contract says.
+    """
+
+    of: ValueContract = _NO_ENTRY
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Check constants element by element, and of others what holds at each index."""
+        (operand,) = operands
+        if operand.constant is None:
+            known = "the elements are known only in a run"
+            return at_run_time(known) if self.of.whole else OnElements.judge(self, operands)
+        found = self.violation_of((self.of.value,), (operand.constant,))
+        named = f"the constant '{operand.value}'"
+        return proved(f"{named} is as demanded") if found is None else violated(found.reason)
+
+    def violation_of(
+        self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
+    ) -> Violation | None:
+        """Find the first element that is no whole number, or outside of the range of its index."""
+        (array,), entry = arrays, self.of
+        own = array.dtype if array.dtype.kind in "iu" else np.float64
+        limits = np.array(entry.limits(array.dtype), own)
+        outside = np.isnan(array)
+        if entry.axis is None:
+            outside |= np.isinf(array) | (array != np.floor(array))
+        else:
+            line = [1] * array.ndim
+            line[entry.axis] = len(limits)
+            outside |= (array < limits[:, 0].reshape(line)) | (array > limits[:, 1].reshape(line))
+        if not outside.any():
+            return None
+        index = first_index(outside)
+        text = self.finding
+        if entry.axis is not None:
+            lower, upper = entry.ranges[index[entry.axis]]
+            at = f"at index {index[entry.axis]} of axis {entry.axis}"
+            said = f"outside of {lower:.9g} to {upper:.9g} {at}"
+            text = entry.finding(said) or f"{entry.value} is {said}"
+        value = array[index].item()
+        return Violation(f"{text}: {names[0]}{format_index(index)} = {value}", index, (value,))
 
 
 def _source(remark: str) -> Source:
@@ -170,5 +235,28 @@ WITHIN_SIZES = Rule(
     "compare axes of one name. What is proved from the contract does not hold then.",
 )
 
-CONTRACT_RULES = (WITHIN_RANGE, WITHIN_FINITE, WITHIN_SIZES)
+WHOLE = Rule(
+    "Contract.whole",
+    1320,
+    "Every element of a float value whose contract says so is a whole number.",
+    _source(
+        "No document demands it: the contract of a model's user does, of integers that are held "
+        "in floats. It is checked where the value enters the graph, or behind the node that "
+        "computes it."
+    ),
+    OnValue(
+        ("value",),
+        "value",
+        lambda _: _NO_ENTRY.numbers,
+        Illustration(
+            "ids [0.0, 17.0], with whole = true",
+            "ids [0.0, 17.5], with whole = true",
+            "round the values before the run, or correct the contract",
+        ),
+    ),
+    unenforced="ONNX Runtime 1.32.0 computes with any number. What is proved from the contract "
+    "does not hold then.",
+)
+
+CONTRACT_RULES = (WITHIN_RANGE, WITHIN_FINITE, WITHIN_SIZES, WHOLE)
 """The rules that a contract selects."""

@@ -114,6 +114,21 @@ def test_random_inputs_keep_a_contract(folder: Path) -> None:
     ]
 
 
+def test_enforced_model_is_audited_within_its_own_contract(folder: Path) -> None:
+    (folder / "envelope.toml").write_text("[inputs.x]\nrange = [5, 6]\n[sizes]\nn = [4, 4]\n")
+    backend = ("--backend", "native", "--operators", "Graph.finite")
+    written = command("rewrite", "model.onnx", *CONTRACT, *backend, "-o", "enforced.onnx")
+    assert written.returncode == 0, written.stderr
+    saved = ("--save-values", "values", "--format", "json")
+    document = json.loads(command("audit", "enforced.onnx", *saved).stdout)
+    x = np.load("values/x.npy")
+    assert (x.shape, bool((x >= 5).all()), bool((x <= 6).all())) == ((4,), True, True)
+    assert document["contract"] == [
+        {"value": "x", "range": [5, 6]},
+        {"size": "n", "range": [4, 4]},
+    ]
+
+
 @pytest.mark.parametrize("source", [(), ("--values", "values")], ids=["run", "files"])
 def test_input_that_breaks_a_contract_is_the_exit_status_2(
     folder: Path, source: tuple[str, ...]

@@ -252,6 +252,18 @@ def test_random_samples_keep_a_contract(folder: Path) -> None:
     assert "input B: int32 (2,) [2, 2] (random, seed 0)\n" in done.stdout
 
 
+@pytest.mark.parametrize("models", [("Div", "enforced"), ("enforced", "Div")])
+def test_random_samples_keep_the_contract_of_an_enforced_model(
+    folder: Path, models: tuple[str, str]
+) -> None:
+    (folder / "envelope.toml").write_text("[inputs.B]\nrange = [2, 2]\n")
+    options = ("--contract", "envelope.toml", "--backend", "native", "-o", "enforced.onnx")
+    command("rewrite", "Div.onnx", *options)
+    done = command("diff", *(f"{name}.onnx" for name in models), "--samples", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "input B: int32 (2,) [2, 2] (random, seed 0)\n" in done.stdout
+
+
 def test_input_that_breaks_a_contract_is_refused(folder: Path) -> None:
     (folder / "envelope.toml").write_text("[inputs.B]\nrange = [3, 9]\n")
     arguments = ("--contract", "envelope.toml", "--input", "B=b.npy")

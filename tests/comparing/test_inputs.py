@@ -308,6 +308,48 @@ def test_random_inputs_lie_in_the_range_of_a_contract(
     assert (len(set(made["x"].tolist())) > 1) is (ends[0] < ends[1])
 
 
+def test_random_inputs_keep_the_ranges_of_indices_and_whole_numbers() -> None:
+    model = parse("(float[9, 3] x, float[9] w, int32[2] i) => (float[9, 3] y) { y = Relu(x) }")
+    ranges = ((0.0, 0.5), (2.0, 3.0), (-9.0, -8.0))
+    contract = Contract(
+        (
+            ValueContract("x", ranges, axis=1),
+            ValueContract("w", (0.5, 3.5), whole=True),
+            ValueContract("i", ((4, 5), (7, 7)), axis=-1),
+        )
+    )
+    made = made_for(model, contract=contract).arrays
+    inputs.require_within(contract, graph_inputs(model), made)
+    assert set(made["w"]) == {1, 2, 3}
+    assert made["i"][1] == 7
+    assert all(made["x"][:, 1] >= 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "message"),
+    [
+        (
+            "x",
+            1.5,
+            "the input 'x' breaks Contract.range: x is outside of 0 to 1 at index 0 of axis",
+        ),
+        ("w", 1.5, "the input 'w' breaks Contract.whole: w is fractional, NaN or infinite: w[0] ="),
+    ],
+)
+def test_inputs_beyond_ranges_of_indices_or_that_are_not_whole_are_refused(
+    name: str, number: float, message: str
+) -> None:
+    model = parse("(float[1, 1] x, float[1] w) => (float[1, 1] y) { y = Relu(x) }")
+    contract = Contract(
+        (ValueContract("x", ((0.0, 1.0),), axis=1), ValueContract("w", (0, 9), whole=True))
+    )
+    given = {"x": np.ones((1, 1), np.float32), "w": np.ones(1, np.float32)}
+    given[name].flat[0] = number
+    with pytest.raises(SonnxError) as caught:
+        inputs.require_within(contract, graph_inputs(model), given)
+    assert str(caught.value).startswith(message)
+
+
 SIZED = "(float[n, k, ?] x, float[n, ?, m] y) => (float[n, k, ?] z) { z = Identity(x) }"
 SIZES = Contract(
     shapes=(ShapeContract("y", ("n", "k", 7)),),

@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import SonnxError
+from sonnx_ort import Contract, SizeContract, SonnxError, ValueContract
 from support.conformed import conformed, reasons, require_fixed, require_same_bits, violated
 from support.graphs import operators, parse
 
@@ -122,6 +122,45 @@ def test_assumed_shape_is_declared() -> None:
     result = sonnx_ort.conform(model, assume_shapes={"Z": [2]}, verify=True)
     assert [o.rule.id for o, _ in result.remaining] == ["Graph.unused_input"]
     assert result.assumed == {"Z": "of shape (2,)"}
+
+
+GROWING = """(float[n, 3] x, float[1, 3] b) => (float[m, 3] y) {
+    w = Add(x, x) y = Add(w, b) }"""
+FOUR = Contract((ValueContract("x", (0, 1)), ValueContract("w")), sizes=(SizeContract("n", 4, 4),))
+
+
+def test_what_follows_from_a_contract_of_inputs_is_used_and_told() -> None:
+    assert sonnx_ort.conform(parse(GROWING)).assumed == {}
+    result = sonnx_ort.conform(parse(GROWING), contract=FOUR, verify=True)
+    assert [c.title for c in result.changes][-1] == "make the broadcast of the operands explicit"
+    said = '[{"value": "x", "range": [0, 1]}, {"size": "n", "range": [4, 4]}]'
+    assert result.assumed == {"every input": f"within the contract {said}"}
+    assert [(p.key, p.value) for p in result.model.metadata_props] == [
+        ("sonnx_ort.assumed_contract", said)
+    ]
+    again = sonnx_ort.conform(result.model, contract=FOUR)
+    assert (again.changes, again.assumed, again.model) == ((), {}, result.model)
+
+
+def test_value_with_a_contract_that_a_change_removes_is_named() -> None:
+    model = parse("(float[2] x) => (float[2] y) { dead = Exp(x) y = Relu(x) }")
+    contract = Contract((ValueContract("dead", (0, 9)),))
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.rewrite(model, operators="profile", contract=contract, conform=True)
+    assert str(caught.value) == (
+        "contract: the graph has no input or value 'dead'; values of subgraphs and of functions "
+        "cannot have a contract; a change removed it; leave its entry out, or write a contract for "
+        "the result"
+    )
+
+
+def test_verification_of_changes_draws_inputs_within_the_contract() -> None:
+    """Beyond it the model stops at a gather."""
+    model = parse(
+        """(int64[n] i, float[3] t) => (float[m] y) { y = Gather(t, i) }""",
+    )
+    contract = Contract((ValueContract("i", (1, 2)),))
+    assert sonnx_ort.conform(model, contract=contract, verify=True, sizes={"n": 50}).left_out == ()
 
 
 WRONG = [

@@ -6,7 +6,7 @@ import pytest
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
 from sonnx_ort.custom_ops.inspection import CHECKED_ELEMENTS, checked_shape, value_guard_name
-from sonnx_ort.profile.contract import ValueContract, text_of
+from sonnx_ort.profile.contract import Contract, ValueContract, contract_to_json
 from sonnx_ort.profile.graph import FINITE, finite_elements
 from support.execution import failure_of
 
@@ -51,7 +51,7 @@ def test_kernels_take_the_numbers_that_kernels_may_take():
     ]
 
 
-IN_RANGE = text_of(ValueContract("y", (-1.0, 2.5), "a gain"))
+IN_RANGE = contract_to_json(Contract((ValueContract("y", (-1.0, 2.5), "a gain"),)))
 
 
 @pytest.mark.parametrize(

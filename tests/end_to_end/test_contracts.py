@@ -5,14 +5,28 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort import Contract, ContractViolation, SonnxError, ValueContract
+from sonnx_ort import (
+    Contract,
+    ContractViolation,
+    ShapeContract,
+    SonnxError,
+    StateContract,
+    ValueContract,
+)
 from sonnx_ort.checker import check, read_certificate
 from support.backends import BACKENDS
 from support.graphs import parse
 
-GRAPH = """(float[n, 3] x, float16[n] h, int32[k] i, uint8[k] u, double s)
-    => (float[n, 3] y, float16[n] g, int32[k] j, uint8[k] v, double t)
+GRAPH = """(float[n, 3] x, float16[n] h, int32[k] i, uint8[k] u, double s, float[2, 3] a,
+        int64[2] b, float16[2, k] c, float[k] e, float16[k] f)
+    => (float[n, 3] y, float16[n] g, int32[k] j, uint8[k] v, double t, float[2, 3] a2,
+        int64[2] b2, float16[2, k] c2, float[k] e2, float16[k] f2)
 {
+    a2 = Identity(a)
+    b2 = Identity(b)
+    c2 = Identity(c)
+    e2 = Identity(e)
+    f2 = Identity(f)
     [twice] y = Add(x, x)
     g = Identity(h)
     j = Identity(i)
@@ -28,6 +42,11 @@ CONTRACT = Contract(
         ValueContract("u", (1, 200)),
         ValueContract("s", (-1e30, 1e30)),
         ValueContract("y", (-1.5, 1.5)),
+        ValueContract("a", ((0, 1), (-1, 0.5), (2, 4)), "calibrate it", axis=-1),
+        ValueContract("b", ((0, 2**60), (-5, -1)), axis=0),
+        ValueContract("c", ((0, 1), (-2, 0.1)), axis=0),
+        ValueContract("e", (0, 9), "count", whole=True),
+        ValueContract("f", whole=True),
     )
 )
 
@@ -37,15 +56,20 @@ KEPT = {
     "i": np.array([0, 9], np.int32),
     "u": np.array([1, 200], np.uint8),
     "s": np.array(1e30),
+    "a": np.array([[0.5, -1, 3], [1, 0.5, 4]], np.float32),
+    "b": np.array([2**60, -5]),
+    "c": np.array([[1, 0], [-2, 0.1]], np.float16),
+    "e": np.array([0, 9], np.float32),
+    "f": np.array([-7, 65504], np.float16),
 }
 
 
 @BACKENDS
 def test_run_within_the_contract_has_its_results(backend):
     session = sonnx_ort.InferenceSession(parse(GRAPH), backend=backend, contract=CONTRACT)
-    y, g, j, v, t = session.run(None, KEPT)
+    y, *others = session.run(None, KEPT)
     np.testing.assert_array_equal(y, np.ones((2, 3), np.float32))
-    for given, result in zip(("h", "i", "u", "s"), (g, j, v, t), strict=True):
+    for given, result in zip("hiusabcef", others, strict=True):
         np.testing.assert_array_equal(result, KEPT[given])
 
 
@@ -71,6 +95,30 @@ def test_run_within_the_contract_has_its_results(backend):
             0.875,
             "Add 'twice' breaks Contract.range: y is outside of -1.5 to 1.5: y[0, 1] = 1.75",
         ),
+        (
+            "a",
+            0.75,
+            (
+                "Input 'a' breaks Contract.range: a is outside of -1 to 0.5 at index 1 of axis -1 "
+                "(calibrate it): a[0, 1] = 0.75;"
+            ),
+        ),
+        (
+            "a",
+            np.nan,
+            "Input 'a' breaks Contract.range: a is outside of -1 to 0.5 at index 1 of axis -1 (cal",
+        ),
+        (
+            "b",
+            0,
+            "Input 'b' breaks Contract.range: b is outside of -5 to -1 at index 1 of axis 0: b[1]",
+        ),
+        (
+            "c",
+            -0.5,
+            "Input 'c' breaks Contract.range: c is outside of 0 to 1 at index 0 of axis 0: c[0, 1]",
+        ),
+        ("e", 10, "Input 'e' breaks Contract.range: e is outside of 0 to 9 (count): e[1] = 10.0;"),
     ],
 )
 def test_run_outside_of_the_contract_is_refused(backend, name, number, words):
@@ -81,6 +129,79 @@ def test_run_outside_of_the_contract_is_refused(backend, name, number, words):
         session.run(None, {**KEPT, name: array})
     assert str(caught.value).startswith(words)
     assert caught.value.rule == "Contract.range"
+
+
+@BACKENDS
+@pytest.mark.satisfies("Contract.whole")
+@pytest.mark.parametrize(
+    ("name", "number", "words"),
+    [
+        (
+            "e",
+            2.5,
+            "Input 'e' breaks Contract.whole: e is fractional, NaN or infinite (count): e[1] = 2.5",
+        ),
+        (
+            "e",
+            1e-30,
+            "Input 'e' breaks Contract.whole: e is fractional, NaN or infinite (count): e[1] = 1",
+        ),
+        (
+            "f",
+            0.5,
+            "Input 'f' breaks Contract.whole: f is fractional, NaN or infinite: f[1] = 0.5;",
+        ),
+        (
+            "f",
+            np.nan,
+            "Input 'f' breaks Contract.whole: f is fractional, NaN or infinite: f[1] = nan;",
+        ),
+        (
+            "f",
+            -np.inf,
+            "Input 'f' breaks Contract.whole: f is fractional, NaN or infinite: f[1] = -inf;",
+        ),
+    ],
+)
+def test_number_that_is_not_whole_is_refused(backend, name, number, words):
+    session = sonnx_ort.InferenceSession(parse(GRAPH), backend=backend, contract=CONTRACT)
+    array = KEPT[name].copy()
+    array[1] = number
+    with pytest.raises(ContractViolation) as caught:
+        session.run(None, {**KEPT, name: array})
+    assert str(caught.value).startswith(words)
+
+
+STATEFUL = """(float[2] x, float[2] h) => (float[2] y) { [next] y = Add(x, h) }"""
+
+
+@BACKENDS
+def test_output_that_would_break_the_contract_of_the_next_call_is_refused(backend):
+    contract = Contract(
+        (ValueContract("x", (-1, 1)), ValueContract("h", (-1, 1))),
+        states=(StateContract("h", "y"),),
+    )
+    session = sonnx_ort.InferenceSession(parse(STATEFUL), backend=backend, contract=contract)
+    x, state = np.full(2, 0.5, np.float32), np.zeros(2, np.float32)
+    for _ in range(2):
+        (state,) = session.run(None, {"x": x, "h": state})
+    with pytest.raises(ContractViolation) as caught:
+        session.run(None, {"x": x, "h": state})
+    assert str(caught.value).startswith(
+        "Add 'next' breaks Contract.range: y is outside of -1 to 1: y[0] = 1.5;"
+    )
+
+
+@BACKENDS
+def test_sizes_are_checked_in_front_of_the_ranges_of_an_axis(backend):
+    model = parse("(float[n, c] x) => (float[n, c] y) { y = Relu(x) }")
+    contract = Contract(
+        (ValueContract("x", ((0, 1), (-1, 1)), axis=1),), (ShapeContract("x", (None, 2)),)
+    )
+    session = sonnx_ort.InferenceSession(model, backend=backend, contract=contract)
+    for size in (0, 1, 3):
+        with pytest.raises(ContractViolation, match=r"Contract\.sizes"):
+            session.run(None, {"x": np.ones((1, size), np.float32)})
 
 
 @BACKENDS
@@ -102,7 +223,7 @@ def test_number_that_is_not_finite_is_refused(backend, number):
 @BACKENDS
 def test_empty_tensor_keeps_every_range(backend):
     session = sonnx_ort.InferenceSession(parse(GRAPH), backend=backend, contract=CONTRACT)
-    empty = {name: array[:0] if array.ndim else array for name, array in KEPT.items()}
+    empty = {n: a[:0] if n in "xhiuef" else a[:, :0] if n == "c" else a for n, a in KEPT.items()}
     assert session.run(None, empty)[0].shape == (0, 3)
 
 
@@ -136,7 +257,7 @@ def test_contract_in_the_metadata_is_no_claim_that_is_believed():
     report = sonnx_ort.check(claiming, operators="Graph.finite_values")
     assert report.to_document()["contract"] == []
     finite = [o for o in report.obligations if o.rule.id == "Graph.finite"]
-    assert [str(o.status) for o in finite] == ["runtime"] * 3
+    assert [str(o.status) for o in finite] == ["runtime"] * 7
 
 
 @BACKENDS
@@ -185,7 +306,7 @@ def test_certificate_covers_a_contract_of_every_type(tmp_path):
     )
     made = read_certificate(certificate.read_bytes())
     assert check(source.read_bytes(), made, target.read_bytes()) == (
-        "6 obligations hold in every run: 0 by proof, 6 by guards"
+        "12 obligations hold in every run: 0 by proof, 12 by guards"
     )
 
 

@@ -97,6 +97,7 @@ COMPUTED_ALONE = {
 OTHERWISE = {
     "Constant": "a tensor that the file holds has its own shape",
     "Div": "guards of contracts alone divide sizes",
+    "Floor": "guards of contracts alone round",
     "If": "its branches are made new",
     "Loop": "its body is made new",
     "Pow": "guards of a Pow alone compute powers",

@@ -6,7 +6,15 @@ import math
 import pytest
 
 import sonnx_ort
-from sonnx_ort import Contract, ShapeContract, SizeContract, SonnxError, ValueContract, Waiver
+from sonnx_ort import (
+    Contract,
+    ShapeContract,
+    SizeContract,
+    SonnxError,
+    StateContract,
+    ValueContract,
+    Waiver,
+)
 from sonnx_ort.obligations.contracts import read_contract
 from sonnx_ort.profile.contract import contract_from_json, contract_to_json
 from support.graphs import parse
@@ -34,6 +42,18 @@ range = [-200.5, inf]
 
 [inputs.mask]
 finite = true
+
+[inputs.ratios]
+axis = 1
+range = [[0, 1], [-1, inf]]
+
+[inputs.steps]
+whole = true
+range = [0, 9]
+message = "count them"
+
+[states]
+mask = "next_mask"
 """
 
 READ = Contract(
@@ -41,6 +61,8 @@ READ = Contract(
         ValueContract("image", (0, 1), "scale the bytes by 1/255"),
         ValueContract("ids", (0, 30521)),
         ValueContract("mask"),
+        ValueContract("ratios", ((0, 1), (-1, math.inf)), axis=1),
+        ValueContract("steps", (0, 9), "count them", whole=True),
         ValueContract("backbone.out", (-200.5, math.inf)),
     ),
     (ShapeContract("ids", ("batch", 3, None)), ShapeContract("lengths", ("batch",))),
@@ -50,6 +72,7 @@ READ = Contract(
         SizeContract("height", 32, 640, 32, "crop it"),
         SizeContract("depth", 0, 2**31 - 1, 4),
     ),
+    (StateContract("mask", "next_mask"),),
 )
 
 
@@ -88,6 +111,25 @@ def test_contract_survives_json():
             "[inputs.x]\nrange = [0, 1]\n[values.x]\nrange = [0, 1]",
             "'x' stands in [inputs] and in [values]; remove one",
         ),
+        ("[inputs.x]\nwhole = 1", "inputs.x: 'whole' is 1; write true or false"),
+        (
+            "[inputs.x]\nfinite = true\naxis = 1",
+            "inputs.x: 'axis' is for a range of each index; write axis = 1, range = [[0, 1], [",
+        ),
+        (
+            "[inputs.x]\naxis = 'c'\nrange = [[0, 1]]",
+            "inputs.x: 'axis' is a number, and has a range for each index: axis = 1, range = [[0",
+        ),
+        (
+            "[inputs.x]\naxis = 1\nrange = [0, 1]",
+            "inputs.x: 'range' is 0; write two numbers: range = [0, 1]; or for each index of an",
+        ),
+        (
+            "[inputs.x]\nrange = [[0, 1], [0, 2]]",
+            "inputs.x: 'range' is [[0, 1], [0, 2]]; write two numbers: range = [0, 1]; or for each",
+        ),
+        ("states = 3", 'states: write the output of each state: h = "h_out"'),
+        ("[states]\nh = 3", 'states: write the output of each state: h = "h_out"'),
         ("sizes = 3", "sizes: it is not a table of sizes; write [sizes]"),
         ("[values.x]\nshape = [1]", "values.x: 'shape' is unknown; an entry has range, finite"),
         ("[inputs.x]\nshape = 3", "inputs.x: 'shape' is 3; write one entry for each axis"),
@@ -119,6 +161,7 @@ def test_file_that_says_something_else_is_refused(tmp_path, text, message):
 GRAPH = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
     => (float[n, 3] y, int32[k] j, uint8[k] v, string[1] t)
 {
+    f = Cast<to = 10>(x)
     [sum] a = Add(x, x)
     [quotient] y = Div(a, d)
     j = Identity(i)
@@ -135,12 +178,117 @@ GRAPH = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
         (ValueContract("i"), "'i' is of type int32, whose numbers are all finite; write a range"),
         (ValueContract("i", (0.2, 0.8)), "the range of 'i' has no number of type int32"),
         (ValueContract("u", (256, 300)), "the range of 'u' has no number of type uint8"),
+        (
+            ValueContract("i", whole=True),
+            "'i' is of type int32, whose numbers are all whole; remove 'whole'",
+        ),
+        (
+            ValueContract("x", (0, math.inf), whole=True),
+            "'x' is of whole numbers, and its range reaches infinity; write the largest number",
+        ),
+        (
+            ValueContract("x", (0.2, 0.8), whole=True),
+            "the range of 'x' has no whole number of type float",
+        ),
+        (
+            ValueContract("f", whole=True),
+            (
+                "'f' is a float16 that a node computes, which ONNX Runtime may leave unrounded; of "
+                "this type only inputs can be said to be whole"
+            ),
+        ),
+        (
+            ValueContract("x", ((0, 1), (2, 1), (0, 1)), axis=1),
+            "the range [2, 1] of 'x' has no number of type float",
+        ),
+        (
+            ValueContract("x", (0, 1), axis=1),
+            (
+                "a range of 'x' is 0; give two numbers, or axis= and two numbers for each of its "
+                "indices"
+            ),
+        ),
+        (
+            ValueContract("x", ((0, 1), (0, 1))),
+            "a range of 'x' is ((0, 1), (0, 1)); give two numbers, or axis= and two numbers for",
+        ),
+        (
+            ValueContract("x", ((0, 1), (0, 1)), axis=1),
+            (
+                "'x' has 2 ranges on axis 1, and it is (n, 3); its size has to be known: "
+                '[inputs.NAME] shape = ["batch", 3] says that of an input'
+            ),
+        ),
+        (ValueContract("x", ((0, 1),), axis=0), "'x' has 1 ranges on axis 0, and it is (n, 3)"),
+        (ValueContract("x", ((0, 1),), axis=2), "'x' has 1 ranges on axis 2, and it is (n, 3)"),
     ],
 )
 def test_contract_that_does_not_fit_the_model_is_refused(entry, message):
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.check(parse(GRAPH), contract=Contract((entry,)))
     assert str(caught.value).startswith(f"contract: {message}")
+
+
+IN_STEPS = """(float[1, 2] x, float[1, 2] h) => (float[1, 2] g, double[1, 2] d, float[2, 2] w) {
+    s = Add(x, h) [last] g = Tanh(s) d = Cast<to = 11>(g) w = Concat<axis = 0>(s, g) }"""
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (("k", "g"), "there is no input 'k' of a state"),
+        (("h", "s"), "there is no output 's' of a state"),
+        (("x", "g"), "the state 'x' has no entry; write [inputs.x] range = [-1, 1]"),
+        (
+            ("h", "d"),
+            (
+                "the output 'd' cannot be the state 'h' of the next call: it is double (1, 2), and "
+                "not float (1, 2)"
+            ),
+        ),
+        (
+            ("h", "w"),
+            (
+                "the output 'w' cannot be the state 'h' of the next call: it is float (2, 2), and "
+                "not float (1, 2)"
+            ),
+        ),
+    ],
+)
+def test_state_that_no_call_gives_to_the_next_is_refused(state, message):
+    contract = Contract((ValueContract("h", (-1, 1)),), states=(StateContract(*state),))
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.check(parse(IN_STEPS), contract=contract)
+    assert str(caught.value).splitlines()[0] == f"contract: {message}"
+
+
+def test_output_of_a_state_has_no_entry_of_its_own():
+    values = (ValueContract("h", (-1, 1)), ValueContract("g", (-2, 2)))
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.check(
+            parse(IN_STEPS), contract=Contract(values, states=(StateContract("h", "g"),))
+        )
+    assert str(caught.value) == (
+        "contract: the state 'h' has one entry, and its output 'g' another; remove that"
+    )
+
+
+@pytest.mark.parametrize(
+    ("most", "verdict"),
+    [
+        (1.0, ("proved", "every element of g 'g' lies in -0.995057 to 0.995057")),
+        (0.5, ("runtime", "the elements of g are known only in a run")),
+    ],
+)
+def test_output_of_a_state_keeps_what_is_demanded_of_the_next_call(most, verdict):
+    contract = Contract(
+        (ValueContract("x", (-2, 2)), ValueContract("h", (-most, most))),
+        states=(StateContract("h", "g"),),
+    )
+    report = sonnx_ort.check(parse(IN_STEPS), contract=contract)
+    found = {o.place: (str(o.status), o.evidence) for o in report.obligations if o.rule.code > 1316}
+    assert found["Tanh 'last'"] == verdict
+    assert found["Input 'h'"][0] == "runtime"
 
 
 @pytest.mark.parametrize(
@@ -191,6 +339,28 @@ def found(*entries, graph=GRAPH, rule="Contract", operators="default,Graph.finit
 
 
 OPEN = "the elements of {} are known only in a run"
+
+
+def test_each_index_of_an_axis_has_an_interval():
+    """One range for all would reach 0 behind the Add."""
+    graph = """(float[n, 2] x) => (float[n, 2] y) {
+        k = Constant<value = float[1, 2] {3, -1}>()
+        s = Add(x, k) [inverse] y = Reciprocal(s) }"""
+    entry = ValueContract("x", ((-1, 1), (2, 4)), axis=1)
+    assert found(entry, graph=graph, rule="Graph.finite")["Reciprocal 'inverse'"] == (
+        "proved",
+        "every element of output 'y' lies in 0.25 to 1",
+    )
+
+
+def test_whole_numbers_end_at_whole_ends():
+    """Of the whole numbers from 0.5 on none is below 1."""
+    graph = "(float[n] x) => (float[n] y) { [inverse] y = Reciprocal(x) }"
+    entry = ValueContract("x", (0.5, 8.5), whole=True)
+    assert found(entry, graph=graph, rule="Graph.finite")["Reciprocal 'inverse'"] == (
+        "proved",
+        "every element of output 'y' lies in 0.125 to 1",
+    )
 
 
 def test_input_and_value_are_checked_in_each_run():

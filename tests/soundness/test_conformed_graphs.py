@@ -1,10 +1,13 @@
 """Random graphs that are conformed: every result has the bits that it had.
 
+Every second graph is conformed under a contract around its first run, and runs within it count.
+
 `SONNX_ORT_GRAPHS=20000 pytest tests/soundness/test_conformed_graphs.py` tries as many.
 """
 
 import logging
 import os
+import random
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +17,13 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort import Contract
 from sonnx_ort.comparing.shrinking import Feeds, Trial
 from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.models.example import differing_elements
 from support.sessions import on_one_thread
+from support.soundness.contracts import around, keeps
 from support.soundness.isolated import failures_of, how_it_ends, run_attempts, tally_of
 from support.soundness.shrinking import smallest
 from support.soundness.trials import make_trial
@@ -28,28 +33,38 @@ def attempt(number: int) -> dict[str, int]:
     """Conform the graph of a number, run both, and give what was looked at."""
     logging.getLogger("sonnx_ort").disabled = True
     trial = make_trial(number)
-    return _conformed(Trial(trial.model, trial.runs), trial.broadcast)
+    return _conformed(Trial(trial.model, trial.runs), trial.broadcast, number)
 
 
 def shrunk(number: int) -> str:
     """Give the smallest graph on which the same goes wrong as on that of a number."""
     trial = make_trial(number)
     plain = Trial(trial.model, trial.runs)
-    return str(smallest(plain, lambda smaller: _conformed(smaller, trial.broadcast)))
+    return str(smallest(plain, lambda smaller: _conformed(smaller, trial.broadcast, number)))
 
 
-def _conformed(plain: Trial, broadcast: str) -> Counter[str]:
-    tally = Counter(graphs=1)
-    options = {"broadcast": broadcast}
+def _conformed(plain: Trial, broadcast: str, number: int) -> Counter[str]:
+    tally, limits = Counter(graphs=1), Contract()
+    stored = {t.name: onnx.numpy_helper.to_array(t) for t in plain.model.graph.initializer}
+    known = [{**stored, **feeds} for feeds in plain.runs]
+    if number % 2 and known:
+        inputs = [value.name for value in plain.model.graph.input]
+        feeds = {name: known[0][name] for name in inputs if name in known[0]}
+        limits = around(random.Random(number), plain.model, feeds)  # noqa: S311 - no cryptography
+    options = {"broadcast": broadcast, "contract": limits}
     made = sonnx_ort.conform(plain.model, **options)
     tally["changes"] += len(made.changes)
     tally["graphs with new nodes"] += any(change.added for change in made.changes)
     again = sonnx_ort.conform(made.model, **options)
     assert again.changes == (), f"conformed again: {again.changes[0]}"
     assert len(made.remaining) <= len(made.before.violations)
-    _require_true_reports(plain.model, made, broadcast)
+    _require_true_reports(plain.model, made, options)
     tally["fixed"] += len(made.before.violations) - len(made.remaining)
-    for feeds in plain.runs:
+    for feeds, complete in zip(plain.runs, known, strict=True):
+        if not keeps(limits, plain.model, complete):
+            tally["runs beyond a contract"] += 1
+            continue
+        tally["runs within a contract"] += bool(limits)
         # An integer division may end the process.
         if how_it_ends(lambda given: _run(plain.model, given), feeds):
             tally["runs that fail"] += 1
@@ -69,10 +84,10 @@ def _conformed(plain: Trial, broadcast: str) -> Counter[str]:
 
 
 def _require_true_reports(
-    model: onnx.ModelProto, made: sonnx_ort.Conformed, broadcast: str
+    model: onnx.ModelProto, made: sonnx_ort.Conformed, options: Mapping[str, Any]
 ) -> None:
     """Nothing that `check` marks is left, and the conformed model is as the last report says."""
-    options = {"operators": "profile", "backend": "native", "broadcast": broadcast}
+    options = {"operators": "profile", "backend": "native", **options}
     marked = {place_of(o) for o in sonnx_ort.check(model, **options).mendable}
     wrong = marked & {place_of(o) for o, _ in made.remaining}
     assert not wrong, f"marked, and not fixed: {wrong}"
@@ -133,3 +148,5 @@ def test_the_graphs_are_worth_looking_at(lines):
     assert counts["runs with the same bits"] > GRAPHS
     assert counts["graphs with new nodes"] > GRAPHS // 6
     assert counts["fixed"] > GRAPHS
+    assert counts["runs within a contract"] > GRAPHS // 2
+    assert counts["runs beyond a contract"] > GRAPHS // 4

@@ -20,10 +20,10 @@ import pytest
 from onnx import numpy_helper
 
 import sonnx_ort
-from sonnx_ort import Contract, ContractViolation, SizeContract, SonnxError, ValueContract
-from sonnx_ort.kernel.sizes import NAME
+from sonnx_ort import Contract, ContractViolation, SonnxError
 from sonnx_ort.knowledge.facts import Provenance
 from sonnx_ort.loading.canonical import load_canonical
+from support.soundness.contracts import around, keeps
 from support.soundness.isolated import run_attempts
 from support.soundness.trials import make_trial
 
@@ -55,7 +55,7 @@ def attempt(number: int) -> dict[str, int]:
     # ONNX Runtime computes nothing, guards neither, that no output depends on.
     read = {str(v.name) for v in Provenance(graph).inputs_behind(graph.graph.outputs)}
     rng = random.Random(number)  # noqa: S311 - no cryptography
-    contract = _around(
+    contract = around(
         rng, trial.model, {n: a for n, a in {**defaults, **nominal}.items() if n in read}
     )
     try:
@@ -74,7 +74,7 @@ def attempt(number: int) -> dict[str, int]:
     counts["certified"] = certified is not None
     sessions = [session] if certified is None else [session, certified]
     for session, feeds in product(sessions, (nominal, *others)):
-        kept = _keeps(contract, trial.model, {**defaults, **feeds})
+        kept = keeps(contract, trial.model, {**defaults, **feeds})
         outcome = _run(session, feeds)
         counts[f"{'kept' if kept else 'broken'}: {type(outcome).__name__}"] += 1
         if "what the python backend" in str(outcome):
@@ -110,55 +110,6 @@ def _certified(trial: Any, contract: Contract) -> sonnx_ort.InferenceSession | N
                 raise AssertionError(f"{error} with {contract}") from error
             return None
         return sonnx_ort.InferenceSession(target, **demanded)
-
-
-def _around(rng: random.Random, proto: Any, feeds: dict[str, Any]) -> Contract:
-    """A contract that one run keeps."""
-    values = [
-        ValueContract(name, (array.min().item(), array.max().item()))
-        for name, array in feeds.items()
-        if array.dtype.kind in "iuf" and array.size and np.isfinite(array).all()
-    ]
-    sizes: dict[str, set[int | None]] = {}
-    for declared in proto.graph.input:
-        for index, axis in enumerate(declared.type.tensor_type.shape.dim):
-            if NAME.fullmatch(axis.dim_param):
-                size = feeds[declared.name].shape[index] if declared.name in feeds else None
-                sizes.setdefault(axis.dim_param, set()).add(size)
-    return Contract(
-        tuple(value for value in values if rng.random() < _SHARE),
-        sizes=tuple(
-            _size(rng, name, *seen)
-            for name, seen in sizes.items()
-            if len(seen) == 1 and None not in seen and rng.random() < _SHARE
-        ),
-    )
-
-
-_SHARE = 0.8
-
-
-def _size(rng: random.Random, name: str, size: int) -> SizeContract:
-    factor = rng.choice([1, 1, 2, 3]) if size else 1
-    factor = factor if size % factor == 0 else 1
-    least = max(size - factor * rng.choice([0, 0, 1]), 0)
-    return SizeContract(name, least, size + factor * rng.choice([0, 0, 1, 2]), factor)
-
-
-def _keeps(contract: Contract, proto: Any, feeds: dict[str, Any]) -> bool:
-    for entry in contract.values:
-        lower, upper = entry.limits(feeds[entry.value].dtype)
-        if not ((feeds[entry.value] >= lower) & (feeds[entry.value] <= upper)).all():
-            return False
-    sizes = {entry.name: entry.sizes for entry in contract.sizes}
-    seen: dict[str, int] = {}
-    for declared in proto.graph.input:
-        axes = declared.type.tensor_type.shape.dim
-        for axis, size in zip(axes, feeds[declared.name].shape, strict=False):
-            name = axis.dim_param
-            if name in sizes and (size not in sizes[name] or seen.setdefault(name, size) != size):
-                return False
-    return True
 
 
 def _run(session: sonnx_ort.InferenceSession, feeds: dict[str, Any]) -> Any:

@@ -49,6 +49,7 @@ _GUARDS = 9
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
     "Div": ("Conv", "ConvInteger"),
+    "Floor": (),
     "Mul": ("Conv", "ConvInteger"),
     "Pow": ("Pow",),
     "ReduceSum": ("Softmax",),
@@ -57,7 +58,7 @@ _IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
 }
 """The added operators that are in guards of these operators alone, or of contracts."""
 
-_IN_GUARDS_OF_CONTRACTS = frozenset({"Div", "Mul", "ReduceSum"})
+_IN_GUARDS_OF_CONTRACTS = frozenset({"Div", "Floor", "Mul", "ReduceSum"})
 
 _RANGE = 11
 """The first opset with Range, which guards of shapes of different ranks contain."""
