@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from sonnx_ort.comparing.derived_models import body_as_model
+from sonnx_ort.comparing.difference import same
 from sonnx_ort.comparing.isolated_run import Array, Failed, Results
-from sonnx_ort.comparing.measures import same
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
-from sonnx_ort.comparing.part import declared
-from sonnx_ort.loading.traversal import bodies_of, names_captured
+from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.pipeline import require_serializable
 
 _MOST_STEPS = 1000
@@ -190,17 +190,3 @@ def _scan(step: Step, outer: Observation) -> list[Body]:
     stacked = [np.stack(each) for each in zip(*scanned, strict=True)] if scanned else []
     _require_results(step, [*states, *stacked])
     return bodies
-
-
-def body_as_model(
-    model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
-) -> onnx.ModelProto:
-    """The body of a node as a model, whose inputs are all values that it gets or captures."""
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    made.graph.CopyFrom(body)
-    del made.graph.input[:]
-    names = dict.fromkeys((*(value.name for value in body.input), *names_captured(body)))
-    made.graph.input.extend(declared(name, feeds[name]) for name in names if name in feeds)
-    return made

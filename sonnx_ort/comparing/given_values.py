@@ -8,10 +8,10 @@ import numpy as np
 import onnx
 
 from sonnx_ort.comparing.audited_node import Audited, versions
+from sonnx_ort.comparing.derived_models import constants_of
+from sonnx_ort.comparing.difference import same
 from sonnx_ort.comparing.isolated_run import UNOPTIMIZED, Array, IsolatedRuns
-from sonnx_ort.comparing.measures import same
 from sonnx_ort.comparing.observing import Observation, Step, array_of, recomputed_values, step_of
-from sonnx_ort.comparing.part import constants_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, in_machine_order, what_is_wrong

@@ -17,9 +17,9 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.comparing.audited_node import Audited, versions
+from sonnx_ort.comparing.derived_models import constants_of, declared, part
+from sonnx_ort.comparing.difference import differing, same
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Outcome, Results, Settings
-from sonnx_ort.comparing.measures import differing, same
-from sonnx_ort.comparing.part import constants_of, declared, part
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.pipeline import require_serializable

@@ -1,51 +1,43 @@
-"""`diff --why`: finds what makes a model compute other numbers if it runs in another way.
+"""Runs of one model in several ways, each against a plain one: `diff --why` and `repeat`.
 
 An optimizer of ONNX Runtime is known by a name, by which it can be switched off. The log of a
 session names those that change the graph, but not the rules that one of them applies.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import onnx
+import onnx.parser
 
-from sonnx_ort.comparing.difference import (
-    Comparison,
-    Runs,
-    Stop,
-    Trace,
-    compared,
-    in_words,
-    pair_of,
-    trace,
-)
-from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
-from sonnx_ort.comparing.inputs import Inputs, complete, require_within
-from sonnx_ort.comparing.isolated_run import (
-    Failed,
-    IsolatedRuns,
-    Level,
-    Settings,
-)
-from sonnx_ort.comparing.measures import EXACT, Tolerance
-from sonnx_ort.comparing.part import constants_of
-from sonnx_ort.comparing.prepared_model import (
+from sonnx_ort.comparing.derived_models import (
+    constants_of,
     enforced_natively,
     seed_random_operators,
     unseeded,
     whole,
 )
-from sonnx_ort.comparing.sessions import acting_optimizers
+from sonnx_ort.comparing.difference import EXACT, Comparison, Tolerance, compared
+from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
+from sonnx_ort.comparing.inputs import Inputs, complete_within
+from sonnx_ort.comparing.isolated_run import (
+    Failed,
+    IsolatedRuns,
+    Level,
+    Settings,
+    optimizers_tried,
+)
+from sonnx_ort.comparing.runs import Runs, Trace, in_words, outputs_of, pair_of, trace
 from sonnx_ort.comparing.shrinking import least
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.traversal import all_nodes, names_needed
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
-from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 
 RULES = (
     "EliminateIdentity", "EliminateSlice", "UnsqueezeElimination", "EliminateDropout",
@@ -59,6 +51,11 @@ RULES = (
 
 _APPLIES_RULES = "_RuleBasedTransformer"
 """How the names of those end that apply these."""
+
+_ANY_MODEL = onnx.parser.parse_model(
+    '<ir_version: 8, opset_import: ["": 17]> any (float x) => (float y) { y = Neg(x) }'
+).SerializeToString()
+"""A model with which nothing can go wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +114,8 @@ class AgainstPlain:
         if not self._is_plain(unoptimized):
             return Cause(self._walked(unoptimized), both)
         off = self.responsible(other)
-        without, optimized = (self._optimized(each) for each in (replace(other, off=off), other))
-        gone, new = _only_in(without, optimized), _only_in(optimized, without)
-        return Cause(found, both, off, tuple(gone), tuple(new))
+        gone, new = self._changed_nodes(replace(other, off=off), other)
+        return Cause(found, both, off, gone, new)
 
     def _is_plain(self, settings: Settings) -> bool:
         if settings == self.plain:
@@ -139,7 +135,7 @@ class AgainstPlain:
 
     def outputs(self, settings: Settings) -> Trace:
         """The outputs of a run, in which optimizers may leave out the values between."""
-        return _outputs(self.model, self.inputs, self.runs, settings)
+        return outputs_of(self.model, self.inputs, self.runs, settings)
 
     def compared(self, first: Trace, second: Trace) -> Comparison:
         """Compare two runs."""
@@ -150,6 +146,9 @@ class AgainstPlain:
         """The least set of optimizers without which a run is as the plain one.
 
         Of several such sets, the one that acts last: what comes before only prepares it.
+
+        Raises:
+            SonnxError: There is none.
         """
 
         def plain_without(off: list[str]) -> bool:
@@ -157,7 +156,7 @@ class AgainstPlain:
 
         off: list[str] = []
         while not plain_without(off):
-            more = list(self._acting(replace(other, off=tuple(off))))
+            more = self._suspects(replace(other, off=tuple(off)))
             if not more:
                 named = f", with {', '.join(off)} off" if off else ""
                 raise SonnxError(
@@ -169,24 +168,30 @@ class AgainstPlain:
             off = fewer
         return tuple(off)
 
-    def _acting(self, settings: Settings) -> Iterator[str]:
-        """The optimizers that act with some settings, and can be switched off."""
-        content = require_serializable(self.model.proto)
-        found = self.runs.call(acting_optimizers, content, settings)
-        if isinstance(found, Failed):
-            raise SonnxError(f"ONNX Runtime's optimizers cannot be found out: {found.reason}")
-        for name in found:
-            rules = [rule for rule in RULES if rule not in settings.off]
-            if name.endswith(_APPLIES_RULES) and rules:
-                yield from rules
-            elif name not in settings.off:
-                yield name
+    def _suspects(self, settings: Settings) -> list[str]:
+        """The optimizers that act with some settings, and can be switched off.
 
-    def _optimized(self, settings: Settings) -> onnx.ModelProto:
-        content = self.runs.optimize(require_serializable(self.model.proto), settings)
-        if isinstance(content, Failed):
-            return onnx.ModelProto()  # it has no nodes to show
-        return onnx.load_from_string(content)
+        Where a session fails or ends the process, its log does not name the one that does it: all
+        that a session of another model tries.
+        """
+        content = require_serializable(self.model.proto)
+        tried = self.runs.call(optimizers_tried, content, settings)
+        if ended := isinstance(tried, Failed):
+            tried = self.runs.call(optimizers_tried, _ANY_MODEL, settings)
+        if isinstance(tried, Failed):
+            raise SonnxError(f"ONNX Runtime's optimizers cannot be found out: {tried.reason}")
+        acting = (name for name, acts in tried.items() if acts or ended)
+        named = (RULES if name.endswith(_APPLIES_RULES) else (name,) for name in acting)
+        return [name for name in dict.fromkeys(chain(*named)) if name not in settings.off]
+
+    def _changed_nodes(self, without: Settings, other: Settings) -> tuple[tuple[str, ...], ...]:
+        """The nodes that are in the first of two optimized models alone, and in the second."""
+        content = require_serializable(self.model.proto)
+        made = [self.runs.optimize(content, settings) for settings in (without, other)]
+        models = [onnx.load_from_string(each) for each in made if not isinstance(each, Failed)]
+        if len(models) < len(made):
+            return (), ()
+        return tuple(_only_in(models[0], models[1])), tuple(_only_in(models[1], models[0]))
 
 
 @contextmanager
@@ -217,28 +222,15 @@ def against_plain(  # noqa: PLR0913 - one for each choice
     source = whole(read(model))
     seeded = tuple(map(in_words, unseeded(source.proto)))
     seed_random_operators(source.proto)
-    limits, declared = contract_for(source, contract), graph_inputs(source.proto)
+    limits = contract_for(source, contract)
     plain = Settings(native=enforced_natively(source.proto), threads=threads)
     with IsolatedRuns() as runs:
-        arrays = as_tensors(declared, given)
-        inputs = complete(source, arrays, runs, seed=seed, sizes=sizes, contract=limits)
-        require_within(limits, declared, inputs.arrays)
-        outputs = _outputs(source, inputs, runs, plain)
+        inputs = complete_within(source, given, runs, seed=seed, sizes=sizes, contract=limits)
+        outputs = outputs_of(source, inputs, runs, plain)
         if outputs.stop is not None:
             reason = outputs.stop.reason
             raise SonnxError(f"the model does not run without optimizations: {reason}")
         yield AgainstPlain(source, inputs, runs, plain, outputs, tolerance, seeded)
-
-
-def _outputs(model: ReadModel, inputs: Inputs, runs: IsolatedRuns, settings: Settings) -> Trace:
-    graph = model.proto.graph
-    results = runs.run(require_serializable(model.proto), None, inputs.arrays, settings)
-    nodes = {name: in_words(node) for node in graph.node for name in node.output}
-    said = {output.name: nodes.get(output.name, "no node") for output in graph.output}
-    if isinstance(results, Failed):
-        stop = Stop("a node of the optimized model", results.reason, results.violated)
-        return Trace(said, {}, stop)
-    return Trace(said, results, None)
 
 
 def _only_in(one: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:
@@ -263,3 +255,111 @@ def _content(node: onnx.NodeProto) -> bytes:
     copy.attribute.extend(kept)
     content: bytes = copy.SerializeToString(deterministic=True)
     return content
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to run a model.
+
+    Attributes:
+        new_process: Whether each run has a process of its own.
+    """
+
+    name: str
+    settings: Settings
+    new_process: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Runs of a model in one way, compared with a plain one.
+
+    Attributes:
+        runs: How many there were.
+        unequal: How many of them differ.
+        starts: The values that differ in one of them though all that their nodes read is the same,
+            as text: the kernels of these nodes compute something else.
+        following: How many other values differ.
+        optimizers: The least set of optimizers without which the outputs do not differ.
+        stops: Why runs ended early.
+    """
+
+    way: str
+    runs: int
+    unequal: int
+    starts: tuple[str, ...] = ()
+    following: int = 0
+    optimizers: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+
+
+def ways(plain: Settings, threads: int, providers: tuple[str, ...]) -> Iterator[Way]:
+    """The ways in which a model is run: on up to so many threads, and on these providers."""
+    yield Way("again", plain)
+    yield Way("new process", plain, new_process=True)
+    yield Way("bound inputs and outputs", replace(plain, bound=True))
+    yield Way("nodes in parallel", replace(plain, parallel=True))
+    for count in range(2, threads + 1):
+        yield Way(f"{count} threads", replace(plain, threads=count))
+    if providers != plain.providers:
+        yield Way(", ".join(providers), replace(plain, providers=providers))
+    for level in Level:
+        if level is not plain.level:
+            yield Way(f"level {level}", replace(plain, level=level))
+
+
+def repeat(model: AgainstPlain, chosen: Sequence[Way], runs: int) -> Iterator[Repeated]:
+    """Run a model in several ways, each so many times.
+
+    All values are compared, and the outputs in runs without the other values: as outputs they
+    would keep optimizers from joining nodes.
+
+    Raises:
+        SonnxError: ONNX Runtime rejects the model with all values as outputs.
+    """
+    values = model.values(model.plain)
+    for way in chosen:
+        found = []
+        for _ in range(runs):
+            if way.new_process:
+                with IsolatedRuns() as own:
+                    found.append(_compared(replace(model, runs=own), values, way))
+            else:
+                found.append(_compared(model, values, way))
+        yield _repeated(model, way, found)
+
+
+def _compared(model: AgainstPlain, values: Trace, way: Way) -> tuple[Comparison, ...]:
+    """Compare a run with the plain one: the outputs, and all values if nothing is optimized."""
+    outputs = model.compared(model.plain_outputs, model.outputs(way.settings))
+    if way.settings.level is not model.plain.level:
+        return (outputs,)
+    return outputs, model.compared(values, model.values(way.settings))
+
+
+def _repeated(model: AgainstPlain, way: Way, runs: Sequence[tuple[Comparison, ...]]) -> Repeated:
+    nodes = model.model.proto.graph.node
+    read = {name: set(names_needed(node)) for node in nodes for name in node.output}
+    starts, following, stops = set[str](), set[str](), set[str]()
+    for run in runs:
+        found = {mismatch.name: mismatch.node for each in run for mismatch in each.mismatches}
+        for name, node in found.items():
+            follows = not found.keys().isdisjoint(read.get(name, ()))
+            (following if follows else starts).add(f"'{name}' of {node}")
+        stops.update(stop.reason for each in run for stop in each.stops if stop is not None)
+    unequal = sum(not all(each.equal for each in run) for run in runs)
+    optimizers: tuple[str, ...] = ()
+    if way.settings.level is not model.plain.level and unequal == len(runs):
+        # What no optimizer that has a name makes stays without one.
+        with suppress(SonnxError):
+            optimizers = model.responsible(way.settings)
+    said = tuple(f"'{name}' of {in_words(node)}" for node in nodes for name in node.output)
+    return Repeated(
+        way.name,
+        len(runs),
+        unequal,
+        tuple(place for place in said if place in starts),
+        len(following - starts),
+        optimizers,
+        tuple(sorted(stops)),
+    )
