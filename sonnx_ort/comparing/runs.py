@@ -218,7 +218,9 @@ def outputs_of(model: ReadModel, inputs: Inputs, runs: IsolatedRuns, settings: S
     nodes = {name: in_words(node) for node in graph.node for name in node.output}
     said = {output.name: nodes.get(output.name, "no node") for output in graph.output}
     if isinstance(results, Failed):
-        stop = Stop("an optimizer or a node of the optimized model", results.reason, results.violated)
+        stop = Stop(
+            "an optimizer or a node of the optimized model", results.reason, results.violated
+        )
         return Trace(said, {}, stop)
     return Trace(said, results, None)
 
