@@ -329,6 +329,10 @@ def _class_of_integer(value: int, element_type: ElementType) -> Class:
     return Class.BOUNDARY if near else Class.INTERIOR
 
 
+_NO_AMOUNTS = {"to", "fmod"}
+"""The attributes that name a type, or one of two functions."""
+
+
 def neighbors(applied: Applied) -> Iterator[tuple[str, Applied]]:
     """Nodes in which one number is another, each with a name for what it is of.
 
@@ -345,8 +349,7 @@ def neighbors(applied: Applied) -> Iterator[tuple[str, Applied]]:
             operands = [*applied.operands[:place], made, *applied.operands[place + 1 :]]
             yield f"{applied.names[place]}_{what}", replace(applied, operands=operands)
     for name, value in applied.attributes.items():
-        # The number of a type is no amount.
-        for made in _other_numbers(value) if name != "to" else ():
+        for made in () if name in _NO_AMOUNTS else _other_numbers(value):
             yield name, replace(applied, attributes={**applied.attributes, name: made})
 
 
