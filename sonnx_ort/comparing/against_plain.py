@@ -4,6 +4,9 @@ An optimizer of ONNX Runtime is known by a name, by which it can be switched off
 session names those that change the graph, but not the rules that one of them applies.
 """
 
+import os
+import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -12,6 +15,7 @@ from typing import Any
 
 import onnx
 import onnx.parser
+import onnxruntime
 
 from sonnx_ort.comparing.derived_models import (
     constants_of,
@@ -28,7 +32,8 @@ from sonnx_ort.comparing.isolated_run import (
     IsolatedRuns,
     Level,
     Settings,
-    optimizers_tried,
+    session_options,
+    start_session,
 )
 from sonnx_ort.comparing.runs import Runs, Trace, in_words, outputs_of, pair_of, trace
 from sonnx_ort.comparing.shrinking import least
@@ -231,6 +236,41 @@ def against_plain(  # noqa: PLR0913 - one for each choice
             reason = outputs.stop.reason
             raise SonnxError(f"the model does not run without optimizations: {reason}")
         yield AgainstPlain(source, inputs, runs, plain, outputs, tolerance, seeded)
+
+
+_VERBOSE, _STANDARD_ERROR = 0, 2
+
+
+_TRIED = re.compile(r"GraphTransformer (\S+) modified: ([01])")
+"""What ONNX Runtime's log says of each optimizer that it tries: its name, and whether it acts."""
+
+
+def optimizers_tried(model: bytes, settings: Settings) -> dict[str, bool]:
+    """Whether each optimizer that a session tries changes a model; those that do come first.
+
+    Only the log of a session names them.
+
+    Raises:
+        SonnxError: It does not.
+        Exception: ONNX Runtime makes no session.
+    """
+    options = session_options(None, settings)
+    options.log_severity_level = _VERBOSE
+    with tempfile.TemporaryFile() as log:
+        kept = os.dup(_STANDARD_ERROR)
+        os.dup2(log.fileno(), _STANDARD_ERROR)
+        try:
+            start_session(model, settings, options)
+        finally:
+            os.dup2(kept, _STANDARD_ERROR)
+            os.close(kept)
+        log.seek(0)
+        tried = _TRIED.findall(log.read().decode(errors="replace"))
+    if not tried:
+        version = onnxruntime.__version__
+        raise SonnxError(f"the log of ONNX Runtime {version} does not name its optimizers")
+    acting = dict.fromkeys((name for name, acts in tried if acts == "1"), True)
+    return acting | {name: False for name, _ in tried if name not in acting}
 
 
 def _only_in(one: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:

@@ -3,11 +3,9 @@
 import enum
 import os
 import pickle
-import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -324,17 +322,17 @@ def _session(model: bytes, folder: Path | None, settings: Settings) -> _Session:
     if found is None or found.random:
         while len(_kept) > 1:
             del _kept[next(iter(_kept))]
-        found = _start(model, settings, _options(folder, settings))
+        found = start_session(model, settings, session_options(folder, settings))
     _kept[key] = found
     return found
 
 
 def _optimized(model: bytes, settings: Settings) -> bytes:
     with temporary_folder() as folder:
-        options = _options(None, settings)
+        options = session_options(None, settings)
         path = folder / "optimized.onnx"
         options.optimized_model_filepath = str(path)
-        _start(model, settings, options)
+        start_session(model, settings, options)
         return path.read_bytes()
 
 
@@ -346,10 +344,10 @@ def profile_of(model: bytes, folder: Path | None, feeds: Mapping[str, Any], plac
     Raises:
         Exception: The model does not run.
     """
-    options = _options(folder, UNOPTIMIZED)
+    options = session_options(folder, UNOPTIMIZED)
     options.enable_profiling = True
     options.profile_file_prefix = str(place / "profile")
-    session = _start(model, UNOPTIMIZED, options).session
+    session = start_session(model, UNOPTIMIZED, options).session
     names = [output.name for output in session.get_outputs()]
     with violations_raised():
         run_on_values(session, names, feeds)
@@ -373,42 +371,9 @@ def types_of_outputs(model: bytes) -> dict[str, onnx.TypeProto]:
 _AT_ONCE = 2
 """How many nodes run at the same time, on machines with fewer processors too."""
 
-_VERBOSE, _STANDARD_ERROR = 0, 2
 
-
-_TRIED = re.compile(r"GraphTransformer (\S+) modified: ([01])")
-"""What ONNX Runtime's log says of each optimizer that it tries: its name, and whether it acts."""
-
-
-def optimizers_tried(model: bytes, settings: Settings) -> dict[str, bool]:
-    """Whether each optimizer that a session tries changes a model; those that do come first.
-
-    Only the log of a session names them.
-
-    Raises:
-        SonnxError: It does not.
-        Exception: ONNX Runtime makes no session.
-    """
-    options = _options(None, settings)
-    options.log_severity_level = _VERBOSE
-    with tempfile.TemporaryFile() as log:
-        kept = os.dup(_STANDARD_ERROR)
-        os.dup2(log.fileno(), _STANDARD_ERROR)
-        try:
-            _start(model, settings, options)
-        finally:
-            os.dup2(kept, _STANDARD_ERROR)
-            os.close(kept)
-        log.seek(0)
-        tried = _TRIED.findall(log.read().decode(errors="replace"))
-    if not tried:
-        version = onnxruntime.__version__
-        raise SonnxError(f"the log of ONNX Runtime {version} does not name its optimizers")
-    acting = dict.fromkeys((name for name, acts in tried if acts == "1"), True)
-    return acting | {name: False for name, _ in tried if name not in acting}
-
-
-def _options(folder: Path | None, settings: Settings) -> onnxruntime.SessionOptions:
+def session_options(folder: Path | None, settings: Settings) -> onnxruntime.SessionOptions:
+    """Options of a session for a model whose external data, if there is any, is in a folder."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
     options.graph_optimization_level = LEVELS[settings.level]
@@ -423,7 +388,10 @@ def _options(folder: Path | None, settings: Settings) -> onnxruntime.SessionOpti
     return options
 
 
-def _start(model: bytes, settings: Settings, options: onnxruntime.SessionOptions) -> _Session:
+def start_session(
+    model: bytes, settings: Settings, options: onnxruntime.SessionOptions
+) -> _Session:
+    """Start a session here, in the process that runs models."""
     proto = onnx.load_from_string(model)
     if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
         prepare(options, Backend.COMPILED)

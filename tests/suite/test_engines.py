@@ -8,6 +8,7 @@ import pytest
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite import engines
@@ -84,3 +85,15 @@ def test_plain_onnxruntime_computes_what_breaks_rules_and_dies(tmp_path: Path) -
 def test_reference_of_onnx_is_an_engine(suite: Path) -> None:
     found = [each for each in run(suite, "onnx.reference") if each.operator == "Reshape"]
     assert {each.outcome for each in found if each.id.startswith("computed/")} == {Outcome.CONFORMS}
+
+
+def test_execution_provider_is_an_engine(suite: Path) -> None:
+    found = {each.id: each.outcome for each in run(suite, "onnxruntime:CPUExecutionProvider")}
+    assert found["computed/reshape_float/0"] is Outcome.CONFORMS
+
+
+def test_provider_that_is_not_there_is_refused() -> None:
+    with pytest.raises(SonnxError) as refused:
+        engines.engine("onnxruntime:Unknown")
+    told = "ONNX Runtime has no execution provider 'Unknown' here; choose from "
+    assert str(refused.value).startswith(told)
