@@ -15,9 +15,9 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments
-from sonnx_ort.comparing.difference import trace
 from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.comparing.runs import trace
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.knowledge.declarations import declared_axes

@@ -20,16 +20,14 @@ from sonnx_ort.cli.options import (
     subcommand,
 )
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
+from sonnx_ort.comparing.against_plain import AgainstPlain, against_plain, ways
+from sonnx_ort.comparing.against_plain import repeat as repeat_runs
 from sonnx_ort.comparing.audit import Audit
 from sonnx_ort.comparing.audit import audit as audit_model
-from sonnx_ort.comparing.difference import Runs, compared, run_both, survey
+from sonnx_ort.comparing.difference import EXACT, Measure, Tolerance, compared, survey
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
-from sonnx_ort.comparing.kept_runs import keep, kept
-from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance
-from sonnx_ort.comparing.optimizers import AgainstPlain, against_plain
-from sonnx_ort.comparing.repetition import repeat as repeat_runs
-from sonnx_ort.comparing.repetition import ways
+from sonnx_ort.comparing.runs import Runs, keep, kept, run_both
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import check_place, refuse_inputs
 from sonnx_ort.loading.source import read

@@ -21,12 +21,15 @@ app = subcommand()
             PATH, "Write the vectors, into a new folder.", "--output", "-o", metavar="FOLDER"
         ),
         "operators": option(
-            TEXT, "The operators, separated by commas.  [default: all]", metavar="NAMES"
+            TEXT,
+            "The operators, separated by commas, and Graph for rules on graphs.  [default: all]",
+            metavar="NAMES",
         ),
         "folder": option(PATH, "Run an engine on the vectors.", "--run", metavar="FOLDER"),
         "engine": option(
             str,
-            "onnxruntime, onnx.reference, sonnx_ort, sonnx_ort:BACKEND or module:Class.",
+            "onnxruntime, onnxruntime:PROVIDER, onnx.reference, sonnx_ort, sonnx_ort:BACKEND or "
+            "module:Class.",
             metavar="ENGINE",
             default="onnxruntime",
         ),
@@ -73,12 +76,11 @@ def suite(
 
 def _write(output: Path, operators: Iterable[str] | None, seed: int, edition: Edition) -> int:
     from sonnx_ort.errors import did_you_mean
-    from sonnx_ort.profile.catalog import STANDARD_OPERATORS
-    from sonnx_ort.suite.cases import cases
+    from sonnx_ort.suite.cases import WITH_CASES, cases
     from sonnx_ort.suite.vectors import write
 
-    chosen = STANDARD_OPERATORS if operators is None else frozenset(operators)
-    for name in sorted(chosen - STANDARD_OPERATORS):
-        near = did_you_mean(name, STANDARD_OPERATORS)
+    chosen = WITH_CASES if operators is None else frozenset(operators)
+    for name in sorted(chosen - WITH_CASES):
+        near = did_you_mean(name, WITH_CASES)
         raise SonnxError(f"the profile has no rules for an operator '{name}'{near}")
     return write(cases(chosen, seed, edition), output, seed)

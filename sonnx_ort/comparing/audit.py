@@ -17,12 +17,18 @@ from onnx import inliner
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.comparing.audited_node import Audited
 from sonnx_ort.comparing.bodies import NotRepeatedError, has_bodies, repeated
-from sonnx_ort.comparing.difference import in_words
+from sonnx_ort.comparing.derived_models import (
+    contract_for_runs,
+    enforced_natively,
+    seed_random_operators,
+    unseeded,
+    whole,
+)
 from sonnx_ort.comparing.enclosing import EnclosedOutput, enclose
 from sonnx_ort.comparing.error_bounds import BoundedValue, ErrorBounds, errors_of_inputs
 from sonnx_ort.comparing.given_values import GivenValues, SavedValues
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.inputs import Inputs, complete, require_within
+from sonnx_ort.comparing.inputs import Inputs, complete_within, require_within
 from sonnx_ort.comparing.isolated_run import (
     CPU,
     Array,
@@ -34,13 +40,7 @@ from sonnx_ort.comparing.isolated_run import (
 )
 from sonnx_ort.comparing.judging import judge
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
-from sonnx_ort.comparing.prepared_model import (
-    contract_for_runs,
-    enforced_natively,
-    seed_random_operators,
-    unseeded,
-    whole,
-)
+from sonnx_ort.comparing.runs import in_words
 from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical
@@ -179,13 +179,13 @@ def audit(  # noqa: PLR0913 - one for each choice
     seeded = () if values is not None else tuple(map(in_words, unseeded(proto)))
     seed_random_operators(proto)
     with IsolatedRuns() as runs:
-        given = as_tensors(graph_inputs(proto), feeds or {})
         graph: Observation
         made = Inputs({})
         if values is None:
             said = Sizes(sizes, input_shapes)
+            given = feeds or {}
             limits = demands.contract
-            made = complete(source, given, runs, seed=seed, sizes=said, contract=limits)
+            made = complete_within(source, given, runs, contract=limits, seed=seed, sizes=said)
             chosen = available(providers)
             native = enforced_natively(proto)
             settings = Settings(choose(Level, "level", level), chosen, native)
@@ -195,9 +195,10 @@ def audit(  # noqa: PLR0913 - one for each choice
         else:
             if sizes or input_shapes:
                 raise SonnxError("sizes and input shapes are for random inputs; values has none")
+            given = as_tensors(graph_inputs(proto), feeds or {})
             graph = GivenValues(proto, Path(values), given, runs)
+            require_within(demands.contract, graph_inputs(proto), graph.feeds)
             computed_by = f"the files in '{values}'"
-        require_within(demands.contract, graph_inputs(proto), graph.feeds)
         saved = None if save_values is None else SavedValues(proto, Path(save_values))
         bounds = None
         if errors is not None:

@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from sonnx_ort.comparing.derived_models import body_as_model
+from sonnx_ort.comparing.difference import same
 from sonnx_ort.comparing.isolated_run import Array, Failed, Results
-from sonnx_ort.comparing.measures import same
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
-from sonnx_ort.comparing.part import declared
-from sonnx_ort.loading.traversal import bodies_of, names_captured
+from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.pipeline import require_serializable
 
 _MOST_STEPS = 1000
@@ -133,31 +133,17 @@ def _branch(step: Step, outer: Observation) -> Iterator[Body]:
 
 
 def _loop(step: Step, outer: Observation) -> list[Body]:
-    scope, graph = _scope(step), _graph(step, "body")
     limit, condition, *state = step.audited.operands
-    states = [each for each in state if each is not None]
+    steps = _Steps(step, outer, [each for each in state if each is not None])
     most = None if limit is None else int(limit.ravel()[0])
     goes_on = True if condition is None else bool(condition.ravel()[0])
-    for stacked in step.audited.results[len(states) :]:
+    for stacked in step.audited.results[len(steps.states) :]:
         if stacked is not None:
             _require_few(len(stacked))
-    names = [value.name for value in graph.input]
-    bodies: list[Body] = []
-    scanned: list[list[Array]] = []
-    while goes_on and (most is None or len(bodies) < most):
-        _require_few(len(bodies) + 1)
-        number = np.array(len(bodies), np.int64)
-        given = dict(zip(names, [number, np.array(goes_on), *states], strict=False))
-        body = Body(graph, _label(step, "body"), {**scope, **given})
-        found = _run(body, outer)
-        goes_on = bool(found[0].ravel()[0])
-        states, rest = found[1 : 1 + len(states)], found[1 + len(states) :]
-        scanned.append(rest)
-        bodies.append(body)
-    # Without a step, the shapes of scanned results are those that are declared.
-    results = [np.stack(each) for each in zip(*scanned, strict=True)] if scanned else []
-    _require_results(step, [*states, *results])
-    return bodies
+    while goes_on and (most is None or len(steps.bodies) < most):
+        number = np.array(len(steps.bodies), np.int64)
+        goes_on = bool(steps.run([number, np.array(goes_on)], [], own=1)[0].ravel()[0])
+    return steps.ended()
 
 
 def _require_few(steps: int) -> None:
@@ -172,35 +158,39 @@ def _scan(step: Step, outer: Observation) -> list[Body]:
         raise NotRepeatedError(f"a Scan with {others[0]} is not run again")
     if step.audited.version < 9:
         raise NotRepeatedError("a Scan before version 9 is not run again")
-    scope, graph = _scope(step), _graph(step, "body")
     operands = [each for each in step.audited.operands if each is not None]
     count = int(attributes["num_scan_inputs"])
-    states, sequences = operands[:-count], operands[-count:]
-    names = [value.name for value in graph.input]
+    steps, sequences = _Steps(step, outer, operands[:-count]), operands[-count:]
     _require_few(len(sequences[0]))
-    bodies: list[Body] = []
-    scanned: list[list[Array]] = []
     for number in range(len(sequences[0])):
-        given = dict(zip(names, [*states, *(s[number] for s in sequences)], strict=True))
-        body = Body(graph, _label(step, "body"), {**scope, **given})
-        found = _run(body, outer)
-        states, rest = found[: len(states)], found[len(states) :]
-        scanned.append(rest)
-        bodies.append(body)
-    stacked = [np.stack(each) for each in zip(*scanned, strict=True)] if scanned else []
-    _require_results(step, [*states, *stacked])
-    return bodies
+        steps.run([], [each[number] for each in sequences], own=0)
+    return steps.ended()
 
 
-def body_as_model(
-    model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
-) -> onnx.ModelProto:
-    """The body of a node as a model, whose inputs are all values that it gets or captures."""
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    made.graph.CopyFrom(body)
-    del made.graph.input[:]
-    names = dict.fromkeys((*(value.name for value in body.input), *names_captured(body)))
-    made.graph.input.extend(declared(name, feeds[name]) for name in names if name in feeds)
-    return made
+class _Steps:
+    """The steps of a loop, which are run one after the other."""
+
+    def __init__(self, step: Step, outer: Observation, states: list[Array]) -> None:
+        self.states, self.bodies = states, list[Body]()
+        self._step, self._outer, self._scanned = step, outer, list[list[Array]]()
+        self._graph, self._scope = _graph(step, "body"), _scope(step)
+
+    def run(self, before: list[Array], behind: list[Array], *, own: int) -> list[Array]:
+        """Run the body on inputs before and behind its states; give its results before them."""
+        _require_few(len(self.bodies) + 1)
+        names = [value.name for value in self._graph.input]
+        given = dict(zip(names, [*before, *self.states, *behind], strict=False))
+        body = Body(self._graph, _label(self._step, "body"), {**self._scope, **given})
+        found = _run(body, self._outer)
+        end = own + len(self.states)
+        self.states = found[own:end]
+        self._scanned.append(found[end:])
+        self.bodies.append(body)
+        return found[:own]
+
+    def ended(self) -> list[Body]:
+        """The bodies, if they give the results of the node."""
+        # Without a step, the shapes of scanned results are those that are declared.
+        scanned = [np.stack(each) for each in zip(*self._scanned, strict=True)]
+        _require_results(self._step, [*self.states, *scanned])
+        return self.bodies

@@ -1,172 +1,135 @@
-"""`diff`: traces two runs, and finds where their values first differ."""
+"""`diff`: how far the values of two runs are apart, and where they first differ."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import enum
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx
 
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
-from sonnx_ort.comparing.inputs import Inputs, complete, require_within
+from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.isolated_run import (
-    UNOPTIMIZED,
     Array,
-    Failed,
-    IsolatedRuns,
-    Outcome,
     Results,
-    Settings,
 )
-from sonnx_ort.comparing.matching import by_position
-from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance, comparable, distances, largest
-from sonnx_ort.comparing.prepared_model import contract_for_runs, seed_random_operators, unseeded
+from sonnx_ort.comparing.runs import Pair, Runs, Stop, run_both
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.external_data import check_external_data
-from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.obligations.contracts import ContractSource
-from sonnx_ort.pipeline import require_serializable
-from sonnx_ort.profile.contract import NO_CONTRACT
-from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, what_is_wrong
+from sonnx_ort.loading.source import ModelSource, ReadModel
+from sonnx_ort.models.example import differing_elements
 
 
-def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
-    """Copy a model's first nodes, with every value that they compute as an output.
-
-    Random operators without a seed get one. Values inside subgraphs and functions cannot be
-    outputs.
-    """
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    graph = copy.graph
-    del graph.node[count:]
-    # Declarations may be wrong; ONNX Runtime infers the types itself.
-    graph.ClearField("value_info")
-    graph.ClearField("output")
-    for node in graph.node:
-        for name in filter(None, node.output):
-            graph.output.add(name=name)
-    seed_random_operators(copy)
-    return copy
-
-
-def count_inner_nodes(model: onnx.ModelProto) -> int:
-    """Count the nodes whose values cannot be outputs: those in subgraphs and functions."""
-    return sum(1 for _ in all_nodes(model)) - len(model.graph.node)
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Where a run ended early."""
-
-    node: str
-    reason: str
-    violated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """The values that a model computed.
+class Measure(enum.StrEnum):
+    """How the difference of two elements is measured; that of two NaN is 0.
 
     Attributes:
-        nodes: The nodes as text, by the names of the values they compute, in their order.
-        values: The values that were computed; None for a value that is not a tensor.
-        stop: Where the run ended early; None if it did not.
+        BITS: 1 if their bits differ.
+        ULP: How many steps from one number of the type to the next are between them.
+        ABSOLUTE: The magnitude of their difference.
+        RELATIVE: The same, divided by the magnitude of the first.
     """
 
-    nodes: Mapping[str, str]
-    values: Results
-    stop: Stop | None
+    BITS = "bits"
+    ULP = "ulp"
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
 
 
-def trace(
-    model: ReadModel,
-    feeds: Mapping[str, Array],
-    runs: IsolatedRuns,
-    settings: Settings = UNOPTIMIZED,
-) -> Trace:
-    """Run a model with all its values as outputs; if it ends early, find the failing node.
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """By how much two elements may differ.
+
+    Attributes:
+        most: The largest difference that is tolerated; in bits it is 0.
 
     Raises:
-        SonnxError: ONNX Runtime rejects the inputs, or a model without nodes.
-    """
-    nodes = model.proto.graph.node
-
-    def run(count: int) -> Outcome:
-        content = require_serializable(exposed(model.proto, count))
-        return runs.run(content, model.folder, feeds, settings)
-
-    outcome = run(len(nodes))
-    stop = None
-    if isinstance(outcome, Failed):
-        if not (outcome.at_a_node and nodes):
-            raise SonnxError(outcome.reason)
-        count, outcome, failed = _first_failure(run, len(nodes), outcome)
-        stop = Stop(in_words(nodes[count]), failed.reason, failed.violated)
-    names = {name: in_words(node) for node in nodes for name in filter(None, node.output)}
-    return Trace(names, outcome, stop)
-
-
-def _first_failure(
-    run: Callable[[int], Outcome], unable: int, failed: Failed
-) -> tuple[int, Results, Failed]:
-    """Find by bisection how many nodes can run, their values, and why the next one fails."""
-    able = 0
-    results: Results = {}
-    while unable - able > 1:
-        middle = (able + unable) // 2
-        outcome = run(middle)
-        if isinstance(outcome, Failed):
-            unable, failed = middle, outcome
-        else:
-            able, results = middle, outcome
-    return able, results, failed
-
-
-def in_words(node: onnx.NodeProto) -> str:
-    """The operator and the name of a node."""
-    operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-    return f"{operator} '{node.name or f'(output {node.output[0]})'}'"
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """What two models are to each other, apart from any run.
-
-    Attributes:
-        unshared_outputs: The names of the outputs that only one of them has.
-        inner_nodes: The number of nodes of each in subgraphs and functions, whose values are not
-            compared.
-        seeded: The random operators without a seed, which draw from the same one in both if their
-            results have the same name.
-        positions: The names of values in the second model, by those in the first, that are compared
-            because they stand at the same place.
+        SonnxError: Differences of bits are to be tolerated.
     """
 
-    unshared_outputs: tuple[str, ...]
-    inner_nodes: tuple[int, int]
-    seeded: tuple[str, ...] = ()
-    positions: Mapping[str, str] = field(default_factory=dict)
+    measure: Measure = Measure.BITS
+    most: float = 0
+
+    def __post_init__(self) -> None:
+        """Check that there is something to tolerate."""
+        if self.measure is Measure.BITS and self.most:
+            raise SonnxError(
+                f"tolerance={self.most:g}: bits are the same or not; name another measure="
+            )
 
 
-def pair_of(one: onnx.ModelProto, other: onnx.ModelProto, positions: Mapping[str, str]) -> Pair:
-    """What two models are to each other, some of whose values are matched by their positions."""
-    first = [positions.get(output.name, output.name) for output in one.graph.output]
-    second = [output.name for output in other.graph.output]
-    unshared = (*(n for n in first if n not in second), *(n for n in second if n not in first))
-    seeded = dict.fromkeys(map(in_words, (*unseeded(one), *unseeded(other))))
-    inner = count_inner_nodes(one), count_inner_nodes(other)
-    return Pair(unshared, inner, tuple(seeded), positions)
+EXACT = Tolerance()
+"""Tolerates nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """Runs of two models on the same inputs."""
+def comparable(one: Array | None, other: Array | None) -> bool:
+    """Whether two values can be compared by elements: tensors of one type and shape."""
+    if one is None or other is None:
+        return False
+    return one.dtype == other.dtype and one.shape == other.shape
 
-    inputs: Inputs
-    traces: tuple[Trace, Trace]
-    pair: Pair
+
+def distances(one: Array, other: Array, measure: Measure = Measure.BITS) -> Array:
+    """The difference of each two elements of tensors that are alike.
+
+    Infinite if one element is NaN. Where the measure needs numbers, text has that of its bits.
+    """
+    differing = (
+        np.asarray(one != other) if one.dtype.kind == "O" else differing_elements(one, other)
+    )
+    if measure is Measure.BITS or one.dtype.kind in "Ob":
+        return np.asarray(differing, np.float64)
+    with np.errstate(all="ignore"):
+        found = _ulps(one, other) if measure is Measure.ULP else _absolute(one, other)
+        if measure is Measure.RELATIVE:
+            found = np.where(found == 0, 0, found / np.abs(one.astype(np.float64)))
+    # What is not a number stands for a NaN beside another element.
+    return np.where(differing, np.where(np.isnan(found), np.inf, found), 0)
+
+
+def _ulps(one: Array, other: Array) -> Array:
+    if one.dtype.kind in "iu":
+        return _absolute(one, other)
+    nan = np.isnan(one) | np.isnan(other)
+    return np.where(nan, np.inf, _absolute(_steps(one), _steps(other)))
+
+
+def _steps(numbers: Array) -> Array:
+    """Integers in the order of floats, one more from each to the next; both zeros are 0."""
+    bits = np.ascontiguousarray(numbers).reshape(numbers.shape).view(f"i{numbers.dtype.itemsize}")
+    wide = bits.astype(np.int64)
+    return np.where(wide < 0, np.int64(np.iinfo(bits.dtype).min) - wide, wide)
+
+
+def _absolute(one: Array, other: Array) -> Array:
+    if one.dtype.kind not in "iu":
+        return np.abs(one.astype(np.float64) - other.astype(np.float64))
+    # Modulo 2^64 the difference of the larger and the smaller is exact.
+    larger, smaller = np.maximum(one, other), np.minimum(one, other)
+    return np.asarray(larger.astype(np.uint64) - smaller.astype(np.uint64), np.float64)
+
+
+def largest(one: Array | None, other: Array | None, measure: Measure = Measure.BITS) -> float:
+    """The difference of two values: that of the elements that are farthest apart.
+
+    In bits it is the number of elements that differ. It is infinite if the values are not alike,
+    and 0 if neither is a tensor.
+    """
+    if one is None and other is None:
+        return 0
+    if one is None or other is None or not comparable(one, other):
+        return np.inf
+    found = distances(one, other, measure)
+    return float(found.sum() if measure is Measure.BITS else found.max(initial=0))
+
+
+def same(one: Array | None, other: Array | None) -> bool:
+    """Whether two values have the same bits; all NaNs are equal, and all that are no tensors."""
+    return largest(one, other) == 0
+
+
+def differing(found: Results, expected: Results) -> tuple[str, ...]:
+    """The names of the values that have other bits; all NaNs are equal."""
+    return tuple(name for name, array in expected.items() if not same(found.get(name), array))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +209,6 @@ def compare(  # noqa: PLR0913 - one for each choice
     seed: int = 0,
     sizes: Sizes = UNSAID,
     tolerance: Tolerance = EXACT,
-    contract: ContractSource = NO_CONTRACT,
 ) -> Comparison:
     """Run two models on the same inputs, and compare every value with the same name.
 
@@ -261,49 +223,11 @@ def compare(  # noqa: PLR0913 - one for each choice
         seed: The seed of the random inputs.
         sizes: Their sizes, where the first model leaves them open.
         tolerance: By how much values may differ.
-        contract: What the inputs may be.
 
     Raises:
         SonnxError: A model cannot be used, or their inputs differ.
     """
-    runs = run_both(first, second, [(given, seed)], sizes, contract=contract)
-    return compared(next(runs), tolerance)
-
-
-def run_both(  # noqa: PLR0913 - one for each choice
-    first: ModelSource | ReadModel,
-    second: ModelSource | ReadModel,
-    samples: Iterable[tuple[Mapping[str, Array], int]],
-    sizes: Sizes = UNSAID,
-    *,
-    contract: ContractSource = NO_CONTRACT,
-    match_positions: bool = False,
-) -> Iterator[Runs]:
-    """Run two models as `compare` does, on the inputs and the seed of each sample.
-
-    With `match_positions`, values with other names are compared if they stand at the same place.
-
-    Raises:
-        SonnxError: A model or the contract cannot be used, their inputs differ, or one breaks the
-            contract.
-    """
-    one, other = read(first), read(second)
-    for model in (one, other):
-        check_external_data(model.proto, model.folder)
-    _require_same_inputs(one, other)
-    limits = contract_for_runs(one, contract, other)
-    declared = graph_inputs(one.proto)
-    positions = by_position(one.proto, other.proto) if match_positions else {}
-    pair = pair_of(one.proto, other.proto, positions)
-    with IsolatedRuns() as runs:
-        for given, seed in samples:
-            arrays = as_tensors(declared, given)
-            inputs = complete(one, arrays, runs, seed=seed, sizes=sizes, contract=limits)
-            require_within(limits, declared, inputs.arrays)
-            if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
-                raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
-            traces = trace(one, inputs.arrays, runs), trace(other, inputs.arrays, runs)
-            yield Runs(inputs, traces, pair)
+    return compared(next(run_both(first, second, [(given, seed)], sizes)), tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,24 +301,3 @@ def _mismatch(
     beyond = distances(a, b, tolerance.measure) > tolerance.most
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))
     return Mismatch(name, node, a, b, index, int(np.count_nonzero(beyond)))
-
-
-def _require_same_inputs(one: ReadModel, other: ReadModel) -> None:
-    first, second = _inputs(one), _inputs(other)
-    if sorted(first) != sorted(second):
-        texts = [", ".join(found) or "none" for found in (first, second)]
-        raise SonnxError(f"the two models have other inputs: {texts[0]}; {texts[1]}")
-
-
-def _inputs(model: ReadModel) -> list[str]:
-    """The inputs that a run requires, with their types."""
-    constant = {tensor.name for tensor in model.proto.graph.initializer}
-    inputs = (value for value in model.proto.graph.input if value.name not in constant)
-    return [f"{_type(value)} '{value.name}'" for value in inputs]
-
-
-def _type(value: onnx.ValueInfoProto) -> str:
-    if not value.type.HasField("tensor_type"):
-        return str(value.type.WhichOneof("value"))
-    name: str = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
-    return name.lower()

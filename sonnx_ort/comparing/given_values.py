@@ -7,13 +7,11 @@ import ml_dtypes
 import numpy as np
 import onnx
 
-from sonnx_ort.comparing.audited_node import Audited, versions
+from sonnx_ort.comparing.derived_models import constants_of
+from sonnx_ort.comparing.difference import same
 from sonnx_ort.comparing.isolated_run import UNOPTIMIZED, Array, IsolatedRuns
-from sonnx_ort.comparing.measures import same
-from sonnx_ort.comparing.observing import Observation, Step, array_of, recomputed_values, step_of
-from sonnx_ort.comparing.part import constants_of
+from sonnx_ort.comparing.observing import Observation, Step, array_of
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs, in_machine_order, what_is_wrong
 from sonnx_ort.value_files import file_names, new_folder, place_of, read_value, write_value
 
@@ -43,7 +41,7 @@ class GivenValues(Observation):
         self._constants = constants_of(model.graph)
         self.feeds = self._inputs(feeds)
         self.outputs = {value.name: self._read(value.name) for value in model.graph.output}
-        self._recomputed: dict[str, Array | None] = {}
+        self._computed: dict[str, Array | None] = {}
 
     def _inputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         names = [v.name for v in self.model.graph.input if v.name not in self._constants]
@@ -71,15 +69,8 @@ class GivenValues(Observation):
 
     def steps(self) -> Iterator[Step]:
         """Each node with its values, which are read when it is reached."""
-        opsets = versions(self.model)
-        recomputed: dict[str, Audited] = {}
         for node in self.model.graph.node:
-            scope = {name: self._read(name) for name in names_needed(node)}
-            unobserved = not any(name in self._files for name in node.output)
-            if unobserved:
-                self._recomputed |= recomputed_values(self.model, node, scope, self.runs)
-            called = node, opsets.get(node.domain, 1), self._read, self.path
-            yield step_of(*called, scope, recomputed, unobserved=unobserved)
+            yield self.step_of(node, self._files.keys(), self._read, self._computed)
 
     def _read(self, name: str) -> Array | None:
         if name in self.feeds:
@@ -88,7 +79,7 @@ class GivenValues(Observation):
             return array_of(self._constants[name])
         if name in self._files:
             return self._load(name)
-        return self._recomputed.get(name)
+        return self._computed.get(name)
 
     def _load(self, name: str) -> Array:
         path = self._files[name]

@@ -18,8 +18,7 @@ import onnx
 from onnx import helper
 
 from sonnx_ort.comparing.input_shapes import UNSAID, Choice, InputShapes, Sizes, with_axes
-from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns
-from sonnx_ort.comparing.sessions import profile_of
+from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, profile_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes
@@ -34,6 +33,7 @@ from sonnx_ort.profile.contract import (
 from sonnx_ort.profile.contract_rules import contract_requirement, contract_rule
 from sonnx_ort.runtime.feeds import (
     GraphInput,
+    as_tensors,
     graph_inputs,
     numpy_dtype,
     what_is_wrong,
@@ -192,6 +192,25 @@ def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inp
     arrays = with_sizes(chosen)
     present = {name: value for name, value in arrays.items() if value is not None}
     return Inputs(present, seed, tuple(each.name for each in made), chosen, suitable is not None)
+
+
+def complete_within(
+    model: ReadModel,
+    given: Mapping[str, Any],
+    runs: IsolatedRuns,
+    *,
+    contract: Contract,
+    **how: Any,
+) -> Inputs:
+    """What `complete` finds with arrays of any kind, none of which breaks the contract.
+
+    Raises:
+        SonnxError: As of `complete`, or an input breaks the contract.
+    """
+    declared = graph_inputs(model.proto)
+    made = complete(model, as_tensors(declared, given), runs, contract=contract, **how)
+    require_within(contract, declared, made.arrays)
+    return made
 
 
 def require_within(

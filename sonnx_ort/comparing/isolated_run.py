@@ -1,6 +1,7 @@
 """Runs models in a separate process, so that a crash is a result like any other."""
 
 import enum
+import os
 import pickle
 import signal
 import subprocess
@@ -14,11 +15,28 @@ from types import MappingProxyType
 from typing import IO, Any, Literal, TypeVar
 
 import numpy.typing as npt
+import onnx
 import onnxruntime
+from onnx import helper
 
-from sonnx_ort.errors import BackendUnavailable, SonnxError
+from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.derived_models import has_random_operators
+from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
+from sonnx_ort.loading.pauses import silenced
+from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
+from sonnx_ort.runtime.feeds import run_on_values, to_array, to_ort_value
+from sonnx_ort.runtime.session_options import (
+    DISABLED_OPTIMIZERS,
+    FATAL,
+    WEIGHTS_FOLDER,
+    prepare,
+    temporary_folder,
+)
+from sonnx_ort.runtime.violations import violations_raised, without_ticket
 
 Array = npt.NDArray[Any]
+
 Result = TypeVar("Result")
 
 
@@ -34,8 +52,8 @@ class Level(enum.StrEnum):
 LevelChoice = Level | Literal["none", "basic", "extended", "all"]
 """How far ONNX Runtime optimizes, as a caller gives it."""
 
-
 _Levels = onnxruntime.GraphOptimizationLevel
+
 LEVELS = MappingProxyType(
     {
         Level.NONE: _Levels.ORT_DISABLE_ALL,
@@ -45,7 +63,6 @@ LEVELS = MappingProxyType(
     }
 )
 """The levels of ONNX Runtime."""
-
 
 CPU = ("CPUExecutionProvider",)
 
@@ -115,21 +132,10 @@ def available(providers: Iterable[str]) -> tuple[str, ...]:
     return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A model to run, or to optimize and give back if there are no feeds."""
-
-    model: bytes
-    folder: Path | None
-    feeds: Mapping[str, Array] | None
-    settings: Settings
-    names: tuple[str, ...] = ()
-
-
 _SERVE = """
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
-from sonnx_ort.comparing.sessions import serve
+from sonnx_ort.comparing.isolated_run import serve
 serve()
 """
 """What the separate process runs. Unlike multiprocessing, it does not import the user's script."""
@@ -175,7 +181,7 @@ class IsolatedRuns:
         Raises:
             BackendUnavailable: It needs a backend that this installation has not.
         """
-        found: Outcome = self._done(Job(model, folder, dict(feeds), settings, names))
+        found: Outcome = self._done(_outcome, _run, model, folder, dict(feeds), settings, names)
         return found
 
     def optimize(self, model: bytes, settings: Settings) -> bytes | Failed:
@@ -184,7 +190,7 @@ class IsolatedRuns:
         Returns:
             It, or why there is none, including the death of the process.
         """
-        found: bytes | Failed = self._done(Job(model, None, None, settings))
+        found: bytes | Failed = self._done(_outcome, _optimized, model, settings)
         return found
 
     def call(self, function: Callable[..., Result], *arguments: object) -> Result | Failed:
@@ -193,10 +199,11 @@ class IsolatedRuns:
         Returns:
             Its result, or why there is none: an error, or the death of the process.
         """
-        found: Result | Failed = self._done(partial(function, *arguments))
+        found: Result | Failed = self._done(_result, function, *arguments)
         return found
 
-    def _done(self, job: Job | partial[Any]) -> Any:
+    def _done(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """What a function of this module gives in the other process."""
         process = self._started()
         late = threading.Event()
 
@@ -207,7 +214,7 @@ class IsolatedRuns:
         timer = threading.Timer(self._seconds, end)
         timer.start()
         try:
-            send(job, process.stdin)
+            _send(partial(function, *arguments), process.stdin)
             done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
         except (EOFError, ConnectionError, pickle.UnpicklingError):
             death = _death(self._end())
@@ -223,7 +230,7 @@ class IsolatedRuns:
             command = [sys.executable, "-c", _SERVE]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe)  # noqa: S603
-            send(sys.path, self._process.stdin)
+            _send(sys.path, self._process.stdin)
         return self._process
 
     def _end(self) -> int:
@@ -235,7 +242,7 @@ class IsolatedRuns:
         return process.returncode
 
 
-def send(what: object, stream: IO[bytes] | None) -> None:
+def _send(what: object, stream: IO[bytes] | None) -> None:
     """Write an object to the other process."""
     if stream is not None:
         pickle.dump(what, stream)
@@ -246,3 +253,190 @@ def _death(status: int) -> Failed:
     if status < 0:
         return Failed(f"the process is killed by {signal.Signals(-status).name}", died=True)
     return Failed(f"the process ends with status {status}", died=True)
+
+
+_RUNNING = "while running"
+"""A phrase in ONNX Runtime's message if a node failed."""
+
+
+def serve() -> None:
+    """Execute what comes on standard input until it ends, and write the results to standard output.
+
+    What else would be written there, by ONNX Runtime or by Python, goes to standard error.
+    """
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as results, silenced("sonnx_ort"):
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        while True:
+            try:
+                call: partial[Any] = pickle.load(sys.stdin.buffer)  # noqa: S301 - of ours
+            except EOFError:
+                return
+            _send(call(), results)
+
+
+def _result(function: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
+        kind = "" if isinstance(error, SonnxError) else f"{type(error).__name__}: "
+        return Failed(f"{kind}{error}")
+
+
+def _outcome(function: Callable[..., Any], *arguments: object) -> Any:
+    """The result of a function that runs or optimizes a model."""
+    try:
+        with violations_raised():
+            return function(*arguments)
+    except ContractViolation as violation:
+        return Failed(str(violation), violated=True)
+    except BackendUnavailable as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
+        # ONNX Runtime rejects inputs before any node.
+        rejected = isinstance(error, onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument)
+        reason = " ".join(str(error).split())  # its messages have several lines
+        at_a_node = _RUNNING in reason or not rejected
+        return Failed(f"ONNX Runtime refuses: {reason}", at_a_node=at_a_node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A session.
+
+    `shapes` has the outputs that are shapes of kernels, or tickets in their place.
+    """
+
+    session: onnxruntime.InferenceSession
+    shapes: frozenset[str]
+    random: bool
+
+
+_kept: dict[tuple[object, ...], _Session] = {}
+"""The last two sessions, because the body of a loop, or a pair of models, runs many times."""
+
+
+def _session(model: bytes, folder: Path | None, settings: Settings) -> _Session:
+    key = model, folder, settings
+    found = _kept.pop(key, None)
+    # With random operators each run has its own, which draws from their seeds anew.
+    if found is None or found.random:
+        while len(_kept) > 1:
+            del _kept[next(iter(_kept))]
+        found = start_session(model, settings, session_options(folder, settings))
+    _kept[key] = found
+    return found
+
+
+def _optimized(model: bytes, settings: Settings) -> bytes:
+    with temporary_folder() as folder:
+        options = session_options(None, settings)
+        path = folder / "optimized.onnx"
+        options.optimized_model_filepath = str(path)
+        start_session(model, settings, options)
+        return path.read_bytes()
+
+
+def profile_of(model: bytes, folder: Path | None, feeds: Mapping[str, Any], place: Path) -> Path:
+    """Run a model here, as `IsolatedRuns` does elsewhere, and write ONNX Runtime's profile of it.
+
+    `folder` is that of external data, if there is any, and `place` that of the profile.
+
+    Raises:
+        Exception: The model does not run.
+    """
+    options = session_options(folder, UNOPTIMIZED)
+    options.enable_profiling = True
+    options.profile_file_prefix = str(place / "profile")
+    session = start_session(model, UNOPTIMIZED, options).session
+    names = [output.name for output in session.get_outputs()]
+    with violations_raised():
+        run_on_values(session, names, feeds)
+    return Path(session.end_profiling())
+
+
+def types_of_outputs(model: bytes) -> dict[str, onnx.TypeProto]:
+    """The types that ONNX Runtime infers of those outputs of a model that are tensors.
+
+    Raises:
+        Exception: The model cannot be loaded.
+    """
+    numbers = {f"tensor({name.lower()})": n for name, n in onnx.TensorProto.DataType.items()}
+    return {
+        output.name: helper.make_tensor_type_proto(numbers[output.type], output.shape)
+        for output in _session(model, None, UNOPTIMIZED).session.get_outputs()
+        if output.type in numbers
+    }
+
+
+_AT_ONCE = 2
+"""How many nodes run at the same time, on machines with fewer processors too."""
+
+
+def session_options(folder: Path | None, settings: Settings) -> onnxruntime.SessionOptions:
+    """Options of a session for a model whose external data, if there is any, is in a folder."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = FATAL
+    options.graph_optimization_level = LEVELS[settings.level]
+    options.intra_op_num_threads = settings.threads
+    if settings.parallel:
+        options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
+        options.inter_op_num_threads = _AT_ONCE
+    if settings.off:
+        options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(settings.off))
+    if folder is not None:
+        options.add_session_config_entry(WEIGHTS_FOLDER, str(folder.resolve()))
+    return options
+
+
+def start_session(
+    model: bytes, settings: Settings, options: onnxruntime.SessionOptions
+) -> _Session:
+    """Start a session here, in the process that runs models."""
+    proto = onnx.load_from_string(model)
+    if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
+        prepare(options, Backend.COMPILED)
+    elif any(entry.domain == DOMAIN for entry in proto.opset_import):
+        prepare(options, Backend.PYTHON)
+    elif settings.native:
+        prepare(options, Backend.NATIVE)
+    session = onnxruntime.InferenceSession(model, options, providers=list(settings.providers))
+    kernels = (node for node in proto.graph.node if node.domain == DOMAIN)
+    shapes = frozenset(node.output[-1] for node in kernels)
+    return _Session(session, shapes, has_random_operators(proto))
+
+
+def _run(
+    model: bytes,
+    folder: Path | None,
+    feeds: Mapping[str, Array],
+    settings: Settings,
+    wanted: tuple[str, ...],
+) -> Results:
+    started = _session(model, folder, settings)
+    names = wanted or tuple(output.name for output in started.session.get_outputs())
+    given = {name: to_ort_value(array) for name, array in feeds.items()}
+    if settings.bound:
+        values = _run_bound(started.session, names, given)
+    else:
+        values = started.session.run_with_ort_values(names, given)
+    results = {name: to_array(value) for name, value in zip(names, values, strict=True)}
+    for name in started.shapes.intersection(results):
+        # A ticket is another in each run.
+        if (shape := results[name]) is not None:
+            results[name] = without_ticket(shape)
+    return results
+
+
+def _run_bound(
+    session: onnxruntime.InferenceSession,
+    names: Iterable[str],
+    given: Mapping[str, onnxruntime.OrtValue],
+) -> list[onnxruntime.OrtValue]:
+    binding = session.io_binding()
+    for name, value in given.items():
+        binding.bind_ortvalue_input(name, value)
+    for name in names:
+        binding.bind_output(name)
+    session.run_with_iobinding(binding)
+    found: list[onnxruntime.OrtValue] = binding.get_outputs()
+    return found

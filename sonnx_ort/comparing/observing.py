@@ -9,7 +9,7 @@ the run has, and the node that reads it is compared with what that value makes e
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,9 +17,9 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.comparing.audited_node import Audited, versions
+from sonnx_ort.comparing.derived_models import constants_of, declared, part
+from sonnx_ort.comparing.difference import differing, same
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Outcome, Results, Settings
-from sonnx_ort.comparing.measures import differing, same
-from sonnx_ort.comparing.part import constants_of, declared, part
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.pipeline import require_serializable
@@ -83,6 +83,7 @@ class Observation(ABC):
         runs: The process that does.
         path: The nodes in whose bodies the graph is.
         unlike: The outputs for which the observed run has other bits.
+        recomputed: What computes the values that the run has not, by their names.
     """
 
     model: onnx.ModelProto
@@ -92,6 +93,7 @@ class Observation(ABC):
     path: tuple[str, ...] = ()
     outputs: Results = field(default_factory=dict)
     unlike: tuple[str, ...] = ()
+    recomputed: dict[str, Audited] = field(default_factory=dict)
 
     @abstractmethod
     def steps(self) -> Iterator[Step]:
@@ -100,6 +102,42 @@ class Observation(ABC):
         Raises:
             SonnxError: There are no values.
         """
+
+    def step_of(
+        self,
+        node: onnx.NodeProto,
+        there: Set[str],
+        value: Callable[[str], Array | None],
+        computed: dict[str, Array | None],
+    ) -> Step:
+        """A node with its values by name; `computed` gets its results if none of them is there."""
+        scope = {name: value(name) for name in names_needed(node)}
+        unobserved = there.isdisjoint(node.output)
+        if unobserved:
+            computed |= self._computed_alone(node, scope)
+        operands, results = (
+            [value(name) if name else None for name in names] for names in (node.input, node.output)
+        )
+        joined = {name: self.recomputed[name] for name in node.input if name in self.recomputed}
+        version = versions(self.model).get(node.domain, 1)
+        audited = Audited(node, version, operands, results, self.path, joined)
+        if unobserved:
+            self.recomputed.update(dict.fromkeys(filter(None, node.output), audited))
+        return Step(audited, scope, unobserved)
+
+    def _computed_alone(
+        self, node: onnx.NodeProto, scope: Mapping[str, Array | None]
+    ) -> dict[str, Array | None]:
+        """The results of a node; None for those that are no tensors or cannot be computed."""
+        names = [name for name in node.output if name]
+        given = {name: array for name, array in scope.items() if array is not None}
+        if len(given) < len(scope):
+            return dict.fromkeys(names)
+        made = _part(self.model, [node], names, given, constants_of(self.model.graph))
+        feeds = {value.name: given[value.name] for value in made.graph.input}
+        outcome = self.runs.run(require_serializable(made), None, feeds)
+        results = {} if isinstance(outcome, Failed) else outcome
+        return {name: results.get(name) for name in names}
 
 
 class ObservedGraph(Observation):
@@ -183,49 +221,6 @@ def _showing(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
     return made
 
 
-def recomputed_values(
-    model: onnx.ModelProto,
-    node: onnx.NodeProto,
-    scope: Mapping[str, Array | None],
-    runs: IsolatedRuns,
-) -> dict[str, Array | None]:
-    """Compute a node that the run has no result of, alone.
-
-    Returns:
-        Its results; None for those that are no tensors or cannot be computed.
-    """
-    names = [name for name in node.output if name]
-    given = {name: array for name, array in scope.items() if array is not None}
-    if len(given) < len(scope):
-        return dict.fromkeys(names)
-    made = _part(model, [node], names, given, constants_of(model.graph))
-    feeds = {value.name: given[value.name] for value in made.graph.input}
-    outcome = runs.run(require_serializable(made), None, feeds)
-    results = {} if isinstance(outcome, Failed) else outcome
-    return {name: results.get(name) for name in names}
-
-
-def step_of(  # noqa: PLR0913, PLR0917 - what a step has
-    node: onnx.NodeProto,
-    version: int,
-    value: Callable[[str], Array | None],
-    path: tuple[str, ...],
-    scope: Mapping[str, Array | None],
-    recomputed: dict[str, Audited],
-    *,
-    unobserved: bool,
-) -> Step:
-    """A node with its values by name; `recomputed` gets it if the run has none of its results."""
-    operands, results = (
-        [value(name) if name else None for name in names] for names in (node.input, node.output)
-    )
-    joined = {name: recomputed[name] for name in node.input if name in recomputed}
-    audited = Audited(node, version, operands, results, path, joined)
-    if unobserved:
-        recomputed.update(dict.fromkeys(filter(None, node.output), audited))
-    return Step(audited, scope, unobserved)
-
-
 class _Walk:
     """Runs an optimized graph part by part, and gives the nodes of the original graph."""
 
@@ -236,9 +231,7 @@ class _Walk:
         self._constants = constants_of(observed.model.graph)
         self._folded = constants_of(optimized.graph)
         self._there = set(_available(optimized.graph))
-        self._versions = versions(observed.model)
         self._values: dict[str, Array | None] = dict(observed.feeds)
-        self._recomputed: dict[str, Audited] = {}
         self._uses: Counter[str] = Counter()
         for node in (*self._nodes, *self._pending):
             self._uses.update({*names_needed(node), *node.output})
@@ -317,7 +310,11 @@ class _Walk:
             for node in self._pending:
                 if all(map(self._is_known, names_needed(node))) and self._is_done(node):
                     progress = True
-                    yield self._step(node)
+                    given = self._there, self._value, self._values
+                    step = self._observed.step_of(node, *given)
+                    missing = [name for name in node.output if name and not self._is_known(name)]
+                    self._values.update(dict.fromkeys(missing))
+                    yield step
                     self._release({*names_needed(node), *node.output})
                 else:
                     waiting.append(node)
@@ -329,17 +326,6 @@ class _Walk:
     def _is_done(self, node: onnx.NodeProto) -> bool:
         there = [name for name in node.output if name in self._there]
         return all(map(self._is_known, there))
-
-    def _step(self, node: onnx.NodeProto) -> Step:
-        unobserved = not any(name in self._there for name in node.output)
-        scope = {name: self._value(name) for name in names_needed(node)}
-        if unobserved:
-            observed = self._observed
-            self._values |= recomputed_values(observed.model, node, scope, observed.runs)
-        missing = [name for name in node.output if name and not self._is_known(name)]
-        self._values.update(dict.fromkeys(missing))
-        called = node, self._versions.get(node.domain, 1), self._value, self._observed.path
-        return step_of(*called, scope, self._recomputed, unobserved=unobserved)
 
     def _value(self, name: str) -> Array | None:
         if name in self._values:
@@ -353,4 +339,4 @@ class _Walk:
             self._uses[name] -= 1
             if self._uses[name] <= 0:
                 self._values.pop(name, None)
-                self._recomputed.pop(name, None)
+                self._observed.recomputed.pop(name, None)

@@ -2,7 +2,7 @@
 
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,6 +15,8 @@ from sonnx_ort.api import check as check_model
 from sonnx_ort.api import rewrite
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.comparing.audit import audit
+from sonnx_ort.comparing.derived_models import seed_random_operators, whole, without_names
+from sonnx_ort.comparing.difference import differing
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.inputs import complete, require_within
 from sonnx_ort.comparing.isolated_run import (
@@ -25,10 +27,8 @@ from sonnx_ort.comparing.isolated_run import (
     Level,
     LevelChoice,
     Settings,
+    types_of_outputs,
 )
-from sonnx_ort.comparing.measures import differing
-from sonnx_ort.comparing.prepared_model import seed_random_operators, whole
-from sonnx_ort.comparing.sessions import types_of_outputs
 from sonnx_ort.comparing.shrinking import MOST_TRIES, Feeds, Trial, known_values, shrink
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.source import ModelSource, read
@@ -48,6 +48,7 @@ from sonnx_ort.runtime.session_options import FATAL, temporary_folder
 _SECONDS = 60
 """How long a question about one model may take; what takes longer, such as a loop without an end,
 does not show it."""
+
 
 Signs = frozenset[str]
 """What a model shows, as texts; nothing if it does not show what is asked for."""
@@ -304,71 +305,3 @@ def _passed(trial: Trial, command: str) -> Signs:
         except (OSError, ValueError) as error:
             raise SonnxError(f"the command of check= cannot be run: {error}") from error
     return frozenset({"exit status 0"} if ended.returncode == 0 else ())
-
-
-_TEXTS = ("doc_string", "metadata_props", "value_info", "quantization_annotation")
-"""The fields of messages that say what no run needs."""
-
-
-def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with numbers in the place of names, and without texts and metadata.
-
-    Attributes, and operators that the model does not define, keep their names.
-    """
-    made = onnx.ModelProto(ir_version=model.ir_version, graph=model.graph)
-    made.opset_import.extend(model.opset_import)
-    made.functions.extend(model.functions)
-    names = _Names(made)
-    for message in _messages(made):
-        for field in _TEXTS:
-            if field in message.DESCRIPTOR.fields_by_name:
-                message.ClearField(field)
-        names.replace(message)
-    return made
-
-
-def _messages(message: Any) -> Iterator[Any]:
-    """A message, and then all that it contains."""
-    yield message
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            # A single message has a descriptor; a list of them has none.
-            for each in [value] if hasattr(value, "DESCRIPTOR") else value:
-                yield from _messages(each)
-
-
-class _Names:
-    """New names, one for each old one of a kind, whatever has it."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self._new: dict[tuple[str, str], str] = {}
-        self._functions = {(each.domain, each.name) for each in model.functions}
-        others = {
-            n.domain for n in all_nodes(model) if (n.domain, n.op_type) not in self._functions
-        }
-        self._domains = {domain for domain, _ in self._functions} - others - {"", "ai.onnx"}
-        """Those in which there are functions of the model alone."""
-
-    def replace(self, message: Any) -> None:
-        """Replace the names in a message, but for those in messages inside it."""
-        match message:
-            case onnx.GraphProto():
-                message.name = "graph"
-            case onnx.NodeProto():
-                message.name = self._of(f"{len(self._new)}", "node")
-                if (message.domain, message.op_type) in self._functions:
-                    message.op_type = self._of(message.op_type, "function")
-            case onnx.FunctionProto():
-                message.name = self._of(message.name, "function")
-            case onnx.ValueInfoProto() | onnx.TensorProto():
-                message.name = self._of(message.name, "value")
-            case onnx.TensorShapeProto.Dimension() if message.dim_param:
-                message.dim_param = self._of(message.dim_param, "size")
-        if isinstance(message, onnx.NodeProto | onnx.FunctionProto):
-            for values in (message.input, message.output):
-                values[:] = [self._of(name, "value") for name in values]
-        if getattr(message, "domain", "") in self._domains:
-            message.domain = self._of(message.domain, "domain")
-
-    def _of(self, name: str, kind: str) -> str:
-        return self._new.setdefault((name, kind), f"{kind}{len(self._new)}") if name else ""

@@ -15,10 +15,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from sonnx_ort.comparing.difference import exposed, trace
-from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Results
-from sonnx_ort.comparing.part import constants_of, names_read, part
-from sonnx_ort.comparing.sessions import types_of_outputs
+from sonnx_ort.comparing.derived_models import constants_of, exposed, names_read, part
+from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Results, types_of_outputs
+from sonnx_ort.comparing.runs import trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import read
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, all_tensors, bodies_of, names_needed

@@ -16,12 +16,12 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.comparing.difference import Comparison, compared, run_both, trace
+from sonnx_ort.comparing.derived_models import seed_random_operators, whole
+from sonnx_ort.comparing.difference import EXACT, Comparison, comparable, compared, same
 from sonnx_ort.comparing.enclosing import Enclosing
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns
-from sonnx_ort.comparing.measures import EXACT, comparable, same
-from sonnx_ort.comparing.prepared_model import seed_random_operators, whole
+from sonnx_ort.comparing.runs import run_both, trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.obligations.contracts import ContractSource

@@ -294,7 +294,7 @@ def convolution(
         for part in range(group):
             made = slice(part * outputs, (part + 1) * outputs)
             channels = x[batch, part * inputs : (part + 1) * inputs]
-            columns = w[made].reshape(outputs, -1).T
+            columns = w[made].reshape(outputs, prod(w.shape[1:])).T
             sums = compute(patches(channels, places, padding), columns, made)
             result[batch, made] = sums.T.reshape(outputs, *windows.counts)
     return result

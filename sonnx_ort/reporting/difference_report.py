@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.comparing.difference import Comparison, Mismatch, Survey
+from sonnx_ort.comparing.against_plain import AgainstPlain, Cause, Repeated
+from sonnx_ort.comparing.difference import Comparison, Measure, Mismatch, Survey
 from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings
-from sonnx_ort.comparing.measures import Measure
-from sonnx_ort.comparing.optimizers import AgainstPlain, Cause
-from sonnx_ort.comparing.repetition import Repeated
 from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.suite.vectors import Judged, Outcome

@@ -256,8 +256,8 @@ OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("backend", "broadcast", "check", "conform", "dies", "differs", "edition", "force"),
-        *("ignore", "make_explicit", "measure", "operators", "original", "refused", "select"),
-        *("rounding", "violates"),
+        *("ignore", "make_explicit", "measure", "operators", "original", "outside", "refused"),
+        *("rounding", "select", "violates"),
     )
 } | {"input_shapes": "--input-shape", "inputs": "--input", "sizes": "--size"}
 """Options of the functions that a remedy can name, and the same ones of the command."""

@@ -7,7 +7,7 @@ based on the input domain").
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -257,6 +257,8 @@ class Class(enum.StrEnum):
     VERSION = "version"
     KEPT = "constraint kept"
     BROKEN = "constraint broken"
+    NEIGHBOR = "next to a valid node"
+    """One number of the node that keeps all rules is another: one more or less, 0, an extreme."""
 
 
 def special_values(element_type: ElementType) -> Array:
@@ -325,6 +327,66 @@ def _class_of_integer(value: int, element_type: ElementType) -> Class:
         return Class.ZERO
     near = limits and min(value - limits.smallest, limits.largest - value) <= 1
     return Class.BOUNDARY if near else Class.INTERIOR
+
+
+_NO_AMOUNTS = {"to", "fmod"}
+"""The attributes that name a type, or one of two functions."""
+
+
+def neighbors(applied: Applied) -> Iterator[tuple[str, Applied]]:
+    """Nodes in which one number is another, each with a name for what it is of.
+
+    A size of an operand is one more, one less, or 0. An element of an operand behind the first one
+    is one more or less, an extreme of its type, or NaN. An integer of an attribute is one more or
+    less; a list has one more, one less, or none.
+    """
+    for place, array in enumerate(applied.operands):
+        if array is None:
+            continue
+        changed = [*_of_other_sizes(array)]
+        changed += [("element", each) for each in _of_other_elements(array)] if place else []
+        for what, made in changed:
+            operands = [*applied.operands[:place], made, *applied.operands[place + 1 :]]
+            yield f"{applied.names[place]}_{what}", replace(applied, operands=operands)
+    for name, value in applied.attributes.items():
+        for made in () if name in _NO_AMOUNTS else _other_numbers(value):
+            yield name, replace(applied, attributes={**applied.attributes, name: made})
+
+
+def _of_other_sizes(array: Array) -> Iterator[tuple[str, Array]]:
+    for axis, size in enumerate(array.shape):
+        for other in dict.fromkeys((size + 1, size - 1, 0)):
+            if other >= 0:
+                yield f"axis_{axis}", np.take(array, np.arange(other) % size, axis)
+
+
+def _of_other_elements(array: Array) -> Iterator[Array]:
+    kind = ELEMENT_TYPES[array.dtype]
+    if not array.size or kind.family is Family.BOOLEAN:
+        return
+    first = array.flat[0]
+    if kind.family is Family.INTEGER:
+        limits = INTEGER_FORMATS[kind]
+        near = (
+            n for n in (int(first) - 1, int(first) + 1) if limits.smallest <= n <= limits.largest
+        )
+        others: Iterable[Any] = (*near, limits.smallest, limits.largest)
+    else:
+        others = (-first, 0, np.inf, np.nan)
+    for other in others:
+        made = array.copy()
+        made.flat[0] = other
+        yield made
+
+
+def _other_numbers(value: Any) -> Iterator[Any]:
+    match value:
+        case int():
+            yield from (value - 1, value + 1)
+        case [int(), *_]:
+            numbers = tuple(value)
+            yield from ((numbers[0] - 1, *numbers[1:]), (numbers[0] + 1, *numbers[1:]))
+            yield from (numbers[:-1], (*numbers, numbers[-1]), ())
 
 
 def ordinary(

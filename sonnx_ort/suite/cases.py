@@ -16,11 +16,21 @@ from sonnx_ort.oracle import Undefined
 from sonnx_ort.oracle.numbers import TYPES
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
-from sonnx_ort.suite.applied import OPSET, Applied, Array, Class, ordinary, special_classes
+from sonnx_ort.suite.applied import (
+    OPSET,
+    Applied,
+    Array,
+    Class,
+    neighbors,
+    ordinary,
+    special_classes,
+)
 from sonnx_ort.suite.examples import examples, fitting
+from sonnx_ort.suite.graphs import WholeGraph, graphs
 
 
 class Level(enum.StrEnum):
@@ -44,7 +54,7 @@ class Case:
     """
 
     model: str
-    applied: Applied
+    applied: Applied | WholeGraph
     level: Level
     of_class: Class
     rule: Rule | None = None
@@ -52,7 +62,8 @@ class Case:
     @property
     def kind(self) -> ElementType:
         """The type of the operands that have none of their own, or of the first result."""
-        typed = OPERATORS[self.applied.operator].operand_types
+        operator = OPERATORS.get(self.applied.operator)
+        typed = () if operator is None else operator.operand_types
         given = self.applied.given.items()
         arrays = [*(a for n, a in given if n not in typed), *self.applied.attributes.values()]
         kinds = (_type(a) for a in arrays if isinstance(a, np.ndarray))
@@ -63,6 +74,9 @@ class Case:
         """Whether a rule is broken, so that no result is right."""
         return bool(self.applied.broken_rules)
 
+
+_KEPT = Level.CONFORMANCE, Class.KEPT
+_BROKEN = Level.NEGATIVE, Class.BROKEN
 
 _SHAPES = ((), (5,), (2, 3), (2, 1, 3, 2), (1, 3), (3, 1), (1, 1), (0, 3), (2, 0))
 """A scalar, a vector, a matrix, another rank; lines and columns; tensors without elements."""
@@ -77,13 +91,17 @@ _WIDTH = 64
 """How many random elements a case of an element-wise operator has."""
 
 
+WITH_CASES = STANDARD_OPERATORS | {GRAPH}
+"""The operators that have cases, and the name of the rules on graphs."""
+
+
 def cases(
-    operators: Collection[str] = STANDARD_OPERATORS, seed: int = 0, edition: Edition = Edition.TYPED
+    operators: Collection[str] = WITH_CASES, seed: int = 0, edition: Edition = Edition.TYPED
 ) -> Iterator[Case]:
     """The cases, in the order of the catalog of operators.
 
-    What the documents leave undefined is no case. The operator Broadcast is none of ONNX, and the
-    rules on graphs are about files: neither has cases.
+    What the documents leave undefined is no case, and the operator Broadcast is none of ONNX. Last
+    come the rules on graphs.
 
     `seed` is that of the elements that nothing decides.
     """
@@ -95,9 +113,20 @@ def cases(
                 *made.of_shapes(),
                 *made.of_versions(),
                 *made.of_rules(),
+                *made.of_neighbors(),
             ):
                 if case.refused or not isinstance(case.applied.meaning, Undefined):
                     yield case
+    if GRAPH in operators:
+        yield from _of_graphs(seed, edition)
+
+
+def _of_graphs(seed: int, edition: Edition) -> Iterator[Case]:
+    for rule, kept, graph in graphs(np.random.default_rng(seed), edition):
+        level, of_class = _KEPT if kept else _BROKEN
+        word = of_class.value.rpartition(" ")[2]
+        name = f"{rule.id.replace('.', '_').lower()}_{word}"
+        yield Case(name, graph, level, of_class, rule)
 
 
 class _Cases:
@@ -216,19 +245,36 @@ class _Cases:
                 continue
             pair = examples(self._operator, rule, self._generator, self._edition)
             name = rule.id.replace(".", "_").lower()
-            for applied, of_class in zip(pair, (Class.KEPT, Class.BROKEN), strict=True):
+            for applied, (level, of_class) in zip(pair, (_KEPT, _BROKEN), strict=True):
                 if rule in applied.broken_rules or (
                     of_class is Class.KEPT and applied.admitted_by_onnx
                 ):
                     word = of_class.value.rpartition(" ")[2]
-                    level = Level.CONFORMANCE if word == "kept" else Level.NEGATIVE
                     yield Case(f"{name}_{word}", applied, level, of_class, rule)
+
+    def of_neighbors(self) -> Iterator[Case]:
+        """The node that keeps all rules, with one number that is another."""
+        name, base = next(self._variants(next(self._types())))
+        for what, applied in neighbors(base):
+            if not (self._operator.name == "Range" and _is_far(applied)):
+                level = Level.NEGATIVE if applied.broken_rules else Level.CONFORMANCE
+                yield Case(f"{name}_near_{what.lower()}", applied, level, Class.NEIGHBOR)
 
 
 def _special_case(name: str, applied: Applied, level: Level, of_class: Class) -> Case:
     if applied.broken_rules:
         return Case(f"{name}_broken", applied, Level.NEGATIVE, of_class)
     return Case(name, applied, level, of_class)
+
+
+_MOST_NUMBERS = 1 << 16
+"""How many numbers a Range has at most."""
+
+
+def _is_far(applied: Applied) -> bool:
+    """Whether a Range would have too many numbers."""
+    start, limit, step = (float(each) for each in applied.given.values())
+    return bool(step) and not abs((limit - start) / step) < _MOST_NUMBERS
 
 
 def _type(array: Array) -> ElementType:

@@ -23,6 +23,7 @@ import onnx
 import onnxruntime
 
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.isolated_run import CPU, available
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.feeds import run_on_values
@@ -63,17 +64,15 @@ def _outputs(session: onnxruntime.InferenceSession, feeds: Feeds) -> list[Array]
     return [*run_on_values(session, names, feeds).values()]
 
 
-def _plain(model: bytes) -> Run:
+def _plain(providers: Sequence[str], model: bytes) -> Run:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
-    return partial(_outputs, onnxruntime.InferenceSession(model, options))
+    return partial(_outputs, onnxruntime.InferenceSession(model, options, providers=providers))
 
 
-def _enforced(backend: Backend | None, edition: Edition, model: bytes) -> Run:
+def _enforced(backend: Backend | None, edition: Edition, operators: str, model: bytes) -> Run:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
-    # What a file declares is no matter of an engine that computes its nodes.
-    operators = "profile,-Graph"
     return partial(
         _outputs,
         InferenceSession(model, options, operators=operators, edition=edition, backend=backend),
@@ -93,30 +92,36 @@ def _reference(model: bytes) -> Run:
     return run
 
 
+NODES, GRAPHS = "profile,-Graph", "profile"
+"""The rules that cases of nodes are held to, for which what a file declares is no matter, and those
+of graphs."""
+
 NAMES = ("onnxruntime", "onnx.reference", "sonnx_ort", *(f"sonnx_ort:{b}" for b in Backend))
 """The engines that need no class of a user."""
 
 
-def engine(name: str, edition: Edition = Edition.TYPED) -> Engine:
+def engine(name: str, edition: Edition = Edition.TYPED, operators: str = NODES) -> Engine:
     """Start an engine.
 
-    It is one of `NAMES`, or `module:Class`; an enforced model is held to the edition.
+    It is one of `NAMES`, `onnxruntime:PROVIDER`, or `module:Class`; an enforced model is held to
+    the edition and the rules of these operators.
 
     Raises:
         SonnxError: There is none of this name.
     """
     match name.partition(":"):
-        case "onnxruntime", "", "":
-            return _Loading(_plain)
+        case "onnxruntime", _, provider:
+            return _Loading(partial(_plain, available([provider] if provider else CPU)))
         case "onnx.reference", "", "":
             return _Loading(_reference)
         case "sonnx_ort", _, backend if not backend or backend in list(Backend):
-            return _Loading(partial(_enforced, Backend(backend) if backend else None, edition))
+            chosen = Backend(backend) if backend else None
+            return _Loading(partial(_enforced, chosen, edition, operators))
         case module, ":", attribute if attribute and module != "sonnx_ort":
             return _of_user(module, attribute)
     raise SonnxError(
         f"there is no engine '{name}'{did_you_mean(name, NAMES)}; the engines are "
-        f"{', '.join(NAMES)}, and module:Class"
+        f"{', '.join(NAMES)}, onnxruntime:PROVIDER and module:Class"
     )
 
 
@@ -134,19 +139,21 @@ def _of_user(module: str, attribute: str) -> Engine:
 
 
 @cache
-def started(name: str, edition: Edition) -> Engine:
+def started(name: str, edition: Edition, operators: str) -> Engine:
     """The engine of a name, which is started once in a process."""
-    return engine(name, edition)
+    return engine(name, edition, operators)
 
 
-def start(name: str, edition: Edition) -> None:
+def start(name: str, edition: Edition, operators: str) -> None:
     """Start an engine, to see whether that is possible."""
-    started(name, edition)
+    started(name, edition, operators)
 
 
-def outcome(name: str, edition: Edition, model: bytes, feeds: Feeds) -> list[Array] | str:
+def outcome(
+    name: str, edition: Edition, operators: str, model: bytes, feeds: Feeds
+) -> list[Array] | str:
     """The outputs that an engine computes, or why it refuses."""
     try:
-        return [np.asarray(each) for each in started(name, edition).run(model, feeds)]
+        return [np.asarray(each) for each in started(name, edition, operators).run(model, feeds)]
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is a refusal
         return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -29,6 +29,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.suite import engines
@@ -285,13 +286,14 @@ def run(folder: Path, engine: str) -> Iterator[Judged]:
     """
     with IsolatedRuns(_LIMIT) as runs:
         for number, vector in enumerate(vectors(folder)):
-            edition = Edition(vector.entry["edition"])
+            on_graphs = vector.entry["operator"] == GRAPH
+            operators = engines.GRAPHS if on_graphs else engines.NODES
+            held = engine, Edition(vector.entry["edition"]), operators
             if not number:
-                failed = runs.call(engines.start, engine, edition)
+                failed = runs.call(engines.start, *held)
                 if isinstance(failed, Failed):
                     raise SonnxError(failed.reason)
-            given = engine, edition, vector.model, vector.feeds
-            yield judge(vector, runs.call(engines.outcome, *given))
+            yield judge(vector, runs.call(engines.outcome, *held, vector.model, vector.feeds))
 
 
 def judge(vector: Vector, outcome: list[Array] | str | Failed) -> Judged:

@@ -59,7 +59,8 @@ def test_anonymous_model_has_no_name_of_the_original(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "told"), [
-    ((), "ask for one thing that the smaller model still has to show: --violates, --refused, "),
+    ((), ("ask for one thing that the smaller model still has to show: --violates, --refused, "
+          "--dies, --differs, --outside or --check")),
     (("--differs",), "the model does not show what is asked for; there is nothing to reduce"),
     (("--dies", "--data", "none"), "'none' cannot be read: No such file or directory"),
     (("--dies", "--data", "sets"), "'sets' has 2 samples; name the folder of one: a, b"),

@@ -39,7 +39,8 @@ def test_case_that_is_not_right_is_listed_and_the_exit_status(folder: Path) -> N
      "the profile has no rules for an operator 'div' (did you mean 'Div'?)"),
     ("--run vectors --engine tensorrt",
      ("there is no engine 'tensorrt'; the engines are onnxruntime, onnx.reference, sonnx_ort, "
-      "sonnx_ort:python, sonnx_ort:native, sonnx_ort:compiled, and module:Class")),
+      "sonnx_ort:python, sonnx_ort:native, sonnx_ort:compiled, onnxruntime:PROVIDER and "
+      "module:Class")),
 ])  # fmt: skip
 def test_unusable_arguments(folder: Path, line: str, message: str) -> None:
     command("suite", "-o", "vectors", "--operators", "Shape")

@@ -2,7 +2,7 @@
 
 import onnx
 
-from sonnx_ort.comparing.reduction import without_names
+from sonnx_ort.comparing.derived_models import without_names
 from support.graphs import parse
 
 TEXT = """(float[secret] secret_x, bool secret_c) => (float[secret_k] secret_z)

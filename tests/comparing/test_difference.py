@@ -7,8 +7,16 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.difference import Comparison, compare, compared, run_both, survey
-from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance
+from sonnx_ort.comparing.difference import (
+    EXACT,
+    Comparison,
+    Measure,
+    Tolerance,
+    compare,
+    compared,
+    survey,
+)
+from sonnx_ort.comparing.runs import run_both
 from sonnx_ort.errors import SonnxError
 from support.backends import BACKENDS
 from support.graphs import binary_model, parse

@@ -3,7 +3,7 @@
 import onnx
 import pytest
 
-from sonnx_ort.comparing.difference import count_inner_nodes, exposed
+from sonnx_ort.comparing.derived_models import count_inner_nodes, exposed
 from support.graphs import parse
 
 TEXT = """(float[3] x, bool c) => (float[3] z) {

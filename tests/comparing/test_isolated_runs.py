@@ -11,8 +11,7 @@ import onnx
 import pytest
 
 from sonnx_ort.comparing import isolated_run
-from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
-from sonnx_ort.comparing.sessions import types_of_outputs
+from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, types_of_outputs
 from support.child import run_program
 from support.graphs import binary_model, parse
 

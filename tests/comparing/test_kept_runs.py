@@ -7,9 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.difference import Runs, compared, run_both
-from sonnx_ort.comparing.kept_runs import keep, kept
-from sonnx_ort.comparing.measures import EXACT, same
+from sonnx_ort.comparing.difference import EXACT, compared, same
+from sonnx_ort.comparing.runs import Runs, keep, kept, run_both
 from sonnx_ort.errors import SonnxError
 from support.graphs import parse
 

@@ -6,10 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from sonnx_ort.comparing.difference import Comparison, compare, compared, run_both
-from sonnx_ort.comparing.kept_runs import keep, kept
-from sonnx_ort.comparing.matching import by_position
-from sonnx_ort.comparing.measures import EXACT
+from sonnx_ort.comparing.difference import EXACT, Comparison, compare, compared
+from sonnx_ort.comparing.runs import by_position, keep, kept, run_both
 from support.graphs import parse
 
 NETWORK = """(float[4, 3] x) => (float[n, m] y) <float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.measures import Measure, differing, largest, same
+from sonnx_ort.comparing.difference import Measure, differing, largest, same
 
 INF, NAN = np.inf, np.nan
 TINY = float(np.finfo(np.float32).smallest_subnormal)

@@ -7,10 +7,10 @@ import onnx
 import onnx.parser
 import pytest
 
-from sonnx_ort.comparing.difference import in_words
+from sonnx_ort.comparing.against_plain import RULES, Cause, against_plain
+from sonnx_ort.comparing.difference import EXACT, Measure, Tolerance
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Level, Settings
-from sonnx_ort.comparing.measures import EXACT, Measure, Tolerance
-from sonnx_ort.comparing.optimizers import RULES, Cause, against_plain
+from sonnx_ort.comparing.runs import in_words
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import all_nodes
 
@@ -134,6 +134,32 @@ def test_what_other_threads_change_is_a_value_and_no_optimizer() -> None:
     assert [mismatch.node for mismatch in found.comparison.mismatches] == ["Log 'log'"]
 
 
+ENDS = {
+    "the process is killed by SIGFPE": (
+        "(bool c, int32[2] x) => (int32[2] y) <int32[2] a = {-2147483648, 7}, int32[2] b = {-1, 1}>"
+        "{ y = If (c) <then_branch = one () => (int32[2] q) { q = Div(a, b) },"
+    ),
+    "ONNX Runtime refuses: [ONNXRuntimeError] : 1 : FAIL : Exception during initialization": (
+        "(bool c, int32[2] x) => (int32[2] y) <int32[2] k = {5, 7}>"
+        "{ y = If (c) <then_branch = one () => (int32[2] q) { z = Sub(k, k) q = Div(x, z) },"
+    ),
+}
+"""Models with a branch that no run takes: constants in it, and how ONNX Runtime ends at them."""
+
+
+@pytest.mark.parametrize("reason", ENDS)
+def test_optimizer_that_fails_or_ends_the_process_is_named(reason: str) -> None:
+    ended = model(
+        f"{ENDS[reason]} else_branch = other () => (int32[2] p) {{ p = Identity(x) }}> }}"
+    )
+    found = cause(ended, c=np.array(False))
+    assert found.optimizers == ("ConstantFolding",)
+    stop = found.comparison.stops[1]
+    assert stop is not None
+    assert stop.reason.startswith(reason)
+    assert (found.gone, found.new) == ((), ())
+
+
 def test_model_that_does_not_run_has_no_cause() -> None:
     broken = model("(float[4] x, int64[1] z) => (float[n] y) { y = Reshape(x, z) }")
     with pytest.raises(SonnxError) as caught:
@@ -146,7 +172,7 @@ def test_model_that_does_not_run_has_no_cause() -> None:
 def test_difference_that_no_named_optimizer_makes_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sonnx_ort.comparing.optimizers.acting_optimizers", no_optimizers)
+    monkeypatch.setattr("sonnx_ort.comparing.against_plain.optimizers_tried", no_optimizers)
     with pytest.raises(SonnxError) as caught:
         cause(CAUSES["GeluFusionL2"])
     assert str(caught.value) == (
@@ -154,10 +180,10 @@ def test_difference_that_no_named_optimizer_makes_is_refused(
     )
 
 
-def no_optimizers(content: bytes, settings: Settings) -> tuple[str, ...]:
+def no_optimizers(content: bytes, settings: Settings) -> dict[str, bool]:
     """What a session would log that no optimizer changes."""
     del content, settings
-    return ()
+    return {}
 
 
 CONVOLUTION = f"float[4, 3, 3, 3] w = {numbers(108)}"

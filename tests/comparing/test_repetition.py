@@ -5,10 +5,9 @@ import onnx
 import onnx.parser
 import pytest
 
-from sonnx_ort.comparing import repetition
+from sonnx_ort.comparing.against_plain import Repeated, Way, against_plain, ways
+from sonnx_ort.comparing.against_plain import repeat as repeat_runs
 from sonnx_ort.comparing.isolated_run import CPU, Array, IsolatedRuns, Settings
-from sonnx_ort.comparing.optimizers import against_plain
-from sonnx_ort.comparing.repetition import Repeated, Way, ways
 from sonnx_ort.errors import SonnxError
 from support.graphs import parse
 
@@ -24,7 +23,7 @@ def repeat(
     model: onnx.ModelProto, given: dict[str, Array], chosen: list[Way], runs: int = 2
 ) -> list[Repeated]:
     with against_plain(model, given, threads=1) as plain:
-        return list(repetition.repeat(plain, chosen, runs))
+        return list(repeat_runs(plain, chosen, runs))
 
 
 def test_ways_are_every_number_of_threads_and_every_level() -> None:
@@ -78,15 +77,18 @@ def test_optimizers_that_change_outputs_are_named() -> None:
 def test_random_operators_draw_the_same_in_every_way() -> None:
     model = parse("(float[3] x) => (float[3] y) { [noise] r = RandomNormalLike(x) y = Add(x, r) }")
     with against_plain(model, {}, threads=1) as plain:
-        found = list(repetition.repeat(plain, list(ways(PLAIN, 1, CPU)), 1))
+        found = list(repeat_runs(plain, list(ways(PLAIN, 1, CPU)), 1))
         assert plain.seeded == ("RandomNormalLike 'noise'",)
     assert not any(each.unequal for each in found)
 
 
 def test_run_that_ends_early_differs_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     model = parse("(float[3] x) => (float[3] y) { y = Neg(x) }")
-    monkeypatch.setattr(repetition, "IsolatedRuns", lambda: IsolatedRuns(0.001))
-    (found,) = repeat(model, {}, [Way("new process", PLAIN, new_process=True)], 1)
+    with against_plain(model, {}, threads=1) as plain:
+        own = "sonnx_ort.comparing.against_plain.IsolatedRuns"
+        monkeypatch.setattr(own, lambda: IsolatedRuns(0.001))
+        way = Way("new process", PLAIN, new_process=True)
+        (found,) = repeat_runs(plain, [way], 1)
     assert (found.unequal, found.starts) == (1, ())
     assert found.stops == ("it takes longer than 0.001 s",)
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sonnx_ort.comparing.difference import Comparison, Mismatch, Pair, Stop, survey
+from sonnx_ort.comparing.difference import Comparison, Measure, Mismatch, survey
 from sonnx_ort.comparing.inputs import Inputs
-from sonnx_ort.comparing.measures import Measure
+from sonnx_ort.comparing.runs import Pair, Stop
 from sonnx_ort.reporting.difference_report import difference_report
 
 NODES = {"a": "Sub 'd'", "s": "SplitToSequence 's'", "z": "Div 'ratio'", "late": "Relu 'r'"}

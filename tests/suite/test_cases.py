@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from restrictions import violation
 
+from sonnx_ort.api import check
+from sonnx_ort.errors import InvalidModel
 from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
@@ -13,6 +15,7 @@ from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.suite.applied import Class, special_classes, special_values
 from sonnx_ort.suite.cases import Case, Level, cases
 from sonnx_ort.suite.examples import examples, fitting
+from sonnx_ort.suite.graphs import graphs
 
 T = ElementType
 NOT_BROKEN = {"Cast.R2"}
@@ -54,7 +57,7 @@ def test_fitting_node_breaks_rules_about_types_alone(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(n for n in STANDARD_OPERATORS if OPERATORS[n].elementwise))
 def test_elements_are_refused_exactly_where_restrictions_say_so(name: str) -> None:
     for case in cases([name]):
-        if case.of_class in {Class.KEPT, Class.BROKEN, Class.TYPE, Class.VERSION}:
+        if case.of_class in {Class.KEPT, Class.BROKEN, Class.TYPE, Class.VERSION, Class.NEIGHBOR}:
             continue
         applied = case.applied
         broken = violation(
@@ -125,6 +128,31 @@ def test_seed_decides_elements_and_nothing_else() -> None:
     assert not np.array_equal(first, np.asarray(second))
 
 
-@pytest.mark.parametrize("unknown", ["Broadcast", "Graph", "Softplus"])
+@pytest.mark.parametrize("unknown", ["Broadcast", "Softplus"])
 def test_what_is_no_operator_of_onnx_has_no_cases(unknown: str) -> None:
     assert of(unknown) == []
+
+
+def test_numbers_next_to_a_valid_node_are_more_less_none_and_extreme() -> None:
+    near = [case for case in of("Slice") if case.of_class is Class.NEIGHBOR]
+    first = [case.applied.operands[0] for case in near if case.model.endswith("near_x_axis_0")]
+    assert [each.shape for each in first if each is not None] == [(5, 5), (3, 5), (0, 5)]
+    ends = [case.applied.operands[2] for case in near if case.model.endswith("ends_element")]
+    found = [each[0] for each in ends if each is not None]
+    assert found == [3, 5, -(2**63), 2**63 - 1]
+
+
+def test_every_operator_has_numbers_next_to_a_valid_node() -> None:
+    near = {case.applied.operator for case in cases() if case.of_class is Class.NEIGHBOR}
+    assert near == STANDARD_OPERATORS - {"Constant"}
+
+
+def test_each_rule_on_graphs_has_a_graph_that_keeps_all_and_one_that_breaks_it() -> None:
+    for rule, kept, graph in graphs(np.random.default_rng(0), Edition.TYPED):
+        broken = set[str]()
+        try:
+            broken = {each.rule.id for each in check(graph.model(), operators="profile").violations}
+        except InvalidModel:
+            broken = {rule.id} & {"Graph.versions", "Graph.single_assignment", "Graph.outputs"}
+        assert (broken == set()) if kept else (rule.id in broken), rule.id
+        assert not kept or isinstance(graph.meaning, tuple)

@@ -146,7 +146,7 @@ def test_run_that_does_not_end_is_an_outcome(few: Path, monkeypatch: pytest.Monk
 UNUSABLE = {
     "onnxruntim": "there is no engine 'onnxruntim' (did you mean 'onnxruntime'?); the engines are "
     "onnxruntime, onnx.reference, sonnx_ort, sonnx_ort:python, sonnx_ort:native, "
-    "sonnx_ort:compiled, and module:Class",
+    "sonnx_ort:compiled, onnxruntime:PROVIDER and module:Class",
     "engines_of_a_user:Starts": "the engine 'engines_of_a_user:Starts' cannot be started: "
     "ValueError: no license",
     "engines_of_a_user:None": "the engine 'engines_of_a_user:None' cannot be started: "

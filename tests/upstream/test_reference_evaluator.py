@@ -49,6 +49,12 @@ DIFFERING = {
     "Shape counts an end before the first axis from the last": Applied(
         "Shape", [ones(2, 3)], {"end": -3}
     ),
+    "PRelu multiplies zero by the slope": Applied("PRelu", [F([0]), F([INF])]),
+    "Clip takes a NaN for a bound": Applied("Clip", [F([1]), F([NAN])]),
+    "Acos of double is not the nearest": Applied("Acos", [np.float64([0.5])]),
+    "BatchNormalization of version 9 is that of training": Applied(
+        "BatchNormalization", [F([[1], [3]]), *(F([each]) for each in (1, 0, 0, 1))], opset=9
+    ),
     "LSTM has no lengths of sequences": lstm(INT32([1])),
     "LSTM has no clip": lstm(clip=0.5),
     "LSTM has no coupled gates": lstm(input_forget=1),
@@ -69,12 +75,19 @@ def test_result_is_another_than_the_documents_have(name: str) -> None:
         Applied("MaxPool", [ROW.astype(np.int8)], {"kernel_shape": [2], "pads": [1, 1]}),
         Applied("MaxPool", [ROW], {"kernel_shape": [2], "pads": [1, 0]}),
         Applied("Flatten", [ones(0, 2)]),
+        Applied(
+            "BatchNormalization", [F([[1], [3]]), *(F([each]) for each in (1, 0, 0, 1))], opset=7
+        ),
+        Applied("DequantizeLinear", [np.int8([2]), F(1), np.int8(0)], opset=13),
     ],
-    ids=["MaxPool of padded integers", "MaxPool of one padded axis", "Flatten of nothing"],
+    ids=[
+        *("MaxPool of padded integers", "MaxPool of one padded axis", "Flatten of nothing"),
+        *("BatchNormalization of version 7", "DequantizeLinear of version 13"),
+    ],
 )
 def test_defined_result_is_an_error(applied: Applied) -> None:
     assert isinstance(applied.meaning, tuple)
-    with pytest.raises((ValueError, IndexError)):
+    with pytest.raises((ValueError, IndexError, TypeError, RuntimeError)):
         by_reference(applied)
 
 

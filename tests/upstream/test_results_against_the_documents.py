@@ -114,6 +114,13 @@ def test_window_that_does_not_fit_is_pooled_if_its_stride_is_above_one(stride, s
     assert applied.meaning[0].nearest.shape == (1, 1, 0)
 
 
+def test_max_pool_of_no_channels_is_refused():
+    applied = Applied("MaxPool", [filled(1, F, 1, 0, 2)], {"kernel_shape": [1]})
+    with pytest.raises(Exception, match="Only N can be zero"):
+        by_onnxruntime(applied)
+    assert applied.meaning[0].nearest.shape == (1, 0, 2)
+
+
 def test_squeeze_by_no_axes_takes_all_away():
     applied = Applied("Squeeze", [filled(1, F, 1, 2, 1), np.zeros(0, np.int64)])
     (found,) = by_onnxruntime(applied)

@@ -1,0 +1,269 @@
+"""Models made of a model to be run: whole, seeded, in parts, with more outputs, without names."""
+
+import functools
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import onnx
+import onnx.defs
+from onnx import helper
+
+from sonnx_ort.backends import Backend
+from sonnx_ort.enforcing.record import read_enforcement
+from sonnx_ort.loading.external_data import (
+    check_external_data,
+    external_tensors,
+    load_external_data,
+)
+from sonnx_ort.loading.source import ReadModel
+from sonnx_ort.loading.traversal import all_nodes, names_captured, names_needed
+from sonnx_ort.obligations.contracts import ContractSource, contract_for
+from sonnx_ort.profile.contract import Contract
+from sonnx_ort.runtime.feeds import Array
+
+
+def whole(source: ReadModel) -> ReadModel:
+    """A copy of a model with its external data inside.
+
+    Raises:
+        SonnxError: The external data cannot be read.
+    """
+    check_external_data(source.proto, source.folder)
+    proto = onnx.ModelProto()
+    proto.CopyFrom(source.proto)
+    if source.folder is not None:
+        load_external_data(list(external_tensors(proto)), source.folder)
+    return replace(source, proto=proto, folder=None)
+
+
+def enforced_natively(model: onnx.ModelProto) -> bool:
+    """Whether a model says that a backend has enforced it whose guards optimizers could remove."""
+    claim = read_enforcement({entry.key: entry.value for entry in model.metadata_props})
+    return claim is not None and claim.backend is not Backend.PYTHON
+
+
+def contract_for_runs(
+    model: ReadModel, given: ContractSource, other: ReadModel | None = None
+) -> Contract:
+    """The contract of the inputs of a run: the given one, or else that of an enforced model.
+
+    Args:
+        model: The model.
+        given: What its user gives.
+        other: A model with the same inputs, which may be an enforced one.
+
+    Raises:
+        SonnxError: The contract cannot be used.
+    """
+    found = contract_for(model, given)
+    for each in () if found else filter(None, (model, other)):
+        claim = read_enforcement({entry.key: entry.value for entry in each.proto.metadata_props})
+        if claim is not None and claim.demands.contract:
+            inputs = (value.name for value in model.proto.graph.input)
+            # Guards have taken the names of values inside.
+            return contract_for(model, claim.demands.contract.of_inputs(inputs))
+    return found
+
+
+_SEED = "seed"
+
+_LARGEST = 1 << 24
+"""Seeds are below it, so that float, the type of most of them, has them exactly."""
+
+
+@functools.cache
+def _types_of_seeds() -> dict[str, type[int] | type[float]]:
+    """The type of the seed of each random operator of the standard."""
+    real = onnx.defs.OpSchema.AttrType.FLOAT
+    return {
+        schema.name: float if schema.attributes[_SEED].type == real else int
+        for schema in onnx.defs.get_all_schemas()
+        if _SEED in schema.attributes
+    }
+
+
+def has_random_operators(model: onnx.ModelProto) -> bool:
+    """Whether a model, with its subgraphs and functions, has random operators."""
+    return any(map(_is_random, all_nodes(model)))
+
+
+def _is_random(node: onnx.NodeProto) -> bool:
+    return node.domain in {"", "ai.onnx"} and node.op_type in _types_of_seeds()
+
+
+def unseeded(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
+    """The random operators that draw other numbers in each session."""
+    return tuple(
+        node
+        for node in filter(_is_random, all_nodes(model))
+        if all(attribute.name != _SEED for attribute in node.attribute)
+    )
+
+
+def seed_random_operators(model: onnx.ModelProto) -> None:
+    """Give each random operator without a seed one that follows from the name of its result.
+
+    So it draws the same numbers in every session, and in another model with the same names.
+    """
+    for node in unseeded(model):
+        seed = zlib.crc32(next(filter(None, node.output), "").encode()) % _LARGEST
+        typed = _types_of_seeds()[node.op_type](seed)
+        node.attribute.append(helper.make_attribute(_SEED, typed))
+
+
+def part(
+    model: onnx.ModelProto,
+    nodes: Sequence[onnx.NodeProto],
+    outputs: Iterable[onnx.ValueInfoProto],
+    declaration: Callable[[str], onnx.ValueInfoProto | None],
+    constants: Mapping[str, onnx.TensorProto],
+) -> onnx.ModelProto:
+    """Some nodes of a graph as a model.
+
+    `declaration` gives the input for a value that the nodes read and do not compute; None for one
+    that is no input.
+    """
+    made = onnx.ModelProto()
+    made.ir_version = model.ir_version
+    made.opset_import.extend(model.opset_import)
+    graph = made.graph
+    graph.name = "part"
+    graph.node.extend(nodes)
+    graph.output.extend(outputs)
+    for name in names_read(nodes):
+        if name in constants:
+            graph.initializer.append(constants[name])
+        if (found := declaration(name)) is not None:
+            graph.input.append(found)
+    return made
+
+
+def names_read(nodes: Sequence[onnx.NodeProto]) -> list[str]:
+    """The names of the values that nodes read and do not compute, each once."""
+    computed = {name for node in nodes for name in node.output}
+    read = dict.fromkeys(name for node in nodes for name in names_needed(node))
+    return [name for name in read if name not in computed]
+
+
+def declared(name: str, array: Array) -> onnx.ValueInfoProto:
+    """The declaration of a value with the type and rank of an array.
+
+    The sizes are left open: with them ONNX Runtime would refuse a branch that the run does not
+    take.
+    """
+    element_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+    return helper.make_tensor_value_info(name, element_type, [None] * array.ndim)
+
+
+def constants_of(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:
+    """The dense initializers of a graph, by name."""
+    return {tensor.name: tensor for tensor in graph.initializer}
+
+
+def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
+    """Copy a model's first nodes, with every value that they compute as an output.
+
+    Random operators without a seed get one. Values inside subgraphs and functions cannot be
+    outputs.
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph = copy.graph
+    del graph.node[count:]
+    # Declarations may be wrong; ONNX Runtime infers the types itself.
+    graph.ClearField("value_info")
+    graph.ClearField("output")
+    for node in graph.node:
+        for name in filter(None, node.output):
+            graph.output.add(name=name)
+    seed_random_operators(copy)
+    return copy
+
+
+def count_inner_nodes(model: onnx.ModelProto) -> int:
+    """Count the nodes whose values cannot be outputs: those in subgraphs and functions."""
+    return sum(1 for _ in all_nodes(model)) - len(model.graph.node)
+
+
+def body_as_model(
+    model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
+) -> onnx.ModelProto:
+    """The body of a node as a model, whose inputs are all values that it gets or captures."""
+    made = onnx.ModelProto()
+    made.ir_version = model.ir_version
+    made.opset_import.extend(model.opset_import)
+    made.graph.CopyFrom(body)
+    del made.graph.input[:]
+    names = dict.fromkeys((*(value.name for value in body.input), *names_captured(body)))
+    made.graph.input.extend(declared(name, feeds[name]) for name in names if name in feeds)
+    return made
+
+
+_TEXTS = ("doc_string", "metadata_props", "value_info", "quantization_annotation")
+"""The fields of messages that say what no run needs."""
+
+
+def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with numbers in the place of names, and without texts and metadata.
+
+    Attributes, and operators that the model does not define, keep their names.
+    """
+    made = onnx.ModelProto(ir_version=model.ir_version, graph=model.graph)
+    made.opset_import.extend(model.opset_import)
+    made.functions.extend(model.functions)
+    names = _Names(made)
+    for message in _messages(made):
+        for field in _TEXTS:
+            if field in message.DESCRIPTOR.fields_by_name:
+                message.ClearField(field)
+        names.replace(message)
+    return made
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """A message, and then all that it contains."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            # A single message has a descriptor; a list of them has none.
+            for each in [value] if hasattr(value, "DESCRIPTOR") else value:
+                yield from _messages(each)
+
+
+class _Names:
+    """New names, one for each old one of a kind, whatever has it."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._new: dict[tuple[str, str], str] = {}
+        self._functions = {(each.domain, each.name) for each in model.functions}
+        others = {
+            n.domain for n in all_nodes(model) if (n.domain, n.op_type) not in self._functions
+        }
+        self._domains = {domain for domain, _ in self._functions} - others - {"", "ai.onnx"}
+        """Those in which there are functions of the model alone."""
+
+    def replace(self, message: Any) -> None:
+        """Replace the names in a message, but for those in messages inside it."""
+        match message:
+            case onnx.GraphProto():
+                message.name = "graph"
+            case onnx.NodeProto():
+                message.name = self._of(f"{len(self._new)}", "node")
+                if (message.domain, message.op_type) in self._functions:
+                    message.op_type = self._of(message.op_type, "function")
+            case onnx.FunctionProto():
+                message.name = self._of(message.name, "function")
+            case onnx.ValueInfoProto() | onnx.TensorProto():
+                message.name = self._of(message.name, "value")
+            case onnx.TensorShapeProto.Dimension() if message.dim_param:
+                message.dim_param = self._of(message.dim_param, "size")
+        if isinstance(message, onnx.NodeProto | onnx.FunctionProto):
+            for values in (message.input, message.output):
+                values[:] = [self._of(name, "value") for name in values]
+        if getattr(message, "domain", "") in self._domains:
+            message.domain = self._of(message.domain, "domain")
+
+    def _of(self, name: str, kind: str) -> str:
+        return self._new.setdefault((name, kind), f"{kind}{len(self._new)}") if name else ""
