@@ -56,7 +56,13 @@ def _product(node: Node) -> Sequence[Interval]:
     lower, upper = _corners(a, b, np.multiply)
     nan = (a.has_zero and b.infinite) or (b.has_zero and a.infinite)
     found = rounded(node, lower, upper, nan=a.nan or b.nan or nan)
-    return [found if found.nan else found.within(_largest_product(node))]
+    return [found if found.nan else _limited(found, _largest_product(node))]
+
+
+def _limited(interval: Interval, largest: float) -> Interval:
+    """The interval without numbers of a magnitude above one."""
+    lower, upper = (ends.clip(-largest, largest) for ends in (interval.lower, interval.upper))
+    return Interval(lower, upper, interval.nan)
 
 
 def _largest_product(node: Node) -> float:
@@ -108,7 +114,7 @@ def _quotient(node: Node) -> Sequence[Interval]:
     sources = [node.source(index) for index in (0, 1)]
     normalizes = [each and each.op_type for each in sources] == ["Sub", "Sqrt"]
     found = _divided(node, operand(node, 0), operand(node, 1), normalizes=normalizes)
-    return [found if found.nan else found.within(largest_quotient(node, 0, node, 1))]
+    return [found if found.nan else _limited(found, largest_quotient(node, 0, node, 1))]
 
 
 def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) -> Interval:

@@ -27,9 +27,14 @@ _SINGLE = 32
 
 
 def is_below_its_largest(node: Node) -> bool:
-    """Whether a Sub takes from each element the largest of some, of which it is one."""
+    """Whether a Sub takes from each element the largest of some, of which it is one.
+
+    None of them may be NaN: beside it kernels may drop the largest number.
+    """
     largest = _verified(node.source(1))
-    return largest is not None and largest.op_type == "ReduceMax" and _is_of(largest, node, 0)
+    if largest is None or largest.op_type != "ReduceMax" or not _is_of(largest, node, 0):
+        return False
+    return not operand(node, 0).nan
 
 
 def least_sum(node: Node) -> float:

@@ -383,11 +383,6 @@ class Interval:
         """The interval without numbers below one."""
         return Interval(np.maximum(self.lower, least), self.upper, self.nan)
 
-    def within(self, largest: float) -> "Interval":
-        """The interval without numbers of a magnitude above one."""
-        lower, upper = (ends.clip(-largest, largest) for ends in (self.lower, self.upper))
-        return Interval(lower, upper, self.nan)
-
     def along(self, axes: Iterable[int], rank: int) -> "Interval":
         """The interval that no longer depends on some axes of a tensor of this rank."""
         if self.lower.ndim != rank:
