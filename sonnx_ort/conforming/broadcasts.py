@@ -61,11 +61,6 @@ from sonnx_ort.terms.operand import (
 _WITHOUT_EXPAND = frozenset({"bfloat16"})
 """The types for which ONNX Runtime has no Expand."""
 
-_OF_TWO_OPERANDS = frozenset(
-    ("Add", "Sub", "Mul", "Div", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
-)
-"""The operators whose kernels give the same bits whatever their operands' shapes are."""
-
 _MULTIPLIED = (2, 3)
 """The exponents for which Pow multiplies, if one is for many elements."""
 
@@ -92,7 +87,7 @@ class _Group:
             tuple(positions),
             operands,
             values,
-            tuple(edit.shape(value) for value in values),
+            tuple(map(partial(_shape_of, edit), operands, values)),
             plan_broadcast(operands, checked=False).expanded,
         )
 
@@ -107,6 +102,16 @@ class _Group:
         having = [index for index, lacks in enumerate(self.lacking) if not lacks]
         known = (index for index in having if has_known_sizes(self.shapes[index]))
         return next(known, next(iter(having), None))
+
+
+def _shape_of(edit: NodeEdit, operand: Operand, value: ir.Value) -> Shape:
+    """The shape of an operand, which also what another change has just put in its place has.
+
+    Open sizes may be unknown in the next round; a shape of known sizes is known then, too.
+    """
+    if operand.shape is None or operand.scalar_inputs or has_known_sizes(operand.shape):
+        return edit.shape(value)
+    return operand.shape
 
 
 def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
@@ -130,17 +135,14 @@ def expand_operands(edit: NodeEdit, *, exact: bool) -> bool:
 
 
 def expand_ones(edit: NodeEdit) -> bool:
-    """Put an Expand in front of each operand of size 1 on an axis where another's size is open."""
+    """Put an Expand in front of each operand of size 1 on an axis where another may have more."""
     operands = edit.operands
     known = [operand.shape for operand in operands if operand.shape is not None]
-    if any(operand.scalar_inputs for operand in operands):
-        return False
-    if len(known) < len(operands):
-        return _expand_scalar(edit)
-    if len(set(map(len, known))) > 1:
+    ranks = set(map(len, known))
+    if len(known) < len(operands) or len(ranks) > 1 or any(o.scalar_inputs for o in operands):
         return False
     wanted = {position: _beside_ones(known, position) for position in range(len(known))}
-    wanted = {position: parts for position, parts in wanted.items() if any(p.axes for p in parts)}
+    wanted = {k: parts for k, parts in wanted.items() if any(part.size != 1 for part in parts)}
     if not wanted:
         return False
     _require_expand(edit)
@@ -149,19 +151,8 @@ def expand_ones(edit: NodeEdit) -> bool:
         return False
     pieces = _Pieces(Operators(edit), group.values)
     for position, parts in wanted.items():
-        target = pieces.whole(parts, operands, position) or pieces.joined(parts)
+        target = pieces.beside(parts, operands[position], operands)
         edit.set_input(position, Operators(edit).Expand(group.values[position], target))
-    return True
-
-
-def _expand_scalar(edit: NodeEdit) -> bool:
-    """Expand a scalar to the shape of the other operand, whose rank is not known."""
-    if edit.node.op_type not in _OF_TWO_OPERANDS or {None, ()} != {o.shape for o in edit.operands}:
-        return False
-    _require_expand(edit)
-    scalar = [operand.shape for operand in edit.operands].index(())
-    target = Operators(edit).Shape(edit.operand(1 - scalar))
-    edit.set_input(scalar, Operators(edit).Expand(edit.operand(scalar), target))
     return True
 
 
@@ -207,12 +198,15 @@ class _Part:
 
 
 def _beside_ones(shapes: Sequence[Shape], position: int) -> list[_Part]:
-    """On each axis where an operand has the size 1, another one whose size is open."""
+    """On each axis where an operand has the size 1, the size of another one that may have more."""
     parts = []
     for axis, size in enumerate(shapes[position]):
-        opened = [i for i, shape in enumerate(shapes) if not isinstance(shape[axis], int)]
-        beside = size == 1 and opened
-        parts.append(_Part(None, ((opened[0], axis),)) if beside else _Part(1))
+        others = {index: shape[axis] for index, shape in enumerate(shapes) if shape[axis] != 1}
+        known = [other for other in others.values() if isinstance(other, int)]
+        if size != 1 or not others:
+            parts.append(_Part(1))
+        else:
+            parts.append(_Part(known[0]) if known else _Part(None, ((min(others), axis),)))
     return parts
 
 
@@ -255,18 +249,19 @@ class _Pieces:
     values: Sequence[ir.Value]
     shapes: dict[int, ir.Value] = field(default_factory=dict)
 
-    def whole(
-        self, parts: Sequence[_Part], operands: Sequence[Operand], position: int
-    ) -> ir.Value | None:
-        """The shape of the only operand that tells open sizes, if its others are the operand's."""
+    def beside(self, parts: Sequence[_Part], own: Operand, operands: Sequence[Operand]) -> ir.Value:
+        """The sizes of all parts, or the shape of another operand that says the same to Expand."""
         telling = {index for part in parts for index, _ in part.axes}
-        own, (index, *others) = operands[position], telling
+        if not telling:
+            return self.op.edit.constant([part.size or 0 for part in parts], "sizes")
+        index = min(telling)
         sizes = zip(parts, own.shape or (), operands[index].shape or (), strict=True)
         fits = all(
-            part.axes or other == 1 or (other == size != 0 and own.certain(size))
+            part.axes or other == part.size or (other == size != 0 and own.certain(size))
             for part, size, other in sizes
         )
-        return self.op.Shape(self.values[index]) if fits and not others else None
+        whole = fits and len(telling) == 1
+        return self.op.Shape(self.values[index]) if whole else self.joined(parts)
 
     def joined(self, parts: Sequence[_Part]) -> ir.Value:
         """The sizes of all parts in one vector."""

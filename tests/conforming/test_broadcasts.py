@@ -1,6 +1,5 @@
 """The broadcast of operands, written out in front of the operator: with the same bits."""
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 
@@ -344,20 +343,6 @@ def test_size_1_beside_an_open_size_is_repeated_and_keeps_the_bits(
     for one, other in product(*ONES[case][1:]):
         feeds = {"X0": random("float", one), "X1": random("float", other, 1)}
         require_same_bits(before, after, feeds)
-
-
-def test_scalar_beside_an_unknown_rank_is_repeated_and_keeps_the_bits() -> None:
-    before = parse(
-        "(float[n,m] A, int64[r] s) => (float[k] Z)"
-        " { X = Reshape(A, s) Y = Div(X, c) Z = Reshape(Y, all) }",
-        constants={"c": np.array(3, np.float32), "all": np.array([-1])},
-    )
-    after = conformed(before)
-    assert [*operators(after)].count("Expand") == 1
-    for shape in [(2, 3), (1, 1, 1), (0, 2)]:
-        a = random("float", (math.prod(shape), 1))
-        require_same_bits(before, after, {"A": a, "s": np.array(shape, np.int64)})
-    assert operators(conformed(after)) == operators(after)
 
 
 def test_open_sizes_are_enforced_in_the_conformed_model_without_a_violation() -> None:

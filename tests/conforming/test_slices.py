@@ -184,3 +184,15 @@ def test_slice_of_an_early_version_conforms_as_the_converter_of_onnx_gives_it() 
     lack = f"before version 10 of the standard operators Slice has no such inputs; {CONVERT}"
     assert reasons(early) == {"Slice.R1": lack, "Slice.R3": lack}
     assert reasons(onnx.version_converter.convert_version(early, 10)) == {}
+
+
+def test_open_end_of_int32_becomes_one_of_int64() -> None:
+    before = parse(
+        "(float[n,5] x) => (float[m,k] y) { y = Slice(x, s, e, a, t) }",
+        constants={
+            name: np.array(numbers, np.int32)
+            for name, numbers in {"s": [1, 0], "e": [10**9, 9], "a": [0, 1], "t": [1, 1]}.items()
+        },
+    )
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    require_fixed(before, {"x": x}, {"x": x[:1]}, rules={"Slice.C2"})
