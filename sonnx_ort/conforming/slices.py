@@ -190,13 +190,13 @@ def keep_within_axes(edit: NodeEdit) -> bool:
     ]
     if (new_starts, new_ends) == (starts.tolist(), ends.tolist()) and not open_ends:
         return False
-    if open_ends and starts.dtype != np.int64:
+    widened = bool(open_ends) and starts.dtype != np.int64
+    if widened:
         # Sizes are int64, and all of these inputs have one type.
         starts, ends = starts.astype(np.int64), ends.astype(np.int64)
-        given = (_STARTS, starts, "starts"), (_AXES, axes, "axes"), (_STEPS, steps, "steps")
-        for position, elements, what in given:
-            edit.set_input(position, edit.constant(elements, what))
-    if new_starts != starts.tolist():
+        edit.set_input(_AXES, edit.constant(axes, "axes"))
+        edit.set_input(_STEPS, edit.constant(steps, "steps"))
+    if widened or new_starts != starts.tolist():
         edit.set_input(_STARTS, edit.constant(np.asarray(new_starts, starts.dtype), "starts"))
     x = edit.operand(_X)
     if not open_ends:

@@ -15,7 +15,7 @@ from sonnx_ort import (
 )
 from sonnx_ort.obligations.contracts import read_contract
 from sonnx_ort.profile.contract import contract_from_json, contract_to_json
-from support.graphs import parse
+from support.graphs import LIMITED, parse
 
 FILE = """
 [inputs.image]
@@ -156,18 +156,6 @@ def test_file_that_says_something_else_is_refused(tmp_path, text, message):
     assert message in str(caught.value)
 
 
-GRAPH = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
-    => (float[n, 3] y, int32[k] j, uint8[k] v, string[1] t)
-{
-    f = Cast<to = 10>(x)
-    [sum] a = Add(x, x)
-    [quotient] y = Div(a, d)
-    j = Identity(i)
-    v = Identity(u)
-    t = Identity(s)
-}"""
-
-
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -223,7 +211,7 @@ GRAPH = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
 )
 def test_contract_that_does_not_fit_the_model_is_refused(entry, message):
     with pytest.raises(SonnxError) as caught:
-        sonnx_ort.check(parse(GRAPH), contract=Contract((entry,)))
+        sonnx_ort.check(parse(LIMITED), contract=Contract((entry,)))
     assert str(caught.value).startswith(f"contract: {message}")
 
 
@@ -323,5 +311,5 @@ def test_output_of_a_state_keeps_what_is_demanded_of_the_next_call(most, verdict
 )
 def test_sizes_that_do_not_fit_the_model_are_refused(contract, message):
     with pytest.raises(SonnxError) as caught:
-        sonnx_ort.check(parse(GRAPH), contract=contract)
+        sonnx_ort.check(parse(LIMITED), contract=contract)
     assert str(caught.value) == f"contract: {message}"

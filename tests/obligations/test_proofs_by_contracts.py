@@ -14,21 +14,10 @@ from sonnx_ort import (
     ValueContract,
     Waiver,
 )
-from support.graphs import parse
-
-GRAPH = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
-    => (float[n, 3] y, int32[k] j, uint8[k] v, string[1] t)
-{
-    f = Cast<to = 10>(x)
-    [sum] a = Add(x, x)
-    [quotient] y = Div(a, d)
-    j = Identity(i)
-    v = Identity(u)
-    t = Identity(s)
-}"""
+from support.graphs import LIMITED, parse
 
 
-def found(*entries, graph=GRAPH, rule="Contract", operators="default,Graph.finite_values"):
+def found(*entries, graph=LIMITED, rule="Contract", operators="default,Graph.finite_values"):
     report = sonnx_ort.check(parse(graph), contract=Contract(entries), operators=operators)
     return {
         o.place: (str(o.status), o.evidence)
@@ -128,7 +117,7 @@ def test_rules_of_integer_division_follow_from_the_divisor(range_of_b, zero, ove
 
 
 def test_report_has_the_contract():
-    report = sonnx_ort.check(parse(GRAPH), contract=READ_OF_GRAPH)
+    report = sonnx_ort.check(parse(LIMITED), contract=READ_OF_GRAPH)
     assert report.to_document()["contract"] == [
         {"value": "x", "range": [0.5, "inf"], "message": "a gain"},
         {"value": "d"},

@@ -99,3 +99,16 @@ def enforced_model(
         }}""",
         domains={"sonnx": 1},
     )
+
+
+LIMITED = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
+    => (float[n, 3] y, int32[k] j, uint8[k] v, string[1] t)
+{
+    f = Cast<to = 10>(x)
+    [sum] a = Add(x, x)
+    [quotient] y = Div(a, d)
+    j = Identity(i)
+    v = Identity(u)
+    t = Identity(s)
+}"""
+"""A graph of inputs of several types, of which contracts say what they may be."""
