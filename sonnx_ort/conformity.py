@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
@@ -26,6 +27,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.traversal import all_tensors, nodes_within
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
@@ -99,7 +101,8 @@ class ConformOptions(TypedDict, total=False):
             the branch that is not taken would break them too.
         assume: Elements of inputs that are the same in every run. They become constants, and the
             changed model has no such input.
-        assume_shapes: Shapes of inputs that are the same in every run.
+        assume_shapes: Shapes of inputs that are the same in every run. An input of shape () is
+            reshaped to it, for ONNX Runtime takes any shape where a file declares a scalar.
         contract: What the inputs may be, as for `check`: what follows from it needs no change, and
             results may change beyond it. A changed model names it in its metadata, and does not
             enforce it.
@@ -306,6 +309,8 @@ def _assuming(
     proto.CopyFrom(source.proto)
     for name, shape in shapes.items():
         _declare_shape(proto, name, shape)
+        if not shape:
+            _make_scalar(proto, name)
     inputs = {each.name: each for each in graph_inputs(proto)}
     given = {name: _of_shape(inputs.get(name), value) for name, value in assume.items()}
     arrays = as_tensors(tuple(inputs.values()), given)
@@ -329,6 +334,9 @@ def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> N
     """Write the sizes of an input into the model, which every run has to give then."""
     value = next((value for value in proto.graph.input if value.name == name), None)
     declared = None if value is None else value.type.tensor_type.shape
+    if value is not None and not value.type.tensor_type.HasField("shape"):
+        value.type.tensor_type.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in shape)
+        value.type.tensor_type.shape.SetInParent()
     if declared is None or len(declared.dim) != len(shape):
         has = "there is none" if declared is None else f"it has {len(declared.dim)} axes"
         raise SonnxError(f"what is assumed does not fit: the shape of the input '{name}': {has}")
@@ -339,6 +347,20 @@ def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> N
                 f"place of {size}"
             )
         dimension.dim_value = size
+
+
+def _make_scalar(proto: onnx.ModelProto, name: str) -> None:
+    """Let a Reshape hold an input to one element: ONNX Runtime takes any shape for a scalar."""
+    nodes = nodes_within(proto.graph.node)
+    taken = {tensor.name for tensor in all_tensors(proto)}
+    taken.update(value for node in nodes for value in (*node.input, *node.output))
+    free = (each for n in count() if (each := f"{name}_scalar_{n}") not in taken)
+    scalar, sizes = next(free), next(free)
+    for node in nodes:
+        node.input[:] = [scalar if value == name else value for value in node.input]
+    stored = onnx.numpy_helper.from_array(np.zeros(0, np.int64), sizes)
+    proto.graph.initializer.append(stored)
+    proto.graph.node.insert(0, onnx.helper.make_node("Reshape", [name, sizes], [scalar]))
 
 
 def _of_shape(declared: GraphInput | None, value: npt.ArrayLike) -> npt.ArrayLike:

@@ -164,7 +164,7 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
         ),
         "assume_shapes": option(
             TEXTS,
-            "The shape of an input in every run.",
+            "The shape of an input in every run; NAME= of a scalar.",
             "--assume-shape",
             metavar="NAME=N,N",
             read=partial(shapes_by_name, "--assume-shape"),

@@ -62,7 +62,11 @@ def _integers(numbers: str) -> tuple[int, ...]:
 
 def shapes_by_name(option: str, given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """Shapes of inputs, given as `NAME=N,N`."""
-    return numbers_by_name(option, given or (), "NAME=N,N, such as x=1,3,48,320", _integers)
+    return numbers_by_name(option, given or (), "NAME=N,N, such as x=1,3,48,320", _sizes)
+
+
+def _sizes(numbers: str) -> tuple[int, ...]:
+    return _integers(numbers) if numbers else ()
 
 
 def integers_by_name(option: str, given: Sequence[str] | None) -> dict[str, int]:

@@ -36,7 +36,6 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import (
-    SLICED_BY_INPUTS,
     WITH_EXPAND,
     Change,
     NoChangeError,
@@ -265,11 +264,6 @@ class _Pieces:
 
     def joined(self, parts: Sequence[_Part]) -> ir.Value:
         """The sizes of all parts in one vector."""
-        if self.op.edit.opset < SLICED_BY_INPUTS:
-            raise TooEarlyError(
-                f"the common shape is known only in a run, and before version {SLICED_BY_INPUTS} "
-                "of the standard operators no Slice can take a size from a Shape"
-            )
         pieces = list(self.of(parts))
         return pieces[0] if len(pieces) == 1 else self.op.Concat(*pieces, axis=0)
 

@@ -5,7 +5,8 @@ condition is a constant, or follows from sizes that are certain. On request both
 If are computed, and the condition chooses between their results, by a Gather, for a Where gives 0
 for -0. No node may then break a rule or fail where the If would not have run it. A Loop or Scan of
 a known number of steps becomes the nodes of all steps; what a step stacks on the results of the
-others is joined by a Concat. The nodes compute the same as before, in the same order. Source: ONNX
+others is joined by a Concat. The steps of a Loop that counts until a condition ends it are known if
+what it counts from and to is. The nodes compute the same as before, in the same order. Source: ONNX
 If and Loop since version 1, and Scan since version 9.
 """
 
@@ -21,7 +22,6 @@ from sonnx_ort.conforming.constants import known_elements
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.simplifying import detach_bodies
 from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
 
@@ -35,14 +35,31 @@ Given = Mapping[ir.Value, ir.Value]
 
 
 _COMPUTED: Mapping[str, Callable[..., Any]] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Identity": np.asarray,
     "Equal": np.equal,
     "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
     "Less": np.less,
+    "LessOrEqual": np.less_equal,
     "And": np.logical_and,
     "Not": np.logical_not,
     "Or": np.logical_or,
 }
-"""What is computed of known integers and booleans, of which every machine makes the same."""
+"""What is computed of known whole numbers and booleans, of which every machine makes the same."""
+
+_CAST_TO: Mapping[int | None, npt.DTypeLike] = {
+    each.value: each.numpy()
+    for each in (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64, ir.DataType.FLOAT)
+}
+"""The types that hold all of these numbers."""
+
+_SMALL = 1 << 20
+"""Nothing is computed of larger numbers; a sum of these is exact in their type."""
+
+_MOST_STEPS = 4096
+"""The steps of a Loop are counted so far."""
 
 _WITHOUT_RULES = frozenset({"Erf", "HardSwish", "Identity", "Not", "Softplus", "Transpose"})
 """Operators without rules that compute a result of every operand."""
@@ -51,7 +68,7 @@ _WITHOUT_RULES = frozenset({"Erf", "HardSwish", "Identity", "Not", "Softplus", "
 def take_branch(edit: NodeEdit) -> list[ir.Value]:
     """Move the nodes of the branch that every run takes in front of an If; give its outputs."""
     condition = edit.operand(0)
-    known = _known(edit.facts, condition)
+    known = _known(edit.facts, condition, {})
     if known is not None and known.size == 1:
         return _released(edit, _moved(edit, _branch(edit, taken=bool(known.item()))))
     if not edit.both_branches:
@@ -105,21 +122,40 @@ def _moved(edit: NodeEdit, branch: ir.Graph) -> list[ir.Value]:
     return values
 
 
-def _known(facts: Facts, value: ir.Value) -> Array | None:
-    """The elements that a value has in every run; None if they are not known."""
-    stored = known_elements(facts, value)
-    if stored is not None:
-        return stored
+def _known(facts: Facts, value: ir.Value, given: dict[ir.Value, Array | None]) -> Array | None:
+    """The elements that a value has in every run; None if they are not known.
+
+    Those of `given` values are these; what is computed is added to them.
+    """
+    if value not in given:
+        stored = known_elements(facts, value)
+        given[value] = _computed(facts, value, given) if stored is None else stored
+    return given[value]
+
+
+def _computed(facts: Facts, value: ir.Value, given: dict[ir.Value, Array | None]) -> Array | None:
     node = value.producer()
     if node is None or not (node.op_type in _COMPUTED or node.op_type == "Cast"):
         return None
-    operands = [None if each is None else _known(facts, each) for each in node.inputs]
-    if any(each is None or each.dtype.kind not in "biu" for each in operands):
+    known = (None if each is None else _known(facts, each, given) for each in node.inputs)
+    operands = [each for each in known if each is not None]
+    if len(operands) < len(node.inputs) or not all(map(_is_counted, operands)):
         return None
     if node.op_type != "Cast":
         return np.asarray(_COMPUTED[node.op_type](*operands))
-    is_boolean = node.attributes.get_int("to") == ir.DataType.BOOL
-    return cast(Array, operands[0]).astype(np.bool_) if is_boolean else None
+    dtype = _CAST_TO.get(node.attributes.get_int("to"))
+    return None if dtype is None else operands[0].astype(dtype)
+
+
+def _is_counted(elements: Array) -> bool:
+    """Whether elements are booleans or small whole numbers, of an integer or float type."""
+    if elements.dtype.kind == "f" and elements.itemsize < np.float32().itemsize:
+        return False
+    if elements.dtype.kind not in "biuf":
+        return False
+    numbers = elements.astype(np.float64)
+    # A NaN compares as false.
+    return bool(((np.abs(numbers) <= _SMALL) & (np.trunc(numbers) == numbers)).all())
 
 
 def _give_new_names(edit: NodeEdit, branch: ir.Graph) -> None:
@@ -150,14 +186,8 @@ def _released(edit: NodeEdit, values: Sequence[ir.Value]) -> list[ir.Value]:
 
 
 def _loop(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
-    trips, go_on = edit.input(0), edit.input(1)
-    if trips is None:
-        raise NoChangeError("how many steps it takes is known only in a run")
-    count = int(edit.elements_of(trips).item())
-    if go_on is not None and not edit.elements_of(go_on).item():
-        count = 0
+    count = _steps_of(edit, body)
     _require_few(edit, count, body)
-    _require_no_end(body)
     number, condition, *taken = body.inputs
     states = [edit.operand(index + 2) for index in range(len(taken))]
     stacked: list[list[ir.Value]] = []
@@ -171,6 +201,27 @@ def _loop(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
         states, rows = found[: len(taken)], found[len(taken) :]
         stacked.append([op.Unsqueeze(row, axes=[0]) for row in rows])
     return [*states, *_joined(op, stacked, [0] * (len(body.outputs) - 1 - len(taken)))]
+
+
+def _steps_of(edit: NodeEdit, body: ir.Graph) -> int:
+    """How many steps a Loop takes in every run."""
+    trips, go_on = edit.input(0), edit.input(1)
+    limit = None if trips is None else max(int(edit.elements_of(trips).item()), 0)
+    number, condition, *taken = body.inputs
+    goes = np.array(True) if go_on is None else _known(edit.facts, go_on, {})
+    if goes is None:
+        raise NoChangeError("how many steps it takes is known only in a run")
+    states = [_known(edit.facts, edit.operand(2 + index), {}) for index in range(len(taken))]
+    for count in range(_MOST_STEPS + 1):
+        if goes is None:
+            raise NoChangeError("its body may end it")
+        if count == limit or not goes.all():
+            return count
+        known = np.array(count), goes, *states
+        given = dict(zip([number, condition, *taken], known, strict=True))
+        computed = body.outputs[: 1 + len(taken)]
+        goes, *states = (_known(edit.facts, value, given) for value in computed)
+    raise NoChangeError(f"it takes more than {_MOST_STEPS:,} steps")
 
 
 def _scan(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
@@ -218,19 +269,6 @@ def _require_few(edit: NodeEdit, count: int, body: ir.Graph) -> None:
         raise NoChangeError("it takes no step")
     if count * len(body) > _MOST_NODES:
         raise NoChangeError(f"its steps are {count * len(body):,} nodes")
-
-
-def _require_no_end(body: ir.Graph) -> None:
-    """Reject a Loop that its body may end."""
-    condition: ir.Value | None = body.outputs[0]
-    while condition is not None and condition is not body.inputs[1]:
-        node = condition.producer()
-        tensor = constant_tensor(condition)
-        if tensor is not None and bool(tensor.numpy().all()):
-            return
-        if node is None or node.op_type != "Identity":
-            raise NoChangeError("its body may end it")
-        condition = node.inputs[0]
 
 
 def _step(edit: NodeEdit, body: ir.Graph, given: Given) -> list[ir.Value]:

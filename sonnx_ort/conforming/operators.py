@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Attribute, NodeEdit, TooEarlyError
+from sonnx_ort.conforming.change import SLICED_BY_INPUTS, Attribute, NodeEdit, TooEarlyError
 from sonnx_ort.kernel.catalog import operator_version
 
 Given = ir.Value | npt.NDArray[Any] | Sequence[int] | float | None
@@ -126,6 +126,10 @@ class Operators:
         if not operator_version(operator, self.edit.opset):
             raise TooEarlyError(
                 f"version {self.edit.opset} of the standard operators has no {operator}"
+            )
+        if operator == "Slice" and self.edit.opset < SLICED_BY_INPUTS:
+            raise TooEarlyError(
+                f"version {self.edit.opset} of the standard operators slices by attributes"
             )
         read, written = list(inputs), dict(attributes)
         for (known, attribute), (since, position) in _INPUT_SINCE.items():

@@ -97,12 +97,6 @@ def _require_product(edit: NodeEdit) -> None:
     if len(rows) == 1 and len(columns) > MATRIX:
         raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a stack of matrices")
     if len(columns) <= MATRIX or all(size == 1 for size in columns[:-MATRIX]):
-        open_sizes = not all(isinstance(size, int) for size in (*rows[:-1], *columns[-1:]))
-        if len(columns) == MATRIX and open_sizes and edit.opset < SLICED_BY_INPUTS:
-            raise TooEarlyError(
-                f"sizes of '{a.name}' are known only in a run, and before version "
-                f"{SLICED_BY_INPUTS} of the standard operators no Slice can take them from it"
-            )
         return
     if len(rows) != MATRIX:
         raise NoChangeError(
@@ -368,10 +362,6 @@ def multiply_one_by_one(edit: NodeEdit) -> bool:
     number = prod(size for size in common if isinstance(size, int))
     if not 0 < number <= MOST_MATRICES:
         raise NoChangeError(f"the stacks have {number:,} matrices, and not 1 to {MOST_MATRICES}")
-    if edit.opset < SLICED_BY_INPUTS:
-        raise TooEarlyError(
-            f"before version {SLICED_BY_INPUTS} of the standard operators no Slice is made"
-        )
     op = Operators(edit)
     edit.replace_by(_stacked(op, (a, b), [int(str(size)) for size in common], ()))
     return True

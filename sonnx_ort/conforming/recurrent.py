@@ -14,9 +14,13 @@ the hidden state, with which every gate of the next step is NaN either way.
 
 A bias of zeros changes what is computed from a NaN: ONNX Runtime limits gates to finite numbers
 while it adds a bias, and makes a finite number of NaN. Else -0.0 added changes no number.
+
+States that a run gives, as a model has that is called for one part of a signal after the other,
+cannot be constants. Then the LSTM becomes the nodes of all its steps, by the equations of ONNX.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +30,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, filled
 from sonnx_ort.conforming.constants import stored_elements
+from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.terms.operand import Dimension
 
 _X, _W, _R, _B, _SEQUENCE_LENS, _INITIAL_H, _INITIAL_C, _P = range(8)
@@ -63,14 +68,7 @@ def give_peepholes(edit: NodeEdit) -> bool:
 
 def give_peepholes_of_finite_cells(edit: NodeEdit) -> bool:
     """Give peepholes of zeros where the state of the cell is proved to stay finite."""
-    attributes = edit.node.attributes
-    activations = attributes.get_strings("activations", [*_SIGMOID_AND_TANH] * _directions(edit))
-    if tuple(activations or ()) != _SIGMOID_AND_TANH * _directions(edit):
-        raise NoChangeError(
-            "peepholes of zeros are proved to have no effect only with Sigmoid and Tanh"
-        )
-    if "clip" in attributes or edit.integer("input_forget"):
-        raise NoChangeError("its attributes clip and input_forget change the gates")
+    _require_usual_gates(edit, "peepholes of zeros are proved to have no effect")
     initial = edit.input(_INITIAL_C)
     if initial is not None:
         state = stored_elements(initial, edit.facts, edit.opset)
@@ -102,6 +100,117 @@ def store_inputs(edit: NodeEdit) -> bool:
     for position, elements in stored.items():
         edit.set_input(position, edit.constant(elements, _NAMES[position]))
     return bool(stored)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What one direction computes with: weights by gate, and peepholes of each gate, if any."""
+
+    op: Operators
+    hidden: int
+    of_input: ir.Value
+    of_state: ir.Value
+    bias: ir.Value | None
+    peepholes: tuple[ir.Value, ...]
+
+    def step(self, x: ir.Value, h: ir.Value, c: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The hidden state and that of the cell after one element of the sequences."""
+        op = self.op
+        gates = op.Add(op.MatMul(x, self.of_input), op.MatMul(h, self.of_state))
+        if self.bias is not None:
+            gates = op.Add(gates, self.bias)
+        ends = range(0, 5 * self.hidden, self.hidden)
+        i, o, f, g = (op.slice(gates, 1, *ends[k : k + 2]) for k in range(4))
+        if self.peepholes:
+            i, f = (op.Add(gate, op.Mul(self.peepholes[k], c)) for gate, k in ((i, 0), (f, 2)))
+        c = op.Add(op.Mul(op.Sigmoid(f), c), op.Mul(op.Sigmoid(i), op.Tanh(g)))
+        if self.peepholes:
+            o = op.Add(o, op.Mul(self.peepholes[1], c))
+        return op.Mul(op.Sigmoid(o), op.Tanh(c)), c
+
+
+def write_steps(edit: NodeEdit) -> bool:
+    """Write all steps of an LSTM as nodes."""
+    length, batch = _sizes(edit, "the number of steps")
+    if length > edit.most_steps:
+        raise NoChangeError(f"it has {length} steps; --unroll {length} writes all of them")
+    if edit.integer("layout"):
+        raise NoChangeError("ONNX Runtime rejects its layout")
+    _require_usual_gates(edit, "its steps are written")
+    if edit.input(_SEQUENCE_LENS) is not None and (edit.elements(_SEQUENCE_LENS) != length).any():
+        raise NoChangeError("its sequences have lengths of their own")
+    x = edit.operand(_X)
+    op = Operators(edit, edit.dtype(x))
+    cells = _cells(op, batch)
+    states = [_states(op, k, batch) for k in (_INITIAL_H, _INITIAL_C)]
+    parts = [op.squeeze(op.slice(x, 0, t, t + 1), [0]) for t in range(length)]
+    outputs, last = [], []
+    for direction, cell in enumerate(cells):
+        backward = direction or edit.node.attributes.get_string("direction") == "reverse"
+        h, c = (op.squeeze(op.slice(each, 0, direction, direction + 1), [0]) for each in states)
+        made = []
+        for part in reversed(parts) if backward else parts:
+            h, c = cell.step(part, h, c)
+            made.append(op.unsqueeze(h, [0, 1]))
+        outputs.append(_joined(op, reversed(made) if backward else made, 0))
+        last.append((op.unsqueeze(h, [0]), op.unsqueeze(c, [0])))
+    edit.replace_by(
+        _joined(op, outputs, 1), *(_joined(op, each, 0) for each in zip(*last, strict=True))
+    )
+    return True
+
+
+def _weights(edit: NodeEdit, position: int) -> npt.NDArray[Any]:
+    found = stored_elements(edit.operand(position), edit.facts, edit.opset)
+    if found is None:
+        raise NoChangeError(f"{_NAMES[position]} is known only in a run")
+    return found
+
+
+def _states(op: Operators, position: int, batch: int) -> ir.Value:
+    given = op.edit.input(position)
+    if given is not None:
+        return given
+    sizes = (_directions(op.edit), batch, _hidden(op.edit))
+    return op.edit.constant(filled(sizes, 0.0, op.dtype.numpy()), _NAMES[position])
+
+
+def _cells(op: Operators, batch: int) -> list[_Cell]:
+    """What each direction computes with; what is added is a row for each sequence."""
+    edit, hidden = op.edit, _hidden(op.edit)
+    bias = _weights(edit, _B) if edit.input(_B) is not None else None
+    peepholes = _weights(edit, _P) if edit.input(_P) is not None else None
+
+    def rows(elements: npt.NDArray[Any], name: str) -> ir.Value:
+        return edit.constant(np.tile(elements, (batch, 1)), name)
+
+    return [
+        _Cell(
+            op,
+            hidden,
+            edit.constant(np.ascontiguousarray(w.T), "W"),
+            edit.constant(np.ascontiguousarray(r.T), "R"),
+            None if bias is None else rows(np.add(*np.split(bias[direction], 2)), "B"),
+            ()
+            if peepholes is None
+            else tuple(rows(each, "P") for each in np.split(peepholes[direction], 3)),
+        )
+        for direction, (w, r) in enumerate(zip(_weights(edit, _W), _weights(edit, _R), strict=True))
+    ]
+
+
+def _joined(op: Operators, parts: Iterable[ir.Value], axis: int) -> ir.Value:
+    first, *others = parts
+    return op.Concat(first, *others, axis=axis) if others else first
+
+
+def _require_usual_gates(edit: NodeEdit, what: str) -> None:
+    directions = _directions(edit)
+    usual = [*_SIGMOID_AND_TANH] * directions
+    if edit.node.attributes.get_strings("activations", usual) not in (usual, tuple(usual)):
+        raise NoChangeError(f"{what} only with Sigmoid and Tanh")
+    if "clip" in edit.node.attributes or edit.integer("input_forget"):
+        raise NoChangeError("its attributes clip and input_forget change the gates")
 
 
 def _is_stored(value: ir.Value) -> bool:
@@ -162,6 +271,12 @@ CHANGES = (
         "store the result of nodes that only move elements",
         frozenset({"LSTM.constant"}),
         store_inputs,
+    ),
+    Change(
+        "write the steps of a layer whose states a run gives",
+        frozenset({"LSTM.constant"}),
+        write_steps,
+        Safety.ROUNDING,
     ),
     _given(_SEQUENCE_LENS, "add the lengths of the sequences", give_sequence_lens),
     _given(_INITIAL_H, "add a hidden state of zeros", partial(give_state, position=_INITIAL_H)),

@@ -17,9 +17,10 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import NoChangeError, filled
+from sonnx_ort.conforming.change import NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.indexing import gather_along
 from sonnx_ort.conforming.operators import FLOATS, WITH_LAST_INDEX, Operators, Template
+from sonnx_ort.kernel.products import REDUCTIONS
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})
 """The types of integers of which ONNX Runtime has ArgMax, and compares all elements rightly."""
@@ -29,6 +30,32 @@ _ONE_ORDER = 2
 
 _MOST_FACTORS = 64
 """A line of more elements is not multiplied element by element."""
+
+
+def count_axes_from_the_front(edit: NodeEdit) -> bool:
+    """Name axes from the front where their negative numbers leave the sizes of a result open.
+
+    ONNX Runtime up to 1.31.1 does not reduce an empty tensor along a negative axis. So the result
+    of such an axis has no certain size, and none has a certain rank without that axis.
+    """
+    node = edit.node
+    if node.op_type not in REDUCTIONS or "axis" in node.attributes:
+        return False
+    x, stored = edit.operand(0), edit.input(1)
+    given = edit.integers("axes") if stored is None else edit.facts.constant(stored)
+    shape, found = edit.facts.shape(x), edit.facts.shape(node.outputs[0])
+    if given is None or shape is None or edit.facts.depends_on_scalar_inputs(x):
+        return False
+    axes = [int(axis) % len(shape) for axis in given]
+    if axes == list(given):
+        return False
+    if found is not None and all(found[axis] == 1 for axis in axes):
+        return False
+    if stored is None:
+        edit.set_attribute("axes", axes)
+    else:
+        edit.set_input(1, edit.constant(axes, "axes"))
+    return True
 
 
 def reduced_axes(op: Operators, x: ir.Value, axes: ir.Value | None) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from sonnx_ort.conforming import (
     products,
     quantized,
     recurrent,
+    reductions,
     slices,
 )
 from sonnx_ort.conforming.change import MOST_STEPS, Change, NoChangeError, NodeEdit, Safety
@@ -38,6 +39,17 @@ _FILES = (constants, quantized, slices, convolutions, recurrent, powers, product
 CHANGES: tuple[Change, ...] = tuple(change for file in _FILES for change in file.CHANGES)
 """The changes. A new file needs its place above."""
 
+TELLING_SIZES = (
+    Change("store the sizes that are known", frozenset(), store_sizes),
+    Change(
+        "count the axes of a reduction from the front",
+        frozenset(),
+        reductions.count_axes_from_the_front,
+        Safety.ROUNDING,
+        undecided=True,
+    ),
+)
+"""The changes that fix nothing themselves, after which more sizes are known."""
 
 _OF_SIZES = (IMPLICIT_SHAPE, OPERATORS_OF_THE_SET)
 """The rules that may be violated because the sizes of a value are not known."""
@@ -142,10 +154,8 @@ class Round:
         violations = self.examination.report.violations
         conversions = {place_of(o)[1:]: o for o in violations if o.rule is GR3}
         outside = {place_of(o)[1:]: o for o in violations if o.rule is OPERATORS_OF_THE_SET}
-        of_sizes = {rule for rule in _OF_SIZES if rule.id in self.selection.rules}
-        sizes_matter = any(o.rule in of_sizes for o in violations)
         made = [
-            *(self._store_sizes(names) if sizes_matter else ()),
+            *self._tell_sizes(names),
             *(self._decompose(node, o, names) for node, o in self._placed(outside)),
         ]
         nodes = self.examination.nodes
@@ -156,15 +166,32 @@ class Round:
         made += [self._change(examined, names, conversions) for examined in nodes]
         return [change for change in made if change is not None]
 
-    def _store_sizes(self, names: ValueNames) -> Iterator[Made]:
-        """Store what is known to tell sizes, on which ranks and conditions may depend."""
-        title = "store the sizes that are known"
-        for node, path in list(nodes_with_paths(self.model)):
-            edit = self._edit(node, names)
-            if (title, label_of(node), path) not in self.selection.without and store_sizes(edit):
-                edit.finish()
-                values = tuple(output.name or "" for output in node.outputs)
-                yield Made(title, Safety.SAFE, (), node.op_type, label_of(node), path, values, ())
+    def _tell_sizes(self, names: ValueNames) -> Iterator[Made]:
+        """Make sizes known on which ranks, conditions and rules may depend."""
+        changes = [change for change in TELLING_SIZES if self._may_help(change)]
+        for node, path in list(nodes_with_paths(self.model)) if changes else ():
+            for change in changes:
+                edit = self._edit(node, names)
+                key = change.title, label_of(node), path
+                if key not in self.selection.without and change.make(edit):
+                    edit.finish()
+                    values = tuple(output.name or "" for output in node.outputs)
+                    place = node.op_type, label_of(node), path
+                    yield Made(change.title, change.safety, (), *place, values, ())
+
+    def _may_help(self, change: Change) -> bool:
+        """Whether a rule depends on sizes; in a run, too, if the change also fixes that."""
+        if change.safety is Safety.ROUNDING and not self.selection.rounding:
+            return False
+        chosen = self.selection.rules
+        if any(
+            o.rule in _OF_SIZES and o.rule.id in chosen for o in self.examination.report.violations
+        ):
+            return True
+        obligations = (o for node in self.examination.nodes for o in node.obligations)
+        return change.undecided and any(
+            o.status is Status.RUNTIME and o.rule.id in chosen for o in obligations
+        )
 
     def _placed(self, outside: Mapping[_Node, Obligation]) -> list[tuple[ir.Node, Obligation]]:
         if not outside or OPERATORS_OF_THE_SET.id not in self.selection.rules:

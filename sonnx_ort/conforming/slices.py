@@ -169,7 +169,8 @@ def keep_within_axes(edit: NodeEdit) -> bool:
     On an axis of known size these follow from the numbers: the first selected element, and the end
     that ONNX takes. Where nothing is selected, start and end are 0, and nothing is selected still;
     an axis without elements has no start that the profile admits. On an axis whose size a run
-    knows, an end beyond every size becomes the smaller one of itself and the size.
+    knows, an end beyond every size becomes the smaller one of itself and the size, and one before
+    every element, counted downwards, the place before the first element.
     """
     axes, steps = _indices(edit)
     starts, ends = edit.elements(_STARTS), edit.elements(_ENDS)
@@ -186,7 +187,7 @@ def keep_within_axes(edit: NodeEdit) -> bool:
     open_ends = [
         place
         for place, axis in enumerate(axes.tolist())
-        if not isinstance(shape[axis], int) and ends[place] >= _TO_THE_END and steps[place] > 0
+        if not isinstance(shape[axis], int) and _is_beyond(int(ends[place]), int(steps[place]))
     ]
     if (new_starts, new_ends) == (starts.tolist(), ends.tolist()) and not open_ends:
         return False
@@ -205,9 +206,16 @@ def keep_within_axes(edit: NodeEdit) -> bool:
     kept: list[ir.Value | int] = list(new_ends)
     for place in open_ends:
         op = Operators(edit)
-        kept[place] = _smaller(op, op.size(x, int(axes[place])), new_ends[place])
+        size = op.size(x, int(axes[place]))
+        downwards = steps[place] < 0
+        kept[place] = op.Sub([-1], size) if downwards else _smaller(op, size, new_ends[place])
     edit.set_input(_ENDS, _joined(edit, kept, "ends"))
     return True
+
+
+def _is_beyond(end: int, step: int) -> bool:
+    """Whether an end is meant for one beyond every axis, in the direction of the steps."""
+    return end >= _TO_THE_END if step > 0 else end <= -_TO_THE_END
 
 
 def _smaller(op: Operators, size: ir.Value, end: int) -> ir.Value:

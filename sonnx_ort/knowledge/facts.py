@@ -76,6 +76,9 @@ def _values_read_in(body: ir.Graph) -> Iterator[ir.Value]:
 _CONTROL_INPUTS = {"If": (0,), "Loop": (0, 1), "Dropout": (1, 2)}
 """The inputs of operators that are a condition, an iteration count or a ratio."""
 
+_MOST_AXES = 8
+"""A Reshape to more axes is not looked at."""
+
 
 def shared_symbols(inputs: Iterable[ir.Value]) -> frozenset[str]:
     """The symbols that declare more than one dimension of these graph inputs."""
@@ -98,6 +101,9 @@ def has_scalars(inputs: Iterable[ir.Value]) -> bool:
 
 def is_control_input(node: ir.Node, index: int) -> bool:
     """Whether a node accepts one element of any rank as the input at this index."""
+    if node.op_type == "Reshape" and index == 0 and node.inputs[1] is not None:
+        target = constant_tensor(node.inputs[1])
+        return target is not None and target.size < _MOST_AXES and set(target.numpy().flat) <= {1}
     return index in _CONTROL_INPUTS.get(node.op_type, ())
 
 

@@ -2,12 +2,15 @@
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 import sonnx_ort
-from sonnx_ort import Contract, SizeContract, SonnxError, ValueContract
+from sonnx_ort import Contract, SizeContract, SonnxError, Status, ValueContract
 from support.conformed import conformed, reasons, require_fixed, require_same_bits, violated
 from support.graphs import operators, parse
+from support.sessions import quiet
 
 RATE = np.array(16000)
 
@@ -124,6 +127,33 @@ def test_assumed_shape_is_declared() -> None:
     assert result.assumed == {"Z": "of shape (2,)"}
 
 
+def test_shape_that_the_file_leaves_out_is_declared() -> None:
+    model = parse("(float[] X) => (float[] Y) { Y = Identity(X) }")
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    result = sonnx_ort.conform(model, assume_shapes={"X": [2, 3]})
+    sizes = result.model.graph.input[0].type.tensor_type.shape.dim
+    assert [size.dim_value for size in sizes] == [2, 3]
+
+
+def test_scalar_is_reshaped_because_runs_take_any_shape_for_it() -> None:
+    """A branch reads it too, and a name is taken."""
+    model = parse(
+        "(float[2] X, float t, bool b) => (float[2] Y) { t_scalar_0 = Add(X, t)"
+        " Y = If (b) <then_branch = p () => (float[2] u) { u = Mul(t_scalar_0, t) },"
+        " else_branch = s () => (float[2] v) { v = Identity(t_scalar_0) }> }"
+    )
+    broken = {o.rule.id for o, _ in sonnx_ort.conform(model).remaining}
+    assert {"Add.float.R1", "Mul.float.R1"} <= broken
+    result = sonnx_ort.conform(model, assume_shapes={"t": []}, verify=True)
+    assert {o.rule.id for o, _ in result.remaining} == {"Graph.operator_set"}  # the If
+    assert result.assumed == {"t": "of shape ()"}
+    feeds = {"X": np.ones(2, np.float32), "b": np.array(True)}
+    session = ort.InferenceSession(result.model.SerializeToString(), quiet())
+    assert session.run(None, feeds | {"t": np.array(3, np.float32)})[0].tolist() == [12, 12]
+    with pytest.raises(Fail, match="Reshape"):
+        session.run(None, feeds | {"t": np.full(2, 3, np.float32)})
+
+
 GROWING = """(float[n, 3] x, float[1, 3] b) => (float[m, 3] y) {
     w = Add(x, x) y = Add(w, b) }"""
 FOUR = Contract((ValueContract("x", (0, 1)), ValueContract("w")), sizes=(SizeContract("n", 4, 4),))
@@ -181,6 +211,30 @@ def test_what_does_not_fit_is_refused(options: dict[str, object], message: str) 
         sonnx_ort.conform(model, **options)
     assert str(caught.value).startswith("what is assumed does not fit: ")
     assert message in str(caught.value)
+
+
+REDUCED = [
+    (13, "axes = Constant<value = int64[1] {-1}>() [sum] u = ReduceSum <keepdims = 0>(X, axes)"),
+    (13, "axes = Constant<value = int64[2] {-1, 0}>() [sum] s = ReduceSum(X, axes) u = Sub(s, Z)"),
+    (11, "[sum] u = ReduceSum <axes = [-1], keepdims = 0>(X)"),
+]
+
+
+@pytest.mark.parametrize(("opset", "reduction"), REDUCED)
+def test_negative_axes_of_what_may_be_empty_are_counted_from_the_front(
+    opset: int, reduction: str
+) -> None:
+    """ONNX Runtime up to 1.31.1 leaves an empty tensor as it is along a negative axis."""
+    values = "(float[n,3] X, float[1,1] Z) => (float[a] Y)"
+    model = parse(f"{values} {{ {reduction} Y = Neg(u) }}", opset=opset)
+    title = "count the axes of a reduction from the front"
+    assert title not in [each.title for each in sonnx_ort.conform(model).changes]
+    result = sonnx_ort.conform(model, rounding=True)
+    assert title in [each.title for each in result.changes]
+    assert "Graph.implicit_shape" not in {o.rule.id for o, _ in result.remaining}
+    assert all(o.status is Status.PROVED for o in result.report.obligations if "R1" in o.rule.id)
+    feeds = {"X": np.float32([[1, 2, 4], [3, -0.0, 9]]), "Z": np.ones((1, 1), np.float32)}
+    require_same_bits(model, result.model, feeds)
 
 
 def test_sizes_that_only_constants_tell_are_stored() -> None:

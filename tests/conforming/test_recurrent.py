@@ -7,11 +7,12 @@ import pytest
 
 from models.example import same_elements
 from support.conformed import conformed, reasons, require_fixed, require_same_bits, violated
-from support.graphs import parse
+from support.graphs import operators, parse
 from support.sessions import LEVELS, quiet
 
 OPTIONAL = ("B", "sequence_lens", "initial_h", "initial_c", "P")
 HIDDEN, INPUTS = 3, 4
+OWN_LENGTHS = "its sequences have lengths of their own"
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38)
 
 
@@ -267,12 +268,107 @@ def test_stored_elements_keep_the_bits_of_nan() -> None:
     assert found.tolist() == [*bits[6:], *bits[:6]] * 2
 
 
-@pytest.mark.parametrize(("nodes", "names"), [
+@pytest.mark.parametrize(("nodes", "reason"), [
     (f"R = Unsqueeze(r, zero) {SLICES.replace('ConstantOfShape(of_state)', 'Identity(h)')}",
-     "initial_h is"),
-    (f"s = Mul(r, r) R = Unsqueeze(s, zero) {SLICES}", "R is"),
+     f"initial_h is known only in a run; {OWN_LENGTHS}"),
+    (f"s = Mul(r, r) R = Unsqueeze(s, zero) {SLICES}",
+     f"R is known only in a run; {OWN_LENGTHS}"),
     ("""s = Mul(r, r) R = Unsqueeze(s, zero) c = Mul(b, b) B = Reshape(c, shape)
-            initial_h = ConstantOfShape(of_state)""", "R and B are"),
+            initial_h = ConstantOfShape(of_state)""",
+     f"R and B are known only in a run; {OWN_LENGTHS}"),
 ])  # fmt: skip
-def test_input_that_is_computed_says_so(nodes: str, names: str) -> None:
-    assert reasons(moved(nodes))["LSTM.constant"] == f"{names} known only in a run"
+def test_input_that_is_computed_says_so(nodes: str, reason: str) -> None:
+    assert reasons(moved(nodes))["LSTM.constant"] == reason
+
+
+def with_states(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    """The same model, which a run gives its states; and what they were."""
+    states = {
+        tensor.name: onnx.numpy_helper.to_array(tensor)
+        for tensor in model.graph.initializer
+        if tensor.name.startswith("initial_")
+    }
+    kept = [tensor for tensor in model.graph.initializer if tensor.name not in states]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    for name, elements in states.items():
+        declared = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, elements.shape)
+        model.graph.input.append(declared)
+    return model, states
+
+
+def computed(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """The same model, which computes an input of the layer."""
+    for tensor in model.graph.initializer:
+        if tensor.name == name:
+            tensor.name = "before"
+    model.graph.node.insert(0, onnx.helper.make_node("Neg", ["before"], [name]))
+    return model
+
+
+LENGTHS = np.full(2, 5, np.int32)
+STATEFUL = {
+    "forward": lstm("P", "sequence_lens"),
+    "reverse": lstm("P", direction="reverse", sequence_lens=LENGTHS),
+    "bidirectional": lstm("sequence_lens", direction="bidirectional"),
+    "without a bias": lstm("B", "P", "sequence_lens"),
+    "one sequence of one element": lstm("P", "sequence_lens", length=1, batch=1),
+    "a hidden state alone": lstm("P", "sequence_lens", "initial_c"),
+    "activations written down": lstm(
+        "P", "sequence_lens", given=', activations = ["Sigmoid", "Tanh", "Tanh"]'
+    ),
+    "an early version": lstm("P", "sequence_lens", opset=10),
+}
+
+
+@pytest.mark.parametrize("case", STATEFUL)
+def test_layer_whose_states_a_run_gives_becomes_its_steps(case: str) -> None:
+    model, states = with_states(onnx.ModelProto.FromString(STATEFUL[case].SerializeToString()))
+    after = conformed(model, rounding=True)
+    assert "LSTM" not in operators(after)
+    assert violated(after) == set()
+    sizes = [size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim]
+    feeds = {**runs(*sizes[:2])[0], **states}
+    before, now = (
+        ort.InferenceSession(each.SerializeToString(), quiet()).run(None, feeds)
+        for each in (model, after)
+    )
+    for one, other in zip(before, now, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
+
+
+UNWRITTEN = {
+    "it has 17 steps; --unroll 17 writes all of them": lstm("P", "sequence_lens", length=17),
+    OWN_LENGTHS: lstm("P"),
+    "W is known only in a run": computed(lstm("P", "sequence_lens"), "W"),
+    "its steps are written only with Sigmoid and Tanh": lstm(
+        "P", "sequence_lens", given=', activations = ["Sigmoid", "Tanh", "Relu"]'
+    ),
+    "its attributes clip and input_forget change the gates": lstm(
+        "P", "sequence_lens", given=", clip = 3.0"
+    ),
+    "the number of steps has to be constant, and the length of the sequences of 'X' is known only "
+    "in a run": lstm("P", "sequence_lens", length="n"),
+    "version 9 of the standard operators slices by attributes; convert the model to a later "
+    "version with onnx.version_converter": lstm("P", "sequence_lens", opset=9),
+}
+
+
+@pytest.mark.parametrize("reason", UNWRITTEN)
+def test_layer_whose_steps_are_not_written_says_why(reason: str) -> None:
+    model, _ = with_states(onnx.ModelProto.FromString(UNWRITTEN[reason].SerializeToString()))
+    states = "initial_h and initial_c are known only in a run"
+    assert reasons(model, rounding=True)["LSTM.constant"].endswith(f"{states}; {reason}")
+
+
+def test_outputs_of_written_steps_may_be_left_out() -> None:
+    model, states = with_states(lstm("P", "sequence_lens"))
+    model.graph.node[0].output[0] = ""
+    del model.graph.output[0]
+    after = conformed(model, rounding=True)
+    feeds = {**runs()[0], **states}
+    before, now = (
+        ort.InferenceSession(each.SerializeToString(), quiet()).run(None, feeds)
+        for each in (model, after)
+    )
+    np.testing.assert_allclose(now[1], before[1], rtol=1e-5, atol=1e-6)

@@ -17,6 +17,7 @@ from support.conformed import (
     violated,
 )
 from support.graphs import parse
+from support.sessions import quiet
 
 RULES = {"Slice.R1", "Slice.R2", "Slice.R3", "Slice.R6", "Slice.R8", "Slice.C2"}
 FAR = 2**63 - 1
@@ -48,6 +49,8 @@ CASES = {
     "an end beyond most sizes of an open axis": ("n", [1], [2**31 - 1], [0], [1], (4,)),
     "an end of a thousand million on an open axis": ("n", [1], [10**9], [0], [1], (4,)),
     "an end before the axis": ("4", [3], [-FAR], [0], [-1], (4,)),
+    "an end before an open axis": ("n", [3], [-FAR], [0], [-1], (4,)),
+    "the least end before an open axis": ("n,m", [0, 2], [FAR, -FAR - 1], [0, 1], [1, -1], (4, 3)),
     "a start beyond the axis": ("4", [9], [12], [0], [1], (4,)),
     "a start beyond the axis, downwards": ("4", [9], [0], [0], [-2], (4,)),
     "a start behind its end": ("4", [3], [1], [0], [1], (4,)),
@@ -63,6 +66,14 @@ def test_no_rule_is_violated_and_the_same_is_selected(case: tuple) -> None:
     assert not violated(after) & RULES
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     require_same_bits(before, after, {"x": x})
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "open axis" in case])
+def test_what_lies_beyond_an_open_axis_keeps_the_rules_in_a_run(case: str) -> None:
+    *given, shape = CASES[case]
+    model = sonnx_ort.rewrite(conformed(cutting(*given)), operators="Slice")
+    session = sonnx_ort.InferenceSession(model, quiet())
+    assert session.run(None, {"x": np.ones(shape, np.float32)})[0].size > 0
 
 
 ORDERED = {
