@@ -47,6 +47,23 @@ def scan(attributes: str, element: str, rows: str = "2") -> onnx.ModelProto:
     )
 
 
+def counting(
+    end: str, kind: str = "int32", first: str = "{0}", ends: str = "{4}", trips: str = ""
+) -> onnx.ModelProto:
+    """A Loop that counts its state k, and that a condition on k, or on n = k + 1, ends."""
+    more = f"trips = Constant<value = int64 {trips}>() " if trips else ""
+    return parse(
+        f"(float[2,3] x) => (float[2,3] z) {{ {more}"
+        f" one = Constant<value = {kind} {{1}}>() last = Constant<value = {kind} {ends}>()"
+        f" first = Constant<value = {kind} {first}>()"
+        " go = Less(first, last)"
+        f" u, z = Loop <body = b (int64 i, bool c, {kind} k, float[2,3] s)"
+        f" => (bool d, {kind} n, float[2,3] t) {{ n = Add(k, one) {end} t = Mul(s, x) }}>"
+        f" ({'trips' if trips else ''}, go, first, x) }}",
+        opset=17,
+    )
+
+
 def outputs(model: onnx.ModelProto, feeds: Arrays) -> list[tuple[object, bytes]]:
     session = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
     return [(array.shape, array.tobytes()) for array in session.run(None, dict(feeds))]
@@ -62,6 +79,15 @@ UNROLLED: dict[str, tuple[onnx.ModelProto, Arrays]] = {
     "the number of the step": (
         loop("d = Identity(c) k = Cast<to = 1>(i) n = Constant<value = int64[2] {2, 3}>()"
             " o = Expand(k, n) t = Add(s, o)"), {"x": X}),
+    "a counter that a condition ends": (counting("d = Less(n, last)"), {"x": X}),
+    "a counter of floats": (counting("d = LessOrEqual(n, last)", "float", "{-2.0}", "{0.0}"),
+        {"x": X}),
+    "a counter that ends before the trips": (
+        counting("d = Less(n, last)", trips="{9000000000000000000}"), {"x": X}),
+    "trips that end before the counter": (counting("d = Less(k, last)", trips="{2}"), {"x": X}),
+    "a flag of the counter": (
+        counting("e = Equal(k, last) f = Cast<to = 6>(e) g = Cast<to = 9>(f) d = Not(g)"),
+        {"x": X}),
     "elements of the first axis": (scan("", "3"), {"x": X, "s": X[0]}),
     "elements of the last axis": (
         scan("scan_input_axes = [-1], scan_output_axes = [1],", "2"), {"x": X, "s": X[:, 0]}),
@@ -100,20 +126,27 @@ def test_bodies_in_a_loop_are_there_in_each_step(name: str) -> None:
     assert outputs(made, {"x": X}) == outputs(model, {"x": X})
 
 
-REMAINS = {
-    "the elements of 'trips' are known only in a run": loop(trips=None),
-    "how many steps it takes is known only in a run": scan("", "3", rows="n"),
-    "it takes 17 steps; --unroll 17 writes them all": loop(trips=17),
-    "it takes no step": loop(go=False),
-    "its body may end it": loop("l = ReduceSum<keepdims = 0>(s) n = Constant<value = float {9.0}>()"
-        " d = Less(l, n) t = Neg(s)"),
-    "it goes from the last element to the first": scan("scan_input_directions = [1],", "3"),
-}  # fmt: skip
+REMAINS = [
+    ("the elements of 'trips' are known only in a run", loop(trips=None)),
+    ("how many steps it takes is known only in a run", scan("", "3", rows="n")),
+    ("how many steps it takes is known only in a run",
+     counting("d = Less(n, last)", "float", "{0.0}", "{2.5}")),
+    ("it takes 17 steps; --unroll 17 writes them all", loop(trips=17)),
+    ("it takes 40 steps; --unroll 40 writes them all", counting("d = Less(n, last)", ends="{40}")),
+    ("it takes more than 4,096 steps", counting("d = Less(n, last)", ends="{9000}")),
+    ("it takes no step", loop(go=False)),
+    ("its body may end it",
+     loop("l = ReduceSum<keepdims = 0>(s) n = Constant<value = float {9.0}>()"
+          " d = Less(l, n) t = Neg(s)")),
+    ("its body may end it",
+     counting("d = Less(n, last)", first="{2000000}", ends="{2000002}")),
+    ("it goes from the last element to the first", scan("scan_input_directions = [1],", "3")),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("reason", REMAINS)
-def test_what_is_not_unrolled_gives_the_reason(reason: str) -> None:
-    assert reasons(REMAINS[reason])["Graph.operator_set"].startswith(reason)
+@pytest.mark.parametrize(("reason", "model"), REMAINS)
+def test_what_is_not_unrolled_gives_the_reason(reason: str, model: onnx.ModelProto) -> None:
+    assert reasons(model)["Graph.operator_set"].startswith(reason)
 
 
 def test_number_of_steps_is_chosen() -> None:
