@@ -1,6 +1,6 @@
 """A node, what is known of its operands, and how ONNX names things."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 from sonnx_ort.checker.reading import elements_of as stored_elements
 from sonnx_ort.kernel import node as kernel
 from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.kernel.sizes import Bounds, Interval, Sizes, is_within, require
+from sonnx_ort.kernel.sizes import Sizes, require
 
 if TYPE_CHECKING:
     from sonnx_ort.checker.model import Model
@@ -57,13 +57,17 @@ class Node(kernel.Node):
         """The name of an operand; empty for one that is omitted."""
         return self.proto.input[index] if index < len(self.proto.input) else ""
 
-    def names(self, places: Sequence[int] = ()) -> list[str]:
-        """The operands at places that are not omitted; of all places if none is named."""
-        return [name for k in places or range(len(self.proto.input)) if (name := self.name(k))]
+    def operand(self, index: int) -> str | None:
+        """The name of an operand; None if it is omitted."""
+        return self.name(index) or None
 
-    def given(self, index: int) -> bool:
-        """Whether an operand is there and not left out."""
-        return bool(self.name(index))
+    def result(self, index: int) -> str:
+        """The name of a result."""
+        return str(self.proto.output[index])
+
+    def fact(self, kind: str, value: str) -> Any:
+        """What a step says of a value; None if none does."""
+        return self.model.known(kind, value) if self.model.knows(kind, value) else None
 
     def type(self, index: int = 0) -> str:
         """The type of an operand."""
@@ -73,23 +77,9 @@ class Node(kernel.Node):
         """The type of a result."""
         return str(self.model.known("type", self.proto.output[index]))
 
-    def known_bounds(self, index: int) -> Bounds | None:
-        """The interval of an operand's integers; None if no step gives it."""
-        bounds: Bounds | None = self._known("bounds", index)
-        return bounds
-
-    def known_interval(self, index: int) -> Interval | None:
-        """The interval of an operand's floats; None if no step gives it."""
-        interval: Interval | None = self._known("interval", index)
-        return interval
-
     def weights(self, index: int) -> Any:
         """The elements of an operand that is a constant in the file; None for another."""
         return self.model.stored(self.name(index))
-
-    def identity(self, index: int) -> object | None:
-        """The name of an operand."""
-        return self.name(index) or None
 
     def source(self, index: int) -> "Node | None":
         """The node of a standard operator whose first result is an operand."""
@@ -101,11 +91,6 @@ class Node(kernel.Node):
         value = self.attribute(name)
         return stored_elements(value) if isinstance(value, TensorProto) else None
 
-    def known_shape(self, index: int) -> Sizes | None:
-        """The shape of an operand; None if no step gives it."""
-        shape: Sizes | None = self._known("shape", index)
-        return shape
-
     def shape(self, index: int = 0) -> Sizes:
         """The shape of an operand."""
         shape: Sizes = self.model.known("shape", self.name(index))
@@ -114,20 +99,6 @@ class Node(kernel.Node):
     def undisputed_shape(self, index: int = 0) -> Sizes:
         """The shape of an operand on whose way the file claims nothing else."""
         return self.model.undisputed_shape(self.name(index))
-
-    def known_elements(self, index: int) -> Sizes | None:
-        """The elements of an operand of sizes; None if no step gives them."""
-        elements: Sizes | None = self._known("elements", index)
-        return elements
-
-    def certain_elements(self, index: int) -> Sizes:
-        """The elements of an operand of sizes, which a step gives."""
-        elements: Sizes = self.model.known("elements", self.name(index))
-        return elements
-
-    def _known(self, kind: str, index: int) -> Any:
-        name = self.name(index)
-        return self.model.known(kind, name) if self.model.knows(kind, name) else None
 
     def constant(self, index: int) -> Any:
         """The elements of an operand that is a small constant."""
@@ -143,19 +114,10 @@ class Node(kernel.Node):
 
     def every_integer(self, index: int) -> list[int]:
         """The elements of an operand, which a step gives as numbers."""
-        elements = self.certain_elements(index)
+        elements: Sizes = self.model.known("elements", self.name(index))
         found = [each for each in elements if isinstance(each, int)]
         require(len(found) == len(elements), f"'{self.name(index)}' is open")
         return found
-
-    def listed(self, name: str, index: int, default: Sequence[int] = ()) -> list[int]:
-        """Integers that are an attribute in some versions and an operand in others."""
-        given = self.attribute(name)
-        if given is not None or not self.name(index):
-            found = list(default if given is None else given)
-            require(is_within(found), "a number is beyond int32")
-            return found
-        return self.integers(index)
 
 
 def _value(attribute: AttributeProto) -> Any:

@@ -53,6 +53,14 @@ def require_verified(node: Node) -> None:
     require(first <= node.version <= last, f"version {node.version} is not verified")
 
 
+def verified_rule(node: Node) -> ShapeRule | None:
+    """The same as `rule_of`; None if there is no such rule."""
+    try:
+        return rule_of(node)
+    except Rejected:
+        return None
+
+
 def rule_of(node: Node) -> ShapeRule:
     """The verified rule for a node of a standard operator.
 

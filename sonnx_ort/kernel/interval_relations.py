@@ -11,7 +11,7 @@ Softmax and normalizations that are written out are bounded so.
 import math
 from collections.abc import Iterator
 
-from .catalog import SHAPE_RULES
+from .catalog import verified_rule
 from .intervals import SLACK, element_count, format_of, operand
 from .node import Node, reduced_axes
 from .sizes import Rejected, require
@@ -122,28 +122,21 @@ def _not_above(node: Node | None, depth: int) -> Iterator[Node]:
 
 def _is_of(reduction: Node, node: Node, index: int) -> bool:
     """Whether a reduction is of an operand, and keeps axes, so that elements are beside theirs."""
-    own = node.identity(index)
+    own = node.operand(index)
     kept = reduction.attribute("keepdims", 1) == 1
-    return kept and own is not None and own == reduction.identity(0)
+    return kept and own is not None and bool(own == reduction.operand(0))
 
 
 def _is_square(square: Node, node: Node, index: int) -> bool:
-    own = node.identity(index)
-    if own is None or square.identity(0) != own:
+    own = node.operand(index)
+    if own is None or square.operand(0) != own:
         return False
     if square.op_type == "Mul":
-        return square.identity(1) == own
+        return bool(square.operand(1) == own)
     exponent = square.constant(1) if square.op_type == "Pow" else None
     return exponent is not None and exponent.size == 1 and bool((exponent == 2).all())
 
 
 def _verified(node: Node | None) -> Node | None:
     """A node whose rules are verified for its version and its attributes."""
-    rule = None if node is None else SHAPE_RULES.get(node.op_type)
-    if node is None or rule is None:
-        return None
-    try:
-        rule.require_verified(node)
-    except Rejected:
-        return None
-    return node
+    return None if node is None or verified_rule(node) is None else node
