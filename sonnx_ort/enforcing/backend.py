@@ -13,30 +13,30 @@ from collections.abc import Collection, Container, Mapping, Sequence
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions
-from sonnx_ort.enforcing.hidden_shapes import Passed
 from sonnx_ort.enforcing.nodes import StandardNodes, replace_node, replacements
-from sonnx_ort.enforcing.record import GroupRecorder, Original, write_enforcement
+from sonnx_ort.enforcing.record import Groups, Original, write_enforcement
 from sonnx_ort.enforcing.value_info import declare_output
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import ValueNames, every_node
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.options import Enforcement
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 
 class EnforcingBackend(ABC):
-    """Enforces the nodes of one model, in place."""
+    """Enforces the nodes of one model, in place.
+
+    Attributes:
+        groups: Starts the new nodes, and records them.
+    """
 
     def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
         """Prepare a model, and write into its metadata how it is enforced."""
         self._model = model
         self._edition = enforcement.demands.edition
         self._contract = enforcement.demands.contract
-        self._names = ValueNames(model)
-        self._opset = model.opset_imports[STANDARD_DOMAIN]
-        self._recorder = GroupRecorder()
+        self.groups = Groups(model)
         write_enforcement(model, enforcement)
 
     @staticmethod
@@ -104,10 +104,6 @@ class EnforcingBackend(ABC):
             SonnxError: Its element type is unknown.
         """
 
-    def nodes(self, stem: str) -> StandardNodes:
-        """Start new nodes; the names of their values begin with the stem."""
-        return StandardNodes(self._names, stem, self._opset)
-
     def replace(
         self,
         original: Original,
@@ -123,7 +119,7 @@ class EnforcingBackend(ABC):
             nodes: The new nodes.
             values: The new value for each output.
         """
-        self._recorder.record(nodes, original)
+        self.groups.record(nodes, original)
         replace_node(node, nodes, values)
 
     def replace_declared(
@@ -142,16 +138,6 @@ class EnforcingBackend(ABC):
     def declare_output(self, examined: ExaminedNode) -> None:
         """Declare what is known of a node's output without the guards of a contract."""
         declare_output(examined, guarded=self._contract.limits_sizes)
-
-    def record(self, passed: Passed, *, renamed: bool = False) -> None:
-        """Record an insertion, so that it can be undone.
-
-        Args:
-            passed: The new nodes, the value that they read, and the value that replaces it.
-            renamed: Whether the value that replaces it has taken its name.
-        """
-        nodes, value, given = passed
-        self._recorder.record_behind(nodes.nodes, {value: given}, renamed=renamed)
 
 
 Places = Sequence[tuple[CheckedValue, object, str]]
@@ -190,7 +176,7 @@ def _check_input(
     backend: EnforcingBackend, checked: CheckedValue, value: ir.Value, graph: ir.Graph
 ) -> None:
     """Put a check behind an input: whatever computes with it reads the checked value."""
-    nodes, uses = backend.nodes(f"{value.name}_within"), tuple(value.uses())
+    nodes, uses = backend.groups.nodes(f"{value.name}_within"), tuple(value.uses())
     if not uses:
         return
     given = backend.check_value(nodes, checked, value)
@@ -200,11 +186,12 @@ def _check_input(
     for node, index in uses:
         node.replace_input_with(index, given)
     graph.insert_before(graph[0], nodes.nodes)
-    backend.record((nodes, value, given))
+    backend.groups.record_behind(nodes, {value: given})
 
 
 def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) -> None:
-    name, nodes, uses = str(value.name), backend.nodes(str(value.name)), tuple(value.uses())
+    name, uses = str(value.name), tuple(value.uses())
+    nodes = backend.groups.nodes(name)
     graph, declared = value.graph, value.type
     if graph is None or (producer := value.producer()) is None:
         raise ValueError(f"no node computes '{name}'")
@@ -223,7 +210,7 @@ def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) ->
     value.metadata_props.clear()
     value.name, given.name = nodes.value("unchecked").name, name
     graph.insert_after(producer, nodes.nodes)
-    backend.record((nodes, value, given), renamed=True)
+    backend.groups.record_behind(nodes, {value: given}, renamed=True)
 
 
 def _shape_of_output(checked: CheckedValue, value: ir.Value) -> ir.Shape | None:

@@ -12,16 +12,16 @@ output is declared with what was known of it before; and where more is known now
 returned through a Loop without iterations, whose output has no shape of its own.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.hidden_shapes import LOOP_OF_BFLOAT16, Passed, hide_shape
+from sonnx_ort.enforcing.hidden_shapes import LOOP_OF_BFLOAT16, hide_shape
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.record import remember_declaration
+from sonnx_ort.enforcing.record import Groups, remember_declaration
 from sonnx_ort.knowledge.declarations import collected_by_loops
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
@@ -68,15 +68,10 @@ def declared_outputs(graph: ir.Graph) -> list[BodyOutput]:
     ]
 
 
-def keep_rank(
-    output: BodyOutput, facts: Facts, start: Callable[[str], StandardNodes]
-) -> Iterator[Passed]:
+def keep_rank(output: BodyOutput, facts: Facts, groups: Groups) -> None:
     """Let a body return an output without a shape in its declared rank.
 
-    `start` makes new nodes for a stem of names.
-
-    Yields:
-        The nodes inserted in the body and in front of the Scan.
+    Nodes are inserted in the body, and in front of the Scan.
     """
     initial = _initial(output)
     if initial is not None:
@@ -85,16 +80,16 @@ def keep_rank(
         rank = output.rank + _inputs_in_front(output)
         known = None if facts.depends_on_scalar_inputs(value) else facts.shape(value)
         if known is None or len(known) != rank:
-            nodes = start(str(value.name))
+            nodes = groups.nodes(str(value.name))
             given = _with_rank(nodes, value, rank)
             cast(ir.Graph, output.scan.graph).insert_before(output.scan, nodes.nodes)
             output.scan.replace_input_with(position, given)
-            yield nodes, value, given
-    value, nodes = output.value, start(str(output.value.name))
+            groups.record_behind(nodes, {value: given})
+    value, nodes = output.value, groups.nodes(str(output.value.name))
     given = _with_rank(nodes, value, output.rank)
     output.body.extend(nodes.nodes)
     output.body.outputs[output.index] = given
-    yield nodes, value, given
+    groups.record_behind(nodes, {value: given})
 
 
 def _inputs_in_front(output: BodyOutput) -> int:
@@ -189,19 +184,12 @@ def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
 
 
 def hide_further_knowledge(
-    model: ir.Model,
-    outputs: Sequence[LoopOutput],
-    start: Callable[[str], StandardNodes],
-    *,
-    sparing: bool = False,
-) -> Iterator[Passed]:
+    model: ir.Model, outputs: Sequence[LoopOutput], groups: Groups, *, sparing: bool
+) -> None:
     """Return those outputs through a Loop of which more is known than before.
 
-    `start` makes new nodes for a stem of names. If `sparing`, nothing is declared anew of what
-    follows without: a certificate has to establish it.
-
-    Yields:
-        The nodes inserted at the end of a body.
+    If `sparing`, nothing is declared anew of what follows without: a certificate has to establish
+    it.
     """
     if not outputs:
         return
@@ -210,7 +198,7 @@ def hide_further_knowledge(
     values = [output.value for output in outputs]
     inferred = inferred_beside_declarations(model, values, ValueTypes(model))
     for output in outputs:
-        value, nodes = output.value, start(str(output.value.name))
+        value, nodes = output.value, groups.nodes(str(output.value.name))
         further = says_more(inferred.get(value), output.known)
         if not further or not _can_be_hidden(value.type, nodes):
             if sparing and not says_more(
@@ -223,7 +211,7 @@ def hide_further_knowledge(
         given.type, given.shape = value.type, output.known
         output.body.extend(nodes.nodes)
         output.body.outputs[output.index] = given
-        yield nodes, value, given
+        groups.record_behind(nodes, {value: given})
 
 
 def _unless_false(

@@ -11,12 +11,13 @@ the node, all in front of it, and their checks. So where nothing but Shapes read
 node computes, they read a value whose shape is hidden.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import cast
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.nodes import StandardNodes, Uses, uses_of
+from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
+from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.knowledge.declarations import declared_type
 from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
@@ -26,9 +27,6 @@ from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
-
-Passed = tuple[StandardNodes, ir.Value, ir.Value]
-"""New nodes, the value that they read, and the value that replaces it."""
 
 _LOOP = 1
 """The first opset with Loop."""
@@ -62,37 +60,28 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
     return LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
-def scalars_behind(
-    nodes: Iterable[ExaminedNode], facts: Facts, checked: Iterable[CheckedValue] = ()
-) -> tuple[ir.Value, ...]:
-    """The graph inputs declared as scalars on which the nodes' operands or these values depend."""
-    read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]
-    inputs = dict.fromkeys(v for values in read for v in facts.inputs_behind(values))
-    return tuple(value for value in inputs if has_scalars([value]))
-
-
-def readers_of(scalars: Iterable[ir.Value]) -> Uses:
-    """Find the uses of inputs that can read a value of unknown shape instead.
+def hide_scalars_behind(
+    graph: ir.Graph,
+    groups: Groups,
+    nodes: Iterable[ExaminedNode],
+    facts: Facts,
+    checked: Iterable[CheckedValue] = (),
+) -> None:
+    """Hide the shapes of inputs declared as scalars on which operands or these values depend.
 
     A Scan needs the shape; its body gets a state of unknown shape in any case. ONNX Runtime's
     optimizer replaces a Dropout by its ratio if the ratio is computed.
     """
-    uses = uses_of(scalars).items()
-    return {
-        value: [use for use in each if use[0].op_type != "Scan" and not is_control_input(*use)]
-        for value, each in uses
+    read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]
+    inputs = dict.fromkeys(v for values in read for v in facts.inputs_behind(values))
+    uses = {
+        value: [u for u in each if u[0].op_type != "Scan" and not is_control_input(*u)]
+        for value, each in uses_of(v for v in inputs if has_scalars([v])).items()
     }
-
-
-def hide_declarations(
-    nodes: StandardNodes, scalars: Sequence[ir.Value]
-) -> dict[ir.Value, ir.Value]:
-    """Hide the declared shapes of inputs.
-
-    Returns:
-        For each input the value that replaces it.
-    """
-    return {value: hide_shape(nodes, value) for value in scalars}
+    if uses:
+        hiding = groups.nodes("inputs")
+        behind = {value: hide_shape(hiding, value) for value in uses}
+        groups.read_behind_inputs(graph, hiding, behind, uses)
 
 
 def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
@@ -144,18 +133,10 @@ def oldest_opset_to_hide(values: Iterable[ir.Value], facts: Facts) -> int:
     return LOOP_OF_BFLOAT16 if ElementType.BFLOAT16 in types else 1
 
 
-def hide_from_shapes(
-    values: Iterable[ir.Value], start: Callable[[str], StandardNodes]
-) -> Iterator[Passed]:
-    """Let Shapes read values whose shapes are known only in a run.
-
-    `start` makes new nodes for a stem of names.
-
-    Yields:
-        The nodes inserted behind each value.
-    """
+def hide_from_shapes(values: Iterable[ir.Value], groups: Groups) -> None:
+    """Let Shapes read values whose shapes are known only in a run."""
     for value in values:
-        nodes, readers = start(str(value.name)), tuple(value.uses())
+        nodes, readers = groups.nodes(str(value.name)), tuple(value.uses())
         given = hide_shape(nodes, value)
         given.type = value.type
         producer = cast(ir.Node, value.producer())
@@ -163,7 +144,7 @@ def hide_from_shapes(
         for node, index in readers:
             if _reads_shape(node, index):
                 node.replace_input_with(index, given)
-        yield nodes, value, given
+        groups.record_behind(nodes, {value: given})
 
 
 def _needed(

@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
@@ -124,13 +123,10 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     runtime = kernels_since(examination.runtime)
     enforcement = Enforcement(choices.demands, before, choices.backend, choices.certified, runtime)
     backend = kind(model, enforcement)
-    of_scans = (
-        keep_rank(output, examination.facts, backend.nodes)
-        for output in declared
-        if output.value.shape is None
-    )
-    for passed in chain(*of_scans, hide_from_shapes(plan.for_shapes, backend.nodes)):
-        backend.record(passed)
+    for output in declared:
+        if output.value.shape is None:
+            keep_rank(output, examination.facts, backend.groups)
+    hide_from_shapes(plan.for_shapes, backend.groups)
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST and not kind.broadcasts(examined):
             _lower_broadcast(backend, examined)
@@ -139,9 +135,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         else:
             backend.enforce(examined)
     check_values(model, backend, plan.checked)
-    sparing = plan.proofs is not None
-    for passed in hide_further_knowledge(model, of_loops, backend.nodes, sparing=sparing):
-        backend.record(passed)
+    hide_further_knowledge(model, of_loops, backend.groups, sparing=plan.proofs is not None)
     if plan.proofs is not None:
         # Results that were declared on the way.
         declare_only(model, plan.proofs.shape_named)
@@ -149,7 +143,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
 
 def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
-    nodes = backend.nodes(stem)
+    nodes = backend.groups.nodes(stem)
     node, values = examined.target.node, lower_broadcast(nodes, examined, backend.decisions())
     backend.replace(Original.of(node), node, nodes.nodes, values)
 
@@ -161,7 +155,7 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
         record_rules_of_kept(examined)
         drop_legacy_attributes(examined)
         return
-    original, nodes = Original.of(target.node), backend.nodes(str(target.output.name))
+    original, nodes = Original.of(target.node), backend.groups.nodes(str(target.output.name))
     operands = expand_operands(nodes, examined, target.inputs, backend.decisions())
     results = computed(nodes, examined, operands)
     backend.replace_declared(examined, original, nodes.nodes, results)

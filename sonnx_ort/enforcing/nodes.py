@@ -152,20 +152,6 @@ def uses_of(values: Iterable[ir.Value]) -> Uses:
     return {value: tuple(value.uses()) for value in values}
 
 
-def insert_behind_inputs(
-    graph: ir.Graph, uses: Uses, nodes: Sequence[ir.Node], behind: Mapping[ir.Value, ir.Value]
-) -> None:
-    """Insert nodes at the start of a graph, and let the uses of inputs read their outputs instead.
-
-    The uses are those from before the nodes were made.
-    """
-    for value, made in behind.items():
-        made.type = value.type
-        for node, index in uses[value]:
-            node.replace_input_with(index, made)
-    graph.insert_before(graph[0], nodes)
-
-
 def replace_node(
     node: ir.Node, nodes: Sequence[ir.Node], values: Mapping[ir.Value, ir.Value]
 ) -> None:

@@ -117,9 +117,9 @@ class NativeBackend(EnforcingBackend):
         Returns:
             The nodes with the obligations that are still to be enforced.
         """
-        nodes = prepare_inputs(self._model, examination, self._names, self._recorder)
+        nodes = prepare_inputs(self._model, examination, self.groups)
         shared = find_shared_broadcasts(self._model, nodes)
-        self._expanded = share_broadcasts(shared, self.nodes, self.decisions(), self._recorder)
+        self._expanded = share_broadcasts(shared, self.decisions(), self.groups)
         return nodes
 
     @staticmethod
@@ -147,7 +147,7 @@ class NativeBackend(EnforcingBackend):
         """
         target = examined.target
         original = Original.of(target.node)
-        added = self.nodes(str(target.output.name))
+        added = self.groups.nodes(str(target.output.name))
         results = self._guarded(added, examined) if _needs_nodes(examined) else None
         if results is None:
             record_rules_of_kept(examined)
