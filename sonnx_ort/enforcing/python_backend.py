@@ -17,9 +17,9 @@ from sonnx_ort.custom_ops.inspection import (
     value_guard_name,
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
-from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
 from sonnx_ort.enforcing.hidden_shapes import hide_misinferred_shapes, hide_scalars_behind
+from sonnx_ort.enforcing.lowering import EnforcingBackend
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, computed, record_rules
 from sonnx_ort.enforcing.python_kernels import (
     BY_KERNELS,

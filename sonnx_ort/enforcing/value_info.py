@@ -6,7 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.body_outputs import scan_bodies
+from sonnx_ort.enforcing.hidden_shapes import scan_bodies
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
 from sonnx_ort.enforcing.record import remember_declaration
 from sonnx_ort.knowledge.declarations import collected_by_loops

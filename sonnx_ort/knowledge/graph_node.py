@@ -7,8 +7,7 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.kernel.catalog import operator_version, verified_rule
-from sonnx_ort.kernel.elementwise import ELEMENTWISE
+from sonnx_ort.kernel.catalog import ELEMENTWISE, operator_version, verified_rule
 from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
 from sonnx_ort.kernel.products import PRODUCTS, REDUCTIONS
 from sonnx_ort.kernel.sizes import Bounds, Interval, PartialSizes, Sizes

@@ -7,13 +7,13 @@ from collections.abc import Container, Mapping, Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
 from sonnx_ort.enforcing.hidden_shapes import (
     LOOP_OF_BFLOAT16,
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
+from sonnx_ort.enforcing.lowering import EnforcingBackend
 from sonnx_ort.enforcing.native.decision import Decision, guards_of, result_forms
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,

@@ -41,7 +41,7 @@ from sonnx_ort.enforcing.native.broadcasting import (
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.enforcing.value_info import element_type_of
-from sonnx_ort.kernel.elementwise import like_first
+from sonnx_ort.kernel.catalog import like_first
 from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examined_node import BroadcastPlan, ExaminedNode

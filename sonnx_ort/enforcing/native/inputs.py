@@ -30,8 +30,8 @@ from sonnx_ort.enforcing.hidden_shapes import hide_scalars_behind, hide_shape
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError, escaped
+from sonnx_ort.guards.catalog import breach
 from sonnx_ort.guards.guard import GuardedNode
-from sonnx_ort.guards.value_guards import breach
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
