@@ -8,7 +8,7 @@ Whatever read the value before reads the checked one, which has its name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,6 @@ from sonnx_ort.enforcing.nodes import (
     computed,
     drop_legacy_attributes,
     record_rules_of_kept,
-    replace_node,
-    replacements,
 )
 from sonnx_ort.enforcing.record import Groups, Original, write_enforcement
 from sonnx_ort.enforcing.value_info import declare_only, declare_output, drop_unproved_sizes
@@ -132,24 +130,6 @@ class EnforcingBackend(ABC):
             SonnxError: Its element type is unknown.
         """
 
-    def replace(
-        self,
-        original: Original,
-        node: ir.Node,
-        nodes: Sequence[ir.Node],
-        values: Mapping[ir.Value, ir.Value],
-    ) -> None:
-        """Replace a node by new nodes, and each of its used outputs by a new value.
-
-        Args:
-            original: The node as it was before anything of it was changed.
-            node: The node.
-            nodes: The new nodes.
-            values: The new value for each output.
-        """
-        self.groups.record(nodes, original)
-        replace_node(node, nodes, values)
-
     def replace_declared(
         self,
         examined: ExaminedNode,
@@ -157,11 +137,12 @@ class EnforcingBackend(ABC):
         nodes: Sequence[ir.Node],
         results: Sequence[ir.Value],
     ) -> None:
-        """Replace a node as `replace`, with an output that is declared anew."""
+        """Replace a node by new nodes and results, with an output that is declared anew."""
         node = examined.target.node
         self.declare_output(examined)
-        values = replacements(examined, results)
-        self.replace(original.without_shapes_of(node), node, nodes, values)
+        pairs = zip(node.outputs, results, strict=True)
+        values = {output: result for output, result in pairs if output.name}
+        self.groups.replace(original.without_shapes_of(node), node, nodes, values)
 
     def declare_output(self, examined: ExaminedNode) -> None:
         """Declare what is known of a node's output without the guards of a contract."""
@@ -362,7 +343,7 @@ def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
     nodes = backend.groups.nodes(stem)
     node, values = examined.target.node, lower_broadcast(nodes, examined, backend.decisions())
-    backend.replace(Original.of(node), node, nodes.nodes, values)
+    backend.groups.replace(Original.of(node), node, nodes.nodes, values)
 
 
 def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:

@@ -9,7 +9,6 @@ fails for such a shape. No other node reads the operator's outputs:
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import cast
 
 import numpy as np
 import onnx_ir as ir
@@ -152,19 +151,6 @@ def uses_of(values: Iterable[ir.Value]) -> Uses:
     return {value: tuple(value.uses()) for value in values}
 
 
-def replace_node(
-    node: ir.Node, nodes: Sequence[ir.Node], values: Mapping[ir.Value, ir.Value]
-) -> None:
-    """Replace a node by nodes, given in order, and each of its used outputs by a value."""
-    for old, new in values.items():
-        new.metadata_props.update(old.metadata_props)
-        new.doc_string = old.doc_string
-        new.meta.update(old.meta)
-    ir.convenience.replace_nodes_and_values(
-        cast(ir.Graph, node.graph), node, [node], nodes, list(values), list(values.values())
-    )
-
-
 def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
     """Record the rules of an enforced node in its metadata, and which are proved.
 
@@ -213,14 +199,6 @@ def computed(
     record_rules(node, examined)
     nodes.nodes.append(node)
     return results
-
-
-def replacements(
-    examined: ExaminedNode, results: Sequence[ir.Value]
-) -> Mapping[ir.Value, ir.Value]:
-    """The value that replaces each output of a node; omitted outputs need none."""
-    pairs = zip(examined.target.node.outputs, results, strict=True)
-    return {output: result for output, result in pairs if output.name}
 
 
 def drop_legacy_attributes(examined: ExaminedNode) -> None:

@@ -172,6 +172,30 @@ class Groups:
         nodes[-1].metadata_props[ORIGINAL] = original.text()
         self._next += 1
 
+    def replace(
+        self,
+        original: Original,
+        node: ir.Node,
+        nodes: Sequence[ir.Node],
+        values: Mapping[ir.Value, ir.Value],
+    ) -> None:
+        """Replace a node by new nodes, and each of its used outputs by a new value.
+
+        Args:
+            original: The node as it was before anything of it was changed.
+            node: The node.
+            nodes: The new nodes, in order.
+            values: The new value for each output.
+        """
+        self.record(nodes, original)
+        for old, new in values.items():
+            new.metadata_props.update(old.metadata_props)
+            new.doc_string = old.doc_string
+            new.meta.update(old.meta)
+        ir.convenience.replace_nodes_and_values(
+            cast(ir.Graph, node.graph), node, [node], nodes, list(values), list(values.values())
+        )
+
     def record_behind(
         self,
         nodes: StandardNodes,
