@@ -33,8 +33,7 @@ from sonnx_ort.enforcing.hidden_shapes import (
 from sonnx_ort.enforcing.nodes import (
     StandardNodes,
     computed,
-    drop_legacy_attributes,
-    record_rules_of_kept,
+    keep_as_it_is,
 )
 from sonnx_ort.enforcing.record import Groups, Original, write_enforcement
 from sonnx_ort.enforcing.value_info import declare_only, declare_output, drop_unproved_sizes
@@ -350,8 +349,7 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     """Keep the standard operator, behind a Broadcast if one is needed."""
     target = examined.target
     if examined.broadcast is None:
-        record_rules_of_kept(examined)
-        drop_legacy_attributes(examined)
+        keep_as_it_is(examined)
         return
     original, nodes = Original.of(target.node), backend.groups.nodes(str(target.output.name))
     operands = expand_operands(nodes, examined, target.inputs, backend.decisions())

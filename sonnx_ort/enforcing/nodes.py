@@ -162,13 +162,14 @@ def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
     node.metadata_props[PROVED] = " ".join(proved)
 
 
-def record_rules_of_kept(examined: ExaminedNode) -> None:
-    """Record the rules of a node that stays as it is.
+def keep_as_it_is(examined: ExaminedNode) -> None:
+    """Record the rules of a node that stays as it is, without legacy attributes.
 
     A rewrite also adds nodes that move elements, and another one changes nothing.
     """
     if not examined.target.operator.moves_elements:
         record_rules(examined.target.node, examined)
+    drop_legacy_attributes(examined)
 
 
 def computed(

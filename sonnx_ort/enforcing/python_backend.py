@@ -26,7 +26,6 @@ from sonnx_ort.enforcing.python_kernels import (
     can_keep_standard_node,
     carrier_of,
     constant_nodes,
-    has_kernel,
     in_one_vector,
     inspected_operands,
     joined,
@@ -97,7 +96,7 @@ class PythonBackend(EnforcingBackend):
         }
         others = [node for node in nodes if node.target.node not in never_violated]
         checked = {value.node for value in examination.checked_values if value.node is not None}
-        return constant_nodes(model, others, checked, has_kernel=has_kernel) | never_violated
+        return constant_nodes(model, others, checked) | never_violated
 
     @staticmethod
     def added(examination: Examination) -> Container[str]:

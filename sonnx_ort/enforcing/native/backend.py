@@ -26,8 +26,7 @@ from sonnx_ort.enforcing.nodes import (
     DATA_TYPES,
     StandardNodes,
     computed,
-    drop_legacy_attributes,
-    record_rules_of_kept,
+    keep_as_it_is,
 )
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
@@ -150,8 +149,7 @@ class NativeBackend(EnforcingBackend):
         added = self.groups.nodes(str(target.output.name))
         results = self._guarded(added, examined) if _needs_nodes(examined) else None
         if results is None:
-            record_rules_of_kept(examined)
-            drop_legacy_attributes(examined)
+            keep_as_it_is(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.
                 self.declare_output(examined)
