@@ -21,10 +21,7 @@ from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, require
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import (
-    ShapeDemand,
-    ValueContract,
-)
+from sonnx_ort.profile.contract import ShapeDemand, ValueContract
 from sonnx_ort.profile.contract_rules import (
     CONTRACT,
     WITHIN_SIZES,

@@ -30,11 +30,7 @@ from sonnx_ort.enforcing.hidden_shapes import (
     oldest_opset_to_hide,
     values_read_for_shapes,
 )
-from sonnx_ort.enforcing.nodes import (
-    StandardNodes,
-    computed,
-    keep_as_it_is,
-)
+from sonnx_ort.enforcing.nodes import StandardNodes, computed, keep_as_it_is
 from sonnx_ort.enforcing.record import Groups, Original, write_enforcement
 from sonnx_ort.enforcing.value_info import declare_only, declare_output, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel, SonnxError
