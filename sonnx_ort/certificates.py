@@ -19,9 +19,14 @@ from sonnx_ort.checker import FORMAT, Model, Rejected, bodies_of, check
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.model import KINDS, with_true_assumptions
-from sonnx_ort.checker.obligations import rules_of
-from sonnx_ort.checker.states import Changing
-from sonnx_ort.checker.values import conclude, is_of_contract, is_of_value, values_to_be_finite
+from sonnx_ort.checker.obligations import (
+    conclude,
+    is_of_contract,
+    is_of_value,
+    rules_of,
+    values_to_be_finite,
+)
+from sonnx_ort.checker.premises import Changing
 from sonnx_ort.errors import SonnxError, to_json
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.loading.traversal import every_graph

@@ -16,13 +16,11 @@ the schemas of onnx. What it does not know it rejects.
     certificate      its form, its steps, its obligations
     reading          a model, strictly: what can be read in two ways is rejected
     model            what is established of a model, step by step, by the rules of the kernel
-    states           what holds of the states of Loops in each iteration, by induction
-    premises         what a contract demands of values
-    obligations      what the rules of the profile say of a node, from what is established
-    values           what follows of nodes, and of values that keep a contract or are finite
+    premises         what a contract demands of values, and what holds of the states of Loops
+    obligations      what the rules of the profile say of nodes and values, from what is established
     enforced, facts  that another model is this one and guards, and what holds after them
     guards           what the guards of each kind of rule say
-    node, graphs     what these are about
+    graphs           the graphs of a file and their nodes
 """
 
 from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate

@@ -35,16 +35,16 @@ from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded, require_value_guarded
 from sonnx_ort.checker.model import Model, with_true_assumptions
-from sonnx_ort.checker.obligations import rules_of
-from sonnx_ort.checker.reading import OWN_DOMAIN
-from sonnx_ort.checker.states import Changing
-from sonnx_ort.checker.values import (
+from sonnx_ort.checker.obligations import (
     conclude,
     is_of_contract,
     is_of_value,
     obligations_of_contract,
+    rules_of,
     values_to_be_finite,
 )
+from sonnx_ort.checker.premises import Changing
+from sonnx_ort.checker.reading import OWN_DOMAIN
 from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.graph import FINITE

@@ -30,23 +30,10 @@ from sonnx_ort.kernel.sizes import Rejected, Size, require
 
 _SCALAR = "scalar"
 _ELEMENTWISE = frozenset(
-    {
-        *(
-            "Add",
-            "And",
-            "Cast",
-            "Equal",
-            "Floor",
-            "Greater",
-            "IsNaN",
-            "Less",
-            "Mul",
-            "Neg",
-            "Not",
-            "Or",
-        ),
-        *("Sub", "Where"),
-    }
+    [
+        *("Add", "And", "Cast", "Equal", "Floor", "Greater", "IsNaN", "Less", "Mul", "Neg"),
+        *("Not", "Or", "Sub", "Where"),
+    ]
 )
 
 

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Expressions, Facts, Tree
+from sonnx_ort.checker.graphs import Node
 from sonnx_ort.checker.model import Model
-from sonnx_ort.checker.node import Node
-from sonnx_ort.checker.obligations import Established, bound_rule
-from sonnx_ort.checker.values import demand_on, is_of_value
-from sonnx_ort.guards.catalog import deciding_guard
+from sonnx_ort.checker.obligations import Established, bound_rule, demand_on, is_of_value
+from sonnx_ort.guards.catalog import breach, deciding_guard
 from sonnx_ort.guards.guard import DecidingGuard, GuardedNode
-from sonnx_ort.guards.value_guards import breach
 from sonnx_ort.kernel.sizes import require
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue

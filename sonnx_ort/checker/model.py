@@ -14,17 +14,17 @@ from onnx import NodeProto, TensorProto
 
 from sonnx_ort.checker.graphs import (
     Definitions,
+    Node,
     bodies_of,
     claimed_shapes,
     graphs_of,
     on_the_way,
     require_claim,
+    type_name,
     with_unique_names,
 )
-from sonnx_ort.checker.node import Node, type_name
-from sonnx_ort.checker.premises import demands_on_shapes, require_contract
+from sonnx_ort.checker.premises import Changing, States, demands_on_shapes, require_contract
 from sonnx_ort.checker.reading import OWN_DOMAIN, strict
-from sonnx_ort.checker.states import Changing, States
 from sonnx_ort.kernel.bounds import bounds_of, bounds_of_elements
 from sonnx_ort.kernel.catalog import rule_of
 from sonnx_ort.kernel.elements import elements_of

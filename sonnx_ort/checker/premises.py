@@ -1,10 +1,18 @@
-"""What a contract demands of the inputs and values of a file, which is a premise of steps."""
+"""What steps presume: the contract of values, and that states of Loops keep their shapes.
 
+A step may assume that a state has the shape of its initial value, or that some of its axes have.
+That holds if the body gives the next iteration the same again, which is checked behind all steps.
+Of a Scan nothing is assumed, for ONNX Runtime infers its shapes in other ways.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from onnx import GraphProto, ValueInfoProto
+from onnx import GraphProto, NodeProto, ValueInfoProto
 
-from sonnx_ort.kernel.sizes import NAME, require
+from sonnx_ort.checker.graphs import bodies_of
+from sonnx_ort.kernel.sizes import NAME, PartialSizes, Rejected, Sizes, require
 from sonnx_ort.profile.contract import Contract, ShapeDemand, is_size, shape_demands
 
 
@@ -66,3 +74,128 @@ def _axis(dimension: Any) -> int | str | None:
     if dimension.HasField("dim_value"):
         return int(dimension.dim_value) if dimension.dim_value >= 0 else None
     return str(dimension.dim_param) if NAME.fullmatch(dimension.dim_param) else None
+
+
+_COUNTERS = 2
+"""The inputs of a Loop, and of its body, before the states."""
+
+Changing = Mapping[str, frozenset[int] | None]
+"""The axes of states that may change, by the name of the state; None if its rank may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The values that hold one state of a Loop.
+
+    Attributes:
+        initial: What the first iteration takes.
+        given: What an iteration gives to the next one.
+    """
+
+    initial: str
+    given: str
+
+
+class States:
+    """The states of all Loops of a model, and what is assumed of them.
+
+    Attributes:
+        changing: The axes of states of which nothing is assumed.
+    """
+
+    def __init__(self, changing: Changing) -> None:
+        """Begin with no assumption; of what may change, none is made."""
+        self.changing = dict(changing)
+        self._counters: dict[str, ValueInfoProto] = {}
+        self._states: dict[str, State] = {}
+        self._final: dict[str, str] = {}
+        self._assumed: dict[str, PartialSizes] = {}
+
+    def add(self, node: NodeProto) -> None:
+        """Take in a node, if it is a Loop."""
+        bodies = bodies_of(node)
+        if node.domain or node.op_type != "Loop" or len(bodies) != 1:
+            return
+        taken = [value.name for value in bodies[0].input]
+        self._counters |= {value.name: value for value in bodies[0].input[:_COUNTERS]}
+        given = [value.name for value in bodies[0].output[1:]]
+        carried = zip(taken[_COUNTERS:], node.input[_COUNTERS:], given, node.output, strict=False)
+        for name, initial, next_one, final in carried:
+            if initial:
+                self._states[name] = State(initial, next_one)
+                self._final[final] = name
+
+    def is_taken(self, value: str) -> bool:
+        """Whether the body of a Loop takes a value from the Loop."""
+        return value in self._states or value in self._counters
+
+    def is_final(self, value: str) -> bool:
+        """Whether a value is the last state of a Loop."""
+        return value in self._final
+
+    def changing_by(self, value: str, claim: list[Any], known: Callable[[str, str], Any]) -> None:
+        """Let those axes of a state change of which a certificate says something else.
+
+        Args:
+            value: The state.
+            claim: What is said of its shape; open sizes are texts.
+            known: Gives what is established of a value.
+        """
+        if value in self._states:
+            initial = known("shape", self._states[value].initial)
+            pairs = enumerate(zip(initial, claim, strict=False))
+            differ = (axis for axis, (size, said) in pairs if said not in (size, str(size)))
+            self.changing[value] = frozenset(differ)
+
+    def taken(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
+        """The shape of what a body takes, which is assumed of a state.
+
+        Raises:
+            Rejected: Nothing is assumed of it.
+        """
+        if value in self._counters:
+            declared = self._counters[value].type.tensor_type
+            # ONNX Runtime makes them of the declared rank.
+            single = declared.HasField("shape") and len(declared.shape.dim) <= 1
+            require(single, "a counter is no scalar and no vector")
+            return (1,) * len(declared.shape.dim)
+        changing = self.changing.get(value, frozenset())
+        if changing is None:
+            raise Rejected("the rank of the state may change")
+        initial = enumerate(known("shape", self._states[value].initial))
+        sizes = tuple(None if axis in changing else size for axis, size in initial)
+        self._assumed[value] = sizes
+        return sizes
+
+    def final(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
+        """The shape of the last state, which is the first one if there is no iteration.
+
+        Raises:
+            Rejected: Nothing is assumed of the state.
+        """
+        state = self._final[value]
+        known("shape", state)
+        return self._assumed[state]
+
+    def broken(self, shape: Callable[[str], Sizes | None]) -> Changing:
+        """The states of which more is assumed than the body keeps, and the axes that change.
+
+        Args:
+            shape: Gives the established shape of a value, if it has one.
+        """
+        found: dict[str, frozenset[int] | None] = {}
+        for state, sizes in self._assumed.items():
+            given = shape(self._states[state].given)
+            if given is None or len(given) != len(sizes):
+                found[state] = None
+                continue
+            pairs = enumerate(zip(sizes, given, strict=True))
+            changed = frozenset(axis for axis, (size, now) in pairs if size not in (None, now))
+            if changed:
+                found[state] = changed | (self.changing.get(state) or frozenset())
+        return found
+
+    def needed_with(self, value: str) -> str | None:
+        """What a body gives to the next iteration in place of a state; None for other values."""
+        state = self._states.get(value) if value in self._assumed else None
+        return None if state is None else state.given

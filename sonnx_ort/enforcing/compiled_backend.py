@@ -96,7 +96,9 @@ class CompiledBackend(NativeBackend):
     ) -> None:
         target = examined.target
         self._model.opset_imports[COMPILED_DOMAIN] = DOMAIN_VERSION
-        names = self.nodes(next(str(output.name) for output in target.node.outputs if output.name))
+        names = self.groups.nodes(
+            next(str(output.name) for output in target.node.outputs if output.name)
+        )
         results = [
             names.value("result") if output.name else ir.Value(name="")
             for output in target.node.outputs

@@ -9,26 +9,40 @@ the run.
 If ONNX Runtime knows all sizes of a value, it also removes what nothing but a Shape of it reads:
 the node, all in front of it, and their checks. So where nothing but Shapes reads what a checked
 node computes, they read a value whose shape is hidden.
+
+The bodies of Loop and Scan return what they do with the declared rank, and known as before. ONNX
+Runtime does not run a Scan if its body leaves an output's shape open, and crashes if a state's rank
+is not the declared one. But unproved declarations must be removed from values that the body reads.
+So the value's shape is left open, and a copy with only the rank declared becomes the output. A
+state starts with that rank.
+
+If a Loop makes no iteration, ONNX Runtime gives its output the shape that it has inferred of the
+body's output when the session started; an open size is 0. Enforcement hides shapes, and declares
+others. So such an output is declared with what was known of it before; and where more is known now,
+the value is returned through a Loop without iterations, whose output has no shape of its own.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.nodes import StandardNodes, Uses, uses_of
-from sonnx_ort.knowledge.declarations import declared_type
+from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
+from sonnx_ort.enforcing.record import Groups, remember_declaration
+from sonnx_ort.knowledge.declarations import collected_by_loops, declared_type
 from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
-from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
+from sonnx_ort.knowledge.value_types import ValueTypes
+from sonnx_ort.loading.traversal import every_graph, every_node, subgraphs_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
-
-Passed = tuple[StandardNodes, ir.Value, ir.Value]
-"""New nodes, the value that they read, and the value that replaces it."""
+from sonnx_ort.terms.operand import Shape
 
 _LOOP = 1
 """The first opset with Loop."""
@@ -62,37 +76,28 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
     return LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
-def scalars_behind(
-    nodes: Iterable[ExaminedNode], facts: Facts, checked: Iterable[CheckedValue] = ()
-) -> tuple[ir.Value, ...]:
-    """The graph inputs declared as scalars on which the nodes' operands or these values depend."""
-    read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]
-    inputs = dict.fromkeys(v for values in read for v in facts.inputs_behind(values))
-    return tuple(value for value in inputs if has_scalars([value]))
-
-
-def readers_of(scalars: Iterable[ir.Value]) -> Uses:
-    """Find the uses of inputs that can read a value of unknown shape instead.
+def hide_scalars_behind(
+    graph: ir.Graph,
+    groups: Groups,
+    nodes: Iterable[ExaminedNode],
+    facts: Facts,
+    checked: Iterable[CheckedValue] = (),
+) -> None:
+    """Hide the shapes of inputs declared as scalars on which operands or these values depend.
 
     A Scan needs the shape; its body gets a state of unknown shape in any case. ONNX Runtime's
     optimizer replaces a Dropout by its ratio if the ratio is computed.
     """
-    uses = uses_of(scalars).items()
-    return {
-        value: [use for use in each if use[0].op_type != "Scan" and not is_control_input(*use)]
-        for value, each in uses
+    read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]
+    inputs = dict.fromkeys(v for values in read for v in facts.inputs_behind(values))
+    uses = {
+        value: [u for u in each if u[0].op_type != "Scan" and not is_control_input(*u)]
+        for value, each in uses_of(v for v in inputs if has_scalars([v])).items()
     }
-
-
-def hide_declarations(
-    nodes: StandardNodes, scalars: Sequence[ir.Value]
-) -> dict[ir.Value, ir.Value]:
-    """Hide the declared shapes of inputs.
-
-    Returns:
-        For each input the value that replaces it.
-    """
-    return {value: hide_shape(nodes, value) for value in scalars}
+    if uses:
+        hiding = groups.nodes("inputs")
+        behind = {value: hide_shape(hiding, value) for value in uses}
+        groups.read_behind_inputs(graph, hiding, behind, uses)
 
 
 def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
@@ -144,18 +149,10 @@ def oldest_opset_to_hide(values: Iterable[ir.Value], facts: Facts) -> int:
     return LOOP_OF_BFLOAT16 if ElementType.BFLOAT16 in types else 1
 
 
-def hide_from_shapes(
-    values: Iterable[ir.Value], start: Callable[[str], StandardNodes]
-) -> Iterator[Passed]:
-    """Let Shapes read values whose shapes are known only in a run.
-
-    `start` makes new nodes for a stem of names.
-
-    Yields:
-        The nodes inserted behind each value.
-    """
+def hide_from_shapes(values: Iterable[ir.Value], groups: Groups) -> None:
+    """Let Shapes read values whose shapes are known only in a run."""
     for value in values:
-        nodes, readers = start(str(value.name)), tuple(value.uses())
+        nodes, readers = groups.nodes(str(value.name)), tuple(value.uses())
         given = hide_shape(nodes, value)
         given.type = value.type
         producer = cast(ir.Node, value.producer())
@@ -163,7 +160,7 @@ def hide_from_shapes(
         for node, index in readers:
             if _reads_shape(node, index):
                 node.replace_input_with(index, given)
-        yield nodes, value, given
+        groups.record_behind(nodes, {value: given})
 
 
 def _needed(
@@ -212,3 +209,214 @@ def _is_unread(node: ir.Node) -> bool:
 
 def _reads_shape(node: ir.Node, index: int) -> bool:
     return node.op_type == "Shape" and node.domain == STANDARD_DOMAIN and index == 0
+
+
+@dataclass(frozen=True, slots=True)
+class BodyOutput:
+    """An output of a Scan's body whose shape is declared.
+
+    Attributes:
+        scan: The Scan.
+        body: Its body.
+        index: The index of the output.
+        rank: The declared rank.
+    """
+
+    scan: ir.Node
+    body: ir.Graph
+    index: int
+    rank: int
+
+    @property
+    def value(self) -> ir.Value:
+        """The output."""
+        return self.body.outputs[self.index]
+
+
+def scan_bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
+    """All Scans, with their bodies."""
+    scans = (node for node in every_node(graph) if node.op_type == "Scan")
+    return ((scan, body) for scan in scans for body in subgraphs_of(scan))
+
+
+def declared_outputs(graph: ir.Graph) -> list[BodyOutput]:
+    """The outputs of the bodies of Scans that have a declared shape."""
+    return [
+        BodyOutput(scan, body, index, len(output.shape))
+        for scan, body in scan_bodies(graph)
+        for index, output in enumerate(body.outputs)
+        if output.shape is not None
+    ]
+
+
+def keep_rank(output: BodyOutput, facts: Facts, groups: Groups) -> None:
+    """Let a body return an output without a shape in its declared rank.
+
+    Nodes are inserted in the body, and in front of the Scan.
+    """
+    initial = _initial(output)
+    if initial is not None:
+        # Before opset 9 an initial state has a batch axis in front.
+        position, value = initial
+        rank = output.rank + _inputs_in_front(output)
+        known = None if facts.depends_on_scalar_inputs(value) else facts.shape(value)
+        if known is None or len(known) != rank:
+            nodes = groups.nodes(str(value.name))
+            given = _with_rank(nodes, value, rank)
+            cast(ir.Graph, output.scan.graph).insert_before(output.scan, nodes.nodes)
+            output.scan.replace_input_with(position, given)
+            groups.record_behind(nodes, {value: given})
+    value, nodes = output.value, groups.nodes(str(output.value.name))
+    given = _with_rank(nodes, value, output.rank)
+    output.body.extend(nodes.nodes)
+    output.body.outputs[output.index] = given
+    groups.record_behind(nodes, {value: given})
+
+
+def _inputs_in_front(output: BodyOutput) -> int:
+    """How many inputs a Scan has in front of those of its body: one before opset 9."""
+    return len(output.scan.inputs) - len(output.body.inputs)
+
+
+def _initial(output: BodyOutput) -> tuple[int, ir.Value] | None:
+    """The index and value of the output's initial state; None if the output is collected."""
+    states = len(output.body.inputs) - output.scan.attributes.get_int("num_scan_inputs", 0)
+    position = output.index + _inputs_in_front(output)
+    # A session rejects a Scan with too few inputs.
+    given = output.index < states and position in range(len(output.scan.inputs))
+    value = output.scan.inputs[position] if given else None
+    return None if value is None else (position, value)
+
+
+def _with_rank(nodes: StandardNodes, value: ir.Value, rank: int) -> ir.Value:
+    """The same tensor; an error if it has another rank.
+
+    An axis of size 1 is appended first: for rank 0, a Reshape of the sizes to [0] would never fail.
+    """
+    one = _vector(nodes, (1,), "one")
+    sizes = nodes.add("Concat", [nodes.shape(value), one], "sizes_and_one", {"axis": 0})
+    count = _vector(nodes, (rank + 1,), "rank_and_one")
+    name = f"'{value.name}' has to be of rank {rank}, as a Scan declares its state or output"
+    checked = nodes.add("Reshape", [sizes, count], "sizes_of_rank", name=name)
+    longer = nodes.add("Reshape", [value, checked], "of_a_rank_more")
+    # A size of 0 keeps the current size.
+    given = nodes.add("Reshape", [longer, _vector(nodes, (0,) * rank, "nothing")], "of_its_rank")
+    if value.type is not None:  # a shape without a type is not written
+        given.type, given.shape = value.type, ir.Shape([None] * rank)
+    return given
+
+
+def _vector(nodes: StandardNodes, elements: tuple[int, ...], purpose: str) -> ir.Value:
+    """A vector of integers, made as a tensor's shape: before opset 9 Constant has no integers."""
+    tensor = ir.Tensor(np.zeros(elements, np.float32))
+    value = nodes.add("Constant", [], purpose, {"value": tensor})
+    tensor.name = value.name
+    return nodes.shape(value)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOutput:
+    """An output of a Loop's body whose values the Loop collects.
+
+    Attributes:
+        body: The body.
+        index: The index of the output.
+        declared: What the file declares of its shape.
+        known: What ONNX Runtime knew of its shape before enforcement; None if not even the rank.
+    """
+
+    body: ir.Graph
+    index: int
+    declared: ir.Shape | None
+    known: ir.Shape | None
+
+    @property
+    def value(self) -> ir.Value:
+        """The output, which enforcement may replace."""
+        return self.body.outputs[self.index]
+
+
+def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
+    """Declare outputs as ONNX Runtime knows them, in place.
+
+    A run may contradict it. `Inference` models what is inferred from it, so no proof rests on it.
+    What ONNX Runtime does not believe is written into the metadata, to be restored.
+
+    Args:
+        graph: The graph of the model.
+        facts: What is known of its values.
+    """
+    known = facts.collected()
+    collected = dict.fromkeys(collected_by_loops(graph))
+    declared: dict[ir.Value, ir.Shape | None] = {}
+    for value in collected:
+        inferred = known.get(value, ir.TypeAndShape(value.type, None))
+        if says_more(value.shape, inferred.shape):
+            remember_declaration(value)
+        shape = _unless_false(value.shape, inferred.shape, facts.shape(value))
+        declared[value], value.shape = value.shape, shape
+        value.type = value.type or inferred.type
+    return [
+        LoopOutput(body, index, declared[value], value.shape)
+        for body in every_graph(graph)
+        for index, value in enumerate(body.outputs)
+        if value in collected
+    ]
+
+
+def hide_further_knowledge(
+    model: ir.Model, outputs: Sequence[LoopOutput], groups: Groups, *, sparing: bool
+) -> None:
+    """Return those outputs through a Loop of which more is known than before.
+
+    If `sparing`, nothing is declared anew of what follows without: a certificate has to establish
+    it.
+    """
+    if not outputs:
+        return
+    for output in outputs:
+        output.value.shape = output.known
+    values = [output.value for output in outputs]
+    inferred = inferred_beside_declarations(model, values, ValueTypes(model))
+    for output in outputs:
+        value, nodes = output.value, groups.nodes(str(output.value.name))
+        further = says_more(inferred.get(value), output.known)
+        if not further or not _can_be_hidden(value.type, nodes):
+            if sparing and not says_more(
+                output.known, merged(output.declared, inferred.get(value))
+            ):
+                value.shape = output.declared
+            continue
+        value.shape = None
+        given = hide_shape(nodes, value)
+        given.type, given.shape = value.type, output.known
+        output.body.extend(nodes.nodes)
+        output.body.outputs[output.index] = given
+        groups.record_behind(nodes, {value: given})
+
+
+def _unless_false(
+    declared: ir.Shape | None, known: ir.Shape | None, certain: Shape | None
+) -> ir.Shape | None:
+    """What is known, with certain sizes in the place of false ones that the file does not declare.
+
+    Such sizes follow from other declarations, which are not written again.
+    """
+    if known is None or certain is None:
+        return known
+    if len(known) != len(certain):
+        return declared
+    own = declared if declared is not None and len(declared) == len(known) else [None] * len(known)
+    return ir.Shape(list(map(_size_unless_false, own, known, certain)))
+
+
+def _size_unless_false(
+    declared: int | ir.SymbolicDim | None, known: int | ir.SymbolicDim, certain: object
+) -> int | ir.SymbolicDim:
+    inferred = isinstance(known, int) and not isinstance(declared, int)
+    return certain if inferred and isinstance(certain, int) else known
+
+
+def _can_be_hidden(kind: ir.TypeProtocol | None, nodes: StandardNodes) -> bool:
+    data_type = None if kind is None else kind.dtype
+    return data_type is not ir.DataType.BFLOAT16 or nodes.opset >= LOOP_OF_BFLOAT16

@@ -9,7 +9,6 @@ fails for such a shape. No other node reads the operator's outputs:
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import cast
 
 import numpy as np
 import onnx_ir as ir
@@ -152,33 +151,6 @@ def uses_of(values: Iterable[ir.Value]) -> Uses:
     return {value: tuple(value.uses()) for value in values}
 
 
-def insert_behind_inputs(
-    graph: ir.Graph, uses: Uses, nodes: Sequence[ir.Node], behind: Mapping[ir.Value, ir.Value]
-) -> None:
-    """Insert nodes at the start of a graph, and let the uses of inputs read their outputs instead.
-
-    The uses are those from before the nodes were made.
-    """
-    for value, made in behind.items():
-        made.type = value.type
-        for node, index in uses[value]:
-            node.replace_input_with(index, made)
-    graph.insert_before(graph[0], nodes)
-
-
-def replace_node(
-    node: ir.Node, nodes: Sequence[ir.Node], values: Mapping[ir.Value, ir.Value]
-) -> None:
-    """Replace a node by nodes, given in order, and each of its used outputs by a value."""
-    for old, new in values.items():
-        new.metadata_props.update(old.metadata_props)
-        new.doc_string = old.doc_string
-        new.meta.update(old.meta)
-    ir.convenience.replace_nodes_and_values(
-        cast(ir.Graph, node.graph), node, [node], nodes, list(values), list(values.values())
-    )
-
-
 def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
     """Record the rules of an enforced node in its metadata, and which are proved.
 
@@ -190,13 +162,14 @@ def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
     node.metadata_props[PROVED] = " ".join(proved)
 
 
-def record_rules_of_kept(examined: ExaminedNode) -> None:
-    """Record the rules of a node that stays as it is.
+def keep_as_it_is(examined: ExaminedNode) -> None:
+    """Record the rules of a node that stays as it is, without legacy attributes.
 
     A rewrite also adds nodes that move elements, and another one changes nothing.
     """
     if not examined.target.operator.moves_elements:
         record_rules(examined.target.node, examined)
+    drop_legacy_attributes(examined)
 
 
 def computed(
@@ -227,14 +200,6 @@ def computed(
     record_rules(node, examined)
     nodes.nodes.append(node)
     return results
-
-
-def replacements(
-    examined: ExaminedNode, results: Sequence[ir.Value]
-) -> Mapping[ir.Value, ir.Value]:
-    """The value that replaces each output of a node; omitted outputs need none."""
-    pairs = zip(examined.target.node.outputs, results, strict=True)
-    return {output: result for output, result in pairs if output.name}
 
 
 def drop_legacy_attributes(examined: ExaminedNode) -> None:

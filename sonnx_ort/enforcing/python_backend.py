@@ -17,27 +17,15 @@ from sonnx_ort.custom_ops.inspection import (
     value_guard_name,
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
-from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
-from sonnx_ort.enforcing.hidden_shapes import (
-    hide_declarations,
-    hide_misinferred_shapes,
-    readers_of,
-    scalars_behind,
-)
-from sonnx_ort.enforcing.nodes import (
-    DATA_TYPES,
-    StandardNodes,
-    computed,
-    insert_behind_inputs,
-    record_rules,
-)
+from sonnx_ort.enforcing.hidden_shapes import hide_misinferred_shapes, hide_scalars_behind
+from sonnx_ort.enforcing.lowering import EnforcingBackend
+from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, computed, record_rules
 from sonnx_ort.enforcing.python_kernels import (
     BY_KERNELS,
     can_keep_standard_node,
     carrier_of,
     constant_nodes,
-    has_kernel,
     in_one_vector,
     inspected_operands,
     joined,
@@ -108,7 +96,7 @@ class PythonBackend(EnforcingBackend):
         }
         others = [node for node in nodes if node.target.node not in never_violated]
         checked = {value.node for value in examination.checked_values if value.node is not None}
-        return constant_nodes(model, others, checked, has_kernel=has_kernel) | never_violated
+        return constant_nodes(model, others, checked) | never_violated
 
     @staticmethod
     def added(examination: Examination) -> Container[str]:
@@ -131,13 +119,8 @@ class PythonBackend(EnforcingBackend):
             if node.broadcast is not None
             or (not node.target.operator.elementwise and _can_be_checked(node))
         ]
-        scalars = scalars_behind(reading_shapes, examination.facts)
-        if scalars:
-            uses = readers_of(scalars)
-            nodes = self.nodes("inputs")
-            behind = hide_declarations(nodes, scalars)
-            self._recorder.record_behind(nodes.nodes, behind)
-            insert_behind_inputs(self._model.graph, uses, nodes.nodes, behind)
+        graph, facts = self._model.graph, examination.facts
+        hide_scalars_behind(graph, self.groups, reading_shapes, facts)
         return examination.nodes
 
     def enforce(self, examined: ExaminedNode) -> None:
@@ -149,7 +132,7 @@ class PythonBackend(EnforcingBackend):
         require_kernel(examined)
         require_nothing_waived(examined)
         target = examined.target
-        original, nodes = Original.of(target.node), self.nodes(str(target.output.name))
+        original, nodes = Original.of(target.node), self.groups.nodes(str(target.output.name))
         custom = CUSTOM_OPERATORS[target.operator.name]
         if isinstance(custom, Inspection):
             results = self._inspected(nodes, examined)
@@ -265,7 +248,7 @@ class PythonBackend(EnforcingBackend):
             {
                 "node": target.label,
                 "edition": self._edition.value,
-                **parameter_texts(target.node, target.operator, self._opset),
+                **parameter_texts(target.node, target.operator, nodes.opset),
             },
             guard=guard_name(target.operator.name, target.label, rules),
         )

@@ -8,7 +8,7 @@ Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 import onnx_ir as ir
@@ -85,10 +85,7 @@ def require_nothing_waived(examined: ExaminedNode) -> None:
 
 
 def constant_nodes(
-    model: ir.Model,
-    nodes: Sequence[ExaminedNode],
-    checked: AbstractSet[ir.Node],
-    has_kernel: Callable[[ExaminedNode], bool],
+    model: ir.Model, nodes: Sequence[ExaminedNode], checked: AbstractSet[ir.Node]
 ) -> frozenset[ir.Node]:
     """Find the constant nodes whose obligations are all proved.
 

@@ -15,8 +15,9 @@ import onnx.serialization
 import onnx_ir as ir
 
 from sonnx_ort.backends import Backend
+from sonnx_ort.enforcing.nodes import StandardNodes, Uses
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
+from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Enforcement, choose_demands
 from sonnx_ort.profile.contract import Contract, contract_document, contract_of
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
@@ -151,12 +152,18 @@ def _node(entries: object) -> onnx.NodeProto | None:
     return node
 
 
-class GroupRecorder:
-    """Numbers the groups of a model."""
+class Groups:
+    """Starts new nodes of a model, and records each group of them, so that it can be undone."""
 
-    def __init__(self) -> None:
-        """Start with the first group."""
+    def __init__(self, model: ir.Model) -> None:
+        """Start with the first group, in the opset that the model has now."""
+        self._names = ValueNames(model)
+        self._opset = model.opset_imports[STANDARD_DOMAIN]
         self._next = 0
+
+    def nodes(self, stem: str) -> StandardNodes:
+        """Start new nodes; the names of their values begin with the stem."""
+        return StandardNodes(self._names, stem, self._opset)
 
     def record(self, nodes: Sequence[ir.Node], original: Original) -> None:
         """Mark nodes, without those of their subgraphs, as a group, and record the original."""
@@ -165,9 +172,33 @@ class GroupRecorder:
         nodes[-1].metadata_props[ORIGINAL] = original.text()
         self._next += 1
 
+    def replace(
+        self,
+        original: Original,
+        node: ir.Node,
+        nodes: Sequence[ir.Node],
+        values: Mapping[ir.Value, ir.Value],
+    ) -> None:
+        """Replace a node by new nodes, and each of its used outputs by a new value.
+
+        Args:
+            original: The node as it was before anything of it was changed.
+            node: The node.
+            nodes: The new nodes, in order.
+            values: The new value for each output.
+        """
+        self.record(nodes, original)
+        for old, new in values.items():
+            new.metadata_props.update(old.metadata_props)
+            new.doc_string = old.doc_string
+            new.meta.update(old.meta)
+        ir.convenience.replace_nodes_and_values(
+            cast(ir.Graph, node.graph), node, [node], nodes, list(values), list(values.values())
+        )
+
     def record_behind(
         self,
-        nodes: Sequence[ir.Node],
+        nodes: StandardNodes,
         behind: Mapping[ir.Value, ir.Value],
         *,
         renamed: bool = False,
@@ -181,7 +212,21 @@ class GroupRecorder:
         """
         names = tuple((str(value.name), str(given.name)) for value, given in behind.items())
         undeclared = tuple(str(v.name) for v in behind if renamed and v.type is None)
-        self.record(nodes, Original(None, undeclared, inputs=names, renamed=renamed))
+        self.record(nodes.nodes, Original(None, undeclared, inputs=names, renamed=renamed))
+
+    def read_behind_inputs(
+        self, graph: ir.Graph, nodes: StandardNodes, behind: Mapping[ir.Value, ir.Value], uses: Uses
+    ) -> None:
+        """Insert nodes at the start of a graph, whose results are read in place of inputs.
+
+        The uses are those from before the nodes were made.
+        """
+        self.record_behind(nodes, behind)
+        for value, made in behind.items():
+            made.type = value.type
+            for node, index in uses[value]:
+                node.replace_input_with(index, made)
+        graph.insert_before(graph[0], nodes.nodes)
 
 
 def forget(model: ir.Model) -> None:

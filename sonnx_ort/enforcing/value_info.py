@@ -6,12 +6,12 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.body_outputs import scan_bodies
+from sonnx_ort.enforcing.hidden_shapes import scan_bodies
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes
 from sonnx_ort.enforcing.record import remember_declaration
-from sonnx_ort.knowledge.declarations import collected_by_loops
+from sonnx_ort.knowledge.declarations import collected_by_loops, loop_of
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
+from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.profile.element_type import ElementType
@@ -193,19 +193,14 @@ def _not_mergeable(
 
 def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
     """The iteration number and condition of Loops, which always have the declared rank."""
-    for node, body in _subgraphs(graph):
-        if node.op_type == "Loop":
-            yield from body.inputs[:2]
+    for loop in filter(None, map(loop_of, every_node(graph))):
+        yield from loop.counters
 
 
 def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
     """The outputs of Scan bodies, which Scan requires to have a declared shape."""
     for _, body in scan_bodies(graph):
         yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
-
-
-def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
-    return ((node, body) for node in every_node(graph) for body in subgraphs_of(node))
 
 
 def _open_sizes(value: ir.Value, declared: ir.Shape, known: Shape) -> None:

@@ -24,18 +24,21 @@ from sonnx_ort.evidence.cyclonedx import (
     cyclonedx,
     serial_number,
 )
-from sonnx_ort.evidence.form import ATTACHMENTS, RECORD, Form, misfits
 from sonnx_ort.evidence.making import analyse, mendings, model_files
 from sonnx_ort.evidence.record import (
+    ATTACHMENTS,
     FORMAT,
+    RECORD,
     Analysis,
     Change,
     Document,
+    Form,
     Mending,
     ModelFiles,
     Record,
     changes,
     digest,
+    misfits,
     place_of,
     versions,
 )

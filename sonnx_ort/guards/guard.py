@@ -20,24 +20,12 @@ _SMALL_REDUCTION = 12
 """The first opset that reduces 8-bit integers."""
 
 OPERATORS = frozenset(
-    {
-        *("Add", "And", "Cast", "Concat", "Constant", "Equal", "Gather", "Greater", "Identity"),
-        *(
-            "Floor",
-            "If",
-            "IsNaN",
-            "Less",
-            "Loop",
-            "Mul",
-            "Neg",
-            "Not",
-            "Or",
-            "Pow",
-            "Range",
-            "ReduceMax",
-        ),
-        *("ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice", "Sub", "Tile", "Where"),
-    }
+    [
+        *("Add", "And", "Cast", "Concat", "Constant", "Equal", "Floor", "Gather", "Greater"),
+        *("Identity", "If", "IsNaN", "Less", "Loop", "Mul", "Neg", "Not", "Or", "Pow", "Range"),
+        *("ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice", "Sub", "Tile"),
+        "Where",
+    ]
 )
 """What guards are made of; each gives the same results for the same operands."""
 

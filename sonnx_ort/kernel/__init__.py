@@ -7,10 +7,12 @@ them again. Python and onnx are all that the kernel needs.
 
     sizes        numbers, and polynomials of sizes that only a run decides
     node         what a rule may read of a node
-    elementwise, layout, products, shaping
+    layout, products, shaping
                  the shapes of results, by operator
     elements     the elements of vectors and scalars that may be sizes
     bounds       intervals of integers
     types        the types of results, from the schemas of operators
-    catalog      the operators with rules
+    catalog      the shapes of element-wise results, and all operators with rules
+    intervals    intervals of floats; interval_functions, interval_sums and interval_layout
+                 have those of results, by operator
 """

@@ -5,8 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .interval_relations import is_below_its_largest, largest_quotient
-from .intervals import SLACK, float_attribute, format_of, hull, operand, rounded
+from .intervals import (
+    SLACK,
+    float_attribute,
+    format_of,
+    hull,
+    is_below_its_largest,
+    largest_quotient,
+    operand,
+    rounded,
+)
 from .node import Node
 from .sizes import Ends, Interval, require
 

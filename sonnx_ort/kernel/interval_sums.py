@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .interval_functions import IntervalRule, added
-from .interval_relations import least_sum
-from .intervals import element_count, float_attribute, hull, operand, rounded, summed
+from .intervals import element_count, float_attribute, hull, least_sum, operand, rounded, summed
 from .node import Node, reduced_axes
 from .sizes import Bounds, Ends, Interval, Rejected, require
 

@@ -66,56 +66,71 @@ class Node(ABC):
         """The value of an attribute, strings as text, or the default if it is left out."""
 
     @abstractmethod
+    def operand(self, index: int) -> Any:
+        """What stands for an operand, equal for two that are one value; None if it is left out."""
+
+    @abstractmethod
+    def result(self, index: int) -> Any:
+        """What stands for a result."""
+
+    @abstractmethod
+    def fact(self, kind: str, value: Any) -> Any:
+        """The type, shape, elements, bounds or interval of a value; None if it is not known."""
+
+    def _known(self, kind: str, index: int) -> Any:
+        value = self.operand(index)
+        return None if value is None else self.fact(kind, value)
+
     def given(self, index: int) -> bool:
         """Whether an operand is there and not left out."""
+        return self.operand(index) is not None
 
-    @abstractmethod
     def known_shape(self, index: int) -> Sizes | None:
         """The shape of an operand; None if its rank is not known or it is left out."""
+        shape: Sizes | None = self._known("shape", index)
+        return shape
 
-    @abstractmethod
     def known_elements(self, index: int) -> PartialSizes | None:
         """The elements of an operand that is a vector or scalar of sizes; None if not known."""
+        elements: PartialSizes | None = self._known("elements", index)
+        return elements
 
     @abstractmethod
     def constant(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a small constant; None if it is not."""
 
-    @abstractmethod
     def type(self, index: int = 0) -> str | None:
         """The type of an operand's elements; None if it is not known or the operand left out."""
+        element_type: str | None = self._known("type", index)
+        return element_type
 
-    @abstractmethod
     def result_type(self, index: int) -> str | None:
         """The type of a result's elements; None if it is not known."""
+        element_type: str | None = self.fact("type", self.result(index))
+        return element_type
 
-    @abstractmethod
     def known_bounds(self, index: int) -> Bounds | None:
         """The interval of an operand's integers, if it is narrower than their type."""
+        bounds: Bounds | None = self._known("bounds", index)
+        return bounds
 
     def known_interval(self, index: int) -> Interval | None:
         """The interval of an operand's floats; None if nothing is known of them."""
-        del index
-        return None
+        interval: Interval | None = self._known("interval", index)
+        return interval
 
+    @abstractmethod
     def weights(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a constant of any size; None if it is not."""
-        return self.constant(index)
-
-    def identity(self, index: int) -> object | None:
-        """What is equal for two operands if they are one value; None if that is not known."""
-        del index
-        return None
 
     def is_same(self, one: int, other: int) -> bool:
-        """Whether two operands are certainly the same value."""
-        own = self.identity(one)
-        return own is not None and own == self.identity(other)
+        """Whether two operands are the same value."""
+        own = self.operand(one)
+        return own is not None and bool(own == self.operand(other))
 
+    @abstractmethod
     def source(self, index: int) -> "Node | None":
         """The node of a standard operator whose first result is an operand; None if not known."""
-        del index
-        return None
 
     @abstractmethod
     def tensor(self, name: str) -> npt.NDArray[Any] | None:
@@ -283,17 +298,24 @@ class ShapeRule:
             require(known and value in self.attributes[name], f"{name} is not verified")
 
 
+def axes_to_reduce(node: Node) -> Sequence[int]:
+    """The axes that a reduction reduces, as they are given.
+
+    Raises:
+        Rejected: They are not known.
+    """
+    axes: Sequence[int] | None = node.integers(1) if node.given(1) else node.attribute("axes")
+    if axes:
+        return axes
+    require(not node.attribute("noop_with_empty_axes"), "its axes are not given")
+    return range(len(node.shape(0)))
+
+
 def reduced_axes(node: Node) -> tuple[list[int], int]:
-    """The axes that a reduction reduces, and the rank.
+    """The axes that a reduction reduces, counted from the front, and the rank.
 
     Raises:
         Rejected: They are not known.
     """
     rank = len(node.shape(0))
-    axes = node.attribute("axes")
-    if node.given(1):
-        axes = node.integers(1)
-    if not axes:
-        require(not node.attribute("noop_with_empty_axes", 0), "its axes are not given")
-        return list(range(rank)), rank
-    return sorted({from_the_front(axis, rank) for axis in axes}), rank
+    return sorted({from_the_front(axis, rank) for axis in axes_to_reduce(node)}), rank

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Container, Mapping, Sequence
 
-from .node import ANY, FLAG, NOT_NEGATIVE, POSITIVE, Node, ShapeRule, Shapes
+from .node import ANY, FLAG, NOT_NEGATIVE, POSITIVE, Node, ShapeRule, Shapes, axes_to_reduce
 from .sizes import (
     PartialSizes,
     Rejected,
@@ -230,7 +230,8 @@ def _reduced(node: Node) -> Shapes:
     shape = node.shape(0)
     keeps = node.attribute("keepdims", True)
     try:
-        axes = _axes(node)
+        searches = node.op_type in _SEARCHES
+        axes = (node.attribute("axis", 0),) if searches else axes_to_reduce(node)
     except Rejected:
         if not keeps:
             raise
@@ -245,18 +246,6 @@ def _reduced(node: Node) -> Shapes:
         return (tuple[Size | None, ...](sizes),)
     require(certain, "the tensor may be empty, and an axis is negative")
     return (tuple(size for axis, size in enumerate(shape) if axis not in reduced),)
-
-
-def _axes(node: Node) -> Sequence[int]:
-    if node.op_type in _SEARCHES:
-        return (node.attribute("axis", 0),)
-    axes: Sequence[int] | None = node.attribute("axes")
-    if node.given(1):
-        axes = node.integers(1)
-    if axes:
-        return axes
-    require(not node.attribute("noop_with_empty_axes"), "its axes are not given")
-    return range(len(node.shape(0)))
 
 
 _SEARCHES = ("ArgMax", "ArgMin")

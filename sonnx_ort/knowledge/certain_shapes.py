@@ -2,9 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
 from typing import cast
 
 import onnx_ir as ir
@@ -43,30 +41,8 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT, Axis, Contract, SizeContract
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.terms.operand import Shape, dimensions
 
 _logger = logging.getLogger("sonnx_ort")
-
-
-@dataclass(frozen=True, slots=True)
-class CertainShapes:
-    """What is certain of shapes, with symbols for open sizes.
-
-    Attributes:
-        shapes: The shapes of values.
-        sizes: The same, as the kernel computes with them.
-        elements: The elements of vectors and scalars that hold sizes.
-        misinference: What ONNX Runtime may infer beside them.
-        constants: The elements of values that depend on no input.
-        folded: The values whose elements follow from such a computation, and not by rules alone.
-    """
-
-    shapes: Mapping[ir.Value, Shape]
-    sizes: Mapping[ir.Value, Sizes]
-    elements: Mapping[ir.Value, Shape]
-    misinference: Misinference
-    constants: ComputedConstants
-    folded: AbstractSet[ir.Value]
 
 
 def certain_shapes(
@@ -74,7 +50,7 @@ def certain_shapes(
     types: ValueTypes,
     contract: Contract = NO_CONTRACT,
     constants: ComputedConstants | None = None,
-) -> CertainShapes:
+) -> "CertainShapes":
     """Compute the certain shapes of a canonical model's values, if their rank is known.
 
     They follow from the declarations of graph inputs, from initializers and from operators with
@@ -86,19 +62,10 @@ def certain_shapes(
     Raises:
         InvalidModel: A session of such a model ends the process, or takes all memory.
     """
-    propagation = Propagation(model, types, contract, constants)
-    propagation.derive(model.graph)
-    refuse_fatal_shapes(model, propagation.shapes, propagation.contents)
-    shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
-    elements = {value: dimensions(sizes) for value, sizes in propagation.contents.items()}
-    return CertainShapes(
-        shapes,
-        propagation.shapes,
-        elements,
-        propagation.misinference,
-        propagation.constants,
-        propagation.folded,
-    )
+    certain = CertainShapes(model, types, contract, constants)
+    certain.derive(model.graph)
+    refuse_fatal_shapes(model, certain.shapes, certain.contents)
+    return certain
 
 
 def _gives_shape(node: ir.Node, custom: CustomOperator | Inspection | None) -> bool:
@@ -124,8 +91,16 @@ _MOST_VISITS = 64
 """How often a node is visited on average; once for each time that a loop around it is repeated."""
 
 
-class Propagation:
-    """The shapes and contents known so far."""
+class CertainShapes:
+    """What is certain of shapes, with symbols for open sizes: as far as graphs were followed.
+
+    Attributes:
+        shapes: The shapes of values.
+        contents: The elements of vectors and scalars that hold sizes.
+        misinference: What ONNX Runtime may infer beside them.
+        constants: The elements of values that depend on no input.
+        folded: The values whose elements follow from such a computation, and not by rules alone.
+    """
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,16 +11,16 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import hull
-from sonnx_ort.kernel.sizes import Bounds, Range
+from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Range
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.declarations import Declarations, constant_tensor, is_sparse, type_name
 from sonnx_ort.knowledge.inference import Inference
-from sonnx_ort.knowledge.number_ranges import NegativeZeros, NumberRanges, number_ranges
+from sonnx_ort.knowledge.number_ranges import NegativeZeros, NumberRanges
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
-from sonnx_ort.terms.operand import Operand, Shape, bounds_of_element
+from sonnx_ort.terms.operand import Operand, Shape, bounds_of_element, dimensions
 
 
 class Provenance:
@@ -133,11 +133,11 @@ class Facts:
         """
         self._types = ValueTypes(model)
         certain = certain_shapes(model, self._types, contract)
-        self._unguarded_shapes = certain.shapes
+        self._shapes, self._sizes = _dimensions(certain.shapes), _dimensions(certain.contents)
+        self._unguarded_shapes = self._shapes
         if contract.limits_sizes:
             without = certain_shapes(model, self._types, constants=certain.constants)
-            self._unguarded_shapes = without.shapes
-        self._shapes, self._sizes = certain.shapes, certain.elements
+            self._unguarded_shapes = _dimensions(without.shapes)
         self._misinference = certain.misinference
         self._inference = Inference(model, self._types)
         self._provenance = Provenance(model)
@@ -147,7 +147,7 @@ class Facts:
         self._has_scalars = functools.cache(has_scalars)
         version = model.opset_imports[STANDARD_DOMAIN]
         self._computed, self._folded = certain.constants, certain.folded
-        self._numbers_under = partial(number_ranges, model, self.element_type, certain.sizes)
+        self._numbers_under = partial(NumberRanges, model, self.element_type, certain.shapes)
         self._numbers = self.numbers_under(contract, reads_weights=reads_weights)
         self._gaps = NegativeZeros(version, self.element_type)
 
@@ -269,6 +269,10 @@ class Facts:
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
         )
+
+
+def _dimensions(known: Mapping[ir.Value, PartialSizes]) -> Mapping[ir.Value, Shape]:
+    return {value: dimensions(sizes) for value, sizes in known.items()}
 
 
 def _bounds_of(elements: Shape | None) -> Bounds | None:

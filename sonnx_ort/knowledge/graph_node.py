@@ -7,11 +7,10 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
-from sonnx_ort.kernel.elementwise import ELEMENTWISE
+from sonnx_ort.kernel.catalog import ELEMENTWISE, operator_version, verified_rule
 from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
 from sonnx_ort.kernel.products import PRODUCTS, REDUCTIONS
-from sonnx_ort.kernel.sizes import Bounds, Interval, PartialSizes, Rejected, Sizes
+from sonnx_ort.kernel.sizes import Bounds, Interval, PartialSizes, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -76,57 +75,39 @@ class GraphNode(Node):
         attribute = self.node.attributes.data.get(name)
         return default if attribute is None else attribute.value
 
-    def given(self, index: int) -> bool:
-        """Whether an operand is there and not left out."""
-        return self._value(index) is not None
+    def operand(self, index: int) -> ir.Value | None:
+        """The value that is an operand; None if it is left out."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else None
 
-    def known_shape(self, index: int) -> Sizes | None:
-        """The certain shape of an operand."""
-        value = self._value(index)
-        return None if value is None else self.shapes.get(value)
+    def result(self, index: int) -> ir.Value:
+        """The value that is a result."""
+        return self.node.outputs[index]
 
-    def known_elements(self, index: int) -> PartialSizes | None:
-        """The certain elements of an operand of sizes."""
-        value = self._value(index)
-        return None if value is None else self.contents.get(value)
+    def fact(self, kind: str, value: ir.Value) -> Any:
+        """What is certain of a value; None if nothing is."""
+        match kind:
+            case "type":
+                return self.element_type(value)
+            case "shape":
+                return self.shapes.get(value)
+            case "elements":
+                return self.contents.get(value)
+        return (self.bounds if kind == "bounds" else self.intervals).get(value)
 
     def constant(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a small constant."""
-        value = self._value(index)
+        value = self.operand(index)
         return None if value is None else small_constant(value)
-
-    def type(self, index: int = 0) -> str | None:
-        """The type of an operand's elements."""
-        value = self._value(index)
-        return None if value is None else self.element_type(value)
-
-    def result_type(self, index: int) -> str | None:
-        """The type of a result's elements."""
-        return self.element_type(self.node.outputs[index])
-
-    def known_bounds(self, index: int) -> Bounds | None:
-        """The interval of an operand's integers."""
-        value = self._value(index)
-        return None if value is None else self.bounds.get(value)
-
-    def known_interval(self, index: int) -> Interval | None:
-        """The interval of an operand's floats."""
-        value = self._value(index)
-        return None if value is None else self.intervals.get(value)
 
     def weights(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of an operand that is a constant, if large ones may be read."""
-        value = self._value(index)
+        value = self.operand(index)
         tensor = constant_tensor(value) if value is not None and self.reads_weights else None
         return None if tensor is None else tensor.numpy()
 
-    def identity(self, index: int) -> object | None:
-        """The value that an operand is."""
-        return self._value(index)
-
     def source(self, index: int) -> "GraphNode | None":
         """The node of a standard operator whose first result is an operand."""
-        value = self._value(index)
+        value = self.operand(index)
         producer = None if value is None else value.producer()
         if (
             producer is None
@@ -146,16 +127,13 @@ class GraphNode(Node):
 
     def is_free(self, index: int) -> bool:
         """Whether an operand is an input of the model or a small constant."""
-        value = self._value(index)
+        value = self.operand(index)
         return value is not None and (value.is_graph_input() or small_constant(value) is not None)
 
     def held_shape(self) -> Sizes | None:
         """The shape of the tensor that a Constant holds."""
         tensor = constant_tensor(self.node.outputs[0])
         return None if tensor is None else tuple(int(size) for size in tensor.shape.numpy())
-
-    def _value(self, index: int) -> ir.Value | None:
-        return self.node.inputs[index] if index < len(self.node.inputs) else None
 
 
 def rule_for(node: ir.Node, opset: int) -> ShapeRule | None:
@@ -165,14 +143,7 @@ def rule_for(node: ir.Node, opset: int) -> ShapeRule | None:
         node: The node.
         opset: The version of the standard operators that its model imports.
     """
-    rule = SHAPE_RULES.get(node.op_type) if node.domain == STANDARD_DOMAIN else None
-    if rule is None:
-        return None
-    try:
-        rule.require_verified(GraphNode(node, opset))
-    except Rejected:
-        return None
-    return rule
+    return verified_rule(GraphNode(node, opset)) if node.domain == STANDARD_DOMAIN else None
 
 
 def reads_elements_of(node: ir.Node) -> Sequence[int]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 import onnx_ir as ir
 
 from sonnx_ort.kernel.sizes import PartialSizes, Size
-from sonnx_ort.knowledge.certain_shapes import Propagation
+from sonnx_ort.knowledge.certain_shapes import CertainShapes
 from sonnx_ort.knowledge.declarations import (
     NOTHING_DECLARED,
     Declarations,
@@ -85,7 +85,7 @@ def _shape(sizes: Sequence[Size | None] | None) -> ir.Shape | None:
     return ir.Shape([size if isinstance(size, int | None) else str(size) for size in sizes])
 
 
-class _Inferred(Propagation):
+class _Inferred(CertainShapes):
     """Shapes as ONNX Runtime infers them from operators and declarations.
 
     Attributes:

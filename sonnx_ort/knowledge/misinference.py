@@ -18,8 +18,7 @@ from itertools import zip_longest
 import onnx.defs
 import onnx_ir as ir
 
-from sonnx_ort.kernel.catalog import SHAPE_RULES
-from sonnx_ort.kernel.elementwise import ELEMENTWISE, like_first
+from sonnx_ort.kernel.catalog import ELEMENTWISE, SHAPE_RULES, like_first
 from sonnx_ort.kernel.products import REDUCTIONS
 from sonnx_ort.kernel.sizes import PartialSizes, Sizes
 from sonnx_ort.knowledge.declarations import Iteration, constant_tensor, iteration_of

@@ -17,7 +17,7 @@ option `session.set_denormal_as_zero` switches off.
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -251,9 +251,8 @@ Found = TypeVar("Found", Bounds, Interval)
 _logger = logging.getLogger("sonnx_ort")
 
 
-@dataclass(slots=True)
 class NumberRanges:
-    """The intervals of a model's values.
+    """The intervals of a model's values, from one walk: subgraphs before the nodes around them.
 
     Attributes:
         bounds: Those of integers that are narrower than their types, and those of constants.
@@ -261,48 +260,27 @@ class NumberRanges:
         unguarded: What is known of a value with a contract without it.
     """
 
-    bounds: dict[ir.Value, Bounds] = field(default_factory=dict)
-    intervals: dict[ir.Value, Interval] = field(default_factory=dict)
-    unguarded: dict[ir.Value, Bounds | Range | None] = field(default_factory=dict)
-
-    def range(self, value: ir.Value) -> Range | None:
-        """The numbers that a float value can be."""
-        found = self.intervals.get(value)
-        return None if found is None else found.whole
-
-
-def number_ranges(
-    model: ir.Model,
-    element_type: Callable[[ir.Value], str | None],
-    shapes: Mapping[ir.Value, Sizes],
-    contract: Contract = NO_CONTRACT,
-    *,
-    reads_weights: bool = False,
-) -> NumberRanges:
-    """Compute the intervals of the values of a canonical model.
-
-    Args:
-        model: The model.
-        element_type: Gives the ONNX name of a value's type if it is certain.
-        shapes: The certain shapes of values.
-        contract: What holds behind the guards of the model.
-        reads_weights: Whether constants of any size are read.
-    """
-    return _Analysis(model, element_type, shapes, contract, reads_weights).found
-
-
-class _Analysis:
-    """Walks a model once, subgraphs before the nodes that contain them."""
-
     def __init__(
         self,
         model: ir.Model,
         element_type: Callable[[ir.Value], str | None],
         shapes: Mapping[ir.Value, Sizes],
-        contract: Contract,
-        reads_weights: bool,
+        contract: Contract = NO_CONTRACT,
+        *,
+        reads_weights: bool = False,
     ) -> None:
-        self.found = NumberRanges()
+        """Compute the intervals of the values of a canonical model.
+
+        Args:
+            model: The model.
+            element_type: Gives the ONNX name of a value's type if it is certain.
+            shapes: The certain shapes of values.
+            contract: What holds behind the guards of the model.
+            reads_weights: Whether constants of any size are read.
+        """
+        self.bounds: dict[ir.Value, Bounds] = {}
+        self.intervals: dict[ir.Value, Interval] = {}
+        self.unguarded: dict[ir.Value, Bounds | Range | None] = {}
         self._element_type = element_type
         self._shapes = shapes
         self._contract = contract
@@ -315,6 +293,11 @@ class _Analysis:
         for value in model.graph.inputs:
             self._apply_contract(value)
         self._visit(model.graph)
+
+    def range(self, value: ir.Value) -> Range | None:
+        """The numbers that a float value can be."""
+        found = self.intervals.get(value)
+        return None if found is None else found.whole
 
     def _read_constant(self, value: ir.Value) -> None:
         tensor = constant_tensor(value)
@@ -331,9 +314,9 @@ class _Analysis:
             return
         bounds, interval = bounds_of_elements(elements), of_elements(elements)
         if bounds is not None:
-            self.found.bounds[value] = bounds
+            self.bounds[value] = bounds
         if interval is not None:
-            self.found.intervals[value] = interval
+            self.intervals[value] = interval
 
     def _visit(self, graph: ir.Graph) -> None:
         for node in graph:
@@ -357,21 +340,21 @@ class _Analysis:
             self._opset,
             shapes=self._shapes,
             element_type=self._element_type,
-            bounds=self.found.bounds,
-            intervals=self.found.intervals,
+            bounds=self.bounds,
+            intervals=self.intervals,
             reads_weights=self._reads_weights,
         )
-        self.found.bounds.update(_results(node, bounds_of, known))
-        self.found.intervals.update(_results(node, intervals_of, known))
+        self.bounds.update(_results(node, bounds_of, known))
+        self.intervals.update(_results(node, intervals_of, known))
 
     def _join_branches(self, node: ir.Node, bodies: list[ir.Graph]) -> None:
         for index, output in enumerate(node.outputs):
             results = [body.outputs[index] for body in bodies if index < len(body.outputs)]
-            intervals = [self.found.intervals.get(result) for result in results]
+            intervals = [self.intervals.get(result) for result in results]
             known = [each for each in intervals if each is not None]
             kinds = {self._element_type(result) for result in (*results, output)}
             if len(known) == len(bodies) and len(kinds) == 1:
-                self.found.intervals[output] = hull([each.uniform for each in known])
+                self.intervals[output] = hull([each.uniform for each in known])
 
     def _apply_contract(self, value: ir.Value) -> None:
         entry = self._contract.of(str(value.name))
@@ -379,13 +362,13 @@ class _Analysis:
         element_type = ElementType.named(kind)
         if entry is None or kind is None or element_type is None:
             return
-        before = (self.found.intervals if kind in FLOATS else self.found.bounds).get(value)
-        self.found.unguarded[value] = before.whole if isinstance(before, Interval) else before
+        before = (self.intervals if kind in FLOATS else self.bounds).get(value)
+        self.unguarded[value] = before.whole if isinstance(before, Interval) else before
         behind = entry.intersected(element_type, before, self._shapes.get(value))
         if isinstance(behind, Interval):
-            self.found.intervals[value] = behind
+            self.intervals[value] = behind
         elif behind is not None:
-            self.found.bounds[value] = behind
+            self.bounds[value] = behind
 
 
 def _results(

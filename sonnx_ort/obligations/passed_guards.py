@@ -14,7 +14,7 @@ from operator import and_, or_
 
 import onnx_ir as ir
 
-from sonnx_ort.kernel.elementwise import like_first
+from sonnx_ort.kernel.catalog import like_first
 from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
 from sonnx_ort.obligations.examined_node import ExaminedNode, operands_fit
 from sonnx_ort.obligations.obligation import Obligation

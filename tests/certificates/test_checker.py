@@ -12,7 +12,7 @@ import pytest
 
 from sonnx_ort import checker, models
 from sonnx_ort.checker import Rejected, check
-from sonnx_ort.checker.values import conclude
+from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.file_api import certify
 from support.child import run_program, run_python
 from support.graphs import parse

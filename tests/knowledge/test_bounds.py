@@ -9,7 +9,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.knowledge.number_ranges import number_ranges
+from sonnx_ort.knowledge.number_ranges import NumberRanges
 from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 
@@ -252,7 +252,7 @@ def test_initializer_of_a_body_proves() -> None:
 
 def found_in(made: onnx.ModelProto, element_type: str | None) -> dict[str | None, Bounds]:
     """All that is found where every value is of one type."""
-    found = number_ranges(ir.from_proto(made), lambda _: element_type, {}).bounds
+    found = NumberRanges(ir.from_proto(made), lambda _: element_type, {}).bounds
     return {value.name: bounds for value, bounds in found.items()}
 
 

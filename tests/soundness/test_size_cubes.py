@@ -28,6 +28,7 @@ from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.models.example import differing_elements
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, SizeContract
+from sonnx_ort.terms.operand import dimensions
 from support.changes import changed
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
@@ -375,7 +376,9 @@ def _by_the_analysis(proto: onnx.ModelProto, contract: Contract = NO_CONTRACT) -
 
     def answer(index: int, outputs: int) -> Said:
         found = [values[f"y{index}_{k}"] for k in range(outputs)]
-        return [certain.shapes.get(v) for v in found], certain.elements.get(found[0])
+        known = [*map(certain.shapes.get, found), certain.contents.get(found[0])]
+        *shapes, elements = (None if sizes is None else dimensions(sizes) for sizes in known)
+        return shapes, elements
 
     return answer
 

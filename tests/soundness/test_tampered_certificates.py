@@ -31,8 +31,7 @@ from sonnx_ort.checker import FORMAT, Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.graphs import graphs_of
 from sonnx_ort.checker.guards import require_guarded
-from sonnx_ort.checker.obligations import rules_of
-from sonnx_ort.checker.values import conclude
+from sonnx_ort.checker.obligations import conclude, rules_of
 from sonnx_ort.profile.options import Edition
 from support.examined import enforced_with_certificate
 from support.graphs import parse

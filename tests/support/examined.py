@@ -8,7 +8,7 @@ import onnx
 from sonnx_ort.backends import Backend
 from sonnx_ort.certificates import Certificate, Traced, names_of_values
 from sonnx_ort.checker import Rejected
-from sonnx_ort.checker.values import conclude
+from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.report import Report

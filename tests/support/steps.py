@@ -7,8 +7,8 @@ import onnx
 
 from sonnx_ort.checker import Model, Rejected, bodies_of
 from sonnx_ort.checker.model import KINDS, with_true_assumptions
-from sonnx_ort.checker.states import Changing
-from sonnx_ort.checker.values import conclude
+from sonnx_ort.checker.obligations import conclude
+from sonnx_ort.checker.premises import Changing
 from support.graphs import parse
 
 DOMAINS = {"sonnx": 1, "com.example": 1}

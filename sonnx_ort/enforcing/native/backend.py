@@ -7,13 +7,13 @@ from collections.abc import Container, Mapping, Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
 from sonnx_ort.enforcing.hidden_shapes import (
     LOOP_OF_BFLOAT16,
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
+from sonnx_ort.enforcing.lowering import EnforcingBackend
 from sonnx_ort.enforcing.native.decision import Decision, guards_of, result_forms
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
@@ -26,8 +26,7 @@ from sonnx_ort.enforcing.nodes import (
     DATA_TYPES,
     StandardNodes,
     computed,
-    drop_legacy_attributes,
-    record_rules_of_kept,
+    keep_as_it_is,
 )
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
@@ -117,9 +116,9 @@ class NativeBackend(EnforcingBackend):
         Returns:
             The nodes with the obligations that are still to be enforced.
         """
-        nodes = prepare_inputs(self._model, examination, self._names, self._recorder)
+        nodes = prepare_inputs(self._model, examination, self.groups)
         shared = find_shared_broadcasts(self._model, nodes)
-        self._expanded = share_broadcasts(shared, self.nodes, self.decisions(), self._recorder)
+        self._expanded = share_broadcasts(shared, self.decisions(), self.groups)
         return nodes
 
     @staticmethod
@@ -147,11 +146,10 @@ class NativeBackend(EnforcingBackend):
         """
         target = examined.target
         original = Original.of(target.node)
-        added = self.nodes(str(target.output.name))
+        added = self.groups.nodes(str(target.output.name))
         results = self._guarded(added, examined) if _needs_nodes(examined) else None
         if results is None:
-            record_rules_of_kept(examined)
-            drop_legacy_attributes(examined)
+            keep_as_it_is(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.
                 self.declare_output(examined)

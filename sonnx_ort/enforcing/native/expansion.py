@@ -22,7 +22,7 @@ All of them read what the guards pass on, so no run computes one of them before 
 checked. C has the common shape, and depends on all guards: it stands for any operand.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -39,9 +39,9 @@ from sonnx_ort.enforcing.native.broadcasting import (
     rank_of,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.record import GroupRecorder
+from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.enforcing.value_info import element_type_of
-from sonnx_ort.kernel.elementwise import like_first
+from sonnx_ort.kernel.catalog import like_first
 from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examined_node import BroadcastPlan, ExaminedNode
@@ -268,29 +268,25 @@ def _reached(
 
 
 def share_broadcasts(
-    found: Sequence[SharedBroadcast],
-    start: Callable[[str], StandardNodes],
-    decisions: ShapeDecisions,
-    recorder: GroupRecorder,
+    found: Sequence[SharedBroadcast], decisions: ShapeDecisions, groups: Groups
 ) -> frozenset[ir.Node]:
     """Expand the operands of nodes that share a Broadcast, in place.
 
     Args:
         found: The nodes.
-        start: Starts new nodes; takes the stem of their values.
         decisions: How shapes are checked.
-        recorder: Records what is inserted.
+        groups: Takes what is inserted.
 
     Returns:
         The nodes, which read the expanded operands now.
     """
     for shared in found:
         first = shared.nodes[0]
-        target, nodes = first.target, start(str(first.target.output.name))
+        target, nodes = first.target, groups.nodes(str(first.target.output.name))
         expanded = expand_operands(nodes, first, target.inputs, decisions)
         pairs = zip(target.inputs, expanded, strict=True)
         instead = {value: other for value, other in pairs if other is not value}
-        recorder.record_behind(nodes.nodes, instead)
+        groups.record_behind(nodes, instead)
         cast(ir.Graph, target.node.graph).insert_before(target.node, nodes.nodes)
         for value, other in instead.items():
             other.type = value.type

@@ -18,7 +18,7 @@ Of a contract's range the extremes decide, in place of all elements, where its l
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -26,19 +26,14 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import value_guard_name
-from sonnx_ort.enforcing.hidden_shapes import (
-    hide_declarations,
-    hide_shape,
-    readers_of,
-    scalars_behind,
-)
-from sonnx_ort.enforcing.nodes import StandardNodes, Uses, insert_behind_inputs, uses_of
-from sonnx_ort.enforcing.record import GroupRecorder
+from sonnx_ort.enforcing.hidden_shapes import hide_scalars_behind, hide_shape
+from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
+from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError, escaped
+from sonnx_ort.guards.catalog import breach
 from sonnx_ort.guards.guard import GuardedNode
-from sonnx_ort.guards.value_guards import breach
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.loading.traversal import ValueNames, every_node
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
@@ -46,7 +41,6 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import CheckedValue
 from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, symbols_in
 
@@ -229,29 +223,20 @@ _MANY = 8
 
 
 def prepare_inputs(
-    model: ir.Model, examination: Examination, names: ValueNames, recorder: GroupRecorder
+    model: ir.Model, examination: Examination, groups: Groups
 ) -> Sequence[ExaminedNode]:
     """Guard inputs that decide the shapes of several nodes, and hide uncertain declarations.
 
     Returns:
         The nodes with the obligations that are still to be enforced.
     """
-    opset = model.opset_imports[STANDARD_DOMAIN]
-
-    def put_behind(nodes: StandardNodes, behind: Mapping[ir.Value, ir.Value], uses: Uses) -> None:
-        recorder.record_behind(nodes.nodes, behind)
-        insert_behind_inputs(model.graph, uses, nodes.nodes, behind)
-
-    scalars = scalars_behind(examination.nodes, examination.facts, examination.checked_values)
-    if scalars:
-        uses = readers_of(scalars)
-        nodes = StandardNodes(names, "inputs", opset)
-        put_behind(nodes, hide_declarations(nodes, scalars), uses)
+    checked = examination.checked_values
+    hide_scalars_behind(model.graph, groups, examination.nodes, examination.facts, checked)
     agreements = find_agreements(model, examination.nodes, examination.facts)
     if agreements:
         uses = uses_of(place.value for agreement in agreements for place in agreement.axes)
-        nodes = StandardNodes(names, "inputs", opset)
-        put_behind(nodes, _guard_inputs(nodes, agreements), uses)
+        nodes = groups.nodes("inputs")
+        groups.read_behind_inputs(model.graph, nodes, _guard_inputs(nodes, agreements), uses)
     dependent_nodes = {id(node) for agreement in agreements for node in agreement.dependent_nodes}
     return [prove_by_inputs(n) if id(n) in dependent_nodes else n for n in examination.nodes]
 

@@ -11,7 +11,7 @@ from onnx import helper
 from sonnx_ort.certificates import Traced
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.model import as_claim
-from sonnx_ort.checker.values import conclude
+from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.rule import Subject
 from support.sessions import on_one_thread
