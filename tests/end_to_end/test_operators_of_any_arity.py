@@ -156,18 +156,6 @@ def test_operators_of_one_and_any_number_of_operands_are_enforced(package: Packa
     assert int(child.stdout) == 6 * (3 + 3 + 9 + (3 + 3 * 14))
 
 
-def test_rewriting_again_changes_nothing(package: PackageCopy) -> None:
-    child = package.run(
-        HEAD,
-        """
-        added = model({"a": "float", "b": "float"}, "Sum(a, b)", "float")
-        once = sonnx_ort.rewrite(added, operators="all,-Graph")
-        print(sonnx_ort.rewrite(once, operators="all,-Graph") == once)
-        """,
-    )
-    assert child.stdout == "True\n", child
-
-
 class TestWhatCannotBeChecked:
     """A rule that a backend cannot check is an error when a model is rewritten, never silence."""
 

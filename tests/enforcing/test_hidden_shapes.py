@@ -66,13 +66,6 @@ def test_kernels_see_the_tensors_themselves(graph: str) -> None:
     assert loops(enforced(graph, "python")) == 0
 
 
-@pytest.mark.parametrize("graph", BELIEVED)
-@pytest.mark.parametrize("broadcast", ["reject", "explicit"])
-def test_rewriting_twice_changes_nothing(graph: str, broadcast: str) -> None:
-    once = enforced(graph, broadcast=broadcast)
-    assert sonnx_ort.rewrite(once, backend="native", broadcast=broadcast) == once
-
-
 def test_violation_that_onnxruntime_does_not_believe_in_is_told() -> None:
     session = sonnx_ort.InferenceSession(
         parse(BELIEVED[0].values[0], domains=DOMAINS), backend="native"
@@ -164,13 +157,6 @@ def test_rule_is_checked_in_each_run(backend: Backend, graph: str, rule: str) ->
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         session.run(None, FEEDS[rule] | {"b": np.array(True)})
     assert caught.value.rule == rule
-
-
-@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS.keys())
-@pytest.mark.parametrize("backend", Backend)
-def test_rewritten_model_is_recognized(backend: Backend, graph: str) -> None:
-    made = sonnx_ort.rewrite(parse(f"{INPUTS} {graph}"), backend=backend)
-    assert sonnx_ort.rewrite(made, backend=backend) == made
 
 
 NEEDLESS = {
