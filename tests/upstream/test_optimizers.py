@@ -15,8 +15,8 @@ from sonnx_ort.runtime.session_options import (
     names_of,
 )
 from support.changes import INSTALLED, before_and_since
-from support.fusions import FUSIONS
 from support.graphs import parse
+from support.patterns import FUSIONS
 from support.sessions import LEVELS, on_one_thread, quiet
 
 pytestmark = pytest.mark.upstream
