@@ -4,9 +4,7 @@ import inspect
 import json
 import logging
 import os
-import subprocess
 import sys
-import types
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
@@ -26,7 +24,7 @@ from sonnx_ort.comparing import isolated_run
 from sonnx_ort.errors import BackendUnavailable
 from sonnx_ort.options import Choices
 from support.backends import INSTALLED, RUNS_PYTHON
-from support.forks import ForkedPython
+from support.forks import FORKING
 
 if RUNS_PYTHON:
     import onnxruntime_extensions  # noqa: F401 - it has child processes take a slow protobuf
@@ -90,9 +88,8 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
 @pytest.fixture(scope="session", autouse=True)
 def _forked_runs() -> Iterator[None]:
     """Have the package isolate its runs in forks, but where tests are about how it does."""
-    forking = types.SimpleNamespace(**vars(subprocess) | {"Popen": ForkedPython})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(isolated_run, "subprocess", forking)
+        patch.setattr(isolated_run, "subprocess", FORKING)
         yield
 
 

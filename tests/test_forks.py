@@ -59,3 +59,20 @@ def test_fork_alone_has_imported_the_package_and_it_has_no_session(fresh: bool) 
     code = "import sys\nprint('sonnx_ort.pipeline' in sys.modules)"
     code += "\nprint('sonnx_ort.custom_ops.registration' in sys.modules)"
     assert run_python(code, fresh=fresh).stdout.split() == [str(not fresh), "False"]
+
+
+NESTED = """
+import os
+from pathlib import Path
+from sonnx_ort.comparing.isolated_run import IsolatedRuns
+
+with IsolatedRuns(60) as runs:
+    process = runs.call(os.getpid)
+    print(Path(f"/proc/{process}/cmdline").read_text().split("\\0")[1:3])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has forks here")
+def test_isolated_runs_of_a_fork_are_forks_of_one_that_has_imported_all() -> None:
+    child = run_python(NESTED)
+    assert child.stdout == "['-m', 'support.forks']\n", child

@@ -1,4 +1,4 @@
-"""The command: what it prints, and its exit status."""
+"""The command: its help, what it prints, its exit status, and what it need not import."""
 
 import re
 import subprocess
@@ -10,8 +10,56 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.cli import application
+from sonnx_ort.cli import explaining as command_file
+from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.reporting.explanation import explain
+from sonnx_ort.reporting.verdict import in_commands
 from support.command import command, output, refusal
 from support.graphs import binary_model
+
+HEAVY = ("numpy", "onnx", "onnx_ir", "onnxruntime", "sympy")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_lists_what_the_help_of_the_command_begins_with(name: str) -> None:
+    assert load(name).help.startswith(COMMANDS[name])
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_is_plain_text(name: str, option: str) -> None:
+    shown = output(*filter(None, [name]), option)
+    assert shown.startswith("Usage: ")
+    for unwanted in ("<bool>", "│", "[x>=0]"):
+        assert unwanted not in shown
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]], ids=" ".join)
+def test_what_needs_no_model_imports_no_analysis(arguments: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "from sonnx_ort.cli import app\n"
+        f"try: app({arguments})\n"
+        "except SystemExit: pass\n"
+        f"print(*(name for name in {HEAVY} if name in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout
+    assert done.stderr == "\n"
+
+
+def test_misspelt_command_is_answered_with_a_similar_one() -> None:
+    done = command("chek")
+    assert done.returncode == 2
+    assert "No such command 'chek'. Did you mean 'check'?" in done.stderr
+
+
+def test_unknown_value_of_an_option_is_said_without_the_kind_of_an_exception():
+    error = command("check", "model.onnx", "--edition", "x").stderr
+    assert "Invalid value for '--edition': 'x' is not one of 'typed', 'preliminary'." in error
 
 
 @pytest.fixture
@@ -169,3 +217,47 @@ def test_process_of_its_own_writes_and_ends_just_so(
     ended = (done.returncode, done.stdout, done.stderr)
     assert ended == (within.returncode, within.stdout, within.stderr)
     assert done.returncode == {"good": 0, "bad": 1, "missing": 2}[name]
+
+
+OTHER = (
+    "\nThe behavior of ONNX Runtime was measured with the versions named above; 1.99.0 is "
+    "installed here.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "installed", "told"),
+    [("Div.int.C1", "1.99.0", OTHER), ("Div.int.C1", "1.32.0", ""), ("GR4", "1.99.0", "")],
+)
+def test_installed_version_is_told_beside_the_measured_one(
+    rule: str, installed: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_file, "version_of", lambda _: installed)
+    done = command("explain", rule)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"{in_commands(explain(rule))}\n{told}",
+        "",
+    )
+
+
+def fail() -> None:
+    raise IndexError("tuple index\nout of range")
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_unforeseen_error_is_told_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, shown: bool
+) -> None:
+    monkeypatch.setattr(application, "app", fail)
+    if shown:
+        monkeypatch.setenv(application.TRACEBACK, "1")
+    with pytest.raises(SystemExit) as ended:
+        application.main()
+    error = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert ("Traceback" in error) is shown
+    assert error.splitlines()[-1] == (
+        "sonnx-ort: internal error, IndexError: tuple index out of range; this is a fault of "
+        "sonnx_ort: please report it, with what SONNX_ORT_TRACEBACK=1 in the environment shows"
+    )

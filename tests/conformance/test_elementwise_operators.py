@@ -104,10 +104,3 @@ def test_different_shapes_are_expanded_where_that_is_asked_for(
     feeds = {first: feeds[first].reshape(3, size), **{n: feeds[n][:1] for n in others}}
     (got,) = ort_values.run(session, feeds)
     assert_same(got, standard_result(single, feeds, ranks))
-
-
-@EACH
-@BACKENDS
-def test_rewriting_again_changes_nothing(single: Single, backend: str) -> None:
-    once = sonnx_ort.rewrite(single.model(), backend=backend, operators="all,-Graph")
-    assert sonnx_ort.rewrite(once, backend=backend, operators="all,-Graph") == once

@@ -7,16 +7,14 @@ import numpy as np
 import onnx
 import pytest
 
-import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite.applied import special_values
 from support import ort_values
 from support.backends import BACKENDS
-from support.changes import unneeded
 from support.conformity import assert_conforms, keeping_the_rules
-from support.elementwise import Crossing, Single, crossings, singles
+from support.elementwise import Single, singles
 from support.operator_cases import NEWEST
 from support.sessions import enforced
 from support.values import all_combinations
@@ -51,9 +49,6 @@ def cases():
                 yield Single(single.operator, single.element_type, said=tuple(said.items()))
 
 
-CROSSINGS = [c for c in crossings() if c.single.operator.name in OPERATORS_OF_IT]
-
-
 @BACKENDS
 @pytest.mark.parametrize("single", list(cases()), ids=str)
 def test_results_are_the_oracles(single: Single, backend: str) -> None:
@@ -78,32 +73,3 @@ def test_remainder_has_the_sign_of_the_divisor_where_no_attribute_says_otherwise
     (found,) = ort_values.run(enforced(model, backend), {"A": a, "B": b})
     np.testing.assert_array_equal(found, [2, -2, 0])
     np.testing.assert_array_equal(np.signbit(found), [False, True, False])
-
-
-@pytest.mark.parametrize(
-    ("crossing", "backend"),
-    [
-        (c, b)
-        for b in ("python", "native", "compiled")
-        for c in CROSSINGS
-        if c.boundary.rule not in unneeded(b)
-    ],
-    ids=str,
-)
-def test_element_outside_is_refused(crossing: Crossing, backend: str) -> None:
-    session = enforced(crossing.single.model(opset=VERSION), backend)
-    ort_values.run(session, crossing.operands((5,)))
-    for place in range(4):
-        with pytest.raises(sonnx_ort.ContractViolation) as caught:
-            ort_values.run(session, crossing.operands((5,), place))
-        assert (caught.value.rule, caught.value.index) == (crossing.boundary.rule, (place,))
-
-
-@BACKENDS
-@pytest.mark.parametrize("single", [s for s in cases() if s.operator.name != "Cast"], ids=str)
-def test_different_shapes_are_refused(single: Single, backend: str) -> None:
-    session = enforced(single.model(opset=VERSION), backend)
-    one, other = (np.ones(size, single.element_type.dtype) for size in (3, 1))
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        ort_values.run(session, dict(zip(single.names, (one, other), strict=True)))
-    assert caught.value.rule == f"{single.operator.name}.{single.element_type.family}.R1"

@@ -432,13 +432,6 @@ def test_what_breaks_a_rule_is_refused(table: Table, way, backend, level) -> Non
         assert (violation.rule, violation.node) == (f"{violation.operator}.{tag}", "node")
 
 
-@EACH
-@BACKENDS
-def test_rewriting_twice_changes_nothing(table: Table, way, backend) -> None:
-    once = sonnx_ort.rewrite(table.model(*way), operators="all,-Graph", backend=backend)
-    assert sonnx_ort.rewrite(once, operators="all,-Graph", backend=backend) == once
-
-
 @pytest.mark.parametrize("name", [n for n, o in OPERATORS.items() if not o.elementwise])
 def test_table_breaks_every_rule_that_runs_decide(name: str) -> None:
     tables = (table for label, table in TABLES.items() if label.split()[0] == name)

@@ -18,10 +18,9 @@ from support.changes import INSTALLED, changed
 from support.conformed import CONVERT, conformed, reasons, violated
 from support.decomposed import Case, bits, deviation, outputs
 from support.graphs import parse
-from support.learned_cases import LEARNED
+from support.learned_cases import LEARNED, TREES
 from support.quantized_cases import QUANTIZED
 from support.sessions import on_one_thread
-from support.tree_cases import TREES
 
 REFUSALS = (Fail, InvalidArgument, RuntimeException)
 FLOATS = ("float", "double", "float16")

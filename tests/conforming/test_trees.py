@@ -5,7 +5,7 @@ import pytest
 
 from support.conformed import conformed, reasons
 from support.decomposed import Case, bits, outputs
-from support.tree_cases import (
+from support.learned_cases import (
     FIVE,
     ONE_TARGET,
     SIGNED,

@@ -1,7 +1,10 @@
-"""Every block of code in the READMEs and the documentation does what the page says."""
+"""Blocks of code in the READMEs and the documentation do what the page says."""
 
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -117,3 +120,28 @@ def test_command_with_another_exit_status_is_noticed(tmp_path):
     page.write_text('```sh title="exit status 1"\nsonnx-ort explain GR1\n```\n', encoding="utf-8")
     with pytest.raises(AssertionError, match="sonnx-ort explain GR1"):
         list(follow(page))
+
+
+PAGE = REPOSITORY / "docs" / "how-to" / "record.md"
+PATH = str(Path(sys.executable).parent)
+
+
+def run(command: str) -> int:
+    program, *arguments = shlex.split(command)
+    program = shutil.which(program, path=PATH) or program
+    return subprocess.run([program, *arguments], check=False, capture_output=True).returncode
+
+
+@pytest.mark.skipif(
+    shutil.which("openssl") is None or shutil.which("model_signing", path=PATH) is None,
+    reason="openssl, or the extra 'signing', is not installed",
+)
+def test_signature_holds_until_a_file_is_altered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mean.onnx", "enforced.onnx", "record.json"):
+        Path(name).write_text(name, encoding="utf-8")
+    (block,) = [b for b in blocks(PAGE) if "model_signing" in b.text]
+    commands = [line for line in block.text.splitlines() if not line.startswith("pip ")]
+    assert [run(command) for command in commands] == [0] * len(commands)
+    Path("release/record.json").write_text("another", encoding="utf-8")
+    assert run(commands[-1]) != 0

@@ -21,7 +21,7 @@ from support.broadcasting import (
     results,
     violation,
 )
-from support.graphs import parse, tensor
+from support.graphs import parse
 from support.sessions import LEVELS, quiet
 
 pytestmark = on_each_backend
@@ -29,54 +29,8 @@ pytestmark = on_each_backend
 SENTENCE = "The rule: A dimension is the largest of its axis, or 1."
 
 
-def open_shape(shape):
-    return [None] * len(shape)
-
-
 def feeds_of(*arrays):
     return {f"x{index}": array for index, array in enumerate(arrays)}
-
-
-@pytest.mark.satisfies(
-    "Broadcast.signature Broadcast.count Broadcast.one_shape Broadcast.condition_1",
-    "Broadcast.condition_2 Broadcast.step_2.elements",
-)
-@pytest.mark.parametrize(
-    "shapes",
-    [
-        [()],
-        [(2, 3)],
-        [(), ()],
-        [(2, 3), (2, 3)],
-        [(2, 3), (3,)],
-        [(2, 1), (1, 3)],
-        [(0, 3), (0, 1)],
-        [(0,), (0,)],
-        [(2, 3), (), (2, 1)],
-        [(2,) * 8, (), (1,) * 8, (2, 1, 2)],
-        [(1,)] * 9 + [(4, 1)],
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("known", ["static", "open sizes", "open ranks"])
-def test_every_arity_rank_and_size(shapes, known):
-    declared = {
-        "static": shapes,
-        "open sizes": [open_shape(shape) for shape in shapes],
-        "open ranks": [None] * len(shapes),
-    }[known]
-    arrays = [numbered(shape, np.float32, i + 1) for i, shape in enumerate(shapes)]
-    made = broadcast_model(["float"] * len(shapes), declared)
-    for result, expected in zip(results(made, feeds_of(*arrays)), broadcast(*arrays), strict=True):
-        assert_identical(result, expected)
-
-
-@pytest.mark.satisfies("Broadcast.restrictions", "Broadcast.C1")
-def test_types_may_be_mixed():
-    arrays = [np.float32([[1, 2], [3, 4]]), np.array([True, False]), np.int8([[5], [6]])]
-    made = broadcast_model(["float", "bool", "int8"], [["n", "m"], ["k"], ["i", "j"]])
-    for result, expected in zip(results(made, feeds_of(*arrays)), broadcast(*arrays), strict=True):
-        assert_identical(result, expected)
 
 
 def test_one_tensor_may_be_read_twice():
@@ -113,29 +67,6 @@ def test_violation_fails_the_run_whichever_output_is_read(read, level):
     )
 
 
-@pytest.mark.parametrize(
-    ("shapes", "reason"),
-    [
-        ([(3,), (2,)], "axis 0 has size 3 in X0 and 2 in X1"),
-        ([(0,), (1,)], "axis 0 has size 0 in X0 and 1 in X1"),
-        ([(0,), ()], "axis 0 has size 0 in X0 and 1 in X1 (which has no such axis)"),
-        ([(2, 3), (4,)], "axis 1 has size 3 in X0 and 4 in X1"),
-        ([(1,), (5, 2), (5, 3)], "axis 1 has size 2 in X1 and 3 in X2"),
-    ],
-    ids=str,
-)
-def test_known_clash_is_rejected(shapes, reason):
-    with pytest.raises(sonnx_ort.ModelRejected) as caught:
-        sonnx_ort.rewrite(broadcast_model(["int32"] * len(shapes), shapes))
-    (found,) = caught.value.report.violations
-    assert (found.rule.id, found.operator, found.node, found.evidence) == (
-        "Broadcast.E1",
-        "Broadcast",
-        "the_node",
-        reason,
-    )
-
-
 def test_rejection_has_its_message():
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(broadcast_model(["float", "bool"], [["n", 3], [2]]))
@@ -147,23 +78,6 @@ def test_rejection_has_its_message():
         "    the rule: A dimension is the largest of its axis, or 1. (SONNX Broadcast, Informal "
         "specification, conditions 1 and 2 and step 2)\n"
         "    to fix it: the shapes (n, 3) and (2,) have no common shape; correct the model"
-    )
-
-
-@pytest.mark.satisfies("Broadcast.errors")
-@pytest.mark.parametrize("declared", [[None], None], ids=["open sizes", "open ranks"])
-@pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), ((1,), (0,))], ids=str)
-def test_clash_in_a_run_is_a_violation(declared, shapes):
-    made = broadcast_model(["int32", "bool"], [declared, declared])
-    feeds = feeds_of(np.zeros(shapes[0], np.int32), np.zeros(shapes[1], np.bool_))
-    error = violation(made, feeds)
-    assert (error.rule, error.operator, error.node, error.shapes, error.index, error.values) == (
-        "Broadcast.E1",
-        "Broadcast",
-        "the_node",
-        shapes,
-        None,
-        None,
     )
 
 
@@ -221,22 +135,6 @@ def test_it_is_the_same_in_both_editions_and_whatever_becomes_of_other_operators
     made = broadcast_model(["float", "float"], [["n"], ["m"]])
     rewritten = sonnx_ort.rewrite(made, edition=edition, broadcast=choice)
     assert rewritten.graph == sonnx_ort.rewrite(made).graph
-
-
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-@pytest.mark.parametrize("choice", ["reject", "explicit"])
-def test_rewriting_twice_changes_nothing(edition, choice):
-    once = sonnx_ort.rewrite(broadcast_model(["float", "bool"], [["n"], ["m", 3]]))
-    assert sonnx_ort.rewrite(once, edition=edition, broadcast=choice) == once
-
-
-@pytest.mark.parametrize("shapes", [[(2, 3), (3,)], [["n", 3], ["m", 1]], [["n"], ["n"]]], ids=str)
-@pytest.mark.parametrize("element_type", ["float", "bool", "bfloat16"])
-def test_result_passes_the_checker(shapes, element_type):
-    made = broadcast_model([element_type] * 2, shapes)
-    for output in made.graph.output:
-        output.CopyFrom(tensor(output.name, element_type, [None] * max(map(len, shapes))))
-    onnx.checker.check_model(sonnx_ort.rewrite(made), full_check=True)
 
 
 @pytest.mark.parametrize(

@@ -227,16 +227,6 @@ def test_empty_tensor_keeps_every_range(backend):
     assert session.run(None, empty)[0].shape == (0, 3)
 
 
-@BACKENDS
-def test_rewritten_model_keeps_its_contract(backend):
-    enforced = sonnx_ort.rewrite(parse(GRAPH), backend=backend, contract=CONTRACT)
-    assert sonnx_ort.rewrite(enforced, backend=backend) == enforced
-    session = sonnx_ort.InferenceSession(enforced, backend=backend)
-    assert session.contract == CONTRACT
-    with pytest.raises(ContractViolation):
-        session.run(None, {**KEPT, "x": KEPT["x"] * 3})
-
-
 def test_rewritten_model_takes_no_other_contract():
     enforced = sonnx_ort.rewrite(parse(GRAPH), backend="native", contract=CONTRACT)
     other = Contract((ValueContract("x", (0, 1)),))
@@ -308,11 +298,3 @@ def test_certificate_covers_a_contract_of_every_type(tmp_path):
     assert check(source.read_bytes(), made, target.read_bytes()) == (
         "12 obligations hold in every run: 0 by proof, 12 by guards"
     )
-
-
-def test_record_of_a_model_with_a_contract_is_verified(tmp_path):
-    source, target, record = (tmp_path / name for name in ("m.onnx", "e.onnx", "record.json"))
-    onnx.save(parse(GRAPH), source)
-    sonnx_ort.rewrite_file(source, target, backend="native", contract=CONTRACT, record=record)
-    verified = [sonnx_ort.verify(target, record), sonnx_ort.verify(source, record, original=True)]
-    assert [(each.kept, each.differences) for each in verified] == [(True, ())] * 2

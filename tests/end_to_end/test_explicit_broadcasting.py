@@ -1,10 +1,7 @@
 """`broadcast="explicit"` on Div and Sub, in main graphs, subgraphs and functions."""
 
-import logging
-
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import helper
 from restrictions import broadcast, outcome
@@ -13,7 +10,7 @@ import sonnx_ort
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status
-from support.backends import on_each_backend, on_python
+from support.backends import on_each_backend
 from support.broadcasting import numbered, results, violation
 from support.graphs import binary_model, parse
 from support.sessions import LEVELS, quiet
@@ -48,7 +45,9 @@ def expected(operator, a, b, element_type, edition=Edition.TYPED):
     return outcome(operator, spread, element_type, edition)
 
 
-@pytest.mark.satisfies("Broadcast.purpose", "Sub.preliminary.R1.result", "Div.onnx.broadcasting")
+@pytest.mark.satisfies(
+    "Broadcast.purpose Sub.preliminary.R1.result Sub.preliminary.R1.operands Div.onnx.broadcasting"
+)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("shapes", PAIRS, ids=str)
 @pytest.mark.parametrize("known", KNOWN)
@@ -101,33 +100,6 @@ def test_violation_at_every_optimization_level(level):
     )
 
 
-@pytest.mark.satisfies("Sub.preliminary.R1.operands")
-@pytest.mark.parametrize("edition", Edition)
-@pytest.mark.parametrize("known", ["open sizes", "open ranks"])
-@pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), ((2, 3), (4,))], ids=str)
-@pytest.mark.parametrize("element_type", ["float", "bfloat16", "int64"])
-def test_incompatible_shapes_are_a_violation_of_the_broadcast(edition, known, shapes, element_type):
-    made = binary_model("Sub", element_type, *(declared(known, shape) for shape in shapes))
-    dtype = ElementType(element_type).dtype
-    feeds = {name: np.ones(shape, dtype) for name, shape in zip("AB", shapes, strict=True)}
-    error = violation(made, feeds, edition=edition, **EXPLICIT)
-    assert (error.rule, error.operator, error.node, error.shapes) == (
-        "Broadcast.E1",
-        "Broadcast",
-        "the_node",
-        shapes,
-    )
-
-
-@pytest.mark.parametrize("edition", Edition)
-@pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), (("n", 3), (2,))], ids=str)
-def test_shapes_known_to_be_incompatible_are_rejected(edition, shapes):
-    with pytest.raises(sonnx_ort.ModelRejected) as caught:
-        sonnx_ort.rewrite(binary_model("Div", "float", *shapes), edition=edition, **EXPLICIT)
-    found = [(o.rule.id, o.operator, o.node) for o in caught.value.report.violations]
-    assert found == [("Broadcast.E1", "Broadcast", "the_node")]
-
-
 def test_all_violations_are_rejected_at_once():
     made = parse("""(float[3] a, float[2] b, int32 i) => (float[?] s, float[?] c, int32[?] d)
     <int32[2] zeros = {1, 0}> {
@@ -139,20 +111,6 @@ def test_all_violations_are_rejected_at_once():
         sonnx_ort.rewrite(made, **EXPLICIT)
     found = [(o.rule.id, o.node) for o in caught.value.report.violations]
     assert found == [("Broadcast.E1", "misfit"), ("Div.float.R2", "mixed"), ("Div.int.C1", "zero")]
-
-
-@on_python
-def test_plain_session_says_operator_node_and_rule(caplog):
-    made = sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"], node="scale"), **EXPLICIT)
-    session = ort.InferenceSession(made.SerializeToString(), sonnx_ort.register(quiet()))
-    feeds = {"A": np.ones(3, np.float32), "B": np.ones(2, np.float32)}
-    with caplog.at_level(logging.ERROR, "sonnx_ort"), pytest.raises(Exception) as caught:  # noqa: PT011
-        session.run(None, feeds)
-    assert (
-        "Name:'Broadcast 'scale' breaks the SONNX profile; the last four digits of the dimension "
-        "below tell the rule: 71 Broadcast.E1' Status Message: "
-    ) in str(caught.value)
-    assert len(caplog.messages) == 1
 
 
 @pytest.mark.parametrize(("edition", "rule"), [("typed", "Div.int.C1"), ("preliminary", "Div.R5")])
@@ -300,21 +258,6 @@ def test_violation_in_a_body_names_node_tensors_axis_and_sizes(own, place, name)
     error = violation(place(own), MISFIT, **EXPLICIT)
     assert (error.rule, error.operator, error.node) == ("Broadcast.E1", "Broadcast", name)
     assert "has size 3 in X0 and 2 in X1; shapes X0 '" in str(error)
-
-
-@OWN
-@pytest.mark.parametrize(("place", "name"), PLACES)
-def test_rewriting_a_body_twice_changes_nothing(own, place, name):
-    del name
-    once = sonnx_ort.rewrite(place(own), **EXPLICIT)
-    assert sonnx_ort.rewrite(once, **EXPLICIT) == once
-
-
-@OWN
-@pytest.mark.parametrize(("place", "name"), PLACES)
-def test_result_passes_the_checker(own, place, name):
-    del name
-    onnx.checker.check_model(sonnx_ort.rewrite(place(own), **EXPLICIT))
 
 
 @OWN

@@ -197,24 +197,6 @@ def test_finite_values_give_the_same_results(case: str, level: str) -> None:
     assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("operators", [OUTPUTS, VALUES])
-@pytest.mark.parametrize("case", RUNS)
-def test_rewriting_twice_changes_nothing(case: str, operators: str) -> None:
-    once = sonnx_ort.rewrite(made_for(RUNS[case][0]), operators=operators)
-    assert sonnx_ort.rewrite(once, operators=operators) == once
-
-
-@pytest.mark.parametrize("operators", [OUTPUTS, VALUES])
-def test_rewritten_model_has_the_same_obligations(operators: str) -> None:
-    made = parse(CHAIN)
-    once = sonnx_ort.rewrite(made, operators=operators)
-    found = [
-        [(o.place, o.status) for o in sonnx_ort.check(m, operators=operators).enforced]
-        for m in (made, once)
-    ]
-    assert found[0] == found[1]
-
-
 def test_all_values_include_the_outputs() -> None:
     once = sonnx_ort.rewrite(parse(CHAIN), operators=VALUES)
     assert sonnx_ort.rewrite(once, operators=OUTPUTS) == once

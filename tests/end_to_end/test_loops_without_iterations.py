@@ -245,15 +245,6 @@ def test_body_does_not_believe_the_shape_that_it_gives_out() -> None:
         session.run(None, feeds_of((1,), (1,)) | {"z": np.ones(2, np.float32)})
 
 
-@on_each_backend
-@pytest.mark.parametrize("state", ["float", "float[]"])
-def test_rewriting_twice_changes_nothing_of_it(state: str) -> None:
-    """What keeps the rank of a state is nodes of the profile themselves."""
-    operators = "all,-Graph,-Concat,-Reshape"
-    once = sonnx_ort.rewrite(subtracting(state, state), operators=operators)
-    assert sonnx_ort.rewrite(once, operators=operators) == once
-
-
 WITH_A_BATCH = """
 (float[1,2] s, float[1,n,2] x) => (float[1,2] last, float[1,n,2] all) {
     last, all = Scan<num_scan_inputs = 1, body = step (float[2] before, float[2] element)

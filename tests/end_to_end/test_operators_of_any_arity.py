@@ -156,18 +156,6 @@ def test_operators_of_one_and_any_number_of_operands_are_enforced(package: Packa
     assert int(child.stdout) == 6 * (3 + 3 + 9 + (3 + 3 * 14))
 
 
-def test_rewriting_again_changes_nothing(package: PackageCopy) -> None:
-    child = package.run(
-        HEAD,
-        """
-        added = model({"a": "float", "b": "float"}, "Sum(a, b)", "float")
-        once = sonnx_ort.rewrite(added, operators="all,-Graph")
-        print(sonnx_ort.rewrite(once, operators="all,-Graph") == once)
-        """,
-    )
-    assert child.stdout == "True\n", child
-
-
 class TestWhatCannotBeChecked:
     """A rule that a backend cannot check is an error when a model is rewritten, never silence."""
 
@@ -349,29 +337,3 @@ def test_bits_are_those_of_the_model_as_it_was(backend: str, declared: str, expo
     session = sonnx_ort.InferenceSession(made, options, **choices)
     (got,) = session.run(None, {"x": X})
     np.testing.assert_array_equal(got.view(np.int32), expected.view(np.int32), strict=True)
-
-
-@BACKENDS
-@pytest.mark.parametrize("declared", ["[n]", "[]"])
-def test_rules_of_the_broadcast_are_looked_at(backend: str, declared: str) -> None:
-    text = f"(float{declared} x) => (float[] y) {{ [the_node] y = Pow(x, e) }}"
-    made = parse(text, constants={"e": np.float32([2])})
-    session = sonnx_ort.InferenceSession(
-        made, on_one_thread(), operators="Pow", backend=backend, broadcast="explicit"
-    )
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        session.run(None, {"x": np.zeros(0, np.float32)})
-    assert caught.value.rule == "Broadcast.E1"
-
-
-@BACKENDS
-def test_negative_exponent_of_one_element_is_refused(backend: str) -> None:
-    made = parse("(int32[n] x, int32[1] e) => (int32[] y) { [the_node] y = Pow(x, e) }")
-    session = sonnx_ort.InferenceSession(
-        made, on_one_thread(), operators="Pow", backend=backend, broadcast="explicit"
-    )
-    x = np.int32([3, 0, 2])
-    assert session.run(None, {"x": x, "e": np.int32([2])})[0].tolist() == [9, 0, 4]
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        session.run(None, {"x": x, "e": np.int32([-1])})
-    assert caught.value.rule == "Pow.int.C1"

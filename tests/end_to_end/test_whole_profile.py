@@ -54,13 +54,6 @@ def test_command_exits_with(name: str, operators: str, status: int) -> None:
     assert command("check", "--operators", operators, models.path(name)).returncode == status
 
 
-def test_rewrite_twice_changes_nothing(name: str) -> None:
-    for backend in ("python", "native", "compiled"):
-        options = {"operators": BUT_FOR_THE_GRAPH, "backend": backend}
-        once = sonnx_ort.rewrite(models.load(name), **options)
-        assert sonnx_ort.rewrite(once, **options) == once
-
-
 def test_every_attribute_is_set(name: str) -> None:
     """REQ-OP-070: no default values."""
     for node in models.load(name).graph.node:

@@ -133,23 +133,6 @@ def test_node_is_replaced_where_there_is_a_kernel(text, options, expected):
     assert ("sonnx.compiled" in imported) == bool(domains)
 
 
-@pytest.mark.parametrize(
-    ("text", "options"), [case[:2] for case in NODES.values()], ids=NODES.keys()
-)
-def test_rewritten_model_is_recognized(text, options):
-    original, choices = read(text, options)
-    made = sonnx_ort.rewrite(original, backend="compiled", **choices)
-    assert sonnx_ort.rewrite(made, backend="python", **choices) == made
-    ids = [
-        (o.node, o.rule.id)
-        for o in sonnx_ort.check(made, **{"operators": "default", **choices}).obligations
-    ]
-    assert ids == [
-        (o.node, o.rule.id)
-        for o in sonnx_ort.check(original, **{"operators": "default", **choices}).obligations
-    ]
-
-
 def attributes(node: onnx.NodeProto) -> dict[str, str]:
     return {each.name: each.s.decode() for each in node.attribute}
 

@@ -8,7 +8,7 @@ from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend, on_guarding, on_python
-from support.broadcasting import broadcast_guards, legacy_model
+from support.broadcasting import legacy_model
 from support.graphs import binary_model, parse, tensor
 
 pytestmark = on_each_backend
@@ -23,42 +23,6 @@ def expanded(made):
     hidden = {n.output[0]: n.input[2] for n in made.graph.node if n.op_type == "Loop"}
     values = [node.input[0] for node in made.graph.node if node.op_type == "Expand"]
     return [hidden.get(value, value) for value in values]
-
-
-@pytest.mark.parametrize(
-    ("a_shape", "b_shape", "which"),
-    [
-        ((2, 3), (2, 3), []),
-        ((), (), []),
-        (("n",), ("n",), []),
-        (("n", 3), ("n", 3), []),
-        ((2, 3), (), ["B"]),
-        ((2, 3), (1, 1), ["B"]),
-        (("n", "m"), (), ["B"]),
-        ((None, None), (), ["B"]),
-        (None, (), ["B"]),
-        ((), None, ["A"]),
-        ((2, 3), (3,), ["B"]),
-        ((3,), (2, 3), ["A"]),
-        (("n", 3), (3,), ["B"]),
-        ((None, 3), (3,), ["B"]),
-        (("n", 3), ("n", 1), ["B"]),
-        ((2, 1), (1, 3), ["A", "B"]),
-        (("n",), (3,), ["A"]),
-        (("n",), ("m",), ["A", "B"]),
-        ((None,), (None,), ["A", "B"]),
-        (None, (3,), ["A", "B"]),
-        (None, None, ["A", "B"]),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-@on_guarding
-def test_only_operands_that_may_lack_the_common_shape_are_expanded(
-    edition, a_shape, b_shape, which
-):
-    made = explicit(binary_model("Div", "float", a_shape, b_shape), edition=edition)
-    assert expanded(made) == which
 
 
 @on_guarding
@@ -89,17 +53,6 @@ def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewher
     assert expanded(explicit(made)) == ["mean"]
 
 
-@pytest.mark.parametrize(
-    ("a_shape", "b_shape", "checked"),
-    [((2, 3), (3,), False), ((2, 1), (1, 3), False), (("n", 3), (3,), True), ((), None, True)],
-    ids=str,
-)
-@on_guarding
-def test_shapes_are_checked_in_the_run_where_they_are_not_known(a_shape, b_shape, checked):
-    made = explicit(binary_model("Div", "float", a_shape, b_shape))
-    assert bool(broadcast_guards(made)) is checked
-
-
 @on_guarding
 def test_unknown_types_are_broadcast_all_the_same():
     text = "(float[2] a) => (float[2] c) { m = their.domain.Mystery(a) [div] c = Div(m, a) }"
@@ -107,38 +60,10 @@ def test_unknown_types_are_broadcast_all_the_same():
     assert expanded(explicit(made)) == ["m"] or expanded(explicit(made)) == ["m", "a"]
 
 
-MODELS = [
-    pytest.param(binary_model("Div", "float", (2, 3), (3,)), id="static"),
-    pytest.param(binary_model("Sub", "int8", ["n", 3], ["m", 1]), id="open sizes"),
-    pytest.param(binary_model("Div", "bfloat16", ["n"], [], c_shape=["n"]), id="bfloat16"),
-    pytest.param(legacy_model("Div", (2, 3), (2,), 6, broadcast=1, axis=0), id="legacy"),
-]
-
-
-@pytest.mark.parametrize("made", MODELS)
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-def test_result_passes_the_checker(made, edition):
-    onnx.checker.check_model(explicit(made, edition=edition), full_check=True)
-
-
-@pytest.mark.parametrize("made", MODELS)
-@pytest.mark.parametrize("second", ["reject", "explicit"])
-def test_rewriting_twice_changes_nothing(made, second):
-    once = explicit(made)
-    assert sonnx_ort.rewrite(once, broadcast=second) == once
-
-
 def test_rewritten_model_under_the_other_edition_is_refused():
     once = explicit(binary_model("Div", "float", (2, 3), (3,)))
     with pytest.raises(sonnx_ort.SonnxError, match="with the edition 'typed'"):
         explicit(once, edition="preliminary")
-
-
-def test_argument_is_not_modified():
-    made = binary_model("Div", "float", ["n"], [])
-    before = made.SerializeToString(deterministic=True)
-    explicit(made)
-    assert made.SerializeToString(deterministic=True) == before
 
 
 @on_guarding
@@ -153,7 +78,6 @@ def test_new_values_take_no_name_that_is_taken():
 
 
 INSERTS = 'rewrite with broadcast="explicit", which inserts a Broadcast of '
-NOTHING_FITS = "the shapes cannot be broadcast to each other; correct the model"
 
 
 def hint(made, **choices):
@@ -162,26 +86,6 @@ def hint(made, **choices):
     hints = {o.hint for o in caught.value.report.violations}
     assert len(hints) == 1
     return hints.pop()
-
-
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-@pytest.mark.parametrize(
-    ("a_shape", "b_shape", "advice"),
-    [
-        ((2, 3), (), INSERTS + "B from () to (2, 3)"),
-        ((3,), (2, 3), INSERTS + "A from (3,) to (2, 3)"),
-        ((2, 1), (1, 3), INSERTS + "A from (2, 1) to (2, 3) and B from (1, 3) to (2, 3)"),
-        (("n", 3), (3,), INSERTS + "B from (3,) to (n, 3)"),
-        ((3,), (2,), NOTHING_FITS),
-        ((2, 3), (2, 4), NOTHING_FITS),
-        ((0,), (1,), NOTHING_FITS),
-        ((0, 3), (3,), NOTHING_FITS),
-    ],
-    ids=str,
-)
-def test_shapes_before_and_after(edition, a_shape, b_shape, advice):
-    made = binary_model("Div", "float", a_shape, b_shape)
-    assert hint(made, edition=edition).endswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -251,11 +155,6 @@ def test_types_and_shapes_stand_in_the_file() -> None:
     declared = {value.name: value for value in rewritten.graph.value_info}
     for name in ("s", "r", "q"):
         assert declared[name] == tensor(name, "float", ["n", 3])
-
-
-def test_making_explicit_twice_changes_nothing() -> None:
-    once = sonnx_ort.rewrite(made(), **OPTIONS)
-    assert sonnx_ort.rewrite(once, **OPTIONS) == once
 
 
 @pytest.mark.parametrize("node", ["Max(a, b)", "MatMul(a, b)"])

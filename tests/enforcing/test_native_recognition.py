@@ -1,6 +1,5 @@
 """What the native backend made is told from what only says so."""
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -19,22 +18,6 @@ from support.graphs import model as graph_model
 from support.waivers import unequal, waiver
 
 Change = Callable[[onnx.ModelProto], None]
-
-SHAPES = [
-    pytest.param(["n"], ["m"], id="two symbols"),
-    pytest.param(["n"], ["n"], id="one symbol"),
-    pytest.param([2, 3], [2, 3], id="proved"),
-    pytest.param([2, "n"], [2, "m"], id="one axis open"),
-    pytest.param(None, ["n"], id="unknown rank"),
-    pytest.param(["n", 3], [3], id="broadcast"),
-]
-
-
-TYPES_AND_OPSETS = [
-    *itertools.product(["float", "int32"], [7, 13, 21]),
-    *itertools.product(["bfloat16"], [13, 21]),
-    *itertools.product(["uint8"], [14, 21]),
-]
 
 
 def native(model: onnx.ModelProto, **choices: object) -> onnx.ModelProto:
@@ -60,17 +43,6 @@ def test_nodes_in_another_order_are_those_of_the_native_backend() -> None:
 
 def guards_of(model: onnx.ModelProto) -> list[str]:
     return [n.name for n in model.graph.node if "breaks the SONNX profile" in n.name]
-
-
-@pytest.mark.parametrize(("element_type", "opset"), TYPES_AND_OPSETS)
-@pytest.mark.parametrize(("a", "b"), SHAPES)
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-def test_rewriting_twice_changes_nothing(
-    element_type: str, a: list[str], b: list[str], opset: int, edition: str
-) -> None:
-    original = binary_model("Div", element_type, a, b, opset=opset)
-    once = native(original, edition=edition, broadcast="explicit")
-    assert native(once, edition=edition) == once
 
 
 def test_texts_and_metadata_of_nodes_and_values_come_back() -> None:

@@ -87,12 +87,6 @@ def rewritten(name: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_what_rewrite_made_is_not_enforced_again(name: str) -> None:
-    made = rewritten(name)
-    assert sonnx_ort.rewrite(made, broadcast="explicit", operators="all,-Graph") == made
-
-
-@pytest.mark.parametrize("name", GRAPHS)
 def test_more_operators_are_enforced_as_in_the_original(name: str) -> None:
     original = parse(GRAPHS[name], opset=6 if "broadcast = 1" in GRAPHS[name] else 17)
     choices = {"broadcast": "explicit", "backend": "python"}

@@ -284,44 +284,11 @@ def test_zero_divisor_is_told_of_the_node_that_divides_by_it():
     assert (caught.value.rule, caught.value.node) == ("Div.int.C1", "two")
 
 
-AGREEING = "float[n] a, float[n] b, float[m] c"
-AGREEING_NODES = """[one] x = Sub(a, b) [two] y = Div(a, b) [three] v = Div(a, c)
-    [four] w = Sub(c, a) [five] u = Sub(v, c) z = Sum(x, y, u, w)"""
-
-
-CHOICES = [
-    ("typed", ["default"]),
-    ("preliminary", ["default"]),
-    ("typed", ["elementwise", "Broadcast"]),
-    ("typed", ["Div", "Sub", "Broadcast", "Graph.finite_values"]),
-]
-
-
-@pytest.mark.parametrize(("edition", "operators"), CHOICES, ids=str)
-@pytest.mark.parametrize(
-    ("inputs", "nodes"), [*MODELS.values(), (AGREEING, AGREEING_NODES)], ids=[*MODELS, "agreeing"]
-)
-def test_rewriting_twice_changes_nothing(inputs, nodes, operators, edition):
-    once = explicit(made(inputs, nodes), operators=operators, edition=edition)
-    assert explicit(once, operators=operators, edition=edition) == once
-
-
 def test_node_that_reads_past_the_shared_guards_is_no_rewritten_one():
     once = explicit(made(*MODELS["alike"]))
     (two,) = (node for node in once.graph.node if node.name == "two")
     two.input[0] = "b"
     assert explicit(once) != once
-
-
-def test_rewritten_model_has_the_obligations_of_its_original():
-    model = made(*MODELS["chain"])
-    choices = {"broadcast": "explicit"}
-    told, again = (
-        sonnx_ort.check(m, operators="default", **choices) for m in (model, explicit(model))
-    )
-    assert [(o.place, o.rule.id, o.status) for o in again.obligations] == [
-        (o.place, o.rule.id, o.status) for o in told.obligations
-    ]
 
 
 def test_compiled_kernels_broadcast_by_themselves():

@@ -30,6 +30,7 @@ def expanded(*shapes):
 @pytest.mark.parametrize(
     ("shapes", "which"),
     [
+        # Known sizes.
         ([()], "-"),
         ([(2, 3)], "-"),
         ([(2, 3), (2, 3)], "--"),
@@ -43,16 +44,7 @@ def expanded(*shapes):
         ([(0, 3), (0, 1)], "-x"),
         ([(2, 3), (3,), ()], "-xx"),
         ([(2, 1), (2, 3), (3,)], "x-x"),
-    ],
-    ids=str,
-)
-def test_known_shapes(shapes, which):
-    assert expanded(*shapes) == which
-
-
-@pytest.mark.parametrize(
-    ("shapes", "which"),
-    [
+        # Symbols.
         ([("n", "m"), ()], "-x"),
         ([("n", 3), (3,)], "-x"),
         ([("n", 3), ("n", 1)], "-x"),
@@ -64,31 +56,13 @@ def test_known_shapes(shapes, which):
         ([("n", 1), ("n", "m")], "x-"),
         ([("n", 1), (1, "m")], "xx"),
         ([("n",), ("n",), ("m",)], "xxx"),
-    ],
-    ids=str,
-)
-def test_symbols(shapes, which):
-    assert expanded(*shapes) == which
-
-
-@pytest.mark.parametrize(
-    ("shapes", "which"),
-    [
+        # Sizes and ranks of which nothing is known.
         ([(None,), (None,)], "xx"),
         ([(None,), (3,)], "x-"),
         ([None, None], "xx"),
         ([None, (3,)], "xx"),
         ([None, (1,)], "xx"),
-    ],
-    ids=str,
-)
-def test_unknown_sizes_and_ranks(shapes, which):
-    assert expanded(*shapes) == which
-
-
-@pytest.mark.parametrize(
-    ("shapes", "which"),
-    [
+        # Only sizes of 1 stand against an operand, which has the common shape.
         ([(None, None), ()], "-x"),
         ([(None, 3), (3,)], "-x"),
         ([(None,), (1,)], "-x"),
@@ -99,7 +73,7 @@ def test_unknown_sizes_and_ranks(shapes, which):
     ],
     ids=str,
 )
-def test_operand_that_only_sizes_of_1_stand_against_has_the_common_shape(shapes, which):
+def test_operands_that_may_lack_the_common_shape_are_expanded(shapes, which):
     assert expanded(*shapes) == which
 
 

@@ -6,7 +6,7 @@ from restrictions import Violation, outcome
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
-from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS, assert_same_bits, random_pairs
+from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS, assert_same_bits
 
 INF, NAN = np.inf, np.nan
 
@@ -67,36 +67,6 @@ def test_float_quotients_at_the_edges(element_type, a, b, typed, preliminary):
     assert_same_bits(np.stack(results), expected)
 
 
-@pytest.mark.satisfies("Sub.preliminary.difference", "Sub.draft.float.difference")
-@pytest.mark.parametrize(
-    ("a", "b", "difference"),
-    [
-        (0.0, 0.0, 0.0),
-        (0.0, -0.0, 0.0),
-        (-0.0, 0.0, -0.0),
-        (-0.0, -0.0, 0.0),
-        (1.0, 1.0, 0.0),
-        (-1.0, -1.0, 0.0),
-        (-0.0, 1.0, -1.0),
-        (INF, INF, NAN),
-        (-INF, -INF, NAN),
-        (INF, -INF, INF),
-        (-INF, INF, -INF),
-        (1.0, INF, -INF),
-        (1.0, -INF, INF),
-        (-INF, 1.0, -INF),
-        (NAN, 1.0, NAN),
-        (INF, NAN, NAN),
-    ],
-)
-@pytest.mark.parametrize("element_type", FLOATS)
-def test_float_differences_at_the_edges(element_type, a, b, difference):
-    result = outcome(
-        "Sub", (array(a, element_type), array(b, element_type)), element_type, Edition.TYPED
-    )
-    assert_same_bits(result, array(difference, element_type))
-
-
 @pytest.mark.satisfies("Div.draft.examples", "Sub.draft.examples")
 @pytest.mark.parametrize(("operator", "element_type", "a", "b", "c"), [
     ("Div", "float", [[3, 4.5], [16, 1], [25.5, 24.25]], [[3, 2], [4, 0], [5, 4]],
@@ -119,45 +89,12 @@ def test_examples_of_the_drafts(operator, element_type, a, b, c):
     assert_same_bits(result, array(c, chosen))
 
 
-@pytest.mark.parametrize("element_type", [ElementType.FLOAT, ElementType.DOUBLE])
-def test_float_quotients_agree_with_the_processor(element_type):
-    a, b = random_pairs(element_type, 2000)
-    with np.errstate(all="ignore"):
-        expected = a / b
-    assert_same_bits(outcome("Div", (a, b), element_type, Edition.TYPED), expected)
-
-
-@pytest.mark.parametrize("element_type", [ElementType.FLOAT, ElementType.DOUBLE])
-def test_float_differences_agree_with_the_processor(element_type):
-    a, b = random_pairs(element_type, 2000)
-    with np.errstate(all="ignore"):
-        expected = a - b
-    assert_same_bits(outcome("Sub", (a, b), element_type, Edition.TYPED), expected)
-
-
 @pytest.mark.satisfies("Div.preliminary.quotient", "Div.draft.int.quotient", "Div.typed.int")
 @pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
 def test_integer_quotients_are_truncated_towards_zero(element_type):
     a, b = array([7, -7, 7, -7, 1, -1], element_type), array([2, 2, -2, -2, 2, 2], element_type)
     result = outcome("Div", (a, b), element_type, Edition.TYPED)
     assert_same_bits(result, array([3, -3, -3, 3, 0, 0], element_type))
-
-
-@pytest.mark.satisfies("Sub.preliminary.difference", "Sub.draft.int.difference")
-@pytest.mark.parametrize("element_type", INTEGERS)
-def test_integer_differences_wrap_at_the_smallest_value(element_type):
-    limits = np.iinfo(element_type.dtype)
-    a, one = array([limits.min], element_type), array([1], element_type)
-    result = outcome("Sub", (a, one), element_type, Edition.TYPED)
-    assert_same_bits(result, array([limits.max], element_type))
-
-
-@pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
-def test_integer_differences_wrap_at_the_largest_value(element_type):
-    limits = np.iinfo(element_type.dtype)
-    a, minus_one = array([limits.max], element_type), array([-1], element_type)
-    result = outcome("Sub", (a, minus_one), element_type, Edition.TYPED)
-    assert_same_bits(result, array([limits.min], element_type))
 
 
 @pytest.mark.parametrize(("edition", "rule"), [("typed", "Div.int.C1"), ("preliminary", "Div.R5")])
@@ -183,42 +120,3 @@ def test_zero_divisors_are_found_before_quotients_beyond_the_type(element_type):
     a, b = array([smallest, 5], element_type), array([-1, 0], element_type)
     violation = outcome("Div", (a, b), element_type, Edition.TYPED)
     assert violation == Violation("Div.int.C1", (1,), (5, 0))
-
-
-@pytest.mark.satisfies(
-    "Div.typed.real.R1 Div.typed.float.R1 Div.preliminary.R1 Sub.preliminary.R1 Div.draft.float.R1",
-    "Div.draft.int.R1 Sub.draft.float.R1 Sub.draft.int.R1",
-)
-@pytest.mark.parametrize(
-    ("operator", "element_type", "edition", "rule"),
-    [
-        ("Div", "float", "typed", "Div.float.R1"),
-        ("Div", "int32", "typed", "Div.int.R1"),
-        ("Div", "float", "preliminary", "Div.R1"),
-        ("Div", "int32", "preliminary", "Div.R1"),
-        ("Sub", "float", "typed", "Sub.float.R1"),
-        ("Sub", "int32", "typed", "Sub.int.R1"),
-        ("Sub", "float", "preliminary", "Sub.R1"),
-        ("Sub", "int32", "preliminary", "Sub.R1"),
-    ],
-)
-@pytest.mark.parametrize("shapes", [((3,), (1,)), ((3,), ()), ((0,), (1,)), ((2, 3), (3, 2))])
-def test_unequal_shapes_are_a_violation(operator, element_type, edition, rule, shapes):
-    chosen = ElementType(element_type)
-    a, b = (np.zeros(shape, chosen.dtype) for shape in shapes)
-    assert outcome(operator, (a, b), chosen, Edition(edition)) == Violation(rule)
-
-
-@pytest.mark.satisfies(
-    "Div.typed.real.R1 Div.typed.float.R1.result Div.preliminary.type Div.preliminary.size",
-    "Div.preliminary.ensures.dims Div.preliminary.ensures.length Sub.preliminary.type",
-    "Sub.preliminary.size Sub.preliminary.ensures.dims Sub.preliminary.ensures.length",
-    "Div.onnx.result",
-)
-@pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1, 1, 1, 1)])
-@pytest.mark.parametrize("element_type", NUMERIC_TYPES)
-def test_results_keep_the_shape_and_the_dtype(operator, element_type, shape):
-    operand = np.ones(shape, element_type.dtype)
-    result = outcome(operator, (operand, operand), element_type, Edition.TYPED)
-    assert (result.shape, result.dtype) == (shape, element_type.dtype)

@@ -13,9 +13,8 @@ from sonnx_ort.profile.catalog import OPERATORS
 from support.graphs import parse
 from support.proofs.alignments import LinedUp
 from support.proofs.broadcasts import NAME
-from support.proofs.guards import passes
+from support.proofs.guards import computing, depending, passes, up_to_names
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
-from support.proofs.slices import computing, depending, up_to_names
 from support.proofs.theorem import prove, refute
 
 ANY = "float[] A, float[] B"

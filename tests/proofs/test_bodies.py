@@ -21,11 +21,10 @@ from support.elementwise import Single, singles
 from support.operator_cases import OPERATOR_CASES
 from support.proofs.alignments import LinedUp
 from support.proofs.broadcasts import Broadcasting
-from support.proofs.guards import outcome, passes
+from support.proofs.guards import outcome, passes, up_to_names
 from support.proofs.mutation import Mutation, faults_of_elements, number, swapped
 from support.proofs.nodes import NAME, Guarded, Ranks
 from support.proofs.single_operands import RANKS, SingleOperands, windowed
-from support.proofs.slices import up_to_names
 from support.proofs.theorem import prove, refute
 
 _AROUND = "around the node"

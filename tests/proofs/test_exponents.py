@@ -21,13 +21,12 @@ from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from sonnx_ort.profile.rule import Rule, Subject
 from support.proofs.agreement import Array
 from support.proofs.broadcasts import NAME, Broadcasting, has_common_shape, known_rank
-from support.proofs.guards import passes, reaching
+from support.proofs.guards import computing, depending, passes, reaching
 from support.proofs.interpreter import Values
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
 from support.proofs.nodes import as_given
 from support.proofs.rules import demanded, kept
 from support.proofs.run import Run, told_first
-from support.proofs.slices import computing, depending
 from support.proofs.tensors import Operand, Tensor, operand, term
 from support.proofs.theorem import Claim, Question, prove, refute
 

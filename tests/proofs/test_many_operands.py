@@ -15,11 +15,10 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support.elementwise import Single
 from support.proofs.broadcasts import NAME, Broadcasting
-from support.proofs.guards import passes
+from support.proofs.guards import computing, passes
 from support.proofs.interpreter import interpret
 from support.proofs.mutation import Mutation, number, operator, swapped
 from support.proofs.nodes import Guarded, Ranks
-from support.proofs.slices import computing
 from support.proofs.tensors import Vector, line
 from support.proofs.theorem import NotProved, prove, prove_formula, refute
 

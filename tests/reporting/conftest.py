@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.opened_pages import Opened, opening
+from support.browser import Opened, opening
 
 
 @pytest.fixture(name="opened", scope="module")

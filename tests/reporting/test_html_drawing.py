@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from support.browser import why_no_browser
+from support.browser import ROWS, SELECTED, Opened, in_view, rules_shown, vertex, why_no_browser
 from support.examined import check_with_outline
 from support.graphs import parse
-from support.opened_pages import ROWS, SELECTED, Opened, in_view, rules_shown, vertex
 
 pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
 

@@ -10,11 +10,20 @@ import pytest
 import sonnx_ort
 from sonnx_ort import Contract, SizeContract, ValueContract
 from sonnx_ort.reporting.html_report import html_report
-from support.browser import Browser, why_no_browser
+from support.browser import (
+    MODELS,
+    NAME,
+    ROWS,
+    SELECTED,
+    Browser,
+    Opened,
+    rules_shown,
+    vertex,
+    why_no_browser,
+)
 from support.checks import MADE, MENDING, mendable
 from support.examined import check_with_outline
 from support.graphs import parse
-from support.opened_pages import MODELS, NAME, ROWS, SELECTED, Opened, rules_shown, vertex
 
 pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
 

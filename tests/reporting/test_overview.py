@@ -1,17 +1,28 @@
-"""The overview of a check: what a person reads first."""
+"""What a person reads first of a check: overview, verdict, remedies, and all models together."""
 
 import datetime as dt
+import io
 import re
+import time
+from dataclasses import replace
 
 import onnx
 import pytest
+from rich.console import Console
 
 import sonnx_ort
-from sonnx_ort.reporting.checked_models import Check, CheckedModel
+from sonnx_ort.cli import batch as module
+from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.cli.batch import progress
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.waivers import Waiver
+from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
+from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.terminal import WIDTH
 from sonnx_ort.reporting.text_report import overview, overview_of_models, statistics
-from sonnx_ort.reporting.verdict import causes
+from sonnx_ort.reporting.verdict import OPTIONS, causes, in_commands, next_command, verdict
 from support.checks import alone, mendable, mixed, together
+from support.command import command
 from support.graphs import binary_model, parse
 
 MANY = """
@@ -152,3 +163,227 @@ def test_values_of_unknown_rank_have_one_cause_in_front() -> None:
         "more is decided before a run"
     )
     assert lines.index("checked in each run, at 2 places:") > start
+
+
+KEPT = "(float[n] x) => (float[n] y) { [e] e = Exp(x) [h] h = HardSwish(e) [s] y = Min(h, h) }"
+DIVIDED = "(float[n, 3] x, float[3] y) => (float[n, 3] z) { [d] d = Div(x, y) [a] z = Add(d, y) }"
+
+
+@pytest.mark.parametrize(("graph", "options", "word", "detail"), [
+    (KEPT, {"make_explicit": True}, "Kept",
+     ("20 obligations, proved for every run. Of 3 nodes, 1 is bound by a draft, 1 is bound by "
+      "rules of sonnx_ort (Min), 1 is bound by general restrictions alone (HardSwish).")),
+    (KEPT, {"operators": "Exp"}, "Kept",
+     "Exp keeps its rules: 2 obligations, proved for every run. 2 nodes were not looked at."),
+    (KEPT, {"operators": "Div"}, "Not checked",
+     "There is no Div here; 3 nodes were not looked at."),
+    (KEPT, {"operators": "default"}, "Not checked",
+     "There is no Div or Sub here; 3 nodes were not looked at."),
+    (DIVIDED, {"operators": "default"}, "Violated",
+     ("1 of 3 obligations fails whatever the inputs are. sonnx-ort rewrite refuses the model. "
+      "sonnx-ort conform fixes 1. 1 node was not looked at.")),
+    (DIVIDED, {}, "Violated",
+     ("4 of 21 obligations fail whatever the inputs are. sonnx-ort rewrite, which enforces Div and "
+      "Sub by default, refuses the 1 marked [!]. sonnx-ort conform fixes 4.")),
+])  # fmt: skip
+def test_verdict_says_what_it_is_about(graph, options, word, detail) -> None:
+    made = parse(graph)
+    if options.pop("make_explicit", False):
+        made = sonnx_ort.conform(made).model
+    found = verdict(sonnx_ort.check(made, **options))
+    assert (found.word, found.detail) == (word, detail)
+
+
+def test_check_marks_what_rewrite_refuses_by_default() -> None:
+    report = sonnx_ort.check(parse(DIVIDED))
+    assert {o.rule.id for o in report.violations if o.refused} == {"Div.float.R1"}
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(parse(DIVIDED))
+    assert [o.rule.id for o in caught.value.report.violations] == ["Div.float.R1"]
+
+
+def test_rules_of_this_project_can_be_left_out() -> None:
+    made = parse("(int32[2] x) => (int32[2] z) <int32[2] y = {1, -1}> { z = Div(y, y) }")
+    every = {o.rule.id for o in sonnx_ort.check(made).obligations}
+    stated = {o.rule.id for o in sonnx_ort.check(made).selected(rules="stated").obligations}
+    assert {o for o in every - stated if o.startswith("Div.")} == {"Div.int.C2"}
+    assert {"Div.int.R1", "Div.int.R2", "Div.int.C1", "GR2"} <= stated
+    with pytest.raises(
+        sonnx_ort.SonnxError, match="rules='ours' is unknown; choose 'all' or 'stated'"
+    ):
+        sonnx_ort.check(made).selected(rules="ours")
+
+
+GRAPHS = {
+    "proved": "(float[2] x) => (float[2] y) { y = Div(x, x) }",
+    "runtime": "(int32[2] x) => (int32[2] y) { y = Div(x, x) }",
+    "violated": "(float[2] x, float[1] z) => (float[2] y) { y = Div(x, z) }",
+    "not asked for": "(float[2] x, float[1] z) => (float[2] y) { y = Add(x, z) }",
+}
+UNUSABLE = CheckedModel("none.onnx", None, "there is no file 'none.onnx'")
+
+
+def checked(*statuses: str) -> tuple[CheckedModel, ...]:
+    return tuple(
+        CheckedModel(s, sonnx_ort.check(parse(GRAPHS[s]), operators="default")) for s in statuses
+    )
+
+
+@pytest.mark.parametrize(("statuses", "fail_on", "failed"), [
+    (["proved"], FailOn.VIOLATED, False),
+    (["proved"], FailOn.RUNTIME, False),
+    (["runtime"], FailOn.VIOLATED, False),
+    (["runtime"], FailOn.RUNTIME, True),
+    (["violated"], FailOn.VIOLATED, True),
+    (["violated"], FailOn.RUNTIME, True),
+    (["not asked for"], FailOn.RUNTIME, False),
+    (["proved", "violated"], FailOn.VIOLATED, True),
+    ([], FailOn.VIOLATED, False),
+], ids=str)  # fmt: skip
+def test_check_fails_on_an_obligation_of_any_model(
+    statuses: list[str], fail_on: FailOn, *, failed: bool
+) -> None:
+    assert Check(checked(*statuses), fail_on).failed is failed
+    assert Check((UNUSABLE, *checked(*statuses)), fail_on).failed is failed
+
+
+@pytest.mark.parametrize(
+    ("models", "unusable"),
+    [((UNUSABLE,), True), (checked("violated"), False), ((*checked("proved"), UNUSABLE), True)],
+    ids=["none", "one", "both"],
+)
+def test_model_without_a_report_cannot_be_used(
+    models: tuple[CheckedModel, ...], *, unusable: bool
+) -> None:
+    assert Check(models).unusable is unusable
+
+
+def obligation(status: str) -> Obligation:
+    (one,) = checked(status)
+    assert one.report is not None
+    return next(o for o in one.report.obligations if o.status == status)
+
+
+@pytest.mark.parametrize(
+    ("expired", "failing"), [(True, True), (False, False)], ids=["expired", "not expired"]
+)
+def test_waived_violation_fails_only_when_the_waiver_expired(
+    *, expired: bool, failing: bool
+) -> None:
+    waiver = Waiver("Div.float.R1", "d", "it fits", "the board", dt.date(2026, 1, 1))
+    waived = replace(obligation("violated"), waiver=waiver, waiver_expired=expired)
+    assert Check(()).fails(waived) is failing
+
+
+def test_what_is_proved_fails_nothing() -> None:
+    assert Check((), FailOn.RUNTIME).fails(obligation("proved")) is False
+
+
+BROADCAST = binary_model("Div", "float", [3], [1], c_shape=[3])
+MISFIT = binary_model("Div", "float", [3], [4])
+OPEN = binary_model("Div", "float", ["n"], ["m"], c_shape=["n"])
+NONE = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+
+
+@pytest.mark.parametrize(("remedy", "said"), [
+    ('rewrite with broadcast="explicit"', "rewrite with --broadcast explicit"),
+    ("rewrite with make_explicit=True", "rewrite with --make-explicit"),
+    ("exclude some rules with ignore=", "exclude some rules with --ignore"),
+    ("give it with inputs=, or not at all", "give it with --input, or not at all"),
+    ("count the axis from the front", "count the axis from the front"),
+    ("the attribute broadcast=1 requests it", "the attribute broadcast=1 requests it"),
+])  # fmt: skip
+def test_options_of_functions_become_those_of_the_command(remedy: str, said: str) -> None:
+    assert in_commands(remedy) == said
+
+
+@pytest.mark.parametrize("function", OPTIONS)
+def test_each_option_of_a_function_is_one_of_the_command(function: str) -> None:
+    commands = map(load, COMMANDS)
+    assert OPTIONS[function] in {o for command in commands for p in command.params for o in p.opts}
+
+
+@pytest.mark.parametrize("report_format", sorted({*ReportFormat} - {ReportFormat.OVERLAY}))
+def test_every_format_of_the_command_names_its_options(report_format, tmp_path) -> None:
+    omitted = "(float[2, 3] x, float[3] y) => (float[2, 3] z) { a = Div(x, y) z = Softmax(a) }"
+    onnx.save(parse(omitted), tmp_path / "model.onnx")
+    options = ["--operators", "profile", "--format", report_format]
+    written = command("check", tmp_path / "model.onnx", *options).stdout
+    assert "--broadcast explicit" in written
+    assert "--make-explicit" in written
+    assert "make_explicit=True" not in written
+
+
+def test_errors_of_the_command_name_its_options(tmp_path) -> None:
+    onnx.save(BROADCAST, tmp_path / "model.onnx")
+    error = command("rewrite", tmp_path / "model.onnx", "-o", tmp_path / "out.onnx").stderr
+    assert "to fix it: rewrite with --broadcast explicit, which inserts a Broadcast" in error
+
+
+def test_explanations_of_the_command_name_its_options() -> None:
+    assert "rewrite with --make-explicit, which writes" in command("explain", "GR2").stdout
+
+
+def test_functions_name_their_own_options() -> None:
+    assert 'rewrite with broadcast="explicit", which' in str(
+        sonnx_ort.check(BROADCAST).violations[0]
+    )
+
+
+@pytest.mark.parametrize(("model", "options", "next_one"), [
+    (BROADCAST, {}, "rewrite m.onnx -o m.enforced.onnx --broadcast explicit"),
+    (BROADCAST, {"edition": "preliminary", "operators": "elementwise"},
+     ("rewrite m.onnx -o m.enforced.onnx --edition preliminary --broadcast explicit --operators "
+      "elementwise")),
+    (mendable(), {"operators": "profile"}, "conform m.onnx -o m.conforming.onnx"),
+    (MISFIT, {}, "explain Div.float.R1"),
+    (OPEN, {}, "rewrite m.onnx -o m.enforced.onnx"),
+    (OPEN, {"operators": "Div"}, "rewrite m.onnx -o m.enforced.onnx --operators Div"),
+    (NONE, {}, "check m.onnx --operators profile"),
+    (mendable(), {"operators": "Concat,Softmax"},
+     "conform m.onnx -o m.conforming.onnx --operators Concat,Softmax"),
+])  # fmt: skip
+def test_next_command_fits_the_report(model, options: dict[str, str], next_one: str) -> None:
+    report = sonnx_ort.check(model, **{"operators": "default", **options})
+    assert next_command(report, "m.onnx") == f"sonnx-ort {next_one}"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("my models/a.onnx", "'my models/a.onnx'"), ("-", "model.onnx")]
+)
+def test_names_of_files_can_be_typed(name: str, shown: str) -> None:
+    command = next_command(sonnx_ort.check(OPEN, operators="default"), name)
+    assert command.startswith(f"sonnx-ort rewrite {shown} -o ")
+
+
+def shown(*, terminal: bool, delay: float, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(module, "DELAY", delay)
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=terminal, force_interactive=terminal, width=80)
+    with progress(2, console) as step:
+        for name in ("first.onnx", "second.onnx"):
+            step(name)
+            time.sleep(0.3)
+    return written.getvalue()
+
+
+def test_what_takes_long_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(terminal=True, delay=0, monkeypatch=monkeypatch)
+    assert "first.onnx" in text
+    assert "0/2" in text
+
+
+@pytest.mark.parametrize(("terminal", "delay"), [(True, 60), (False, 0)])
+def test_what_is_short_or_goes_to_a_file_shows_nothing(
+    terminal: bool, delay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shown(terminal=terminal, delay=delay, monkeypatch=monkeypatch) == ""
+
+
+def test_error_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DELAY", 60)
+    console = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
+    before = time.monotonic()
+    with pytest.raises(ValueError, match="boom"), progress(1, console):
+        raise ValueError("boom")
+    assert time.monotonic() - before < 30

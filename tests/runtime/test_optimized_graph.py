@@ -21,8 +21,8 @@ from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.optimized_graph import RecordedOptimization, recorded_optimization
 from sonnx_ort.runtime.session_options import switch_off_optimizers
-from support.fusions import FUSIONS
 from support.graphs import model, parse, tensor
+from support.patterns import FUSIONS
 from support.sessions import LEVELS, on_one_thread
 
 WHAT_TO_DO = (

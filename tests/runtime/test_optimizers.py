@@ -22,8 +22,7 @@ from sonnx_ort.runtime.session_options import (
     switch_off_optimizers,
 )
 from support.backends import BACKENDS, with_guards
-from support.fusions import FUSIONS
-from support.patterns import PATTERNS, TAKEN
+from support.patterns import FUSIONS, PATTERNS, TAKEN
 from support.sessions import LEVELS, on_one_thread
 
 

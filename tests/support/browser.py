@@ -1,16 +1,20 @@
-"""A headless Chromium that opens pages and does what a reader does."""
+"""A headless Chromium that does what a reader does, and models whose pages it opens."""
 
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from node_packages import what_is_missing
 
+from sonnx_ort.reporting.html_report import html_report
+from support.checks import MADE
 from support.child import TESTS
+from support.examined import check_with_outline
+from support.graphs import parse
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -101,3 +105,135 @@ def browsing() -> Iterator[Browser]:
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
     ) as process:
         yield Browser(process)
+
+
+NESTED = """
+    (bool c, float[n] x) => (float[?] z) {
+        [choose] z = If(c) <
+            then_branch = t () => (float[?] p) { [inner] p = Div(x, x) },
+            else_branch = e () => (float[?] q) {
+                [again] q = If(c) <
+                    then_branch = t2 () => (float[?] u) { [inner] u = Sub(x, x) },
+                    else_branch = e2 () => (float[?] v) { v = Neg(x) }>
+            }>
+    }"""
+
+
+NAME = "</script><img src=x onerror=alert(1)><b>"
+
+
+HOSTILE = f"""
+    (float[3] x, float[1] y) => (float[3] z) {{ ["{NAME}"] z = Div(x, y) }}"""
+
+
+LONG_NAME = "encoder/layers/" * 12
+
+
+LONG = f"""
+    (float[3] x, float[1] y) => (float[3] z) {{ ["{LONG_NAME}"] z = Div(x, y) }}"""
+
+
+_CHAIN = "\n".join(f"[n{i}] v{i + 1} = Div(v{i}, w)" for i in range(100))
+
+
+CHAIN = f"(float[k] v0, float[m] w) => (float[?] v100) {{ {_CHAIN} }}"
+
+
+UNASKED = "(float[k] x) => (float[k] y) { [sum] y = Add(x, x) }"
+
+
+_STEPS = "\n".join(f"[n{i}] v{i + 1} = Neg(v{i})" for i in range(60))
+
+
+_MORE = _STEPS.replace("v", "z").replace("[n", "[m")
+
+
+LATE = (
+    f"(float[2] v0, float[3] w) => (float[?] z60) {{ {_STEPS} [broken] z0 = Div(v60, w) {_MORE} }}"
+)
+"""A large graph with a violation in its middle."""
+
+
+_SCALED = "\n".join(f"[n{i}] v{i + 1} = Div(v{i}, w)" for i in range(4))
+
+
+SCALED = f"(float[n, 3] v0, float[3] w) => (float[?, ?] v4) {{ {_SCALED} }}"
+"""Violations of one cause."""
+
+
+SYMBOLS = """
+    (float[1, 1, n] x, float[?] y) => (float[?, ?, ?] z, float[?] w) {
+        p = MaxPool<kernel_shape = [2], strides = [2]>(x)
+        [pooled] z = Div(p, p)
+        [open] w = Div(y, y)
+    }"""
+
+
+CONSTANT = """
+    (float[2] x) => (float[2] y) {
+        [weights] w = Constant<value_floats = [1.0, 2.0]>()
+        [divide] y = Div(x, w)
+    }"""
+
+
+MODELS = {
+    "constant": CONSTANT,
+    "late": LATE,
+    "scaled": SCALED,
+    "symbols": SYMBOLS,
+    "made": MADE,
+    "unasked": UNASKED,
+    "nested": NESTED,
+    "hostile": HOSTILE,
+    "long": LONG,
+    "chain": CHAIN,
+}
+
+
+ROWS = "#list tbody tr"
+
+
+SELECTED = "document.querySelector('.vertex.selected')?.dataset.key ?? null"
+
+
+Opened = Callable[..., Browser]
+"""Opens the page of a model by its name, or of what is given with a name, and gives the browser."""
+
+
+@contextmanager
+def opening(folder: Path) -> Iterator[Opened]:
+    """Start a browser that opens pages of a folder, where each is made once."""
+    with browsing() as browser:
+
+        def opened(name: str, *checked: Any, **how: Any) -> Browser:
+            page = folder / f"{name}.html"
+            if not page.exists():
+                made = checked or check_with_outline(parse(MODELS[name]))
+                page.write_text(html_report(*made, f"{name}.onnx"), encoding="utf-8")
+            browser.open(page, **how)
+            return browser
+
+        yield opened
+
+
+def vertex(name: str, *path: str) -> str:
+    """The selector of a node in the drawing."""
+    key = json.dumps([name, *path], separators=(",", ":"))
+    return f".node[data-key={json.dumps(key)}]"
+
+
+def rules_shown(browser: Browser) -> list[str]:
+    return browser.texts(f"{ROWS} td:first-child code")
+
+
+def in_view(browser: Browser, selector: str) -> bool:
+    """Whether the drawing shows it whole."""
+    seen: bool = browser.evaluate(
+        f"""(() => {{
+            const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();
+            const room = document.querySelector("#canvas").getBoundingClientRect();
+            return box.top >= room.top && box.bottom <= room.bottom
+                && box.left >= room.left && box.right <= room.right;
+        }})()"""
+    )
+    return seen

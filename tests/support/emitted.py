@@ -56,10 +56,13 @@ class Emitted:
         """The arguments of `rewrite`."""
         return {name: a for name, a in self.arguments.items() if name not in _OF_PARSE}
 
+    def model(self) -> onnx.ModelProto:
+        """The model before it is rewritten."""
+        return parse(self.text, **{n: a for n, a in self.arguments.items() if n in _OF_PARSE})
+
     def rewritten(self, backend: str) -> onnx.ModelProto:
         """Rewrite the model."""
-        model = parse(self.text, **{n: a for n, a in self.arguments.items() if n in _OF_PARSE})
-        return sonnx_ort.rewrite(model, backend=backend, **self.choices)
+        return sonnx_ort.rewrite(self.model(), backend=backend, **self.choices)
 
     def told(self, backend: str) -> str:
         """Tell what `rewrite` makes of the model."""

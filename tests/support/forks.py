@@ -10,7 +10,6 @@ would be waited for. All that it imports is there: a test about imports starts a
 import atexit
 import contextlib
 import ctypes
-import functools
 import gc
 import importlib
 import inspect
@@ -75,6 +74,10 @@ class ForkedPython(subprocess.Popen[Any]):
         self._close_pipe_fds(*(given[name] for name in pipes))
 
 
+FORKING = types.SimpleNamespace(**vars(subprocess) | {"Popen": ForkedPython})
+"""The module `subprocess` that forks."""
+
+
 def run(
     command: list[Any], given: Any = None, timeout: float = 120, *, fresh: bool = False, **how: Any
 ) -> subprocess.CompletedProcess[Any]:
@@ -115,10 +118,14 @@ def _fork(job: bytes, files: list[int]) -> int:
             prctl(_SUBREAPER, 0, 0, 0, 0)
 
 
-@functools.cache
+_SERVERS: dict[int, socket.socket] = {}
+"""By process the socket of a child of it that is prepared, and ends with it."""
+
+
 def _prepared(process: int) -> socket.socket:
-    """The socket of a child of this process that is prepared, and ends with this one."""
-    del process
+    """The socket of such a child of this process."""
+    if process in _SERVERS:
+        return _SERVERS[process]
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with its:
         command = [sys.executable, "-m", "support.forks", str(its.fileno())]
@@ -128,6 +135,7 @@ def _prepared(process: int) -> socket.socket:
             command, stdin=null, stdout=null, env=variables, pass_fds=[its.fileno()]
         )
     started.returncode = 0  # nobody waits for it
+    _SERVERS[process] = ours
     return ours
 
 
@@ -145,7 +153,27 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _import_all()
     gc.freeze()
-    with socket.socket(fileno=int(sys.argv[1])) as asking:
+    files, job = _with_forks_of_its_own(*_asked_for(socket.socket(fileno=int(sys.argv[1]))))
+    status = 1
+    try:
+        _execute(files, *json.loads(job))
+        status = 0
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+    except BaseException:  # noqa: BLE001 - as Python shows whatever ends it
+        sys.excepthook(*sys.exc_info())
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status & 0xFF)
+
+
+def _asked_for(asking: socket.socket) -> tuple[list[int], bytes]:
+    """Make a fork for each that is asked for; in the fork, give its files and what it is to do."""
+    with asking:
         while True:
             job, files, _, _ = socket.recv_fds(asking, _MOST_BYTES, 3)
             if not job:
@@ -164,21 +192,27 @@ def main() -> None:
                 os.close(file)
     for file in (reading, writing):
         os.close(file)
-    status = 1
-    try:
-        _execute(files, *json.loads(job))
-        status = 0
-    except SystemExit as ended:
-        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-        if isinstance(ended.code, str):
-            print(ended.code, file=sys.stderr)
-    except BaseException:  # noqa: BLE001 - as Python shows whatever ends it
-        sys.excepthook(*sys.exc_info())
-    threading._shutdown()
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status & 0xFF)
+    return files, job
+
+
+def _with_forks_of_its_own(files: list[int], job: bytes) -> tuple[list[int], bytes]:
+    """Leave a process beside a fork that makes its forks, as long as it has started nothing.
+
+    Otherwise each of the package's isolated runs there would import everything anew.
+    """
+    while True:
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.fork():
+            break
+        ours.close()
+        for file in files:
+            os.close(file)
+        files, job = _asked_for(its)
+    its.close()
+    _SERVERS[os.getpid()] = ours
+    isolated_run = importlib.import_module("sonnx_ort.comparing.isolated_run")
+    isolated_run.subprocess = FORKING  # type: ignore[attr-defined]
+    return files, job
 
 
 def _execute(files: list[int], option: str, words: list[str], folder: str, variables: Any) -> None:

@@ -3,8 +3,8 @@
 The table has the optimizers of onnxruntime 1.32.0 that read such operators on the CPU, but for
 those of attention layers, embeddings and weights of four bits, and for ConvAddActivationFusion,
 which finds nothing where NchwcTransformer was before it. The others look for operators that the
-profile does not speak of, or leave models alone that run on the CPU.
-"""
+profile does not speak of, or leave models alone that run on the CPU. Those that would take a Div or
+Sub away have models of their own."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,10 @@ from string import Template
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnx.parser
 
+from sonnx_ort.profile.div_and_sub import DIV, SUB
+from sonnx_ort.profile.operator import Operator
 from support.graphs import parse
 from support.sessions import LEVELS
 
@@ -275,3 +278,51 @@ def _patterns() -> Iterator[tuple[str, Pattern]]:
 
 PATTERNS: Mapping[str, Pattern] = dict(_patterns())
 """The patterns by name."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A model, and the optimizer that takes nodes of it away.
+
+    Attributes:
+        optimizer: The name under which ONNX Runtime knows the optimizer.
+        model: A model that keeps to the profile, with operands of one shape.
+        level: The lowest level of optimization at which it does so.
+        losses: What the verification says is wrong then.
+    """
+
+    optimizer: str
+    model: onnx.ModelProto
+    level: str
+    losses: str
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels at which it does so."""
+        names = tuple(LEVELS)
+        return names[names.index(self.level) :]
+
+
+def _canary(
+    operator: Operator, optimizer: str, level: str, losses: str = "Div 'divide' was removed"
+) -> Fusion:
+    """The model by which an optimizer is known, of one operator that it takes away."""
+    (text,) = [known.canary for known in operator.optimizers if known.name == optimizer]
+    return Fusion(optimizer, onnx.parser.parse_model(text), level, losses)
+
+
+_NORMALIZED = "Sub 'centre' was removed; Div '(output normal)' was removed"
+
+FUSIONS = {
+    "reciprocal": _canary(
+        DIV, "DivMulFusion", "basic", "Div 'divide': its operand A is no longer the constant 'one'"
+    ),
+    "x / 1": _canary(DIV, "NoopElimination", "basic"),
+    "x - 0": _canary(SUB, "NoopElimination", "basic", "Sub 'subtract' was removed"),
+    "Gelu of opset 20": _canary(DIV, "GeluFusionL1", "basic"),
+    "Gelu of opset 17": _canary(DIV, "GeluFusionL2", "extended"),
+    "LayerNormalization of opset 17": _canary(DIV, "LayerNormFusionL1", "basic", _NORMALIZED),
+    "LayerNormalization of opset 16": _canary(DIV, "LayerNormFusionL2", "extended", _NORMALIZED),
+    "RMSNormalization": _canary(DIV, "SimplifiedLayerNormFusion", "extended"),
+    "scaled MatMul": _canary(DIV, "MatMulScaleFusion", "extended"),
+}

@@ -64,7 +64,7 @@ DIFFERING = {
 
 @pytest.mark.parametrize("name", DIFFERING)
 def test_result_is_another_than_the_documents_have(name: str) -> None:
-    """Once it is not, its entry in `tests/support/known_differences.py` can go."""
+    """Once it is not, its entry in `tests/conformance/test_meanings.py` can go."""
     applied = DIFFERING[name]
     assert outside(applied, by_reference(applied))
 

@@ -78,7 +78,7 @@ WRONG = {
 @on_x86
 @pytest.mark.parametrize("name", [n for n in WRONG if n != LOST or "avx512f" not in FLAGS])
 def test_result_is_not_admitted(name):
-    """Once it is, its entry in `tests/support/known_differences.py` can go."""
+    """Once it is, its entry in `tests/conformance/test_meanings.py` can go."""
     applied, given, right = WRONG[name]
     found = by_onnxruntime(applied)
     assert outside(applied, found)

@@ -20,7 +20,7 @@ from sonnx_ort.profile.rule import Rule
 from support.graphs import parse
 from support.proofs.agreement import Array
 from support.proofs.broadcasts import NAME, SIZES_AT_MOST, known_rank
-from support.proofs.guards import reaching
+from support.proofs.guards import computing, reaching
 from support.proofs.interpreter import Values
 from support.proofs.rules import (
     broadcastable,
@@ -32,7 +32,6 @@ from support.proofs.rules import (
     start_of,
 )
 from support.proofs.run import told_first
-from support.proofs.slices import computing
 from support.proofs.tensors import Operand, Tensor, for_all, operand, same_sizes, term
 from support.proofs.theorem import Claim, Question
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import z3
 
 from sonnx_ort.profile.element_type import ElementType
-from support.proofs.rounding import Rounding, counterexample
-from support.proofs.trials import digest
+from support.proofs.rounding import Rounding, counterexample, digest
 
 RECORD = Path(__file__).resolve().parents[2] / "proofs" / "decided.json"
 

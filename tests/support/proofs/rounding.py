@@ -1,5 +1,6 @@
 """What an emitted graph computes of two numbers of 16 bits, by way of wider ones, as a formula."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,3 +137,8 @@ def _bits(value: bitwuzla.Term) -> int:
     if value.sort().is_fp():
         return int(value.value(2, False), 2)
     return int(value.value(2), 2)
+
+
+def digest(model: onnx.ModelProto) -> str:
+    """What tells a graph from others."""
+    return hashlib.sha256(model.graph.SerializeToString(deterministic=True)).hexdigest()

@@ -25,7 +25,6 @@ from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
 from sonnx_ort.terms import language as terms
 from sonnx_ort.terms.language import Decided, NumberSet
-from support.proofs.lines import lines_of
 from support.proofs.powers import exponent_is_exact, is_exact
 from support.proofs.tensors import (
     Index,
@@ -34,6 +33,7 @@ from support.proofs.tensors import (
     Vector,
     for_all,
     length_of,
+    lines_of,
     reduced,
     same_sizes,
     term,

@@ -6,9 +6,19 @@ from types import MappingProxyType
 import z3
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from support.proofs.lines import Lines, lines_of
 from support.proofs.run import Call, Meaning
-from support.proofs.tensors import Tensor, Vector, length_of, line, reduced, scalar, term, vector_of
+from support.proofs.tensors import (
+    Lines,
+    Tensor,
+    Vector,
+    length_of,
+    line,
+    lines_of,
+    reduced,
+    scalar,
+    term,
+    vector_of,
+)
 from support.proofs.terms import NotInterpreted, is_signed, less, sort_of
 
 _BEYOND_ALL = 1 << 62

@@ -1,21 +1,23 @@
-"""SARIF: valid by its schema, and every result where it belongs."""
+"""What services of others read of a check: SARIF, JUnit's XML, and annotations for GitHub."""
 
 import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import jsonschema
 import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.reporting.checked_models import Check, FailOn
+from sonnx_ort.errors import printable
+from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
 from sonnx_ort.reporting.explanation import explain
-from sonnx_ort.reporting.formats import sarif_report
+from sonnx_ort.reporting.formats import github_report, junit_report, sarif_report
 from sonnx_ort.reporting.verdict import in_commands
 from support.checks import MENDING, alone, mendable, mixed, together
-from support.graphs import binary_model, parse
+from support.graphs import binary_model, model, parse, tensor
 
 SCHEMA = json.loads(
     (Path(__file__).parent / "schemas/sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8")
@@ -175,3 +177,120 @@ def test_what_conform_mends_has_a_fix_and_nothing_else_has_one() -> None:
             "replacements": [{"deletedRegion": {"byteOffset": 0, "byteLength": 0}}],
         }
     ]
+
+
+def parsed(check: Check) -> ET.Element:
+    return ET.fromstring(junit_report(check))  # noqa: S314 - our own document
+
+
+def failures(root: ET.Element) -> list[tuple[str, str, str]]:
+    return [
+        (case.attrib["classname"], case.attrib["name"], failure.attrib["type"])
+        for case in root.iter("testcase")
+        for failure in case.iter("failure")
+    ]
+
+
+VIOLATED = [
+    ("Div 'ratio'", "Div.float.R1", "violated"),
+    ("Div 'inner' in If 'choose' then_branch", "Div.float.R1", "violated"),
+]
+LEFT_TO_THE_RUN = [
+    ("Div 'quotient'", "Div.int.C1", "runtime"),
+    ("Div 'quotient'", "Div.int.C2", "runtime"),
+]
+
+
+def test_every_enforced_obligation_is_a_test_case() -> None:
+    report = sonnx_ort.check(mixed(), operators="default")
+    cases = [
+        (case.attrib["classname"], case.attrib["name"])
+        for case in parsed(alone(mixed())).iter("testcase")
+    ]
+    assert cases == [(o.place, o.rule.id) for o in report.enforced]
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [(FailOn.VIOLATED, VIOLATED), (FailOn.RUNTIME, [VIOLATED[0], *LEFT_TO_THE_RUN, VIOLATED[1]])],
+)
+def test_failures_are_what_fails_the_check(
+    fail_on: FailOn, expected: list[tuple[str, str, str]]
+) -> None:
+    root = parsed(alone(mixed(), fail_on=fail_on))
+    assert failures(root) == expected
+    assert root.attrib["failures"] == str(len(expected))
+
+
+def test_failure_says_why() -> None:
+    failure = next(parsed(alone(mixed())).iter("failure"))
+    violation = sonnx_ort.check(mixed(), operators="default").violations[0]
+    assert failure.attrib["message"] == violation.evidence
+    assert failure.text == str(violation)
+
+
+def test_suites_are_the_models_and_their_numbers_add_up() -> None:
+    root = parsed(together())
+    suites = {suite.attrib["name"]: suite for suite in root}
+    assert list(suites) == ["kept.onnx", "folder/broken.onnx", "none.onnx"]
+    for total in ("tests", "failures", "errors", "skipped"):
+        assert int(root.attrib[total]) == sum(int(s.attrib[total]) for s in suites.values())
+    assert int(root.attrib["tests"]) == len(list(root.iter("testcase")))
+
+
+def test_model_that_cannot_be_used_is_an_error() -> None:
+    root = parsed(together())
+    assert root.attrib["errors"] == "1"
+    (error,) = root.iter("error")
+    assert error.attrib["message"] == "there is no file 'none.onnx'"
+
+
+def test_suite_says_what_the_model_was_held_to() -> None:
+    report = sonnx_ort.check(mixed(), operators="default")
+    properties = {
+        p.attrib["name"]: p.attrib["value"] for p in parsed(alone(mixed())).iter("property")
+    }
+    assert properties == {
+        "sha256": report.identity.sha256, "edition": "typed", "broadcast": "reject",
+        "backend": "python", "operators": "Broadcast,Div,Sub", "settings": "",
+        "summary": report.summary(),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a<b>&\"'", "a\x00b\x1f", "ümläut \U0001f600", "two\nlines"])
+def test_any_name_of_a_node_gives_xml(name: str) -> None:
+    node = onnx.helper.make_node("Div", ["A", "B"], ["C"], name=name)
+    inputs = [tensor("A", "float", [3]), tensor("B", "float", [1])]
+    made = model([node], inputs, [tensor("C", "float", [3])])
+    assert failures(parsed(alone(made)))[0][0] == f"Div '{printable(name)}'"
+
+
+OPEN = binary_model("Div", "float", ["n"], ["m"], c_shape=["n"])
+
+
+def test_each_cause_is_an_error_and_names_what_cannot_be_used() -> None:
+    assert github_report(together()).splitlines() == [
+        (
+            "::error file=folder/broken.onnx,title=Div.float.R1::Div 'ratio': rank 2 is not rank 1"
+            "%0Aand at 1 more place%0Ato fix it: rewrite with --broadcast explicit, which inserts "
+            "a Broadcast of B from (3,) to (n, 3)"
+        ),
+        "::error file=none.onnx,title=unusable::there is no file 'none.onnx'",
+    ]
+
+
+def test_checks_of_runs_are_a_notice_unless_they_fail_the_check() -> None:
+    assert github_report(alone(OPEN)) == (
+        "::notice file=model.onnx,title=kept::1 check in each run"
+    )
+    failing = github_report(alone(OPEN, fail_on=FailOn.RUNTIME))
+    assert failing.startswith("::error file=model.onnx,title=Div.float.R1::Div 'the_node': ")
+
+
+def test_what_separates_properties_is_escaped() -> None:
+    report = sonnx_ort.check(
+        binary_model("Div", "float", [3], [1], node="a%b\nc"), operators="default"
+    )
+    text = github_report(Check((CheckedModel("a,b:c.onnx", report),)))
+    assert text.startswith("::error file=a%2Cb%3Ac.onnx,title=Div.float.R1::Div 'a%25b\\x0ac': ")
+    assert "\n" not in text
