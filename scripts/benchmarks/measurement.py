@@ -69,9 +69,9 @@ class Measurement:
         """The time that a subject took for one run."""
         return seconds_of(self.turns, subject)
 
-    def ratio(self, subject: str, reference: str = "") -> Spread:
-        """How many times as long a subject took as another, or as its baseline."""
-        return ratio_of(self.turns, subject, reference or SUBJECTS[subject].baseline)
+    def ratio(self, subject: str) -> Spread:
+        """How many times as long a subject took as its baseline."""
+        return ratio_of(self.turns, subject, SUBJECTS[subject].baseline)
 
     def added_microseconds_per_node(self, subject: str) -> Spread:
         """What a subject took for one node beyond the time of its baseline."""
