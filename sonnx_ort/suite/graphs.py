@@ -13,9 +13,10 @@ import onnx
 import onnx.parser
 from onnx import helper
 
+from sonnx_ort.comparing.audited_node import attributes_of
 from sonnx_ort.oracle import Result, Undefined
 from sonnx_ort.oracle import meaning as meaning_of
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.profile.graph import GRAPH, GRAPH_RULES
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
@@ -95,12 +96,9 @@ class WholeGraph:
         known: dict[str, Any] = dict(self.feeds)
         results: dict[str, Result] = {}
         for node in self.graph.graph.node:
-            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-            attributes = {
-                n: v.decode() if isinstance(v, bytes) else v for n, v in attributes.items()
-            }
             operands = [known[name] for name in node.input]
-            found = meaning_of(node.op_type, self.opset, attributes, operands, self.edition)
+            called = node.op_type, self.opset, attributes_of(node), operands
+            found = meaning_of(*called, self.edition)
             if isinstance(found, Undefined):
                 return found
             results |= zip(node.output, found, strict=False)
@@ -122,7 +120,7 @@ def graphs(
             if rule.id == "Graph.versions" and not kept:
                 model.opset_import.add(domain="", version=OPSET - 1)
             feeds = {
-                value.name: ordinary(generator, _kind(value), _shape(value))
+                value.name: ordinary(generator, ELEMENT_TYPES[_dtype(value)], _shape(value))
                 for value in model.graph.input
             }
             yield rule, kept, WholeGraph(model, feeds, () if kept else (rule,), edition)
@@ -132,9 +130,9 @@ def _parsed(text: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {OPSET}]> whole {text}')
 
 
-def _kind(value: onnx.ValueInfoProto) -> ElementType:
-    dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-    return next(kind for kind in ElementType if kind.dtype == dtype)
+def _dtype(value: onnx.ValueInfoProto) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+    return dtype
 
 
 def _shape(value: onnx.ValueInfoProto) -> tuple[int, ...]:
