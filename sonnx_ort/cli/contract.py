@@ -1,63 +1,67 @@
 """`sonnx-ort contract`: proposes what the inputs of a model, and values inside of it, may be."""
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 from sonnx_ort.cli.options import (
-    ContractOption,
-    ModelArgument,
-    QuietOption,
+    OPTIONS,
+    PATH,
+    TEXTS,
+    command,
     examples,
+    flag,
     integers_by_name,
+    option,
     subcommand,
 )
-from sonnx_ort.cli.output import errors_as_sentences, say
+from sonnx_ort.cli.output import say
 
 app = subcommand()
 
 
-@app.command(
+@command(
+    app,
+    *("model", "quiet"),
+    own={
+        "output": option(
+            PATH, "The TOML file to write; shown if left out.", "--output", "-o", metavar="FILE"
+        ),
+        "data": option(
+            PATH,
+            "Samples: NAME.npy or input_0.pb for each input, here or in a folder for each.",
+            metavar="FOLDER",
+        ),
+        "contract": OPTIONS["contract"],
+        "margin": option(
+            float, "How much of a seen range is added at each end.", metavar="SHARE", default=0.25
+        ),
+        "axes": option(
+            TEXTS,
+            "An axis each index of which gets a range of its own.",
+            "--axis",
+            metavar="NAME=N",
+            read=partial(integers_by_name, "--axis"),
+        ),
+        "checkpoints": flag(
+            "Find the few values inside of the model whose checked range keeps all others finite.",
+            "--checkpoints",
+        ),
+    },
     epilog=examples(
         "sonnx-ort contract model.onnx -o envelope.toml",
         "sonnx-ort contract model.onnx --data samples -o envelope.toml",
         "sonnx-ort contract model.onnx --contract envelope.toml --checkpoints -o complete.toml",
-    )
+    ),
 )
 def contract(
-    model: ModelArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="The TOML file to write; shown if left out."
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Samples: NAME.npy or input_0.pb for each input, here or in a folder for each.",
-        ),
-    ] = None,
-    given: ContractOption = None,
-    margin: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="How much of a seen range is added at each end."),
-    ] = 0.25,
-    axis: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=N", help="An axis each index of which gets a range of its own."),
-    ] = None,
-    checkpoints: Annotated[
-        bool,
-        typer.Option(
-            "--checkpoints",
-            help="Find the few values inside of the model whose checked range keeps all others "
-            "finite.",
-        ),
-    ] = False,
-    quiet: QuietOption = False,
+    model: Path,
+    output: Path | None,
+    quiet: bool,
+    contract: Any,
+    axes: Mapping[str, int],
+    **choices: Any,
 ) -> None:
     """Propose what the inputs of a model may be, for a person to judge.
 
@@ -66,22 +70,13 @@ def contract(
     """
     from sonnx_ort.envelope import propose_contract
     from sonnx_ort.files import check_place, refuse_inputs, write_text
-    from sonnx_ort.profile.contract import NO_CONTRACT
 
-    with errors_as_sentences():
-        if output is not None:
-            check_place(output)
-            refuse_inputs(output, [model, *([given] if given else [])])
-        proposed = propose_contract(
-            model,
-            data=data,
-            contract=given or NO_CONTRACT,
-            margin=margin,
-            axes=integers_by_name("--axis", axis),
-            checkpoints=checkpoints,
-        )
-        if output is not None:
-            write_text(output, proposed.toml)
+    if output is not None:
+        check_place(output)
+        refuse_inputs(output, [model, *([contract] if isinstance(contract, Path) else [])])
+    proposed = propose_contract(model, contract=contract, axes=axes, **choices)
+    if output is not None:
+        write_text(output, proposed.toml)
     if output is None:
         say(proposed.toml)
     if quiet:
