@@ -10,15 +10,19 @@ from typing import Any
 from benchmarks import report
 from benchmarks.measurement import (
     BASELINES,
+    CHAIN_ELEMENTS,
+    CHAIN_NODES,
+    ELEMENT_TYPES,
+    ELEMENTS,
     ONNXRUNTIME,
     SUBJECTS,
     Measurement,
+    Setting,
     choose_subjects,
     measure,
 )
 from benchmarks.report import Row, both
 from benchmarks.turns import apart
-from benchmarks.workload import CHAIN_ELEMENTS, CHAIN_NODES, ELEMENT_TYPES, ELEMENTS, Setting
 
 _EXPLANATION = """\
 Each line is measured in a process of its own, on one thread unless --threads says more, in which

@@ -13,10 +13,16 @@ import onnx
 import onnxruntime
 import pytest
 from benchmarks import finite, operators, plot, report
-from benchmarks.measurement import Measurement, choose_subjects
+from benchmarks.measurement import (
+    ELEMENT_TYPES,
+    Measurement,
+    Setting,
+    choose_subjects,
+    make_feeds,
+    make_model,
+)
 from benchmarks.starting import OURS, PLAIN, REWRITE, REWRITTEN, Memory, make_weighted, row
 from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
-from benchmarks.workload import ELEMENT_TYPES, Setting, make_feeds, make_model
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
