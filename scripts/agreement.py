@@ -10,7 +10,6 @@ by every backend. `--record` writes the table between the marks of a page.
 import argparse
 import ctypes
 import json
-import multiprocessing
 import re
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime
+from benchmarks.turns import apart
 from model_builders.graphs import declared, parse
 from onnx import helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -239,8 +239,7 @@ def _function(checkout: Path, function: Function) -> Row:
         folder = Path(made)
         try:
             library = _compiled(checkout, function, folder)
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as child:
-                result = child.submit(_called, library, function, values).result()
+            result = apart(_called, library, function, values)
         except NotComputed as error:
             return Row("C code", name, agrees=False, seen=str(error))
         except BrokenExecutor:

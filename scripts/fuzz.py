@@ -24,10 +24,10 @@ from typing import Any
 
 import hypothesis
 from environment import ROOT
-from fuzzing.attempt import attempt, attempt_alone
+from fuzzing.attempt import FuzzedModel, attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
 from fuzzing.extremes import extreme_model, extremes, try_extremes
-from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
+from fuzzing.models import fuzzed_models, handmade_models
 from hypothesis.database import DirectoryBasedExampleDatabase
 from records import (
     RECORDS,

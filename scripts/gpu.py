@@ -22,8 +22,8 @@ from environment import ROOT, captured, exit_status, run_in_environment
 run_in_environment()
 
 import onnxruntime
+from benchmarks.measurement import ELEMENT_TYPES, Feeds, Setting, make_feeds, make_model
 from benchmarks.turns import Run, ratio_of, take_turns
-from benchmarks.workload import ELEMENT_TYPES, Feeds, Setting, make_feeds, make_model
 from plain_sessions import make_options
 
 from sonnx_ort import register, rewrite

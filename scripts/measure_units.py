@@ -19,6 +19,8 @@ from model_builders.graphs import parse
 from plain_sessions import make_options, start
 from records import RECORDS, known_record, make_parser, steps, versions_of, write_record
 
+from sonnx_ort.comparing.difference import Measure, distances
+
 Array = npt.NDArray[Any]
 
 RECORD = RECORDS / "units.json"
@@ -79,14 +81,9 @@ def missed(found: Array, nearest: Array) -> Counter[int]:
     """
     if np.isnan(found).any() or np.isnan(nearest).any():
         raise ValueError("a result is NaN")
-    units, counts = np.unique(np.abs(_places(found) - _places(nearest)), return_counts=True)
+    apart = distances(found, nearest, Measure.ULP).astype(np.int64)
+    units, counts = np.unique(apart, return_counts=True)
     return Counter(dict(zip(units.tolist(), counts.tolist(), strict=True)))
-
-
-def _places(array: Array) -> npt.NDArray[np.int64]:
-    """Where floats stand on the line; both zeros are at one place."""
-    bits = array.view(np.int32).astype(np.int64)
-    return np.where(bits < 0, -(bits + (1 << 31)), bits)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -19,8 +19,7 @@ from environment import ROOT, exit_status, run_in_environment
 run_in_environment()
 
 from qualifying import configuration, requirements, results
-from qualifying.identity import sources
-from qualifying.runs import UnusableRun, read_run
+from qualifying.runs import UnusableRun, read_run, sources
 from tracing import page
 from tracing.entries import read_documents
 from tracing.page import by_entry, find_marks

@@ -4,22 +4,206 @@
 clone of its repository. It lists quotations that the text does not have, entries that stand
 elsewhere in it, lines that demand something and have no entry, and other lines that belong to none;
 it ends with exit status 1 if there is one, and with 2 if an entry is unusable. Texts that the
-clone does not have are named.
+clone does not have are named. Blanks and markup make no difference: drafts change their LaTeX and
+HTML without changing a word.
 """
 
 import argparse
+import hashlib
+import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from environment import exit_status, run_in_environment
 
 run_in_environment()
 
-from tracing.comparing import Comparison, UnreadableText, compare, read_text
-from tracing.entries import UnusableEntry, read_documents
+from tracing.entries import Document, Entry, UnusableEntry, read_documents
 
-from sonnx_ort.profile.source import TEXTS
+from sonnx_ort.profile.source import TEXTS, Text
+
+ELLIPSIS = "…"
+"""Stands in a quotation for what is left out of it."""
+
+_CONTENTS = "Contents"
+_TEMPLATE = re.compile(r"\[(?:END|E_\w+FUNC_\w+|/?\w+\d)\]|-+")
+"""Marks of the group's own tools: where what has a tag ends."""
+
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)]*\)")
+_MARKUP = re.compile(
+    r"<[^>]*>|\\(?:text(?:bf|it|tt)?|mathrm|mathbf|bf|rm)\b|[*$`{}\\]|(?<!\w)_|_(?!\w)"
+)
+_NO_SENTENCE = re.compile(
+    r"[\W\d_]*|[Ww]here:?|.*\b(?:begin|end) [bpv]?(?:matrix|cases|aligned|gathered|array)\b.*"
+)
+_NORMATIVE = re.compile(r"\b(?:shall|must|should)\b|\[(?:E_\w+CONSTR\w*|[CR]\d+)\]|^[-| ]*R\d+ \|")
+_REFERENCE = re.compile(r"\b[Ss]ee (?:also )?(?:the )?(?:constraint|restriction)", re.IGNORECASE)
+_REAL = re.compile(r"\breals?\b", re.IGNORECASE)
+
+
+class UnreadableText(Exception):  # noqa: N818 - reads as what it is
+    """A text can't be read in its state; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text: its headings below those of the operator, and its words without markup.
+
+    `number` counts from 1. `real`: it stands in the section on real numbers, which no machine has.
+    """
+
+    number: int
+    place: str
+    words: str
+    real: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a text and its entries have of each other.
+
+    Attributes:
+        absent: Quotations that the text does not have, with the ids of their entries.
+        moved: Entries that name a place at which the text has none of their quotations.
+        new: Lines that demand something, and that no entry quotes.
+        uncovered: Other lines that belong to no entry.
+        sentences: How many lines the text has that say something.
+    """
+
+    absent: tuple[str, ...]
+    moved: tuple[str, ...]
+    new: tuple[str, ...]
+    uncovered: tuple[str, ...]
+    sentences: int
+
+
+def read_text(text: Text, checkout: Path) -> str:
+    """Read a text in its state from a clone of its repository, or from a folder with its path.
+
+    Raises:
+        UnreadableText: Neither has it, or its checksum is another.
+    """
+    git = shutil.which("git") or "git"
+    show = [git, "-C", str(checkout), "cat-file", "blob", f"{text.commit}:{text.path}"]
+    done = subprocess.run(show, capture_output=True, check=False)
+    content = done.stdout
+    if done.returncode:
+        file = checkout / text.path
+        if not file.is_file():
+            raise UnreadableText(f"{checkout} has no commit {text.commit[:12]} with {text.path}")
+        content = file.read_bytes()
+    checksum = hashlib.sha256(content).hexdigest()
+    if text.sha256 and checksum != text.sha256:
+        raise UnreadableText(f"{text.path} has the checksum {checksum}, not {text.sha256}")
+    return content.decode("utf-8")
+
+
+def compare(document: Document, content: str) -> Comparison:
+    """Compare the entries of a document with its content."""
+    lines = list(lines_of(content))
+    words = " ".join(line.words for line in lines)
+    quoted = [part for e in document.entries for q in e.quotations for part in _parts(q)]
+    whole = {place for e in document.entries if e.whole for place in e.places}
+    sentences = [
+        line
+        for line in lines
+        if not _NO_SENTENCE.fullmatch(line.words) and not _TEMPLATE.fullmatch(line.words)
+    ]
+    open_lines = [
+        line
+        for line in sentences
+        if not (line.real and _has_other_types(lines)) and not _is_quoted(line, quoted)
+    ]
+    new = [x for x in open_lines if _NORMATIVE.search(x.words) and not _REFERENCE.search(x.words)]
+    uncovered = [x for x in open_lines if x not in new and not _within(x.place, whole)]
+    return Comparison(
+        tuple(
+            f"{entry.id}: {quotation}"
+            for entry in document.entries
+            for quotation in entry.quotations
+            if not _occurs(quotation, words)
+        ),
+        tuple(_moved(document.entries, lines)),
+        tuple(f"{line.number}: {line.place}: {line.words}" for line in new),
+        tuple(f"{line.number}: {line.place}: {line.words}" for line in uncovered),
+        len(sentences),
+    )
+
+
+def lines_of(content: str) -> Iterator[Line]:
+    """Give the lines of a text with their places; headings are places and no lines."""
+    headings: list[tuple[int, str]] = []
+    fenced = False
+    for number, line in enumerate(content.splitlines(), start=1):
+        fence = line.strip()
+        # What ends a block names no language.
+        if fence.startswith("```") and not (fenced and fence.strip("`")):
+            fenced = not fenced
+            continue
+        heading = None if fenced else _HEADING.fullmatch(line.strip())
+        if heading is None:
+            above = [name for _, name in headings]
+            place = ", ".join(above[1:] or above)
+            if place == _CONTENTS:
+                continue
+            yield Line(number, place, plain(line), any(map(_REAL.search, above)))
+            continue
+        level = len(heading[1])
+        headings = [(rank, name) for rank, name in headings if rank < level]
+        headings.append((level, plain(heading[2]).partition(":")[0].strip()))
+
+
+def plain(text: str) -> str:
+    """The words of a text, with one blank between each and without markup."""
+    return " ".join(_MARKUP.sub(" ", _LINK.sub(r"\1", text)).split())
+
+
+def _has_other_types(lines: Sequence[Line]) -> bool:
+    return any(not line.real and line.place for line in lines)
+
+
+def _is_quoted(line: Line, quoted: Sequence[str]) -> bool:
+    words = line.words.lstrip("-> ")
+    return bool(words) and any(part in words or words in part for part in quoted)
+
+
+def _within(place: str, places: set[str]) -> bool:
+    """Whether a place, or one above it, is one of these; without a comma, at any depth."""
+    headings = place.split(", ")
+    return any(
+        f"{whole}, " in f"{place}, " if ", " in whole else whole in headings for whole in places
+    )
+
+
+def _moved(entries: Sequence[Entry], lines: Sequence[Line]) -> Iterator[str]:
+    headings = {part for line in lines for part in line.place.split(", ")}
+    for entry in entries:
+        parts = [part for quotation in entry.quotations for part in _parts(quotation)]
+        there = {x.place for x in lines if entry.whole or _is_quoted(x, parts)}
+        for place in entry.places:
+            named = {part for part in re.split(r"[:,] ", place) if part in headings}
+            if not any(named <= set(found.split(", ")) for found in there) or not named:
+                yield f"{entry.id}: not at '{place}', but at {sorted(there)}"
+
+
+def _occurs(quotation: str, words: str) -> bool:
+    position = 0
+    for part in _parts(quotation):
+        position = words.find(part, position)
+        if position < 0:
+            return False
+        position += len(part)
+    return True
+
+
+def _parts(quotation: str) -> list[str]:
+    return [plain(part) for part in quotation.split(ELLIPSIS)]
+
 
 _KINDS = {
     "absent": "not in the text",

@@ -162,7 +162,7 @@ _SOURCES = pytest.StashKey[dict[str, str]]()
 def pytest_sessionstart(session: pytest.Session) -> None:
     if xml_key in session.config.stash:
         # Imported late: this file is also used without the scripts.
-        from qualifying.identity import sources  # noqa: PLC0415
+        from qualifying.runs import sources  # noqa: PLC0415
 
         session.config.stash[_SOURCES] = sources()
 
@@ -171,7 +171,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Say in the JUnit file what was tested, before it is written."""
     if xml_key in session.config.stash:
-        from qualifying.identity import properties  # noqa: PLC0415
+        from qualifying.runs import properties  # noqa: PLC0415
 
         said = properties(session.config.stash[_SOURCES], session.config.invocation_params.args)
         for name, value in said.items():

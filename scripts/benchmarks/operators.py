@@ -1,4 +1,4 @@
-"""`benchmark.py operators`: times every setting, prints it as it comes, and then the targets."""
+"""`benchmark.py operators`: times every setting, and prints it as it comes."""
 
 import argparse
 import itertools
@@ -10,16 +10,19 @@ from typing import Any
 from benchmarks import report
 from benchmarks.measurement import (
     BASELINES,
+    CHAIN_ELEMENTS,
+    CHAIN_NODES,
+    ELEMENT_TYPES,
+    ELEMENTS,
     ONNXRUNTIME,
     SUBJECTS,
     Measurement,
+    Setting,
     choose_subjects,
     measure,
 )
 from benchmarks.report import Row, both
-from benchmarks.targets import TARGETS, Target
 from benchmarks.turns import apart
-from benchmarks.workload import CHAIN_ELEMENTS, CHAIN_NODES, ELEMENT_TYPES, ELEMENTS, Setting
 
 _EXPLANATION = """\
 Each line is measured in a process of its own, on one thread unless --threads says more, in which
@@ -40,16 +43,14 @@ def run(arguments: Sequence[str]) -> int:
     """Measure and print.
 
     Returns:
-        The exit status: 0, whether or not the targets were reached.
+        The exit status, 0.
     """
     options = _parser().parse_args(arguments)
     subjects, notice = choose_subjects(options.backend)
     described = report.print_heading("operators", arguments, _EXPLANATION, notice)
     start = time.perf_counter()
     measurements = list(_measured(options, subjects))
-    print(f"\nTargets, decided by the median ({time.perf_counter() - start:.0f} s in all)")
-    for target in TARGETS:
-        print(target_row(target, measurements))
+    print(f"\n{time.perf_counter() - start:.0f} s in all")
     if options.markdown is not None:
         options.markdown.write_text(markdown_tables(measurements), encoding="utf-8")
     if options.json is not None:
@@ -105,15 +106,6 @@ def markdown_tables(measurements: Sequence[Measurement]) -> str:
     return "\n".join(report.markdown_table(rows) for rows in tables if rows)
 
 
-def target_row(target: Target, measurements: Sequence[Measurement]) -> str:
-    """One line that says whether a target was reached."""
-    figure = target.worst(measurements)
-    if figure is None:
-        return f"not measured  {target.sentence}"
-    verdict = "reached" if target.reached(figure) else "MISSED"
-    return f"{verdict:<12}  {target.sentence}: {both(figure)}"
-
-
 def record(measurements: Sequence[Measurement]) -> dict[str, Any]:
     """Everything that was measured, as JSON holds it."""
     figures = [
@@ -129,17 +121,7 @@ def record(measurements: Sequence[Measurement]) -> dict[str, Any]:
         for measurement in measurements
         for subject in measurement.subjects
     ]
-    return {"figures": figures, "targets": [_outcome(target, measurements) for target in TARGETS]}
-
-
-def _outcome(target: Target, measurements: Sequence[Measurement]) -> dict[str, Any]:
-    figure = target.worst(measurements)
-    return {
-        "target": target.sentence,
-        "limit": target.limit,
-        "figure": None if figure is None else asdict(figure),
-        "reached": None if figure is None else target.reached(figure),
-    }
+    return {"figures": figures}
 
 
 def _compared(measurement: Measurement) -> list[str]:

@@ -21,6 +21,13 @@ from sonnx_ort.backends import Backend
 BACKENDS = tuple(map(str, Backend))
 """What `--backend` may be."""
 
+BACKEND: Mapping[str, Any] = {
+    "choices": BACKENDS,
+    "default": Backend.NATIVE.value,
+    "help": "what enforces the rules in the rewritten model (default: %(default)s)",
+}
+"""The argument `--backend`."""
+
 Row = Mapping[str, str]
 """The cells of a row of a table, by the titles of the columns."""
 
@@ -33,26 +40,22 @@ _WIDTH, _GAP = 16, 2
 def make_parser(
     measurement: str,
     description: str,
-    seconds: float,
+    seconds: float | None,
     *,
     backend: bool = False,
     markdown: bool = False,
 ) -> argparse.ArgumentParser:
     """Make the parser of a measurement, with the arguments that several have."""
     parser = argparse.ArgumentParser(prog=f"benchmark.py {measurement}", description=description)
-    parser.add_argument(
-        "--seconds",
-        type=positive(float),
-        default=seconds,
-        help="time for each thing that is measured (default: %(default)s)",
-    )
-    if backend:
+    if seconds is not None:
         parser.add_argument(
-            "--backend",
-            choices=BACKENDS,
-            default=Backend.NATIVE.value,
-            help="what enforces the rules in the rewritten model (default: %(default)s)",
+            "--seconds",
+            type=positive(float),
+            default=seconds,
+            help="time for each thing that is measured (default: %(default)s)",
         )
+    if backend:
+        parser.add_argument("--backend", **BACKEND)
     if markdown:
         parser.add_argument(
             "--markdown", type=new_file, metavar="FILE", help="write the tables to FILE"

@@ -12,8 +12,8 @@ from onnx.reference import ReferenceEvaluator
 from onnxruntime_extensions import PyOp, onnx_op
 from plain_sessions import PROVIDERS, make_options, start
 
+from benchmarks.measurement import Feeds, Setting, make_model
 from benchmarks.turns import Run
-from benchmarks.workload import Feeds, Setting, make_model
 from sonnx_ort import InferenceSession, register, rewrite
 from sonnx_ort.backends import BackendChoice
 

@@ -5,6 +5,7 @@ import math
 import random
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from plain_sessions import PROVIDERS, make_options, start
 import sonnx_ort
 import sonnx_ort.custom_ops
 from fuzzing.child import Fault, Say
-from fuzzing.models import FuzzedModel
 from sonnx_ort.backends import Backend
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.profile.catalog import OPERATORS
@@ -40,6 +40,18 @@ _OLDEST_KERNELS = 7
 
 _OF_BROADCASTING = ("axis", "broadcast", "consumed_inputs")
 """Attributes of arithmetic in older versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzedModel:
+    """The bytes of a mutated model, and what is asked of it.
+
+    `choices` are arguments of `rewrite`; `feeds` decides what the model is fed with.
+    """
+
+    content: bytes = field(repr=False)
+    choices: dict[str, Any]
+    feeds: int
 
 
 def attempt(made: FuzzedModel, say: Say) -> list[str]:

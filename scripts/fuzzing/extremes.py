@@ -1,10 +1,12 @@
 """Models of each operator of onnx that have one attribute, constant or size at an extreme."""
 
 import random
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,13 +23,18 @@ from onnx import (
 
 from fuzzing.attempt import analyze
 from fuzzing.child import End, Ended, Say, call_in_child
-from fuzzing.models import EXTREME, FLOATS, TEXTS
 from sonnx_ort.backends import Backend
 
-_LONG_TEXTS = [*TEXTS, "x" * 5000, "...", "i..j"]
+VOCABULARY = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text("utf-8"))
+"""What models are made of and mutated to."""
+
+EXTREME, FLOATS, _TEXTS = (VOCABULARY[name] for name in ("extreme", "floats", "texts"))
+_LONG_TEXTS = [*_TEXTS, "x" * 5000, "...", "i..j"]
 _LONG_RANK = (1,) * 100
 _OLDEST = 17
 """The version of the standard operators, where none needs a later one."""
+
+_MOST_OUTPUTS = 4
 
 _SCALARS: dict[int, Sequence[Any]] = {
     AttributeProto.INT: EXTREME,
@@ -44,7 +51,7 @@ _USUAL: dict[int, Sequence[Any]] = {
     AttributeProto.INTS: ([1], [1, 1], [0], [2, 2], [1] * 4),
     AttributeProto.FLOAT: (0.5, 1.0),
     AttributeProto.FLOATS: ([1.0], [1.0, 0.5]),
-    AttributeProto.STRING: TEXTS,
+    AttributeProto.STRING: _TEXTS,
     AttributeProto.STRINGS: (["a"], ["a", "b"]),
     AttributeProto.TENSOR: (((1,), 1), ((3,), 2)),
 }
@@ -78,17 +85,34 @@ def extremes() -> Iterator[Extreme]:
     """Each operator of onnx, attribute by attribute and input by input."""
     schemas = (schema for schema in defs.get_all_schemas() if not schema.deprecated)
     for schema in sorted(schemas, key=lambda each: (each.domain, each.name)):
-        for name, attribute in schema.attributes.items():
-            yield from (Extreme(schema, name, value) for value in _values(_number(attribute)))
-        for index, parameter in enumerate(schema.inputs):
-            texts = _LONG_TEXTS if "tensor(string)" in parameter.types else []
-            constants = _constants([*EXTREME, *FLOATS, *texts])
-            yield from (Extreme(schema, index, value, constant=True) for value in constants)
-            yield from (Extreme(schema, index, shape) for shape in _SHAPES)
+        yield from extremes_of(schema)
 
 
-def _number(attribute: defs.OpSchema.Attribute) -> int:
-    return int(AttributeProto.AttributeType.Value(str(attribute.type).rpartition(".")[2]))
+def extremes_of(schema: defs.OpSchema) -> Iterator[Extreme]:
+    """Those of one version of an operator."""
+    for name, attribute in schema.attributes.items():
+        yield from (Extreme(schema, name, value) for value in values_of(attribute.type))
+    for index, parameter in enumerate(schema.inputs):
+        texts = _LONG_TEXTS if "tensor(string)" in parameter.types else []
+        constants = _constants([*EXTREME, *FLOATS, *texts])
+        yield from (Extreme(schema, index, value, constant=True) for value in constants)
+        yield from (Extreme(schema, index, shape) for shape in _SHAPES)
+
+
+def values_of(kind: defs.OpSchema.AttrType) -> list[Any]:
+    """Extreme values of an attribute of a type; those of a tensor are its shape and element."""
+    return list(_values(_number(kind)))
+
+
+def with_attribute(node: NodeProto, name: str, kind: defs.OpSchema.AttrType, value: Any) -> None:
+    """Give a node an attribute of a type, with a value such as `values_of` gives."""
+    number = _number(kind)
+    made = _tensor(name, 1, *value) if number == AttributeProto.TENSOR else value
+    node.attribute.append(helper.make_attribute(name, made, attr_type=number))
+
+
+def _number(kind: defs.OpSchema.AttrType) -> int:
+    return int(AttributeProto.AttributeType.Value(str(kind).rpartition(".")[2]))
 
 
 def _values(kind: int) -> Iterator[Any]:
@@ -114,15 +138,16 @@ def extreme_model(extreme: Extreme, seed: int) -> ModelProto:
     schema = extreme.schema
     node = NodeProto(op_type=schema.name, domain=schema.domain)
     for name, attribute in schema.attributes.items():
-        kind = _number(attribute)
+        usual = _USUAL.get(_number(attribute.type))
         value = extreme.value if name == extreme.place else None
-        if value is None and kind in _USUAL and (attribute.required or draw.random() < 0.3):
-            value = draw.choice(_USUAL[kind])
+        if value is None and usual and (attribute.required or draw.random() < 0.3):
+            value = draw.choice(usual)
         if value is not None:
-            value = _tensor(name, 1, *value) if kind == AttributeProto.TENSOR else value
-            node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+            with_attribute(node, name, attribute.type, value)
     inputs, constants = _operands(extreme, node, draw)
-    node.output.extend(f"y{i}" for i in range(max(1, schema.min_output)))
+    most = max(schema.min_output, min(schema.max_output, _MOST_OUTPUTS))
+    count = draw.randint(schema.min_output, most)
+    node.output.extend(f"y{i}" for i in range(max(1, count)))
     readers = [("Div", ["y0", "y0"]), ("Shape", ["y0"]), ("ConstantOfShape", ["y0"])]
     operator, operands = draw.choice([*readers, ("Reshape", [(*node.input, "y0")[0], "y0"])])
     nodes = [node, helper.make_node(operator, operands, ["z"])]
@@ -144,11 +169,14 @@ def _operands(
         some = usual if usual and draw.random() < 0.8 else constraint.allowed_type_strs
         chosen[constraint.type_param_str] = draw.choice(list(some))
     common = [draw.choice((1, 2, 3, 4, "n")) for _ in range(draw.choice((0, 1, 1, 2, 3, 4)))]
+    options, parameters = defs.OpSchema.FormalParameterOption, list(extreme.schema.inputs)
+    if parameters and parameters[-1].option == options.Variadic:
+        parameters += [parameters[-1]] * draw.randint(0, 3)
     inputs, constants = [], []
-    for index, parameter in enumerate(extreme.schema.inputs):
+    for index, parameter in enumerate(parameters):
         kind, name = chosen.get(parameter.type_str, parameter.type_str), f"x{index}"
         is_extreme = index == extreme.place
-        optional = parameter.option == defs.OpSchema.FormalParameterOption.Optional
+        optional = parameter.option == options.Optional
         if optional and not is_extreme and draw.random() < 0.5:
             node.input.append("")
             continue

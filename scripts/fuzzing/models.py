@@ -3,19 +3,28 @@
 import functools
 import importlib
 import tomllib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 from model_builders.graphs import parse
-from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
+from onnx import defs, helper
 
+from fuzzing.attempt import FuzzedModel
+from fuzzing.extremes import (
+    EXTREME,
+    FLOATS,
+    VOCABULARY,
+    Extreme,
+    extreme_model,
+    extremes_of,
+    values_of,
+    with_attribute,
+)
 from sonnx_ort import models
 from sonnx_ort.loading.traversal import all_nodes
 
@@ -23,10 +32,7 @@ _LARGE = 1 << 16
 """Bundled models of more bytes are left out: a mutation would mostly meet weights."""
 
 _HANDMADE = Path(__file__).with_name("handmade.toml")
-_VOCABULARY = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text("utf-8"))
-EXTREME, FLOATS, TEXTS, _POOLS, _FIELDS = (
-    _VOCABULARY[name] for name in ("extreme", "floats", "texts", "pools", "fields")
-)
+_POOLS, _FIELDS = VOCABULARY["pools"], VOCABULARY["fields"]
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -40,21 +46,6 @@ _SCHEMAS = sorted(
     (s for s in defs.get_all_schemas_with_history() if s.domain in _DOMAINS and not s.deprecated),
     key=lambda schema: (schema.domain, schema.name, schema.since_version),
 )
-_TYPES = {f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items()}
-_USUAL = ("tensor(float)", "tensor(int64)")
-_SHAPES: Sequence[tuple[int, ...]] = ((), (0,), (1,), (1,), (2,), (3,), (4,), (2, 2), (1,) * 100)
-
-
-@dataclass(frozen=True, slots=True)
-class FuzzedModel:
-    """The bytes of a mutated model, and what is asked of it.
-
-    `choices` are arguments of `rewrite`; `feeds` decides what the model is fed with.
-    """
-
-    content: bytes = field(repr=False)
-    choices: dict[str, Any]
-    feeds: int
 
 
 def integers(smallest: int = -(2**63), largest: int = 2**63 - 1) -> st.SearchStrategy[int]:
@@ -143,97 +134,11 @@ def _seeds() -> st.SearchStrategy[onnx.ModelProto]:
 
 @st.composite
 def operator_models(draw: st.DrawFn) -> onnx.ModelProto:
-    """Models of one node of any operator and version, some with a Div behind its first output."""
+    """Models of one node of any operator and version; one thing about most of them is extreme."""
     schema = draw(st.sampled_from(_SCHEMAS))
-    node = onnx.NodeProto(op_type=schema.name, domain=schema.domain)
-    for name, attribute in schema.attributes.items():
-        if attribute.required or draw(st.booleans()):
-            node.attribute.extend(draw(_attributes(name, attribute.type)))
-    inputs, constants = _operands(draw, schema, node)
-    most = max(schema.min_output, min(schema.max_output, 4))
-    count = draw(st.integers(schema.min_output, most))
-    node.output.extend(f"y{index}" for index in range(max(1, count)))
-    nodes = [node]
-    if draw(st.integers(0, 2)):
-        kind = _TYPES[draw(st.sampled_from(_USUAL))]
-        inputs.append(helper.make_tensor_value_info("divisor", kind, draw(_shapes())))
-        nodes.append(helper.make_node("Div", [node.output[0], "divisor"], ["quotient"]))
-    outputs = [helper.make_tensor_value_info(n, 1, None) for n in nodes[-1].output]
-    graph = helper.make_graph(nodes, "graph", inputs, outputs, constants)
-    versions = {"": 17} | {schema.domain: schema.since_version}
-    imports = [helper.make_opsetid(*version) for version in versions.items()]
-    return helper.make_model(graph, ir_version=8, opset_imports=imports)
-
-
-def _attributes(name: str, kind: defs.OpSchema.AttrType) -> st.SearchStrategy[list[AttributeProto]]:
-    """An attribute of any value of a type; none of graphs and the like."""
-    texts = st.sampled_from([*TEXTS, "x" * 5000])
-    values: dict[int, st.SearchStrategy[Any]] = {
-        AttributeProto.INT: integers(),
-        AttributeProto.INTS: st.lists(integers(), max_size=5),
-        AttributeProto.FLOAT: st.sampled_from(FLOATS),
-        AttributeProto.FLOATS: st.lists(st.sampled_from(FLOATS), max_size=4),
-        AttributeProto.STRING: texts,
-        AttributeProto.STRINGS: st.lists(texts, max_size=4),
-        AttributeProto.TENSOR: st.sampled_from([1, 7]).flatmap(lambda t: _constants("t", t)),
-    }
-    number = AttributeProto.AttributeType.Value(str(kind).rpartition(".")[2])
-    if number not in values:
-        return st.just([])
-    return values[number].map(lambda v: [helper.make_attribute(name, v, attr_type=number)])
-
-
-def _operands(
-    draw: st.DrawFn, schema: defs.OpSchema, node: onnx.NodeProto
-) -> tuple[list[onnx.ValueInfoProto], list[TensorProto]]:
-    """Give a node inputs of allowed types: those of the graph, and its initializers."""
-    options = defs.OpSchema.FormalParameterOption
-    parameters = list(schema.inputs)
-    if parameters and parameters[-1].option == options.Variadic:
-        parameters += [parameters[-1]] * draw(st.integers(0, 3))
-    chosen: dict[str, str] = {}
-    for constraint in schema.type_constraints:
-        known = [kind for kind in constraint.allowed_type_strs if kind in _TYPES]
-        usual = [kind for kind in known if kind in _USUAL]
-        if known:
-            mostly_usual = draw(st.integers(0, 2)) > 0
-            some = usual if usual and mostly_usual else known
-            chosen[constraint.type_param_str] = draw(st.sampled_from(some))
-    inputs, constants = [], []
-    for index, parameter in enumerate(parameters):
-        kind = _TYPES.get(chosen.get(parameter.type_str, parameter.type_str))
-        if kind is None or (parameter.option == options.Optional and draw(st.integers(0, 2)) == 2):
-            node.input.append("")
-            continue
-        node.input.append(f"x{index}")
-        if index and kind != TensorProto.STRING and draw(st.booleans()):
-            constants.append(draw(_constants(f"x{index}", kind)))
-        else:
-            inputs.append(helper.make_tensor_value_info(f"x{index}", kind, draw(_shapes())))
-    while node.input and not node.input[-1]:
-        node.input.pop()
-    return inputs, constants
-
-
-def _shapes() -> st.SearchStrategy[list[int | str | None] | None]:
-    sizes = st.integers(0, 5)
-    odd = st.one_of(st.none(), st.just("n"), integers())
-    shapes = st.lists(st.one_of(sizes, sizes, sizes, sizes, odd), max_size=5)
-    return st.one_of(*[shapes] * 9, st.none())
-
-
-@st.composite
-def _constants(draw: st.DrawFn, name: str, kind: int) -> TensorProto:
-    shape = draw(st.sampled_from(_SHAPES))
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
-    element = st.integers(0, 3)
-    if dtype.kind in "iu":
-        element = integers(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-    elements = [draw(element) for _ in range(int(np.prod(shape)))]
-    tensor = numpy_helper.from_array(np.array(elements).astype(dtype), name)
-    # An array cannot have as many axes as a tensor.
-    tensor.dims[:] = shape
-    return tensor
+    usual = Extreme(schema, "", None)
+    extreme = draw(st.sampled_from([usual, *extremes_of(schema)]))
+    return extreme_model(draw(st.sampled_from([usual, extreme])), draw(st.integers(0, 2**32)))
 
 
 def _change_attribute(draw: st.DrawFn, model: onnx.ModelProto) -> None:
@@ -245,9 +150,11 @@ def _change_attribute(draw: st.DrawFn, model: onnx.ModelProto) -> None:
         node, schema = draw(st.sampled_from(having))
         name = draw(st.sampled_from(sorted(schema.attributes)))
         kept = [attribute for attribute in node.attribute if attribute.name != name]
-        made = draw(_attributes(name, schema.attributes[name].type))
+        kind = schema.attributes[name].type
         del node.attribute[:]
-        node.attribute.extend([*kept, *made])
+        node.attribute.extend(kept)
+        if values := values_of(kind):
+            with_attribute(node, name, kind, draw(st.sampled_from(values)))
 
 
 def _schema(node: onnx.NodeProto, version: int) -> defs.OpSchema | None:

@@ -40,24 +40,6 @@ class AuditedModel:
         return cells
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Audit and print.
-
-    Returns:
-        The exit status: 0, or 2 if there are no models.
-    """
-    description = "Audit the models of other people's packages, unoptimized and optimized."
-    parser = argparse.ArgumentParser(prog="benchmark.py audit", description=description)
-    parser.add_argument(
-        "--markdown", type=report.new_file, metavar="FILE", help="write the table to a file"
-    )
-    parser.add_argument("--samples", type=int, default=100, help="as for sonnx-ort audit")
-    made = Measurement(
-        "audit", parser, _EXPLANATION, _look_at, (SonnxError, RunsInNoTrial, UnknownInput), summary
-    )
-    return made.run(arguments)
-
-
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> AuditedModel:
     samples = options.samples
     model = onnx.load(path, load_external_data=False)
@@ -122,3 +104,15 @@ def _operators(nodes: Sequence[NodeAudit]) -> str:
 def _largest(nodes: Sequence[NodeAudit], verdict: Verdict) -> int:
     worst = (node.worst for node in nodes if node.verdict is verdict)
     return max((element.units or 0 for element in worst if element is not None), default=0)
+
+
+run = Measurement(
+    "audit",
+    "Audit the models of other people's packages, unoptimized and optimized.",
+    None,
+    _EXPLANATION,
+    _look_at,
+    (SonnxError, RunsInNoTrial, UnknownInput),
+    summary,
+    {"--samples": {"type": int, "default": 100, "help": "as for sonnx-ort audit"}},
+).run

@@ -1,12 +1,21 @@
-"""Counts what a model holds, and what becomes of it."""
+"""Counts what a model holds, and what becomes of it.
 
-from collections.abc import Iterable
+`python -m real_models.census FILE`, called in the folder `scripts`, writes down what
+`broadcast="reject"` refuses of the published models. The tests on real models compare with such a
+file: look at what has changed in it before you keep it.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+from environment import ROOT
 
 from real_models.comparison import rewritten
+from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 from sonnx_ort import ModelRejected, check, rewrite
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.options import DEFAULT
@@ -71,3 +80,26 @@ def refusals(path: Path) -> list[Refusal]:
     except ModelRejected as rejected:
         return [(violation.rule.id, violation.node) for violation in rejected.report.violations]
     return []
+
+
+def main(file: Path) -> int:
+    """Write what is refused of each model; give 2 if the models could not be got."""
+    try:
+        models = fetch_models(ROOT / CACHE)
+    except PackagesNotFetched as error:
+        print(error)
+        return 2
+    entries = (f"{json.dumps(name)}: {_lines(refusals(path))}" for name, path in models.items())
+    file.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
+    return 0
+
+
+def _lines(refused: Sequence[Refusal]) -> str:
+    """A JSON list with one refusal on a line."""
+    if not refused:
+        return "[]"
+    return "[\n  " + ",\n  ".join(map(json.dumps, refused)) + "\n]"
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -81,22 +81,6 @@ class ConformedModel:
         }
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Measure and print.
-
-    Returns:
-        The exit status: 0, or 2 if there are no models.
-    """
-    description = "Conform the models of other people's packages, and compare and time them."
-    parser = report.make_parser("conform", description, 1.0, markdown=True)
-    parser.add_argument("--rounding", action="store_true", help="make changes that round too")
-    parser.add_argument("--backend", default="native", help="what enforces the conformed model")
-    made = Measurement(
-        "conform", parser, _EXPLANATION, _look_at, (SonnxError, ModelNotTried), summary
-    )
-    return made.run(arguments)
-
-
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedModel:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "conforming.onnx"
@@ -154,3 +138,18 @@ def summary(found: Sequence[ConformedModel]) -> str:
     changed = [rule for rule, _ in before.most_common()] + [r for r in after if r not in before]
     counts = ", ".join(f"{rule} {before[rule]:,} -> {after[rule]:,}" for rule in changed)
     return "\n".join([*lines, f"By rule: {counts}."])
+
+
+run = Measurement(
+    "conform",
+    "Conform the models of other people's packages, and compare and time them.",
+    1.0,
+    _EXPLANATION,
+    _look_at,
+    (SonnxError, ModelNotTried),
+    summary,
+    {
+        "--rounding": {"action": "store_true", "help": "make changes that round too"},
+        "--backend": {"default": "native", "help": "what enforces the conformed model"},
+    },
+).run

@@ -76,18 +76,6 @@ def _on_graph(made: Report) -> Counter[str]:
     return Counter(o.rule.id for o in made.violations if _is_on_graph(o.rule))
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Measure and print.
-
-    Returns:
-        The exit status: 0, or 2 if there are no models.
-    """
-    description = "Say what the whole profile demands of the models of other people's packages."
-    parser = report.make_parser("profile", description, 0.5, markdown=True)
-    made = Measurement("profile", parser, _EXPLANATION, _look_at, (SonnxError,), summary)
-    return made.run(arguments)
-
-
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelCoverage:
     checks = {
         operators: partial(check, path, operators=operators) for operators in (DEFAULT, PROFILE)
@@ -125,3 +113,14 @@ def summary(found: Sequence[ModelCoverage]) -> str:
 
 def _listed(counts: Counter[str]) -> str:
     return ", ".join(f"{rule} {count:,}" for rule, count in counts.most_common()) or "none"
+
+
+run = Measurement(
+    "profile",
+    "Say what the whole profile demands of the models of other people's packages.",
+    0.5,
+    _EXPLANATION,
+    _look_at,
+    (SonnxError,),
+    summary,
+).run

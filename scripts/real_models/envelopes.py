@@ -104,18 +104,6 @@ def _of_elements(found: Report) -> list[Obligation]:
     ]
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Measure and print.
-
-    Returns:
-        The exit status: 0, or 2 if there are no models.
-    """
-    description = "Prove the models of other people's packages under a contract, and time them."
-    parser = report.make_parser("contract", description, 1.0, markdown=True)
-    refused = (SonnxError, ModelNotTried)
-    return Measurement("contract", parser, _EXPLANATION, _look_at, refused, summary).run(arguments)
-
-
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderContract:
     contract = _plausible(onnx.load(path, load_external_data=False))
     before, after = check(path), check(path, contract=contract)
@@ -240,3 +228,14 @@ def summary(found: Sequence[ModelUnderContract]) -> str:
                 f"{report.means(ratios)}."
             )
     return "\n".join(lines)
+
+
+run = Measurement(
+    "contract",
+    "Prove the models of other people's packages under a contract, and time them.",
+    1.0,
+    _EXPLANATION,
+    _look_at,
+    (SonnxError, ModelNotTried),
+    summary,
+).run

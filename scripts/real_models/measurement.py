@@ -47,10 +47,6 @@ class RunsInNoTrial(Exception):  # noqa: N818 - reads as what happened
     """The model or its rewritten form cannot be run with the inputs that are made for it."""
 
 
-_NOT_MEASURED = (SonnxError, ModelNotTried, RunsInNoTrial, UnknownInput, BrokenProcessPool)
-"""Why a model may be left out."""
-
-
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
     """What a model holds, whether its rewritten form gives the same, and the seconds of each turn.
@@ -97,21 +93,6 @@ class ModelFigures:
         milliseconds = seconds_of(self.rewriting, REWRITE).median * 1000
         to_loading = ratio_of(self.rewriting, REWRITE, LOAD).median
         return f"{milliseconds:.0f} ms, {to_loading:.1f}x"
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Measure and print.
-
-    Returns:
-        The exit status: 0, or 2 if there are no models.
-    """
-    description = "Compare and time the models of other people's packages, rewritten and not."
-    parser = report.make_parser("models", description, 2.0, backend=True, markdown=True)
-    parser.add_argument(
-        "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
-    )
-    made = Measurement("models", parser, _EXPLANATION, _measure, _NOT_MEASURED, means)
-    return made.run(arguments)
 
 
 def means(figures: Sequence[ModelFigures]) -> str:
@@ -161,3 +142,21 @@ def _time(
         rewriting = []
     in_turns = (feeds, seconds, ORIGINAL)
     return (timed(lambda: optimized, *in_turns), timed(lambda: plain, *in_turns), rewriting)
+
+
+run = Measurement(
+    "models",
+    "Compare and time the models of other people's packages, rewritten and not.",
+    2.0,
+    _EXPLANATION,
+    _measure,
+    (SonnxError, ModelNotTried, RunsInNoTrial, UnknownInput, BrokenProcessPool),
+    means,
+    {
+        "--backend": report.BACKEND,
+        "--operators": {
+            "default": DEFAULT,
+            "help": "the operators that are enforced, as for rewrite",
+        },
+    },
+).run

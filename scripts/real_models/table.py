@@ -1,10 +1,10 @@
 """The table of a measurement: a row for each model, and what is said of all of them."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from benchmarks import report
 from environment import ROOT
@@ -29,19 +29,23 @@ class Measurement(Generic[AnyFigures]):
 
     Attributes:
         name: Its name, the first argument of `benchmark.py`.
-        parser: The parser of its own arguments, among which is `--markdown`.
+        description: What it does, for `--help`.
+        seconds: How long each thing is timed if nobody says it; None if nothing is.
         explanation: What the columns mean.
         measure: Measures a model, by its name and file and the arguments.
         not_measured: The errors for which a model is left out.
         summary: Says what is so of all models.
+        arguments: Its own arguments, each with what `add_argument` takes.
     """
 
     name: str
-    parser: ArgumentParser
+    description: str
+    seconds: float | None
     explanation: str
     measure: Callable[[str, Path, Namespace], AnyFigures]
     not_measured: tuple[type[Exception], ...]
     summary: Callable[[Sequence[AnyFigures]], str]
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def run(self, arguments: Sequence[str]) -> int:
         """Let arguments name models, measure them, and print and write the table.
@@ -49,14 +53,17 @@ class Measurement(Generic[AnyFigures]):
         Returns:
             The exit status: 0, or 2 if no model was measured.
         """
-        self.parser.add_argument(
+        parser = report.make_parser(self.name, self.description, self.seconds, markdown=True)
+        for option, own in self.arguments.items():
+            parser.add_argument(option, **own)
+        parser.add_argument(
             "paths",
             nargs="*",
             type=Path,
             help="models, or folders (default: the published table's)",
         )
-        self.parser.add_argument("--model", default="", help="only models whose names contain this")
-        options = self.parser.parse_args(arguments)
+        parser.add_argument("--model", default="", help="only models whose names contain this")
+        options = parser.parse_args(arguments)
         try:
             models = chosen_models(options.paths)
         except PackagesNotFetched as error:

@@ -20,6 +20,7 @@ _FILES: Mapping[str, str] = {
     **dict.fromkeys(("explain", "operators", "self-check"), "explaining"),
     **dict.fromkeys(("conform", "rewrite", "verify", "certify"), "enforcing"),
     **dict.fromkeys(("diff", "repeat", "audit"), "comparing"),
+    **dict.fromkeys(("run", "reduce", "contract", "suite"), "running"),
 }
 """The files of commands that share one; each other command has a file of its name."""
 

@@ -101,21 +101,6 @@ def read_values(files: Mapping[str, Path]) -> dict[str, Any]:
     return {name: read_value(path) for name, path in files.items()}
 
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the ONNX model.")]
-ContractOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--contract",
-        metavar="FILE",
-        help="A TOML file of what inputs and other values may be: random inputs keep it, and what "
-        "follows from it is proved.",
-    ),
-]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
-]
-
-
 @dataclass(frozen=True, slots=True)
 class Option:
     """An option, or the argument, of a command.
@@ -160,7 +145,10 @@ OUTPUT = Option(
 """A file that has to be written."""
 
 OPTIONS: Mapping[str, Option] = {
-    "model": Option(ModelArgument, inspect.Parameter.empty),
+    "model": Option(
+        Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the ONNX model.")],
+        inspect.Parameter.empty,
+    ),
     "inputs": option(
         TEXTS,
         "An input; repeat for each. The others are random.",
@@ -219,7 +207,14 @@ OPTIONS: Mapping[str, Option] = {
         metavar="FILE",
         read=lambda path: path or (),
     ),
-    "contract": Option(ContractOption, read=lambda path: path or NO_CONTRACT),
+    "contract": option(
+        PATH,
+        "A TOML file of what inputs and other values may be: random inputs keep it, and what "
+        "follows from it is proved.",
+        "--contract",
+        metavar="FILE",
+        read=lambda path: path or NO_CONTRACT,
+    ),
     "output": option(
         str,
         "The file for the report; '-' is standard output.",
@@ -238,7 +233,7 @@ OPTIONS: Mapping[str, Option] = {
         default=Transfer.COPY,
     ),
     "force": flag("Write the file even if it replaces the model.", "--force"),
-    "quiet": Option(QuietOption, default=False),
+    "quiet": flag("Write nothing to standard output.", "--quiet", "-q"),
 }
 """The options of several commands, by the names of parameters."""
 

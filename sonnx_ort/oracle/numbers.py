@@ -286,14 +286,9 @@ FLOAT_FORMATS: Mapping[ElementType, BinaryFormat] = {
 """binary16, binary32 and binary64 of IEEE 754-2019, table 3.5, and bfloat16."""
 
 INTEGER_FORMATS: Mapping[ElementType, IntegerFormat] = {
-    ElementType.INT8: IntegerFormat(8, signed=True),
-    ElementType.INT16: IntegerFormat(16, signed=True),
-    ElementType.INT32: IntegerFormat(32, signed=True),
-    ElementType.INT64: IntegerFormat(64, signed=True),
-    ElementType.UINT8: IntegerFormat(8, signed=False),
-    ElementType.UINT16: IntegerFormat(16, signed=False),
-    ElementType.UINT32: IntegerFormat(32, signed=False),
-    ElementType.UINT64: IntegerFormat(64, signed=False),
+    kind: IntegerFormat(8 * kind.dtype.itemsize, signed=kind.dtype.kind == "i")
+    for kind in ElementType
+    if kind.family is Family.INTEGER
 }
 """The eight integer types of ONNX."""
 

@@ -2,8 +2,9 @@
 
 import enum
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from sonnx_ort.comparing.audit import Audit
@@ -295,55 +296,38 @@ def audit_document(audit: Audit) -> dict[str, object]:
         "not_run": audit.not_run,
         "unlike": list(audit.unlike),
         "nodes": [_node_document(node) for node in audit.nodes],
-        "outputs": [
-            {
-                "name": output.name,
-                "reason": output.reason,
-                "width": output.width,
-                "distance": output.distance,
-                "units": output.units,
-                "index": None if output.index is None else list(output.index),
-            }
-            for output in audit.outputs
-        ],
+        "outputs": [_parts(output, _OF_OUTPUT) for output in audit.outputs],
         "errors": None if audit.errors is None else dict(audit.errors),
         "bounded": [asdict(value) for value in audit.bounded],
     }
 
 
+_OF_OUTPUT = ("name", "reason", "width", "distance", "units", "index")
+_OF_NODE = (
+    *("node", "operator", "path", "verdict", "elements", "audited", "undefined", "bound"),
+    "reason",
+)
+_OF_ELEMENT = (
+    *("result", "index", "operands", "found", "exact", "admitted", "units", "admitted_units"),
+    "share",
+)
+"""What a document says of an output that is enclosed, of a node, and of an element."""
+
+
+def _parts(of: object, names: Iterable[str]) -> dict[str, Any]:
+    """Attributes by their names, as JSON holds them: it has lists, and no infinite share."""
+    found = ((name, getattr(of, name)) for name in names)
+    parts = {name: list(value) if isinstance(value, tuple) else value for name, value in found}
+    return parts | ({"share": None} if parts.get("share") == math.inf else {})
+
+
 def _node_document(node: NodeAudit) -> dict[str, object]:
-    worst = node.worst
-    return {
-        "node": node.node,
-        "operator": node.operator,
-        "path": list(node.path),
-        "verdict": str(node.verdict),
-        "elements": node.elements,
-        "audited": node.audited,
-        "undefined": node.undefined,
-        "bound": node.bound,
-        "reason": node.reason,
+    return _parts(node, _OF_NODE) | {
         "apart": list(node.recomputed),
-        "worst": None
-        if worst is None
-        else {
-            "result": worst.result,
-            "index": list(worst.index),
-            "operands": list(worst.operands),
-            "found": worst.found,
-            "exact": worst.exact,
-            "admitted": worst.admitted,
-            "units": worst.units,
-            "admitted_units": worst.admitted_units,
-            "share": None if math.isinf(worst.share) else worst.share,
-        },
+        "worst": node.worst and _parts(node.worst, _OF_ELEMENT),
         "broken": [
-            {
-                "rule": broken.rule.id,
-                "reason": broken.reason,
-                "index": None if broken.index is None else list(broken.index),
-                "values": None if broken.values is None else [str(v) for v in broken.values],
-            }
+            {"rule": broken.rule.id, **_parts(broken, ("reason", "index"))}
+            | {"values": broken.values and [*map(str, broken.values)]}
             for broken in node.broken
         ],
     }

@@ -8,7 +8,7 @@ from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 from sonnx_ort.errors import printable
-from sonnx_ort.reporting.terminal import fitted
+from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.reporting.verdict import counted
 
 _SHOWN = 5
@@ -49,11 +49,9 @@ def _fixed(changes: tuple[Made, ...]) -> Iterator[str]:
         yield from _table(counts)
 
 
-def _table(counts: Counter[tuple[str, str]]) -> Iterator[str]:
-    names = max(len(rule) for rule, _ in counts)
-    digits = max(len(f"{count:,}") for count in counts.values())
-    for (rule, text), count in counts.most_common():
-        yield f"  {rule:<{names}}  {count:>{digits},}  {text}"
+def _table(counts: Counter[tuple[str, str]]) -> list[str]:
+    rows = [(rule, f"{count:,}", text) for (rule, text), count in counts.most_common()]
+    return in_columns(rows, "  ")
 
 
 def _remaining(conformed: Conformed[Any], *, every: bool) -> Iterator[str]:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.models
 REFUSED: dict[str, list[list[str]]] = json.loads(
     Path(__file__).with_name("refused.json").read_text(encoding="utf-8")
 )
-"""What `broadcast="reject"` refuses of each model; scripts/record_refusals.py writes the file."""
+"""What `broadcast="reject"` refuses of each model; `real_models.census` writes the file."""
 
 POW_OF_TWO_TYPES = {
     f"onnx-asr/resample_{rates}": [("Pow.float.R2", "n39_2")]

@@ -13,11 +13,16 @@ import onnx
 import onnxruntime
 import pytest
 from benchmarks import finite, operators, plot, report
-from benchmarks.measurement import Measurement, choose_subjects
+from benchmarks.measurement import (
+    ELEMENT_TYPES,
+    Measurement,
+    Setting,
+    choose_subjects,
+    make_feeds,
+    make_model,
+)
 from benchmarks.starting import OURS, PLAIN, REWRITE, REWRITTEN, Memory, make_weighted, row
-from benchmarks.targets import TARGETS
 from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
-from benchmarks.workload import ELEMENT_TYPES, Setting, make_feeds, make_model
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -120,45 +125,6 @@ def test_columns_of_text_stand_under_each_other(capsys):
 )
 def test_figures_have_three_digits_or_so(figure, text):
     assert report.number(figure) == text
-
-
-def outcomes(*measurements):
-    """The rows of the targets that were measured."""
-    rows = [operators.target_row(target, measurements) for target in TARGETS]
-    return [row for row in rows if not row.startswith("not measured")]
-
-
-@pytest.mark.parametrize(("measured", "outcome"), [
-    (measurement(16, nodes=100, proved=True, onnxruntime=[100] * 2, native=[100, 101]),
-     "reached       native: 1.00 times ONNX Runtime where all is proved: 1.00 / 1.00"),
-    (measurement(16, nodes=100, onnxruntime=[100], native=[351]),
-     "MISSED        native: a node adds at most 2.5 us on small float32: 2.51 / 2.51"),
-    (measurement(1_000_000, "int32", onnxruntime=[10, 10, 10], native=[10, 17, 19]),
-     "MISSED        native: at most 1.6 times ONNX Runtime at 1,000,000 int32: 1.00 / 1.70"),
-    (measurement(1_000_000, "int64", onnxruntime=[10], native=[16]),
-     "reached       native: at most 1.6 times ONNX Runtime at 1,000,000 int64: 1.60 / 1.60"),
-    (measurement(16, "int64", nodes=10, onnxruntime=[100], python=[200]),
-     "reached       python: a node adds at most 10 us on small tensors: 10.0 / 10.0"),
-])  # fmt: skip
-def test_target_is_decided_by_the_median(measured, outcome):
-    assert outcomes(measured) == [outcome]
-
-
-def test_worst_size_decides_about_checkify():
-    measured = [
-        measurement(elements, "int32", onnxruntime=[100], native=[n], jit=[10], checkify=[c])
-        for elements, n, c in ((1, 200, 40), (10, 150, 12), (100, 110, 11))
-    ]
-    (row,) = outcomes(*measured)
-    assert row.startswith("MISSED        native over ONNX Runtime: at most checkify over jit at ")
-    assert row.endswith(" every size of int32: 1.25 / 1.25")
-
-
-def test_plain_kernel_is_compared_with_the_python_backend():
-    measured = measurement(onnxruntime=[10], python=[20], plain=[1000])
-    assert outcomes(measured)[1:] == [
-        "reached       python: at least 50 times faster than the plain kernel there: 50.0 / 50.0"
-    ]
 
 
 def test_record_holds_each_subject_with_its_baseline():
@@ -307,7 +273,7 @@ def test_smallest_measurement_prints_a_row_for_each_size_and_writes_the_figures(
     assert lines.count("1") == lines.count("3") == 1
     assert lines.count("int32,") == 2
     recorded = json.loads(file.read_text(encoding="utf-8"))
-    assert {"machine", "command", "figures", "targets"} == recorded.keys()
+    assert {"machine", "command", "figures"} == recorded.keys()
 
 
 STARTS = [

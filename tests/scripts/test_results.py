@@ -8,11 +8,21 @@ from xml.sax.saxutils import quoteattr
 import pages
 import pytest
 from environment import ROOT, captured
-from qualifying import identity
 from qualifying.configuration import read_procedures
 from qualifying.requirements import Requirement, requirements
 from qualifying.results import NOT_RUN, has_passed, text, verify
-from qualifying.runs import ERROR, FAILED, PASSED, SKIPPED, Case, Run, UnusableRun, read_run
+from qualifying.runs import (
+    ERROR,
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Case,
+    Run,
+    UnusableRun,
+    properties,
+    read_run,
+    sources,
+)
 from tracing.entries import read_documents
 from tracing.page import by_entry, find_marks
 
@@ -339,7 +349,7 @@ def test_digest_of_the_sources_is_what_the_command_of_the_page_prints(repository
     page = (pages.DOCUMENTATION / "qualification" / "results.md").read_text("utf-8")
     (command,) = (code for code in page.split("`") if code.startswith("git ls-files"))
     done = captured(["sh", "-c", command], repository, check=True)
-    assert done.stdout.split()[0] == identity.sources(repository)["sources"]
+    assert done.stdout.split()[0] == sources(repository)["sources"]
 
 
 @pytest.mark.parametrize(
@@ -347,10 +357,10 @@ def test_digest_of_the_sources_is_what_the_command_of_the_page_prints(repository
     [(None, "yes", True), ("a name.py", "no", False), ("untracked.py", "no", True)],
 )
 def test_sources_are_those_of_the_commit(repository, file, clean, same):
-    before = identity.sources(repository)
+    before = sources(repository)
     if file is not None:
         (repository / file).write_text("2\n")
-    after = identity.sources(repository)
+    after = sources(repository)
     assert (before["clean"], after["clean"]) == ("yes", clean)
     assert (after["sources"] == before["sources"]) is same
     assert after["commit"] == before["commit"] != ""
@@ -358,13 +368,13 @@ def test_sources_are_those_of_the_commit(repository, file, clean, same):
 
 def test_without_a_repository_there_is_no_commit(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    found = identity.sources(tmp_path)
+    found = sources(tmp_path)
     assert (found["commit"], found["clean"], found["sources"]) == ("", "", "")
 
 
 def test_without_git_there_is_no_commit(repository, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert identity.sources(repository)["commit"] == ""
+    assert sources(repository)["commit"] == ""
 
 
 @pytest.mark.parametrize(
@@ -376,13 +386,13 @@ def test_without_git_there_is_no_commit(repository, monkeypatch):
     ],
 )
 def test_arguments_are_those_that_choose_tests(arguments, kept):
-    assert identity.properties(NOW, arguments)["arguments"] == kept
+    assert properties(NOW, arguments)["arguments"] == kept
 
 
 def test_run_says_whether_its_sources_changed():
-    now = identity.sources()
-    assert identity.properties(now, [])["unchanged"] == "yes"
-    assert identity.properties(NOW, [])["unchanged"] == "no"
+    now = sources()
+    assert properties(now, [])["unchanged"] == "yes"
+    assert properties(NOW, [])["unchanged"] == "no"
 
 
 @pytest.mark.parametrize("processes", ["0", "1"])
@@ -393,6 +403,6 @@ def test_pytest_writes_what_was_tested(tmp_path, processes):
     command = [sys.executable, "-m", "pytest", "-n", processes, test, f"--junit-xml={path}"]
     child = run_program(command, folder=str(ROOT), timeout=120)
     assert child.exit_status == 0, child
-    run = read_run(path, identity.sources())
+    run = read_run(path, sources())
     assert run.cases == (Case(test, PASSED),)
     assert run.said["arguments"] == f"-n {processes} {test}"

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 from environment import captured
-from tracing.comparing import UnreadableText, compare, lines_of, plain, read_text
+from traceability import UnreadableText, compare, lines_of, plain, read_text
 from tracing.entries import Document, Entry, UnusableEntry, all_entries, own_rules, read_documents
 from tracing.page import Mark, by_entry, find_marks, marks_of, requirement, text
 

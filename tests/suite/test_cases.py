@@ -13,9 +13,8 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.suite.applied import Class, special_classes, special_values
-from sonnx_ort.suite.cases import Case, Level, cases
+from sonnx_ort.suite.cases import Case, Level, cases, graphs
 from sonnx_ort.suite.examples import examples, fitting
-from sonnx_ort.suite.graphs import graphs
 
 T = ElementType
 NOT_BROKEN = {"Cast.R2"}

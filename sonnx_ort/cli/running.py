@@ -1,0 +1,366 @@
+"""`sonnx-ort run`, `reduce`, `contract` and `suite`: what runs models, and compares no two runs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnxruntime
+import typer
+
+from sonnx_ort.cli.options import (
+    OPTIONS,
+    OUTPUT,
+    PATH,
+    TEXT,
+    TEXTS,
+    command,
+    examples,
+    flag,
+    integers_by_name,
+    option,
+    read_values,
+    subcommand,
+)
+from sonnx_ort.cli.output import ExitStatus, say
+from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.comparing.inputs import Inputs, complete
+from sonnx_ort.comparing.isolated_run import IsolatedRuns, Level
+from sonnx_ort.comparing.shrinking import MOST_TRIES
+from sonnx_ort.errors import SonnxError, did_you_mean, printable
+from sonnx_ort.files import (
+    check_place,
+    external_locations,
+    refuse_inputs,
+    refuse_source,
+    write_text,
+    writing,
+)
+from sonnx_ort.loading.source import read
+from sonnx_ort.options import PROFILE
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.runtime.feeds import as_declared, run_on_values
+from sonnx_ort.runtime.session_options import FATAL
+from sonnx_ort.value_files import Value, write_values
+
+if TYPE_CHECKING:
+    from sonnx_ort.comparing.reduction import Reduced
+
+app = subcommand()
+
+
+@command(
+    app,
+    *("model", "inputs", "sizes", "input_shapes", "seed", "edition", "broadcast", "operators"),
+    *("backend", "conform", "waivers", "contract", "quiet"),
+    settings=True,
+    rewrites=True,
+    own={
+        "output_dir": option(
+            PATH, "Write each output to NAME.npy in this folder; sequences and maps to NAME.npz."
+        ),
+        "verify_proofs": flag(
+            "With another backend: also run the python backend, and fail if the verdicts differ.",
+            "--verify-proofs",
+        ),
+    },
+    epilog=examples(
+        "sonnx-ort run model.onnx --input x=x.npy --input y=y.npy",
+        "sonnx-ort run model.onnx --size n=320 --seed 7",
+        "sonnx-ort run model.onnx --input x=x.npy --output-dir outputs --quiet",
+        "sonnx-ort run model.onnx --input x=x.npy --backend native --verify-proofs",
+    ),
+)
+def run(
+    model: Path,
+    inputs: Mapping[str, Path],
+    sizes: Mapping[str, int],
+    input_shapes: Mapping[str, tuple[int, ...]],
+    seed: int,
+    output_dir: Path | None,
+    quiet: bool,
+    **choices: Any,
+) -> None:
+    """Run a model once with the profile enforced, and show its outputs.
+
+    Inputs that are not given are random.
+    """
+    from sonnx_ort.reporting.difference_report import describe_value, described_inputs
+
+    chosen = Sizes(sizes, input_shapes)
+    completed, outputs = _ran(model, read_values(inputs), seed, chosen, choices)
+    lines = [*described_inputs(completed)] if completed.random else []
+    for name, value in outputs.items():
+        lines += describe_value(name, value)
+    if output_dir is not None:
+        named = [choices[name] for name in ("waivers", "contract")]
+        external = external_locations(read(model).proto)
+        used = [model, *(model.parent / each for each in external), *inputs.values()]
+        used += [path for path in named if isinstance(path, Path)]
+        lines += [f"written: {path}" for path in write_values(outputs, output_dir, used)]
+    if not quiet:
+        say("\n".join(lines))
+
+
+def _ran(
+    model: Path, given: Mapping[str, Value], seed: int, sizes: Sizes, choices: Mapping[str, Any]
+) -> tuple[Inputs, dict[str, Value]]:
+    """The inputs of a run, random where they are not given, and its outputs."""
+    from sonnx_ort.runtime.session import InferenceSession
+
+    options = onnxruntime.SessionOptions()
+    # The error has the full message; ONNX Runtime would log it again.
+    options.log_severity_level = FATAL
+    try:
+        session = InferenceSession(model, options, **choices)
+        tensors = as_declared(session.graph_inputs, given)
+        limits = session.contract
+        with IsolatedRuns() as runs:
+            inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes, contract=limits)
+        names = [output.name for output in session.get_outputs()]
+        return inputs, run_on_values(session, names, inputs.arrays)
+    except SonnxError:
+        raise
+    except Exception as error:
+        raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
+
+
+@command(
+    app,
+    *("model", "inputs", "data", "sizes", "input_shapes", "seed", "edition", "broadcast"),
+    *("contract", "force", "quiet"),
+    operators=PROFILE,
+    settings=True,
+    own={
+        "output": OUTPUT,
+        "violates": option(
+            TEXT, "It violates a rule, in every run or with the inputs.", metavar="RULE"
+        ),
+        "refused": flag("`rewrite` refuses it for one of the same rules.", "--refused"),
+        "dies": flag("A run ends the process in the same way.", "--dies"),
+        "differs": flag("Optimizers change bits of its outputs.", "--differs"),
+        "outside": flag(
+            "`audit` finds results of the same operators outside the admitted error.", "--outside"
+        ),
+        "check": option(
+            TEXT,
+            "A command ends with status 0; it gets the path of a model at its end, or in the place "
+            "of {}.",
+            metavar="COMMAND",
+        ),
+        "level": option(
+            Level,
+            "How far ONNX Runtime optimizes, for --dies, --differs and --outside.",
+            default=Level.ALL,
+        ),
+        "anonymous": flag("Replace names, and leave out texts and metadata.", "--anonymous"),
+        "tries": option(
+            int, "How many smaller models are tried at most.", default=MOST_TRIES, least=1
+        ),
+    },
+    epilog=examples(
+        "sonnx-ort reduce model.onnx -o small.onnx --differs",
+        "sonnx-ort reduce model.onnx -o small.onnx --dies --input x=x.npy",
+        "sonnx-ort reduce model.onnx -o small.onnx --violates Div.float.R1",
+        'sonnx-ort reduce model.onnx -o small.onnx --check "python fails.py {}" --anonymous',
+    ),
+)
+def reduce(
+    model: Path,
+    output: Path,
+    inputs: Mapping[str, Path],
+    data: Path | None,
+    force: bool,
+    quiet: bool,
+    **choices: Any,
+) -> None:
+    """Find a small model that still shows one thing, such as a crash or other results.
+
+    Leaves out what is not needed for it. Its inputs are written to a folder beside it, if it has
+    any.
+
+    Exit status 0: the model is written; 2: unusable input, or the model does not show it.
+    """
+    from sonnx_ort.cli.comparing import only_sample
+    from sonnx_ort.comparing.reduction import reduce as reduce_model
+
+    folder = output.with_suffix(".inputs")
+    check_place(output)
+    refuse_source(output, model, read(model).proto, force=force)
+    contracts = [choices["contract"]] if isinstance(choices["contract"], Path) else []
+    refuse_inputs(output, [*inputs.values(), *(data.rglob("*") if data else ()), *contracts])
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise SonnxError(f"'{folder}', the place of its inputs, is not empty; name another file")
+    given = only_sample(model, data) | read_values(inputs)
+    reduced = reduce_model(model, given, **choices)
+    if reduced.inputs:
+        write_values(reduced.inputs, folder)
+    with writing(output) as file:
+        file.write(reduced.model.SerializeToString())
+    if not quiet:
+        lines = _reduced_in_words(reduced, output, folder, anonymous=choices["anonymous"])
+        say("\n".join(map(printable, lines)), output)
+
+
+def _reduced_in_words(
+    reduced: "Reduced", output: Path, folder: Path, *, anonymous: bool
+) -> Iterator[str]:
+    yield f"{output}: written, with {reduced.nodes} of {reduced.before} nodes"
+    if reduced.inputs:
+        yield f"{folder}: its inputs {', '.join(reduced.inputs)}"
+    yield f"it shows: {', '.join(reduced.shows)}"
+    yield f"smaller models tried: {reduced.tried}"
+    if anonymous and not reduced.anonymous:
+        yield "its names are kept, because it does not show it without them"
+
+
+@command(
+    app,
+    *("model", "quiet"),
+    own={
+        "output": option(
+            PATH, "The TOML file to write; shown if left out.", "--output", "-o", metavar="FILE"
+        ),
+        "data": option(
+            PATH,
+            "Samples: NAME.npy or input_0.pb for each input, here or in a folder for each.",
+            metavar="FOLDER",
+        ),
+        "contract": OPTIONS["contract"],
+        "margin": option(
+            float, "How much of a seen range is added at each end.", metavar="SHARE", default=0.25
+        ),
+        "axes": option(
+            TEXTS,
+            "An axis each index of which gets a range of its own.",
+            "--axis",
+            metavar="NAME=N",
+            read=partial(integers_by_name, "--axis"),
+        ),
+        "checkpoints": flag(
+            "Find the few values inside of the model whose checked range keeps all others finite.",
+            "--checkpoints",
+        ),
+    },
+    epilog=examples(
+        "sonnx-ort contract model.onnx -o envelope.toml",
+        "sonnx-ort contract model.onnx --data samples -o envelope.toml",
+        "sonnx-ort contract model.onnx --contract envelope.toml --checkpoints -o complete.toml",
+    ),
+)
+def contract(
+    model: Path,
+    output: Path | None,
+    quiet: bool,
+    contract: Any,
+    axes: Mapping[str, int],
+    **choices: Any,
+) -> None:
+    """Propose what the inputs of a model may be, for a person to judge.
+
+    With samples the ranges are those that were seen, and a margin. Without, floats are to be
+    finite.
+    """
+    from sonnx_ort.envelope import propose_contract
+
+    if output is not None:
+        check_place(output)
+        refuse_inputs(output, [model, *([contract] if isinstance(contract, Path) else [])])
+    proposed = propose_contract(model, contract=contract, axes=axes, **choices)
+    if output is not None:
+        write_text(output, proposed.toml)
+    if output is None:
+        say(proposed.toml)
+    if quiet:
+        return
+    lines = [] if output is None else [f"{output}: written"]
+    lines += [
+        f"samples run: {proposed.samples}",
+        f"values finite for every input within it: {proposed.finite} of {proposed.floats} floats",
+    ]
+    if proposed.checkpoints:
+        checked = sum(proposed.checkpoints.values())
+        lines.append(
+            f"values checked inside: {len(proposed.checkpoints)}, with {checked} elements a run"
+        )
+    lines += [f"not kept finite: '{name}'" for name in proposed.open[:_MOST_SHOWN]]
+    if len(proposed.open) > _MOST_SHOWN:
+        lines.append(f"and {len(proposed.open) - _MOST_SHOWN} more")
+    say("\n".join(lines))
+
+
+_MOST_SHOWN = 5
+"""How many values are named that may not be finite."""
+
+
+@command(
+    app,
+    *("edition", "seed"),
+    own={
+        "output": option(
+            PATH, "Write the vectors, into a new folder.", "--output", "-o", metavar="FOLDER"
+        ),
+        "operators": option(
+            TEXT,
+            "The operators, separated by commas, and Graph for rules on graphs.  [default: all]",
+            metavar="NAMES",
+        ),
+        "folder": option(PATH, "Run an engine on the vectors.", "--run", metavar="FOLDER"),
+        "engine": option(
+            str,
+            "onnxruntime, onnxruntime:PROVIDER, onnx.reference, sonnx_ort, sonnx_ort:BACKEND or "
+            "module:Class.",
+            metavar="ENGINE",
+            default="onnxruntime",
+        ),
+        "every": flag("List every case that is not right as well.", "--verbose", "-v"),
+    },
+    epilog=examples(
+        "sonnx-ort suite -o vectors",
+        "sonnx-ort suite -o vectors --operators Div,Sub --seed 7",
+        "sonnx-ort suite --run vectors --engine onnxruntime",
+        "sonnx-ort suite --run vectors --engine my_engine:Engine --verbose",
+    ),
+)
+def suite(
+    output: Path | None,
+    operators: str | None,
+    seed: int,
+    edition: Edition,
+    folder: Path | None,
+    engine: str,
+    every: bool,
+) -> None:
+    """Write the conformance vectors of the profile, or run an engine on them.
+
+    For every operator, type, rule and special value: a model of one node, inputs, and what is
+    right: exact results, an admitted interval, or that it must be refused. `manifest.json` says it
+    of each; the folder `computed` is as ONNX's own runner takes it.
+
+    Exit status 0: all are as they should be; 1: a case is not; 2: unusable input.
+    """
+    from sonnx_ort.reporting.difference_report import suite_report
+    from sonnx_ort.suite.vectors import Outcome
+    from sonnx_ort.suite.vectors import run as run_vectors
+
+    if (output is None) is (folder is None):
+        raise SonnxError("give either -o FOLDER or --run FOLDER")
+    if output is not None:
+        names = None if operators is None else operators.split(",")
+        say(f"{_written(output, names, seed, edition)} cases in '{output}'")
+    if folder is not None:
+        judged = list(run_vectors(folder, engine))
+        say(suite_report(judged, every=every))
+        if any(each.outcome is not Outcome.CONFORMS for each in judged):
+            raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _written(output: Path, operators: Iterable[str] | None, seed: int, edition: Edition) -> int:
+    from sonnx_ort.suite.cases import WITH_CASES, cases
+    from sonnx_ort.suite.vectors import write
+
+    chosen = WITH_CASES if operators is None else frozenset(operators)
+    for name in sorted(chosen - WITH_CASES):
+        near = did_you_mean(name, WITH_CASES)
+        raise SonnxError(f"the profile has no rules for an operator '{name}'{near}")
+    return write(cases(chosen, seed, edition), output, seed)
