@@ -46,7 +46,7 @@ from sonnx_ort.oracle.node import (
     size_of_first,
     size_of_result,
 )
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, BinaryFormat, Operands
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, TYPES, BinaryFormat, Operands
 from sonnx_ort.oracle.results import (
     Elements,
     Enclosure,
@@ -354,7 +354,7 @@ def _type_of_results(
     """The element type of results that may be balls; None if it is not known."""
     match operator:
         case "Cast":
-            return next((t for t in ElementType if t.value == attributes.get("to")), None)
+            return TYPES.get(attributes.get("to", 0))
         case "QuantizeLinear":
             zero = operands[2] if len(operands) > 2 else None
             return ElementType.UINT8 if zero is None else ELEMENT_TYPES.get(zero.dtype)

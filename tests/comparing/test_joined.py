@@ -64,6 +64,7 @@ JOINED_WITH_A_SUM = {
     "a transposition": "Transpose <perm = [0, 1, 3, 2]> (c)",
     "a concatenation": "Concat <axis = 2> (x, c)",
     "a mean": "ReduceMean <axes = [3]> (c)",
+    "a conversion": "Cast <to = 1> (c)",
     "another convolution": "Conv <pads = [1, 1, 1, 1]> (c, y)",
 }
 
