@@ -129,6 +129,14 @@ def _quotient(one: Size, other: Size) -> Size | None:
     return quotient(one, other) if other > 0 and one.bounds is not None else None
 
 
+def _remainder(one: Size, other: Size) -> Size | None:
+    """What a division leaves; of numbers that are not negative both kinds of Mod give the same."""
+    known = bounds_of_size(one)
+    if known is None or known.lower < 0 or not isinstance(other, int) or other < 1:
+        return None
+    return one + quotient(one, other) * -other
+
+
 def _larger(one: Size, other: Size) -> Size | None:
     a, b = bounds_of_size(one), bounds_of_size(other)
     if a is None or b is None or not _are_comparable(a, b):
@@ -155,6 +163,7 @@ _CALCULATED: Mapping[str, Callable[..., Size | None]] = {
     "Div": _quotient,
     "Max": _larger,
     "Min": _smaller,
+    "Mod": _remainder,
     "Mul": operator.mul,
     # Only a name of a contract is one size wherever it stands, and is bounded.
     "Sub": lambda one, other: one + other * -1 if bounds_of_size(other) is not None else None,

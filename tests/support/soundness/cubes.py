@@ -110,6 +110,7 @@ def elements() -> Iterator[NodeCase]:
     for number, factor in product((*range(-7, 8), *FEW), (*range(-3, 4), *FEW)):
         if factor and (number, factor) != (-INT64, -1):
             yield NodeCase("Div", 14, [ints(number), ints(factor)])
+            yield NodeCase("Mod", 13, [ints(number), ints(factor)])
         yield NodeCase("Sub", 14, [ints(number), ints(factor)])
         yield NodeCase("ReduceProd", 13, [ints(number, factor)])
 
