@@ -358,9 +358,9 @@ def _make_scalar(proto: onnx.ModelProto, name: str) -> None:
     scalar, sizes = next(free), next(free)
     for node in nodes:
         node.input[:] = [scalar if value == name else value for value in node.input]
-    stored = onnx.numpy_helper.from_array(np.zeros(0, np.int64), sizes)
-    proto.graph.initializer.append(stored)
+    none = onnx.numpy_helper.from_array(np.zeros(0, np.int64), sizes)
     proto.graph.node.insert(0, onnx.helper.make_node("Reshape", [name, sizes], [scalar]))
+    proto.graph.node.insert(0, onnx.helper.make_node("Constant", [], [sizes], value=none))
 
 
 def _of_shape(declared: GraphInput | None, value: npt.ArrayLike) -> npt.ArrayLike:

@@ -46,6 +46,8 @@ def count_axes_from_the_front(edit: NodeEdit) -> bool:
     shape, found = edit.facts.shape(x), edit.facts.shape(node.outputs[0])
     if given is None or shape is None or edit.facts.depends_on_scalar_inputs(x):
         return False
+    if not all(-len(shape) <= axis < len(shape) for axis in given):
+        return False
     axes = [int(axis) % len(shape) for axis in given]
     if axes == list(given):
         return False

@@ -101,8 +101,8 @@ def has_scalars(inputs: Iterable[ir.Value]) -> bool:
 
 def is_control_input(node: ir.Node, index: int) -> bool:
     """Whether a node accepts one element of any rank as the input at this index."""
-    if node.op_type == "Reshape" and index == 0 and node.inputs[1] is not None:
-        target = constant_tensor(node.inputs[1])
+    if node.op_type == "Reshape" and index == 0:
+        target = constant_tensor(node.inputs[1]) if node.inputs[1:] and node.inputs[1] else None
         return target is not None and target.size < _MOST_AXES and set(target.numpy().flat) <= {1}
     return index in _CONTROL_INPUTS.get(node.op_type, ())
 

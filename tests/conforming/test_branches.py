@@ -237,6 +237,18 @@ def test_negative_axes_of_what_may_be_empty_are_counted_from_the_front(
     require_same_bits(model, result.model, feeds)
 
 
+@pytest.mark.parametrize("axis", [2, -3])
+def test_axes_that_do_not_exist_are_left_to_the_run(axis: int) -> None:
+    model = parse(
+        f"(float[n,3] X) => (float[a] Y) {{ u = ReduceSum <axes = [{axis}], keepdims = 0>(X)"
+        " Y = Neg(u) }",
+        opset=11,
+    )
+    made = sonnx_ort.conform(model, rounding=True).model
+    (kept,) = [node for node in made.graph.node if node.op_type == "ReduceSum"]
+    assert {each.name: list(each.ints) for each in kept.attribute}["axes"] == [axis]
+
+
 def test_sizes_that_only_constants_tell_are_stored() -> None:
     model = parse(
         """(float[2,3] X) => (float[a,b] Y) {
