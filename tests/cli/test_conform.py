@@ -136,6 +136,13 @@ def test_assumed_inputs_are_told_and_decide() -> None:
     assert [node.op_type for node in made.graph.node if node.op_type != "Equal"] == ["Abs"]
 
 
+def test_scalar_is_assumed_by_no_sizes() -> None:
+    onnx.save(parse("(float[n] x, float t) => (float[n] y) { y = Mul(x, t) }"), "scaled.onnx")
+    said = output("conform", "scaled.onnx", "-o", "conforming.onnx", "--assume-shape", "t=")
+    assert said.startswith("assumed: t is of shape () in every run\n")
+    assert "0 now" in said
+
+
 def test_rewrite_conforms_on_request() -> None:
     assert command("rewrite", "model.onnx", "-o", "enforced.onnx", *CHOSEN).returncode == 1
     output("rewrite", "model.onnx", "-o", "enforced.onnx", "--conform", *CHOSEN)
