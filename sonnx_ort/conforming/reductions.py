@@ -51,7 +51,7 @@ def count_axes_from_the_front(edit: NodeEdit) -> bool:
     axes = [int(axis) % len(shape) for axis in given]
     if axes == list(given):
         return False
-    if found is not None and all(found[axis] == 1 for axis in axes):
+    if found is not None and (len(found) < len(shape) or all(found[axis] == 1 for axis in axes)):
         return False
     if stored is None:
         edit.set_attribute("axes", axes)

@@ -237,6 +237,19 @@ def test_negative_axes_of_what_may_be_empty_are_counted_from_the_front(
     require_same_bits(model, result.model, feeds)
 
 
+@pytest.mark.parametrize("keep", [0, 1])
+def test_negative_axes_of_what_is_not_empty_stay(keep: int) -> None:
+    """A sum whose sizes a run knows is there, so that the change is tried."""
+    model = parse(
+        f"(float[2,3] X, float[n] Z, float[m] V) => (float[a] Y, float[b] W) {{"
+        f" u = ReduceSum <axes = [-1], keepdims = {keep}>(X) Y = Neg(u) W = Add(Z, V) }}",
+        opset=11,
+    )
+    made = sonnx_ort.conform(model, rounding=True).model
+    (kept,) = [node for node in made.graph.node if node.op_type == "ReduceSum"]
+    assert {each.name: list(each.ints) for each in kept.attribute}["axes"] == [-1]
+
+
 @pytest.mark.parametrize("axis", [2, -3])
 def test_axes_that_do_not_exist_are_left_to_the_run(axis: int) -> None:
     model = parse(
