@@ -137,13 +137,18 @@ def correct_false_claims(model: ir.Model, facts: Facts) -> None:
             value.type = ir.TensorType(ir.DataType[str(actual).upper()])
         shape, claimed = facts.shape(value), declared_shape(value)
         if shape is not None and contradict(claimed, shape):
-            value.shape = ir.Shape(_corrected(shape, claimed))
+            value.shape = ir.Shape(_corrected(shape, claimed, is_output=value in outputs))
 
 
-def _corrected(shape: Shape, claimed: Shape | None) -> list[int | str | None]:
-    """The certain sizes, and what is claimed of the others if the rank is right."""
+def _corrected(shape: Shape, claimed: Shape | None, *, is_output: bool) -> list[int | str | None]:
+    """The certain sizes, and names of the others if the rank is right; of an output numbers, too.
+
+    ONNX Runtime believes nothing of a claim that contradicts what it infers, and all of one that
+    does not: nodes behind it may contradict another number of the claim.
+    """
     kept = claimed if claimed is not None and len(claimed) == len(shape) else (None,) * len(shape)
-    return [size if isinstance(size, int) else own for size, own in zip(shape, kept, strict=True)]
+    names = [own if is_output or not isinstance(own, int) else None for own in kept]
+    return [size if isinstance(size, int) else own for size, own in zip(shape, names, strict=True)]
 
 
 _LAYING_OUT = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})

@@ -229,6 +229,19 @@ def test_nothing_is_examined_again_where_nothing_is_written_down() -> None:
     assert graph.examination is examination
 
 
+def test_what_a_body_reads_no_more_is_known_at_once() -> None:
+    """Behind the Loop a rank depended on the scalar, of which runs may give any shape."""
+    model = parse(
+        """(float x) => (int64[2] y) <int64 trips = {0}, int32[1,1] first = {2}> {
+            last = Loop <body = b (int64 i, bool c, int32[] s) => (bool[] c, int32[] s) {
+                sum = ReduceSum(x)
+            }> (trips, "", first)
+            y = Shape(last)
+        }"""
+    )
+    assert sonnx_ort.conform(sonnx_ort.conform(model).model).changes == ()
+
+
 def test_external_data_is_loaded_into_the_model(tmp_path: Path) -> None:
     model = parse("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) y = Add(a, w) }")
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(2, np.float32), "w"))

@@ -114,6 +114,18 @@ def test_false_declaration_is_corrected() -> None:
     assert list(after.graph.value_info) == [tensor("a", "float", [2, 3])]
 
 
+def test_of_a_false_declaration_no_other_size_is_kept_that_nodes_may_contradict() -> None:
+    """ONNX Runtime believes nothing of the claim as it is, and would believe what is corrected."""
+    before = parse(
+        "(float[3,k,n] x) => (float[3,m] y) <int64[1] axis = {2}, float[3,0] none = {}>"
+        " { a = Squeeze(x, axis) y = Add(a, none) }"
+    )
+    before.graph.value_info.append(tensor("a", "float", [1, 3]))
+    after = sonnx_ort.conform(before).model
+    assert tensor("a", "float", [3, None]) in after.graph.value_info
+    require_same_bits(before, after, {"x": np.ones((3, 0, 1), np.float32)})
+
+
 def test_false_declaration_of_an_output_of_a_body_is_corrected() -> None:
     """Beside what is written down of other values, a Scan would not run with it."""
     before = parse("""(float[2,3] x, bool c) => (float[] y) {

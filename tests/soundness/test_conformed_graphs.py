@@ -59,6 +59,8 @@ def _conformed(plain: Trial, broadcast: str, number: int) -> Counter[str]:
     assert again.changes == (), f"conformed again: {again.changes[0]}"
     assert len(made.remaining) <= len(made.before.violations)
     _require_true_reports(plain.model, made, options)
+    rounded = _rounded(plain.model, options) if number % 4 == 0 else None
+    tally["changes that round"] += len(rounded.changes) if rounded else 0
     tally["fixed"] += len(made.before.violations) - len(made.remaining)
     for feeds, complete in zip(plain.runs, known, strict=True):
         if not keeps(limits, plain.model, complete):
@@ -72,6 +74,9 @@ def _conformed(plain: Trial, broadcast: str, number: int) -> Counter[str]:
         expected = _run(plain.model, feeds)
         # What fails is told with its process.
         actual = _run(made.model, feeds)
+        if rounded is not None:
+            _run(rounded.model, feeds)
+            tally["runs of rounded models"] += 1
         if not (other := _differing(expected, actual)):
             tally["runs with the same bits"] += 1
             continue
@@ -81,6 +86,15 @@ def _conformed(plain: Trial, broadcast: str, number: int) -> Counter[str]:
             assert any(_differing(expected, each) for each in repeated), other
         tally["runs that repeat otherwise without a change"] += 1
     return tally
+
+
+def _rounded(model: onnx.ModelProto, options: Mapping[str, Any]) -> sonnx_ort.Conformed:
+    """The model after all changes, of which some round; it is not changed again."""
+    further = {**options, "rounding": True, "name_outputs": True, "both_branches": True}
+    made = sonnx_ort.conform(model, **further)
+    again = sonnx_ort.conform(made.model, **further)
+    assert again.changes == (), f"conformed again: {again.changes[0]}"
+    return made
 
 
 def _require_true_reports(
