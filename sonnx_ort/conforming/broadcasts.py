@@ -140,6 +140,12 @@ def expand_ones(edit: NodeEdit) -> bool:
     ranks = set(map(len, known))
     if len(known) < len(operands) or len(ranks) > 1 or any(o.scalar_inputs for o in operands):
         return False
+    stated = (
+        {size for size in sizes if isinstance(size, int)} - {1}
+        for sizes in zip(*known, strict=True)
+    )
+    if any(len(sizes) > 1 for sizes in stated):
+        return False
     wanted = {position: _beside_ones(known, position) for position in range(len(known))}
     wanted = {k: parts for k, parts in wanted.items() if any(part.size != 1 for part in parts)}
     if not wanted:

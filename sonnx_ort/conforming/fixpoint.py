@@ -39,7 +39,7 @@ from sonnx_ort.conforming.simplifying import (
     unread,
 )
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
+from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
@@ -129,8 +129,8 @@ def conform_graph(
         # A branch that is taken may leave others unread, and tell the shape that a file claims.
         editing.prepare()
         # A default that is written down may be one that a round has to fix.
-        written = editing.write_down()
-        if not editing.make_rounds() and not (written and editing.learn_of_bodies()):
+        editing.write_down()
+        if not editing.make_rounds():
             editing.add_outputs()
             return editing.finish()
     raise _without_end()
@@ -219,15 +219,13 @@ class _Editing:
             for made in conformed.made[before:]
         ]
 
-    def write_down(self) -> bool:
-        """Write down what is left out; say whether anything was."""
-        before = self.conformed.examination
+    def write_down(self) -> None:
+        """Write down what is left out."""
         known, rules = self.conformed.examination, self.conformed.selection.rules
         self._edit(WRITE_DOWN, lambda: _write_down(self._model, known, rules))
         # An edit of its own: a preview judges nodes again that have new attributes, not new inputs.
         known = self.conformed.examination
         self._edit(WRITE_DOWN, lambda: _give_inputs(self._model, known, rules, EDGES))
-        return self.conformed.examination is not before
 
     def make_round(self) -> list[Made]:
         """Make the changes of one round."""
@@ -235,13 +233,6 @@ class _Editing:
         return Round(
             self._model, conformed.examination, conformed.selection, conformed.reasons
         ).make_changes()
-
-    def learn_of_bodies(self) -> bool:
-        """Examine a graph with bodies anew, of which more is known if they claim or read less."""
-        bodies = any(map(subgraphs_of, self._model.graph))
-        if bodies:
-            self.conformed.examination = self._examine(None)
-        return bodies
 
     def make_rounds(self) -> bool:
         """Make rounds of changes until one makes none; say whether there was a change.
@@ -287,7 +278,10 @@ class _Editing:
         if after == before:
             return
         known, new = self.conformed.examination, after.values - before.values
-        if any(self._judges_new_inputs or value.producer() is not None for value in new):
+        # What a removed node read tells fewer values: more is known of them.
+        if before.nodes.keys() - after.nodes.keys() or any(
+            self._judges_new_inputs or value.producer() is not None for value in new
+        ):
             self._examine_again(title)
             return
         same = {

@@ -363,3 +363,11 @@ def test_open_sizes_beside_each_other_are_left_to_runs() -> None:
     feeds = {"X0": np.ones((1, 1), np.float32), "X1": np.ones((2, 3), np.float32)}
     with pytest.raises(sonnx_ort.ContractViolation, match=r"the shapes \(1, 3\) and \(2, 3\)"):
         session.run(None, feeds)
+
+
+@pytest.mark.parametrize(("one", "other"), [("[2,0]", "[1,3]"), ("[n,1,2]", "[3,m,3]")])
+def test_nothing_is_repeated_where_no_size_fits(one: str, other: str) -> None:
+    model = model_of("Add", f"float{one}", f"float{other}", result="float[]")
+    assert [c for c in sonnx_ort.conform(model).changes if c.operator == "Add"] == []
+    marked = [o.rule.id for o in sonnx_ort.check(model, operators="profile").mendable]
+    assert "Add.float.R1" not in marked
