@@ -270,8 +270,7 @@ class _Pieces:
 
     def joined(self, parts: Sequence[_Part]) -> ir.Value:
         """The sizes of all parts in one vector."""
-        pieces = list(self.of(parts))
-        return pieces[0] if len(pieces) == 1 else self.op.Concat(*pieces, axis=0)
+        return self.op.concat(self.of(parts), 0)
 
     def of(self, parts: Sequence[_Part]) -> Iterator[ir.Value]:
         """The pieces; axes that follow each other in an operand are one piece."""

@@ -58,7 +58,7 @@ _CAST_TO: Mapping[int | None, npt.DTypeLike] = {
 _SMALL = 1 << 20
 """Nothing is computed of larger numbers; a sum of these is exact in their type."""
 
-_MOST_STEPS = 4096
+_MOST_COUNTED = 4096
 """The steps of a Loop are counted so far."""
 
 _WITHOUT_RULES = frozenset({"Erf", "HardSwish", "Identity", "Not", "Softplus", "Transpose"})
@@ -212,7 +212,7 @@ def _steps_of(edit: NodeEdit, body: ir.Graph) -> int:
     if goes is None:
         raise NoChangeError("how many steps it takes is known only in a run")
     states = [_known(edit.facts, edit.operand(2 + index), {}) for index in range(len(taken))]
-    for count in range(_MOST_STEPS + 1):
+    for count in range(_MOST_COUNTED + 1):
         if goes is None:
             raise NoChangeError("its body may end it")
         if count == limit or not goes.all():
@@ -221,7 +221,7 @@ def _steps_of(edit: NodeEdit, body: ir.Graph) -> int:
         given = dict(zip([number, condition, *taken], known, strict=True))
         computed = body.outputs[: 1 + len(taken)]
         goes, *states = (_known(edit.facts, value, given) for value in computed)
-    raise NoChangeError(f"it takes more than {_MOST_STEPS:,} steps")
+    raise NoChangeError(f"it takes more than {_MOST_COUNTED:,} steps")
 
 
 def _scan(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
@@ -242,10 +242,7 @@ def _scan(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
     ranks = [len(edit.facts.shape(value) or ()) + 1 for value in body.outputs[first:]]
     results = _axes(edit, "scan_output_axes", ranks)
     for step in range(length):
-        parts = [
-            op.Squeeze(op.slice(value, axis, step, step + 1), axes=[axis])
-            for value, axis in zip(elements, axes, strict=True)
-        ]
+        parts = [op.at(value, axis, step) for value, axis in zip(elements, axes, strict=True)]
         found = _step(edit, body, dict(zip(body.inputs, [*states, *parts], strict=True)))
         states, rows = found[:first], found[first:]
         pairs = zip(rows, results, strict=True)

@@ -48,7 +48,7 @@ def one_hot(op: Operators, indices: ir.Value, depth: ir.Value, values: ir.Value)
     places = op.Reshape(_count_up(op, size), _along(axis, rank + 1))
     chosen = op.Unsqueeze(op.cast(indices, _INT64), axes=[axis])
     hit = either(op, op.Equal(chosen, places), op.Equal(chosen, op.Sub(places, size)))
-    off, on = (op.Squeeze(op.slice(values, 0, each, each + 1), axes=[0]) for each in (0, 1))
+    off, on = (op.at(values, 0, each) for each in (0, 1))
     return op.Where(hit, on, off)
 
 

@@ -8,7 +8,7 @@ A template, which is a function of `Operators` and of a node's inputs, writes an
 the set by operators of the set. It raises `NoChangeError` with the reason if it cannot.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -98,6 +98,15 @@ class Operators:
     def slice(self, value: ir.Value, axis: int, start: int, end: int) -> ir.Value:
         """A part of an axis, which is counted from the front."""
         return self.add("Slice", [value, [start], [end], [axis], [1]], {})
+
+    def at(self, value: ir.Value, axis: int, index: int) -> ir.Value:
+        """What stands at an index of an axis, which is counted from the front and removed."""
+        return self.squeeze(self.slice(value, axis, index, index + 1), [axis])
+
+    def concat(self, parts: Iterable[ir.Value], axis: int) -> ir.Value:
+        """Join values along an axis; a single one is given as it is."""
+        first, *others = parts
+        return self.add("Concat", [first, *others], {"axis": axis}) if others else first
 
     def squeeze(self, value: ir.Value, axes: Sequence[int]) -> ir.Value:
         """Remove axes; without any, the value itself is given."""

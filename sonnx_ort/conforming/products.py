@@ -375,7 +375,7 @@ def _stacked(
         return op.MatMul(*(_matrix(op, operand, at) for operand in operands))
     parts = [_stacked(op, operands, sizes, (*at, index)) for index in range(sizes[len(at)])]
     rows = [op.Unsqueeze(part, axes=[0]) for part in parts]
-    return rows[0] if len(rows) == 1 else op.Concat(*rows, axis=0)
+    return op.concat(rows, 0)
 
 
 def _matrix(op: Operators, stack: ir.Value, at: tuple[int, ...]) -> ir.Value:

@@ -19,7 +19,7 @@ States that a run gives, as a model has that is called for one part of a signal 
 cannot be constants. Then the LSTM becomes the nodes of all its steps, by the equations of ONNX.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -143,19 +143,19 @@ def write_steps(edit: NodeEdit) -> bool:
     op = Operators(edit, edit.dtype(x))
     cells = _cells(op, batch)
     states = [_states(op, k, batch) for k in (_INITIAL_H, _INITIAL_C)]
-    parts = [op.squeeze(op.slice(x, 0, t, t + 1), [0]) for t in range(length)]
+    parts = [op.at(x, 0, t) for t in range(length)]
     outputs, last = [], []
     for direction, cell in enumerate(cells):
         backward = direction or edit.node.attributes.get_string("direction") == "reverse"
-        h, c = (op.squeeze(op.slice(each, 0, direction, direction + 1), [0]) for each in states)
+        h, c = (op.at(each, 0, direction) for each in states)
         made = []
         for part in reversed(parts) if backward else parts:
             h, c = cell.step(part, h, c)
             made.append(op.unsqueeze(h, [0, 1]))
-        outputs.append(_joined(op, reversed(made) if backward else made, 0))
+        outputs.append(op.concat(reversed(made) if backward else made, 0))
         last.append((op.unsqueeze(h, [0]), op.unsqueeze(c, [0])))
     edit.replace_by(
-        _joined(op, outputs, 1), *(_joined(op, each, 0) for each in zip(*last, strict=True))
+        op.concat(outputs, 1), *(op.concat(each, 0) for each in zip(*last, strict=True))
     )
     return True
 
@@ -197,11 +197,6 @@ def _cells(op: Operators, batch: int) -> list[_Cell]:
         )
         for direction, (w, r) in enumerate(zip(_weights(edit, _W), _weights(edit, _R), strict=True))
     ]
-
-
-def _joined(op: Operators, parts: Iterable[ir.Value], axis: int) -> ir.Value:
-    first, *others = parts
-    return op.Concat(first, *others, axis=axis) if others else first
 
 
 def _require_usual_gates(edit: NodeEdit, what: str) -> None:

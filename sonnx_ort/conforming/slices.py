@@ -160,7 +160,7 @@ def _joined(edit: NodeEdit, elements: Sequence[ir.Value | int], what: str) -> ir
         numbers = [element for element in found if isinstance(element, int)]
         parts += [v for v in found if isinstance(v, ir.Value)]
         parts += [edit.constant(numbers, what)] if numbers else []
-    return parts[0] if len(parts) == 1 else Operators(edit).Concat(*parts, axis=0)
+    return Operators(edit).concat(parts, 0)
 
 
 def keep_within_axes(edit: NodeEdit) -> bool:

@@ -9,9 +9,7 @@ import resource
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from fractions import Fraction
 from itertools import islice, product
-from math import trunc
 from typing import Any
 
 import numpy as np
@@ -34,7 +32,7 @@ from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.cubes import CUBES
 from support.soundness.isolated import Line, run_attempts
-from support.soundness.node_cases import misfit, symbols
+from support.soundness.node_cases import ExactSize, misfit, symbols
 from support.soundness.nodes import NodeCase
 
 NODES = 500
@@ -282,23 +280,11 @@ def described(case: NodeCase) -> str:
 
 def _sizes(index: int, case: NodeCase) -> dict[str, int]:
     return {
-        name: _Size(size)
+        name: ExactSize(size)
         for k, array in enumerate(case.inputs)
         if array is not None and is_data(case, k)
         for name, size in zip(_symbols(index, k, array), array.shape, strict=True)
     }
-
-
-class _Size(int):
-    """A size in expressions, in which it is divided exactly."""
-
-    def __truediv__(self, other: int) -> "_Size":
-        """Divide as kernels do."""
-        return _Size(trunc(Fraction(int(self), other)))
-
-    def __add__(self, other: int) -> "_Size":
-        """Add, to be divided."""
-        return _Size(int(self) + other)
 
 
 def _symbols(index: int, place: int, array: Array) -> list[str]:

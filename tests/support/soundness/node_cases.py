@@ -8,6 +8,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,18 @@ def inferred_shapes(model: onnx.ModelProto) -> list[Shape | None]:
         return []
     facts = Facts(loaded)
     return [facts.shape(output) for output in loaded.graph.outputs]
+
+
+class ExactSize(int):
+    """A size in expressions, in which it is divided exactly."""
+
+    def __truediv__(self, other: int) -> "ExactSize":
+        """Divide as kernels do."""
+        return ExactSize(math.trunc(Fraction(int(self), other)))
+
+    def __add__(self, other: int) -> "ExactSize":
+        """Add, to be divided."""
+        return ExactSize(int(self) + other)
 
 
 def misfit(shapes: Sequence[Shape | None], outputs: Sequence[Any], sizes: Mapping[str, int]) -> str:
