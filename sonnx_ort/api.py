@@ -9,6 +9,7 @@ from typing import Unpack, overload
 import onnx
 import onnx_ir as ir
 
+from sonnx_ort import pipeline
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.backends import BackendChoice, require_runnable
 from sonnx_ort.errors import BackendUnavailable, SonnxError
@@ -20,7 +21,7 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import files_of, read_waivers
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice, RewriteOptions, Waivers
-from sonnx_ort.pipeline import Enforced, enforce, examine, load, preview
+from sonnx_ort.pipeline import Enforced, enforce
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 
@@ -35,6 +36,7 @@ def check(  # noqa: PLR0913 - one for each choice
     backend: BackendChoice = None,
     waivers: Waivers = (),
     contract: ContractSource = NO_CONTRACT,
+    forecast: bool = True,
     record: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Analyze a model: for every rule at every node, find whether it holds in every run, and why.
@@ -44,8 +46,9 @@ def check(  # noqa: PLR0913 - one for each choice
     report is about the whole profile unless `operators` names less.
     `rewrite` with the same operators rejects a model exactly if this report has violations; by
     default it enforces Div and Sub alone, and `Obligation.refused` says which violations make it
-    reject the model then. `Obligation.mendable` says which ones `conform` can fix. The report of a
-    rewritten model is that of its original.
+    reject the model then. `Obligation.mendable` says which ones `conform` fixes, and
+    `Obligation.rounding` for which it has to be asked to round. The report of a rewritten model is
+    that of its original.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
@@ -60,6 +63,8 @@ def check(  # noqa: PLR0913 - one for each choice
             to accept them.
         contract: What inputs and other values may be, as for `rewrite`: what follows from it is
             proved.
+        forecast: Whether to find out what `conform` fixes. Where something is violated, that takes
+            several times as long as the rest.
         record: A file to write: an evidence record of the model and the report, in CycloneDX 1.6,
             which `verify` reads. The model must be given as a path.
 
@@ -74,8 +79,7 @@ def check(  # noqa: PLR0913 - one for each choice
     if record is not None:
         refuse_inputs(Path(record), files_of(waivers))
     choices = Choices.of(edition, broadcast, operators, backend, contract=contract)
-    with collector_paused():
-        report = preview(examine(load(model, choices, to_examine=True), complete=True))
+    report = pipeline.check(model, choices, forecast=forecast)
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):
         from sonnx_ort.evidence.making import record_check

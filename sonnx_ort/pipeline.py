@@ -30,6 +30,7 @@ from sonnx_ort.enforcing.record import forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
+from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import (
     may_be_too_deep,
     require_readable,
@@ -292,18 +293,38 @@ def certified_if_asked_for(examined: Examined) -> Examined:
     return replace(examined, examination=certified, proofs=proofs)
 
 
-def preview(examined: Examined) -> Report:
+def check(source: ModelSource, choices: Choices, *, forecast: bool) -> Report:
+    """The report of a model, with a forecast of what `conform` fixes if that is wanted.
+
+    Raises:
+        SonnxError: As for `load` and `examine`.
+    """
+    with collector_paused():
+        examined = examine(load(source, choices, to_examine=True), complete=True)
+        return with_forecast(examined) if forecast else examined.examination.report
+
+
+def with_forecast(examined: Examined) -> Report:
     """The report, which also says of each violation how `conform` would mend it.
+
+    Making all changes takes a multiple of the time of the check.
 
     The loaded graph is changed in place, and of no use afterwards. Of a model that is rewritten
     already nothing is said, for `conform` takes the original.
     """
-    loaded, examination = examined.loaded, examined.examination
-    if loaded.rewritten or examination.report.ok:
-        return examination.report
-    from sonnx_ort.conforming.fixpoint import with_mendable
+    loaded, report = examined.loaded, examined.examination.report
+    if loaded.rewritten or report.ok:
+        return report
+    from sonnx_ort.conforming.fixpoint import with_marks
 
-    return with_mendable(loaded.model.graph_model, examination, partial(_examine_again, loaded))
+    choices, model = loaded.choices, loaded.model.graph_model
+    # A change may remove a value inside that a contract names; `conform` asks for none of these.
+    limits = choices.demands.contract.of_inputs(value.name or "" for value in model.graph.inputs)
+    if limits != choices.demands.contract:
+        demands = replace(choices.demands, contract=limits)
+        loaded = replace(loaded, choices=replace(choices, demands=demands))
+        examined = examine(loaded, complete=True)
+    return with_marks(report, model, examined.examination, partial(_examine_again, loaded))
 
 
 def plan(examined: Examined) -> Planned:

@@ -18,11 +18,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from sonnx_ort.cli.settings import is_folder
 from sonnx_ort.errors import SonnxError, printable
-from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import Choices
-from sonnx_ort.pipeline import examine, load, preview
+from sonnx_ort.pipeline import check
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline
@@ -107,12 +106,14 @@ class ModelToCheck:
         choices: What is demanded of it.
         rules: The ids of the rules to be reported.
         settings: The file with settings that was used; empty if there is none.
+        forecast: Whether to find out what `conform` fixes.
     """
 
     name: str
     choices: Choices
     rules: frozenset[str] = frozenset(RULES)
     settings: str = ""
+    forecast: bool = True
 
 
 def check_models(
@@ -178,12 +179,9 @@ def _check(wanted: ModelToCheck, *, drawn: bool) -> CheckedModel:
     try:
         source = sys.stdin.buffer.read() if name == STANDARD_INPUT else name
         if drawn:
-            report, graph = check_with_outline(source, wanted.choices)
+            report, graph = check_with_outline(source, wanted.choices, forecast=wanted.forecast)
         else:
-            with collector_paused():
-                report = preview(
-                    examine(load(source, wanted.choices, to_examine=True), complete=True)
-                )
+            report = check(source, wanted.choices, forecast=wanted.forecast)
     except SonnxError as error:
         return CheckedModel(name, None, str(error))
     return CheckedModel(name, replace(report, settings=wanted.settings), graph=graph)

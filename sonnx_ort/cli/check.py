@@ -71,6 +71,10 @@ app = subcommand()
             metavar="FILE",
         ),
         "detail": flag("Show every obligation and finding, with evidence.", "--verbose", "-v"),
+        "no_forecast": flag(
+            "Do not find out what conform fixes, which takes several times as long as the check.",
+            "--no-forecast",
+        ),
         "by_rule": flag("Show a table of rules instead of the report.", "--statistics"),
         "jobs": option(
             int,
@@ -109,6 +113,7 @@ def check(
     record: Path | None,
     annotate: Path | None,
     detail: bool,
+    no_forecast: bool,
     by_rule: bool,
     jobs: int,
     quiet: bool,
@@ -128,7 +133,7 @@ def check(
     for path in filter(None, (report, annotate)):
         check_place(path)
     names = find_models(models)
-    options = {**choices, "contract": contract}
+    options = {**choices, "contract": contract, "forecast": not no_forecast}
     wanted = [_to_check(name, options, context.obj) for name in names]
     waived = read_waivers(waivers) if waivers else ()
     _refuse_inputs(written, names, [p for p in (waivers, contract) if isinstance(p, Path)])
@@ -179,6 +184,7 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
         ),
         selected_rules(own["select"], own["ignore"], own["rules"]),
         str(given.settings.path or ""),
+        own["forecast"],
     )
 
 

@@ -8,13 +8,12 @@ down again, for the new nodes, until nothing changes. So a graph that needs no c
 A graph is examined again only where something changed, and no more of it than an edit concerns:
 what is written down changes no value, so that all that is known of values stays.
 
-What conforming would fix, found without conforming: for the report of `check`. The changes are
-made up to the first round, and not examined again, which would take most of the time. So no mark
-promises too much, and what becomes possible only behind another change has none.
+The forecast of `check` is the same: the changes are made, those that round behind the others, and
+each violation that is gone afterwards is marked.
 """
 
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
@@ -136,39 +135,13 @@ def conform_graph(
     raise _without_end()
 
 
-def first_changes(model: ir.Model, examination: Examination, examine: Examine) -> list[Made]:
-    """The safe changes up to the first round, behind which nothing is examined again.
-
-    What only another change makes possible is not among them.
-
-    The graph is of no use afterwards.
-    """
-    conformed = ConformedGraph(examination, Selection(frozenset(RULES)))
-    editing = _Editing(model, examine, conformed, judges_new_inputs=False)
-    editing.prepare()
-    editing.write_down()
-    return [*conformed.made, *editing.make_round()]
-
-
 class _Editing:
     """Edits a graph, and knows what is so after each edit."""
 
-    def __init__(
-        self,
-        model: ir.Model,
-        examine: Examine,
-        conformed: ConformedGraph,
-        *,
-        judges_new_inputs: bool = True,
-    ) -> None:
-        """Edit nothing yet.
-
-        `judges_new_inputs` says whether a node is judged again that is given an input.
-        """
+    def __init__(self, model: ir.Model, examine: Examine, conformed: ConformedGraph) -> None:
         self.conformed = conformed
         self._model = model
         self._examine = examine
-        self._judges_new_inputs = judges_new_inputs
         self._original = frozenset(map(place_of, conformed.examination.report.violations))
         self._unread_before = unread(model.graph)
         self._original_nodes = frozenset(every_node(model.graph))
@@ -223,7 +196,6 @@ class _Editing:
         """Write down what is left out."""
         known, rules = self.conformed.examination, self.conformed.selection.rules
         self._edit(WRITE_DOWN, lambda: _write_down(self._model, known, rules))
-        # An edit of its own: a preview judges nodes again that have new attributes, not new inputs.
         known = self.conformed.examination
         self._edit(WRITE_DOWN, lambda: _give_inputs(self._model, known, rules, EDGES))
 
@@ -279,16 +251,10 @@ class _Editing:
             return
         known, new = self.conformed.examination, after.values - before.values
         # What a removed node read tells fewer values: more is known of them.
-        if before.nodes.keys() - after.nodes.keys() or any(
-            self._judges_new_inputs or value.producer() is not None for value in new
-        ):
+        if new or before.nodes.keys() - after.nodes.keys():
             self._examine_again(title)
             return
-        same = {
-            node
-            for node, content in after.nodes.items()
-            if content == before.nodes.get(node) or not new.isdisjoint(node.inputs)
-        }
+        same = {node for node, content in after.nodes.items() if content == before.nodes.get(node)}
         nodes = tuple(examined for examined in known.nodes if examined.target.node in same)
         self._examine_again(title, replace(known, nodes=nodes))
 
@@ -354,27 +320,49 @@ def _fixed(
 
 _logger = logging.getLogger("sonnx_ort")
 
+_AROUND = "change the nodes around it"
+"""The title of what other changes fix beside their own."""
 
-def with_mendable(model: ir.Model, examination: Examination, examine: Examine) -> Report:
-    """The report, which says of each violation what safe change would fix it.
 
-    Nothing else in it changes. A preview that fails is left out, for a report needs none.
+def with_marks(
+    report: Report, model: ir.Model, examination: Examination, examine: Examine
+) -> Report:
+    """The report, which says of each violation what change would fix it, and whether that rounds.
 
-    The graph that was examined is edited, and of no use afterwards.
+    Nothing else in it changes. A forecast that fails is left out, for a report needs none.
+
+    The graph that was examined is changed, and of no use afterwards.
     """
-    report = examination.report
-    if report.ok:
-        return report
+    forecast: dict[Place, tuple[str, bool]] = {}
+    wanted = {place_of(o) for o in report.violations}
     try:
-        made = first_changes(model, examination, examine)
+        for rounding in (False, True):
+            selection = Selection(frozenset(RULES), rounding)
+            conformed = conform_graph(model, examination, examine, selection)
+            examination = conformed.examination
+            left = {place_of(o) for o in examination.report.violations}
+            titles = _titles(conformed.made)
+            for place in wanted - left:
+                title = titles.get(place) or titles.get(("", *place[1:4], "")) or _AROUND
+                forecast[place] = title, rounding
+            wanted &= left
+            if not wanted:
+                break
     except Exception as error:  # noqa: BLE001 - what is violated is known without it
         _logger.debug("what can be fixed is unknown: %s", error)
-        return report
-    titles = {place_of(o): change.title for change in reversed(made) for o in change.fixed}
     marked = (
-        replace(o, mendable=titles[place_of(o)])
-        if o.enforced and o.status is Status.VIOLATED and place_of(o) in titles
-        else o
+        o if known is None else replace(o, mendable=known[0], rounding=known[1])
         for o in report.obligations
+        for known in [forecast.get(place_of(o)) if o.status is Status.VIOLATED else None]
     )
     return replace(report, obligations=tuple(marked))
+
+
+def _titles(made: Iterable[Made]) -> dict[Place, str]:
+    """The titles of changes by what they fix, and by their nodes for what they fix beside it."""
+    titles: dict[Place, str] = {}
+    for change in made:
+        places = [*map(place_of, change.fixed), ("", change.operator, change.node, change.path, "")]
+        for place in places:
+            titles.setdefault(place, change.title)
+    return titles

@@ -62,6 +62,8 @@ class Obligation:
         waiver_expired: Whether that waiver has expired.
         mendable: How `conform` would fix it, as an instruction; empty if it cannot. Only `check`
             sets it, for violations.
+        rounding: Whether that may round results otherwise, so that `conform` has to be asked for
+            it.
     """
 
     rule: Rule
@@ -77,6 +79,7 @@ class Obligation:
     waiver_expired: bool = False
     by_version: bool = False
     mendable: str = ""
+    rounding: bool = False
 
     @property
     def refused(self) -> bool:
@@ -214,6 +217,7 @@ def obligation_document(obligation: Obligation, *, intervals: bool) -> dict[str,
             _operand(o) | (_intervals(o) if intervals else {}) for o in obligation.operands
         ],
         "mendable": obligation.mendable or None,
+        "rounding": obligation.rounding,
         "waiver": _waiver(obligation),
     }
 

@@ -245,8 +245,13 @@ class Report:
 
     @property
     def mendable(self) -> tuple[Obligation, ...]:
-        """The violations that `conform` can fix, as far as `check` can tell."""
-        return tuple(o for o in self.violations if o.mendable)
+        """The violations that `conform` fixes without changing a result; `check` finds them out."""
+        return tuple(o for o in self.violations if o.mendable and not o.rounding)
+
+    @property
+    def mendable_by_rounding(self) -> tuple[Obligation, ...]:
+        """The violations that `conform` fixes only with changes that may round otherwise."""
+        return tuple(o for o in self.violations if o.mendable and o.rounding)
 
     @cached_property
     def waived(self) -> tuple[Obligation, ...]:

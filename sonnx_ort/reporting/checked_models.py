@@ -14,7 +14,7 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.targets import label_of, step_into
 from sonnx_ort.options import Choices
-from sonnx_ort.pipeline import examine, load, preview
+from sonnx_ort.pipeline import examine, load, with_forecast
 from sonnx_ort.profile.rule import Status
 
 
@@ -148,7 +148,9 @@ def _captured(graph: ir.Graph) -> dict[ir.Value, None]:
     return {value: None for value in read if value not in defined}
 
 
-def check_with_outline(model: ModelSource, choices: Choices) -> tuple[Report, GraphOutline]:
+def check_with_outline(
+    model: ModelSource, choices: Choices, *, forecast: bool = True
+) -> tuple[Report, GraphOutline]:
     """Check a model, and describe its graph.
 
     Returns:
@@ -163,7 +165,7 @@ def check_with_outline(model: ModelSource, choices: Choices) -> tuple[Report, Gr
         if made is not None:
             restore(graph_model, made.enforcement)
         drawn = outline(graph_model)
-        return preview(examined), drawn
+        return (with_forecast(examined) if forecast else examined.examination.report), drawn
 
 
 class FailOn(enum.StrEnum):

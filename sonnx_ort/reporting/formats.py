@@ -208,9 +208,10 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
 
 def _fix(obligation: Obligation, location: Json) -> Json:
     """What `conform` would do; a model is no text, so that it replaces no bytes here."""
+    option = " --rounding" if obligation.rounding else ""
     nothing = {"deletedRegion": {"byteOffset": 0, "byteLength": 0}}
     return {
-        "description": {"text": f"sonnx-ort conform: {obligation.mendable}"},
+        "description": {"text": f"sonnx-ort conform{option}: {obligation.mendable}"},
         "artifactChanges": [location | {"replacements": [nothing]}],
     }
 

@@ -25,18 +25,19 @@ from sonnx_ort.reporting.terminal import (
     wrapped,
 )
 from sonnx_ort.reporting.verdict import (
+    MENDABLE,
+    MENDABLE_BY_ROUNDING,
     REFUSED,
     NodeState,
     bound,
     causes,
     counted,
+    fixed_by_conform,
     in_commands,
+    mark_of,
     next_command,
     verdict,
 )
-
-MENDABLE = "[*]"
-"""The mark of a violation that `conform` can fix."""
 
 _NODES_SHOWN = 3
 _RULES_SHOWN = 10
@@ -109,10 +110,8 @@ def _paragraph(cause: Sequence[Obligation], colour: Colour, paint: Paint) -> lis
         return lines
     if first.hint:
         lines += wrapped(f"to fix it: {in_commands(first.hint)}", "  ")
-    mendable = sum(bool(o.mendable) for o in cause)
-    if mendable:
-        share = "it" if mendable == len(cause) else f"{mendable} of {len(cause)}"
-        lines.append(f"  {MENDABLE} sonnx-ort conform fixes {share}")
+    for mark, option, share, _ in fixed_by_conform(cause, "it", f" of {len(cause)}"):
+        lines.append(f"  {mark} sonnx-ort conform{option} fixes {share}")
     return lines
 
 
@@ -201,8 +200,8 @@ def _row(model: CheckedModel) -> tuple[str, ...]:
     if report is None:
         return model.name, "unusable", model.error
     counts = report.counts
-    mendable = f" ({MENDABLE} {len(report.mendable):,})" if report.mendable else ""
-    violated = f"{len(report.violations):,} violated{mendable}"
+    fixed = [f"{mark} {share}" for mark, _, share, _ in fixed_by_conform(report.violations)]
+    violated = f"{len(report.violations):,} violated" + (f" ({', '.join(fixed)})" if fixed else "")
     others = f"{counts['runtime']:,} checked in runs, {counts['proved']:,} proved"
     return model.name, "kept" if report.ok else "violated", f"{violated}, {others}"
 
@@ -229,14 +228,14 @@ def statistics(check: Check, *, coloured: bool = False) -> str:
     Rules on graphs that are not asked for count as findings.
     """
     del coloured
-    columns = ("violated", MENDABLE, "in runs", "proved", "findings")
+    columns = ("violated", MENDABLE, MENDABLE_BY_ROUNDING, "in runs", "proved", "findings")
     table: dict[Rule, Counter[str]] = defaultdict(Counter)
     models: dict[Rule, set[str]] = defaultdict(set)
     for model in check.models:
         for obligation in () if model.report is None else model.report.enforced:
             counts = table[obligation.rule]
             counts[_COLUMNS[obligation.status]] += 1
-            counts[MENDABLE] += bool(obligation.mendable)
+            counts[mark_of(obligation)] += 1
             models[obligation.rule].add(model.name)
         for finding in () if model.report is None else model.report.findings:
             table[finding.rule]["findings"] += 1
@@ -368,8 +367,8 @@ def _obligations(
 
 
 def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator[str]:
-    mark = f" {MENDABLE}" if obligation.mendable else ""
-    yield from map(paint, wrapped(f"{obligation.rule.id} at {obligation.place}{mark}", "  "))
+    place = f"{obligation.rule.id} at {obligation.place} {mark_of(obligation)}".rstrip()
+    yield from map(paint, wrapped(place, "  "))
     yield from wrapped(obligation.evidence, "      ")
     if obligation.status is Status.PROVED:
         return
@@ -421,7 +420,9 @@ def _coverage(report: Report) -> list[str]:
 
 
 def _mendable(report: Report) -> list[str]:
-    mendable, violations = len(report.mendable), len(report.violations)
-    at_least = "" if mendable == violations else "at least "
-    share = f"{at_least}{mendable} of {violations} violation{'' if violations == 1 else 's'}"
-    return wrapped(f"{MENDABLE} `sonnx-ort conform` can fix {share}", "") if mendable else []
+    total = f" of {counted(len(report.violations), 'violation')}"
+    return [
+        line
+        for mark, option, share, _ in fixed_by_conform(report.violations, of_all=total)
+        for line in wrapped(f"{mark} `sonnx-ort conform{option}` fixes {share}", "")
+    ]

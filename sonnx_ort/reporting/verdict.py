@@ -22,6 +22,12 @@ from sonnx_ort.terms.operand import broadcast_shape
 REFUSED = "[!]"
 """The mark of a violation for which `rewrite` rejects the model by default."""
 
+MENDABLE = "[*]"
+"""The mark of a violation that `conform` fixes without changing a result."""
+
+MENDABLE_BY_ROUNDING = "[~]"
+"""The mark of a violation that `conform` fixes if it may round otherwise."""
+
 OPERATORS_NAMED = 3
 """So many operators are named at most in a sentence."""
 
@@ -80,11 +86,15 @@ def verdict(report: Report) -> Verdict:
     """The verdict of a report."""
     total, runtime = len(report.enforced), report.counts["runtime"]
     if not report.ok:
-        failing, fixed = _share(len(report.violations), total), len(report.mendable)
+        failing = _share(len(report.violations), total)
+        fixed = [
+            f"sonnx-ort conform{option} fixes {share}"
+            for _, option, share, _ in fixed_by_conform(report.violations)
+        ]
         sentences = [
             f"{failing} whatever the inputs are.",
             *_refused(report),
-            *([f"sonnx-ort conform fixes {fixed:,}."] if fixed else []),
+            *([f"{', '.join(fixed)}."] if fixed else []),
             *_passed_over(report),
         ]
         return Verdict(NodeState.VIOLATED, "Violated", " ".join(sentences))
@@ -215,6 +225,31 @@ def _order(cause: Sequence[Obligation]) -> tuple[bool, bool, int]:
     return rule.requirement.subject is Subject.GRAPH, rule.basis is Basis.OURS, -len(cause)
 
 
+def mark_of(obligation: Obligation) -> str:
+    """The mark of a violation that `conform` fixes; else nothing."""
+    mark = MENDABLE_BY_ROUNDING if obligation.rounding else MENDABLE
+    return mark if obligation.mendable else ""
+
+
+def fixed_by_conform(
+    violations: Sequence[Obligation], whole: str = "", of_all: str = ""
+) -> list[tuple[str, str, str, str]]:
+    """What `conform` fixes of some violations, without rounding and with it alone.
+
+    Returns:
+        For each the mark, the option that it takes, how many it fixes, as in "3 of 4" and "1 more",
+        or `whole` if it fixes all, and the title of the first change.
+    """
+    found: list[tuple[str, str, str, str]] = []
+    for mark, option in ((MENDABLE, ""), (MENDABLE_BY_ROUNDING, " --rounding")):
+        fixed = [o for o in violations if mark_of(o) == mark]
+        if fixed:
+            share = f"{len(fixed):,}" + (" more" if found else of_all)
+            all_fixed = whole and len(fixed) == len(violations)
+            found.append((mark, option, whole if all_fixed else share, fixed[0].mendable))
+    return found
+
+
 class NextStep(enum.Enum):
     """What takes a user on from a report."""
 
@@ -242,7 +277,7 @@ def next_step(report: Report) -> NextStep:
         return NextStep.REWRITE
     if all(map(_is_expandable, report.violations)):
         return NextStep.EXPAND
-    return NextStep.CONFORM if report.mendable else NextStep.EXPLAIN
+    return NextStep.CONFORM if any(o.mendable for o in report.violations) else NextStep.EXPLAIN
 
 
 def _is_expandable(violation: Obligation) -> bool:
@@ -292,7 +327,8 @@ def next_command(report: Report, name: str) -> str:
             explicit = Broadcasting.EXPLICIT
             return _command(report, "rewrite", name, output="enforced", broadcast=explicit)
         case NextStep.CONFORM:
-            return _command(report, "conform", name, output="conforming")
+            command = _command(report, "conform", name, output="conforming")
+            return command if report.mendable else f"{command} --rounding"
         case NextStep.EXPLAIN:
             return f"sonnx-ort explain {report.violations[0].rule.id}"
 
@@ -362,10 +398,9 @@ def _row(cause: Sequence[Obligation]) -> tuple[str, ...]:
     if len(cause) > _PLACES_SHOWN:
         places.append(f"and {len(cause) - _PLACES_SHOWN:,} more")
     remedies = [first.hint] if first.hint else []
-    mendable = [obligation.mendable for obligation in cause if obligation.mendable]
-    if mendable:
-        share = "it" if len(mendable) == len(cause) else f"{len(mendable):,} of {len(cause):,}"
-        remedies.append(f"sonnx_ort.conform fixes {share}: {mendable[0]}")
+    for _, option, share, title in fixed_by_conform(cause, "it", f" of {len(cause):,}"):
+        with_option = " with rounding=True" if option else ""
+        remedies.append(f"sonnx_ort.conform{with_option} fixes {share}: {title}")
     return first.rule.id, "\n".join(places), first.evidence, "\n".join(remedies)
 
 
@@ -390,7 +425,8 @@ def next_call(report: Report) -> str:
         case NextStep.EXPAND:
             return _call("rewrite", report, Broadcasting.EXPLICIT, DEFAULT_OPERATORS)
         case NextStep.CONFORM:
-            return _call("conform", report, report.broadcasting, WHOLE_PROFILE)
+            call = _call("conform", report, report.broadcasting, WHOLE_PROFILE)
+            return call if report.mendable else f"{call[:-1]}, rounding=True)"
         case NextStep.EXPLAIN:
             return f"!sonnx-ort explain {report.violations[0].rule.id}"
 

@@ -91,6 +91,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
         ],
         "mendable": sonnx_ort.check(models["violated"], operators="default").violations[0].mendable
         or None,
+        "rounding": False,
         "waiver": None,
     }  # fmt: skip
 

@@ -249,6 +249,7 @@ class TestJson:
                 for letter in "AB"
             ],
             "mendable": None,
+            "rounding": False,
             "waiver": None,
         }
 

@@ -8,7 +8,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.terminal import WIDTH
-from sonnx_ort.reporting.text_report import text_report
+from sonnx_ort.reporting.text_report import overview, text_report
 from support.checks import mendable
 from support.graphs import model, parse, tensor
 
@@ -87,7 +87,7 @@ operators of the model, with their numbers of nodes
   Softplus    1  bound by general restrictions alone
   LogSoftmax  1  outside the profile
 
-[*] `sonnx-ort conform` can fix 1 of 1 violation"""
+[*] `sonnx-ort conform` fixes 1 of 1 violation"""
 
 
 def test_whole_text() -> None:
@@ -163,13 +163,23 @@ def test_what_can_be_mended_is_marked_and_counted() -> None:
     lines = text_report(sonnx_ort.check(mendable(), operators=ON_OPERATORS)).splitlines()
     assert "  Concat.R1 at Concat 'join' [*]" in lines
     assert "  Softmax.C2 at Softmax 'soft'" in lines
-    assert lines[-1] == "[*] `sonnx-ort conform` can fix at least 1 of 2 violations"
+    assert lines[-1] == "[*] `sonnx-ort conform` fixes 1 of 2 violations"
+
+
+def test_what_can_be_mended_by_rounding_alone_is_marked_and_counted() -> None:
+    made = parse("(float[2, 3] x) => (float[2, 3] y) { [soft] y = LogSoftmax<axis = -1>(x) }")
+    lines = text_report(sonnx_ort.check(made)).splitlines()
+    assert "  Graph.operator_set at LogSoftmax 'soft' [~]" in lines
+    assert lines[-1] == "[~] `sonnx-ort conform --rounding` fixes 1 of 1 violation"
+    assert overview(sonnx_ort.check(made), "x.onnx").splitlines()[-1] == (
+        "next: sonnx-ort conform x.onnx -o x.conforming.onnx --rounding"
+    )
 
 
 def test_only_violations_that_are_shown_are_counted_as_mendable() -> None:
     report = sonnx_ort.check(mendable(), operators=ON_OPERATORS)
     shown = text_report(report.selected("Concat")).splitlines()
-    assert shown[-1] == "[*] `sonnx-ort conform` can fix 1 of 1 violation"
+    assert shown[-1] == "[*] `sonnx-ort conform` fixes 1 of 1 violation"
 
 
 def test_nothing_is_said_of_mending_where_nothing_can_be_mended() -> None:

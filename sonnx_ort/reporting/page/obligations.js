@@ -4,7 +4,8 @@
 const report = data("report");
 const { groups, hints, words: WORDS } = data("view");
 const NODES_SHOWN = 3;
-const MENDABLE = "[*]";
+const MARKS = { false: "[*]", true: "[~]" };
+const conform = (obligation) => `${MARKS[obligation.rounding]} sonnx-ort conform${obligation.rounding ? " --rounding" : ""}`;
 
 const keyOf = (obligation) => JSON.stringify([obligation.node, ...obligation.path]);
 const sign = (state) => byId(`sign-${state}`).content.cloneNode(true);
@@ -99,7 +100,7 @@ function waived(waiver) {
 function statusCell(obligation, ...more) {
   const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), WORDS[obligation.status]));
   status.append(make("code", {}, obligation.rule));
-  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: `${MENDABLE}: sonnx-ort conform can fix it` }, MENDABLE));
+  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: `${conform(obligation)} fixes it` }, MARKS[obligation.rounding]));
   if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not enforced"));
   status.append(...more);
   return status;
@@ -111,7 +112,7 @@ function remedies(index, whole = "it") {
   const obligation = report.obligations[index];
   const made = [];
   if (hints[index]) made.push(hint("To fix it: ", hints[index]));
-  if (obligation.mendable) made.push(hint(`${MENDABLE} sonnx-ort conform can fix ${whole}: `, obligation.mendable));
+  if (obligation.mendable) made.push(hint(`${conform(obligation)} fixes ${whole}: `, obligation.mendable));
   if (obligation.waiver) made.push(waived(obligation.waiver));
   return made;
 }
@@ -134,7 +135,7 @@ function entry(indices) {
   places.append(unfold);
   const same = members.every(({ evidence }) => evidence === first.evidence);
   const shown = same ? [isolated(first.evidence)] : members.slice(0, NODES_SHOWN).map(({ node, evidence }) => make("div", {}, isolated(`'${node}'`), ": ", isolated(evidence)));
-  const mendable = members.filter((member) => member.mendable).length;
+  const mendable = members.filter((member) => member.mendable && member.rounding === first.rounding).length;
   const whole = mendable === members.length ? "them" : `${mendable} of ${members.length}`;
   const example = make("p", { className: "remark" }, "At ", isolated(`'${first.node}'`), ":");
   const evidence = make("td", {}, ...shown, ...remedies(indices[0], whole), ...(first.operands.length && first.status !== "proved" ? [example] : []), ...explanation(first));

@@ -1,4 +1,4 @@
-"""`check` says of each violation what `conform` would do about it, and changes nothing else."""
+"""`check` says of each violation what `conform` does about it, and changes nothing else."""
 
 import dataclasses
 import datetime as dt
@@ -8,9 +8,10 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.conforming import fixpoint, rounds
+from sonnx_ort import models
+from sonnx_ort.conforming import fixpoint
+from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
 from support.examined import examined
 from support.graphs import parse
@@ -23,6 +24,16 @@ NO_TYPES = "(float[2] x) => (float[2] y) { r = Relu(x) [last] y = Relu(r) }"
 DEAD = "(float[2] x) => (float[2] y) { [last] y = Relu(x) [unread] r = Concat<axis = -1>(x, x) }"
 DROPOUT = "(float[2] x) => (float[2] y) { d = Dropout(x) y = Relu(d) }"
 OUTSIDE = "(float[2] x) => (float[2] y) { [grow] y = Selu(x) }"
+ROUNDING = "(float[2, 3] x) => (float[2, 3] y) { [soft] y = LogSoftmax(x) }"
+IMPOSSIBLE = "(float[2] x) => (int64[1, n] y) { [find] y = NonZero(x) }"
+BEHIND = """
+    (float[2, 3] x) => (float[n] y) {
+        [count] s = Size(x)
+        one = Constant<value = int64[1] {1}>()
+        shape = Reshape(s, one)
+        r = Reshape(x, shape)
+        [join] y = Concat<axis = -1>(r, r)
+    }"""
 IN_BRANCH = """
     (bool c, float[2, 3] x) => (float[?, ?] y) {
         [choose] y = If(c) <
@@ -48,6 +59,7 @@ def mendable(text: str, operators: str = ON_OPERATORS, **choices: str) -> set[tu
     (NO_TYPES, "profile", {("GR2", WRITTEN), ("Graph.implicit_shape", WRITTEN)}),
     (NO_TYPES, ON_OPERATORS, set()),
     (OUTSIDE, ON_OPERATORS, set()),
+    (BEHIND, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
 ])  # fmt: skip
 def test_each_violation_that_conform_mends_says_how(
     text: str, operators: str, expected: set[tuple[str, str]]
@@ -69,9 +81,9 @@ def test_what_is_violated_by_a_dropout_is_mended_by_removing_it() -> None:
 
 
 def test_what_no_change_mends_is_not_marked() -> None:
-    report = sonnx_ort.check(parse(OUTSIDE), operators="profile")
+    report = sonnx_ort.check(parse(IMPOSSIBLE), operators="profile")
     (violation,) = (o for o in report.violations if o.rule.id == "Graph.operator_set")
-    assert violation.mendable == ""
+    assert (violation.mendable, violation.rounding) == ("", False)
 
 
 def test_what_is_not_asked_for_is_not_marked() -> None:
@@ -84,25 +96,38 @@ def test_what_holds_is_not_marked() -> None:
     assert {o.status for o in report.obligations if o.mendable} == {"violated"}
 
 
-def test_changes_that_round_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    rounding = tuple(
-        dataclasses.replace(change, safety=rounds.Safety.ROUNDING) for change in rounds.CHANGES
-    )
-    monkeypatch.setattr(rounds, "CHANGES", rounding)
-    assert mendable(NEGATIVE_AXIS) == set()
+def test_changes_that_round_are_marked_as_such() -> None:
+    report = sonnx_ort.check(parse(ROUNDING), operators="profile")
+    (violation,) = report.mendable_by_rounding
+    assert (violation.rule.id, violation.rounding) == ("Graph.operator_set", True)
+    assert violation not in report.mendable
 
 
+def test_no_forecast_leaves_the_marks_out() -> None:
+    report = sonnx_ort.check(parse(NEGATIVE_AXIS), operators=ON_OPERATORS, forecast=False)
+    assert [(o.rule.id, o.mendable) for o in report.violations] == [("Concat.R1", "")]
+
+
+TEXTS = {
+    "negative axis": NEGATIVE_AXIS, "no attributes": NO_ATTRIBUTES, "no types": NO_TYPES,
+    "dead": DEAD, "dropout": DROPOUT, "outside": OUTSIDE, "in a branch": IN_BRANCH,
+    "rounding": ROUNDING, "impossible": IMPOSSIBLE, "behind another": BEHIND,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rounding", [False, True], ids=["safe", "rounding"])
 @pytest.mark.parametrize(
-    "text", [NEGATIVE_AXIS, NO_ATTRIBUTES, NO_TYPES, DEAD, DROPOUT, OUTSIDE, IN_BRANCH]
+    "model",
+    [*map(parse, TEXTS.values()), *map(models.load, models.names())],
+    ids=[*TEXTS, *models.names()],
 )
-def test_what_is_marked_is_gone_behind_conform(text: str) -> None:
-    marked = {_place(o) for o in sonnx_ort.check(parse(text), operators="profile").mendable}
-    left = {_place(o) for o in sonnx_ort.conform(parse(text)).report.violations}
-    assert not marked & left
-
-
-def _place(obligation: Obligation) -> tuple[object, ...]:
-    return obligation.rule.id, obligation.operator, obligation.node, obligation.path
+def test_what_is_marked_is_exactly_what_conform_fixes(
+    model: onnx.ModelProto, rounding: bool
+) -> None:
+    report = sonnx_ort.check(model)
+    marked = {place_of(o) for o in report.violations if o.mendable and (rounding or not o.rounding)}
+    left = {place_of(o) for o in sonnx_ort.conform(model, rounding=rounding).report.violations}
+    assert marked == {place_of(o) for o in report.violations} - left
 
 
 @pytest.mark.parametrize("text", [NEGATIVE_AXIS, NO_ATTRIBUTES, NO_TYPES, DEAD, DROPOUT])
@@ -150,13 +175,13 @@ def test_nothing_is_marked_in_a_model_that_the_native_backend_made() -> None:
 
 
 @pytest.mark.parametrize("error", [SonnxError("no end"), ValueError("unforeseen")])
-def test_violations_are_reported_also_if_the_preview_fails(
+def test_violations_are_reported_also_if_the_forecast_fails(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(fixpoint, "first_changes", fail)
+    monkeypatch.setattr(fixpoint, "conform_graph", fail)
     report = sonnx_ort.check(parse(NEGATIVE_AXIS), operators=ON_OPERATORS)
     assert [(o.rule.id, o.mendable) for o in report.violations] == [("Concat.R1", "")]
 
