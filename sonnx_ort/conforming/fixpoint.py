@@ -196,8 +196,6 @@ class _Editing:
         """Write down what is left out."""
         known, rules = self.conformed.examination, self.conformed.selection.rules
         self._edit(WRITE_DOWN, lambda: _write_down(self._model, known, rules))
-        known = self.conformed.examination
-        self._edit(WRITE_DOWN, lambda: _give_inputs(self._model, known, rules, EDGES))
 
     def make_round(self) -> list[Made]:
         """Make the changes of one round."""
@@ -292,7 +290,8 @@ def _write_down(model: ir.Model, examination: Examination, rules: frozenset[str]
         for node in examination.nodes
         if any(o.status is Status.VIOLATED and o.rule.id in rules for o in node.found)
     )
-    _give_inputs(model, examination, rules, GR4)
+    for rule in (GR4, EDGES):
+        _give_inputs(model, examination, rules, rule)
     make_graph_explicit(model, examination.facts, rules, violated, in_words=True)
 
 

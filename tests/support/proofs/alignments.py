@@ -67,7 +67,9 @@ class LinedUp:
     @cached_property
     def rule(self) -> Rule:
         """The rule that an operand breaks which does not line up."""
-        found = sonnx_ort.check(self.original, operators="all,-Graph", broadcast="explicit")
+        found = sonnx_ort.check(
+            self.original, operators="all,-Graph", broadcast="explicit", forecast=False
+        )
         (rule,) = (o.rule for o in found.obligations if o.rule.id.endswith(".R1"))
         return rule
 

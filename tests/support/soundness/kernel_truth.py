@@ -84,7 +84,7 @@ def judge(trial: Trial) -> Counter[str]:
     if not operands:
         return Counter(["cannot be run"])
     last = trial.model.graph.node[-1]
-    report = sonnx_ort.check(trial.model, operators="default")
+    report = sonnx_ort.check(trial.model, operators="default", forecast=False)
     (rule,) = [o for o in report.obligations if o.rule.id.endswith(".R1") and o.node == last.name]
     counts[str(rule.status)] += 1
     for name, (a, b) in operands.items():
