@@ -24,7 +24,7 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
+from sonnx_ort.enforcing.planning import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.recognition import EnforcedBefore, recognize, require_standard_operators
 from sonnx_ort.enforcing.record import forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError

@@ -66,7 +66,7 @@ class Enforced:
             for node in graph.node:
                 if not self._values.intersection(node.output):
                     self._add(node)
-        self._claims = claimed_shapes(other)
+        self._claims = claimed_shapes(other.graph)
         for copy, name in checked.items():
             # A copy that a graph returns has the declaration of the value.
             self._claims.setdefault(name, []).extend(self._claims.pop(copy, ()))
@@ -171,7 +171,7 @@ class Enforced:
 
     def _compare_claims(self) -> None:
         """Reject claims of shapes that the original does not make and that are not established."""
-        before = claimed_shapes(self._original.proto)
+        before = claimed_shapes(self._original.proto.graph)
         for name, claims in self._claims.items():
             require(name not in self._added, f"'{name}' is declared")
             for sizes in claims if name in self._values else ():

@@ -3,11 +3,12 @@
 And their nodes, with what is known of their operands.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
@@ -90,10 +91,10 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
             yield from graphs_of(body)
 
 
-def claimed_shapes(model: onnx.ModelProto) -> dict[str, list[list[int | None]]]:
+def claimed_shapes(main: GraphProto) -> dict[str, list[list[int | None]]]:
     """The shapes that a file claims of values, by name; None for a size that it leaves open."""
     claims: dict[str, list[list[int | None]]] = {}
-    for graph in graphs_of(model.graph):
+    for graph in graphs_of(main):
         for value in (*graph.value_info, *graph.output, *graph.input):
             if value.type.tensor_type.HasField("shape"):
                 dimensions = value.type.tensor_type.shape.dim
@@ -188,8 +189,14 @@ def with_original_names(
     return renamed, {new: name for name, new in names.items() if new not in names}
 
 
-class Definitions:
-    """What the graphs of a model define: inputs, constants, results, and what bodies take."""
+class Definitions(ABC):
+    """What the graphs of a model define: inputs, constants, results, and what bodies take.
+
+    What is established of values is added by `Model`.
+    """
+
+    version: int
+    """The version of the standard operators."""
 
     def __init__(self, graph: GraphProto) -> None:
         """Look through the main graph and all bodies."""
@@ -198,6 +205,8 @@ class Definitions:
         self._producers: dict[str, NodeProto] = {}
         self._taken: dict[str, tuple[NodeProto, int]] = {}
         self._sparse: set[str] = set()
+        self._claims = claimed_shapes(graph)
+        self._true: set[str] = set()
         for each in graphs_of(graph):
             self._take(each)
 
@@ -221,6 +230,36 @@ class Definitions:
                     self._sparse.add(node.output[0])
         self._constants |= tensors
         self._producers |= results
+
+    @abstractmethod
+    def knows(self, kind: str, value: str) -> bool:
+        """Whether an earlier step has established this of a value."""
+
+    @abstractmethod
+    def known(self, kind: str, value: str) -> Any:
+        """What an earlier step has established."""
+
+    def require_true_claims(self, value: str) -> None:
+        """Reject a value on whose way the file claims a size that no step establishes.
+
+        ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
+        """
+        found = on_the_way(value, self._producers, self._true)
+        for name in found:
+            if name in self._claims:
+                self.require_claimed(name, self.known("shape", name))
+        self._true.update(found)
+
+    def require_claimed(self, value: str, shape: Sizes) -> None:
+        """Reject what the file claims of the shape of a value, if that is not established."""
+        for sizes in self._claims.get(value, ()):
+            require_claim(value, sizes, shape)
+
+    def undisputed_shape(self, value: str) -> Sizes:
+        """The shape of a value on whose way the file claims nothing else."""
+        self.require_true_claims(value)
+        shape: Sizes = self.known("shape", value)
+        return shape
 
     def array(self, value: str) -> Any:
         """The elements of a constant that lies in the file."""
@@ -258,16 +297,12 @@ class Definitions:
         return value not in self._sparse
 
 
-if TYPE_CHECKING:
-    from sonnx_ort.checker.model import Model
-
-
 @dataclass(frozen=True)
 class Node(kernel.Node):
     """A node, and what is known of its operands."""
 
     proto: NodeProto
-    model: "Model"
+    model: "Definitions"
     shared: frozenset[str] = frozenset()
 
     @property

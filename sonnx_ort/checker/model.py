@@ -16,10 +16,7 @@ from sonnx_ort.checker.graphs import (
     Definitions,
     Node,
     bodies_of,
-    claimed_shapes,
     graphs_of,
-    on_the_way,
-    require_claim,
     type_name,
     with_unique_names,
 )
@@ -117,8 +114,6 @@ class Model(Definitions):
         for graph in graphs_of(self.proto.graph):
             for node in graph.node:
                 self.states.add(node)
-        self._true: set[str] = set()
-        self._claims = claimed_shapes(self.proto)
         self._symbols: dict[str, tuple[str, int]] = {}
         for given in self.proto.graph.input:
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
@@ -273,28 +268,6 @@ class Model(Definitions):
         """A new open size, with a name that no file can declare."""
         self._open += 1
         return Symbolic.named(f"?{self._open}")
-
-    def require_true_claims(self, value: str) -> None:
-        """Reject a value on whose way the file claims a size that no step establishes.
-
-        ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
-        """
-        found = on_the_way(value, self._producers, self._true)
-        for name in found:
-            if name in self._claims:
-                self.require_claimed(name, self.known("shape", name))
-        self._true.update(found)
-
-    def require_claimed(self, value: str, shape: Sizes) -> None:
-        """Reject what the file claims of the shape of a value, if that is not established."""
-        for sizes in self._claims.get(value, ()):
-            require_claim(value, sizes, shape)
-
-    def undisputed_shape(self, value: str) -> Sizes:
-        """The shape of a value on whose way the file claims nothing else."""
-        self.require_true_claims(value)
-        shape: Sizes = self.known("shape", value)
-        return shape
 
     def _elements(self, value: str) -> Sizes:
         """The elements of a vector or a scalar of sizes."""

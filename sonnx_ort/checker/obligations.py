@@ -12,11 +12,11 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from sonnx_ort.checker.graphs import Node, graphs_of
+from sonnx_ort.checker.graphs import Definitions, Node, graphs_of
 from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, require
@@ -37,9 +37,6 @@ from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, dimensions
 
-if TYPE_CHECKING:
-    from sonnx_ort.checker.model import Model
-
 
 class Established(Operand):
     """An operand of which that is known what steps have established.
@@ -52,10 +49,10 @@ class Established(Operand):
         unknown: Why nothing is known, by what a rule has read in vain.
     """
 
-    model: "Model"
+    model: Definitions
     unknown: dict[str, str]
 
-    def __init__(self, name: str, value: str, model: "Model") -> None:
+    def __init__(self, name: str, value: str, model: Definitions) -> None:
         """Look up nothing yet."""
         fields = {"name": name, "value": value, "model": model, "unknown": {}}
         for field, held in {**fields, **_CERTAIN}.items():

@@ -14,7 +14,7 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.enforcing.lowering import apply_plan, plan_enforcement
+from sonnx_ort.enforcing.planning import apply_plan, plan_enforcement
 from sonnx_ort.enforcing.record import restore
 from sonnx_ort.errors import InvalidModel, SonnxError, restored
 from sonnx_ort.loading.canonical import LoadedModel
