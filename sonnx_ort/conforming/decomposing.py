@@ -47,13 +47,27 @@ TEMPLATES: Mapping[str, Template] = {
 }
 """The templates by their operators."""
 
-_SAME_SINCE: Mapping[str, int] = {
-    **dict.fromkeys(("Cast", "CastLike", "Constant", "Identity", "Softplus"), 1),
-    **dict.fromkeys(("Abs", "Exp", "Log", "Neg", "Sigmoid", "Sqrt", "Tanh"), 6),
-    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), 7),
-    **dict.fromkeys(("Less", "Where"), 9),
+SAME_SINCE: Mapping[str, int] = {
+    **dict.fromkeys(("Identity", "If", "MatMul", "Shape", "Size", "Softplus", "Transpose"), 1),
+    "Reshape": 5,
+    **dict.fromkeys(("Abs", "Cast", "Ceil", "Exp", "Log", "Neg", "Relu", "Sigmoid"), 6),
+    **dict.fromkeys(("Sqrt", "Tanh"), 6),
+    **dict.fromkeys(("Add", "Cos", "Div", "Mul", "Sub"), 7),
+    **dict.fromkeys(("Expand", "Max", "Min"), 8),
+    **dict.fromkeys(("ConstantOfShape", "Greater", "Less", "Where"), 9),
+    **dict.fromkeys(("Clip", "Concat", "Constant", "Equal", "Gather", "Pad", "Range"), 11),
+    **dict.fromkeys(("Round", "Slice"), 11),
+    "Pow": 12,
+    **dict.fromkeys(
+        ("NegativeLogLikelihoodLoss", "ReduceSum", "Split", "Squeeze", "Unsqueeze"), 13
+    ),
+    "CastLike": 15,
+    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin"), 18),
 }
-"""The first version since which an operator computes the same; later ones have more types."""
+"""The first version since which an operator computes the same.
+
+Later ones have more types, and attributes and inputs that may be left out.
+"""
 
 
 def has_function(edit: NodeEdit) -> bool:
@@ -170,7 +184,7 @@ def _require_same_meaning(function: onnx.FunctionProto, theirs: int, ours: int) 
     for node in function.node:
         name = node.op_type
         own = operator_version(name, ours)
-        if own != operator_version(name, theirs) and own < _SAME_SINCE.get(name, ours + 1):
+        if own != operator_version(name, theirs) and own < SAME_SINCE.get(name, ours + 1):
             if name == "CastLike":
                 continue
             raise NoChangeError(
@@ -182,6 +196,8 @@ def _require_same_meaning(function: onnx.FunctionProto, theirs: int, ours: int) 
 def _attributes(edit: NodeEdit, node: onnx.NodeProto) -> Iterator[tuple[str, Any]]:
     """The attributes of a node of the function, with those of the call in place of references."""
     for attribute in node.attribute:
+        if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+            raise NoChangeError(f"its definition by ONNX has a {node.op_type} of another form")
         if not attribute.ref_attr_name:
             yield attribute.name, ir.serde.deserialize_attribute(attribute).value
         elif (given := edit.attribute(attribute.ref_attr_name)) is not None:

@@ -26,6 +26,7 @@ _INPUT_SINCE: Mapping[tuple[str, str], tuple[int, int]] = {
     ("Squeeze", "axes"): (13, 1),
     ("Unsqueeze", "axes"): (13, 1),
     ("ReduceSum", "axes"): (13, 1),
+    ("ReduceMax", "axes"): (18, 1),
     ("ReduceMean", "axes"): (18, 1),
     ("Clip", "min"): (11, 1),
     ("Clip", "max"): (11, 2),

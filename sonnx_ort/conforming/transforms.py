@@ -1,4 +1,4 @@
-"""Fourier transforms, products along named axes and normalizations, by operators of the set."""
+"""Fourier transforms, products along named axes, rotations and normalizations."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -205,12 +205,67 @@ def lp_normalization(op: Operators, x: ir.Value) -> ir.Value:
     return op.Div(x, op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **keep)))
 
 
+def log_softmax(op: Operators, x: ir.Value) -> ir.Value:
+    """LogSoftmax: X less its largest element, less the logarithm of the sum of its powers of e."""
+    axis = op.axis(x)
+    # Before version 13 all axes from this one on are one.
+    along = {"axes": [axis] if op.edit.opset >= 13 else list(range(axis, op.rank(x)))}
+    shifted = op.Sub(x, op.ReduceMax(x, **along, keepdims=1))
+    return op.Sub(shifted, op.Log(op.ReduceSum(op.Exp(shifted), **along, keepdims=1)))
+
+
+def rotary_embedding(
+    op: Operators,
+    x: ir.Value,
+    cosines: ir.Value,
+    sines: ir.Value,
+    positions: ir.Value | None = None,
+) -> ir.Value:
+    """RotaryEmbedding: pairs of elements of X turned by the angles of their positions."""
+    heads, size, has_heads = op.attribute("num_heads"), op.edit.shape(x)[-1], op.rank(x) == 4
+    if not isinstance(size, int):
+        raise NoChangeError("the size of its last axis is not known")
+    if not has_heads:
+        x = op.Transpose(op.Reshape(x, [0, 0, heads, -1]), perm=[0, 2, 1, 3])
+        size //= heads
+    if positions is not None:
+        cosines, sines = (op.Gather(each, positions, axis=0) for each in (cosines, sines))
+    cosines, sines = (op.Unsqueeze(each, axes=[1]) for each in (cosines, sines))
+    turned = op.attribute("rotary_embedding_dim") or size
+    parts = _turned(op, x, turned, cosines, sines)
+    if turned < size:
+        parts.append(op.slice(x, 3, turned, size))
+    result = op.concat(parts, 3)
+    if has_heads:
+        return result
+    return op.Reshape(op.Transpose(result, perm=[0, 2, 1, 3]), [0, 0, heads * size])
+
+
+def _turned(
+    op: Operators, x: ir.Value, size: int, cosines: ir.Value, sines: ir.Value
+) -> list[ir.Value]:
+    """The first elements of the last axis, in parts of it: neighbours or halves are pairs."""
+    interleaved, half = op.attribute("interleaved"), size // 2
+    if interleaved:
+        one, other = (op.Slice(x, [first], [size], [3], [2]) for first in (0, 1))
+    else:
+        one, other = (op.slice(x, 3, first, first + half) for first in (0, half))
+    real = op.Sub(op.Mul(one, cosines), op.Mul(other, sines))
+    imaginary = op.Add(op.Mul(one, sines), op.Mul(other, cosines))
+    if not interleaved:
+        return [real, imaginary]
+    pairs = op.concat([op.Unsqueeze(each, axes=[4]) for each in (real, imaginary)], 4)
+    return [op.Reshape(pairs, [0, 0, 0, size])]
+
+
 _SUMS = "sums may be rounded in another order"
 
 TEMPLATES = (
     Template("STFT", short_time_transform, near=FLOATS, deviates=_SUMS),
     Template("DFT", transform, near=FLOATS, deviates=_SUMS),
     Template("Einsum", einsum, near=FLOATS, deviates=_SUMS),
+    Template("LogSoftmax", log_softmax, near=FLOATS, deviates=_SUMS),
+    Template("RotaryEmbedding", rotary_embedding, near=FLOATS, deviates="products may be fused"),
     Template("LayerNormalization", layer_normalization, near=FLOATS, deviates=_SUMS),
     Template("InstanceNormalization", instance_normalization, near=FLOATS, deviates=_SUMS),
     Template("LpNormalization", lp_normalization, near=FLOATS, deviates=_SUMS),

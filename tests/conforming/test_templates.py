@@ -4,6 +4,7 @@ Each case runs with random operands, and with such that hold NaN, infinities, ze
 and the largest and least numbers. The original is run as it is, both without optimizations.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 import sonnx_ort
-from sonnx_ort.conforming.decomposing import TEMPLATES
+from sonnx_ort.conforming.decomposing import SAME_SINCE, TEMPLATES
 from support.changes import INSTALLED, changed
 from support.conformed import CONVERT, conformed, reasons, violated
 from support.decomposed import Case, bits, deviation, outputs
@@ -165,6 +166,8 @@ CASES = [
             ("inverse = 1", "n,16,2"),
         )
     ),
+    Case("A = DFT(X, , K)", ("n,16,1",), ("float",), "T[n,a,2]", (20,), near=5e-5,
+        **constant(K=1)),
     Case("A = DFT <axis = 0>(X)", ("6,m,2",), ("float",), "T[a,b,2]", near=5e-5),
     # Of lengths that are no power of 2 the kernel of ONNX Runtime is less accurate.
     *(
@@ -200,18 +203,41 @@ CASES = [
     ),
 ]  # fmt: skip
 
+ANGLES = np.arange(20, dtype=np.float32).reshape(10, 2)
+TURNED = constant(P=[[0, 3, 2], [5, 1, 1]], C=np.cos(ANGLES), S=np.sin(ANGLES))
+
 CASES += LEARNED + TREES + QUANTIZED
+CASES += [
+    Case(f"A = LogSoftmax <axis = {axis}>(X)", ("n,3,m",), ("float", "double"), "T[n,3,m]",
+        (11, 13, 18, 21), near=1e-6)
+    for axis in (0, 1, 2)
+]  # fmt: skip
+CASES += [
+    Case(f"A = RotaryEmbedding {form}(X, C, S, P)", (shape,), ("float",), f"T[{shape}]", (23,),
+        near=1e-5, **TURNED)
+    for form, shape in (
+        ("", "2,4,3,4"), ("<interleaved = 1>", "2,4,3,4"), ("<num_heads = 4>", "2,3,16"),
+        ("<rotary_embedding_dim = 4>", "2,4,3,6"),
+        ("<interleaved = 1, rotary_embedding_dim = 4>", "2,4,3,6"),
+    )
+]  # fmt: skip
+CASES += [
+    Case("A = RotaryEmbedding(X, Y, Z)", ("n,4,m,4", "n,m,2", "n,m,2"), ("float",), "T[n,4,m,4]",
+        (23,), near=1e-5),
+]  # fmt: skip
+
+NEW = (24,) if INSTALLED >= (1, 24) else ()
 
 BY_FUNCTION = [
-    elementwise("LogSoftmax", ("float", "double"), 1e-6, opsets=(13, 18)),
     elementwise("Shrink <bias = 0.5, lambd = 1.0>", ("float",), 1e-6, opsets=(11, 18)),
     Case("A = Attention(X, Y, Z)", ("1,2,3,4", "1,2,3,4", "1,2,3,4"), ("float",), "T[1,2,3,4]",
         (23,), near=1e-5),
-    elementwise("Mish", ("float",), 1e-6, opsets=(18,)),
-    *([elementwise("Swish", ("float",), 1e-6, opsets=(24,))] if INSTALLED >= (1, 24) else []),
-    Case("A = RMSNormalization(X, Y)", ("n,m,6", "6"), ("float",), "T[n,m,6]", (23,), near=1e-4),
+    elementwise("Mish", ("float",), 1e-6, opsets=(18, 22)),
+    *(elementwise("Swish", ("float",), 1e-6, opsets=(each,)) for each in NEW),
+    Case("A = RMSNormalization(X, Y)", ("n,m,6", "6"), ("float",), "T[n,m,6]", (23, *NEW),
+        near=1e-4),
     Case("A = GroupNormalization <num_groups = 2>(X, Y, Z)", ("2,4,3", "4", "4"), ("float",),
-        "T[2,4,3]", (21,), near=1e-4),
+        "T[2,4,3]", (21, 23), near=1e-4),
 ]  # fmt: skip
 
 
@@ -312,15 +338,49 @@ def test_versions_that_lack_a_type_give_the_reason() -> None:
     assert reason == f"version 9 of the standard operators has no Range; {CONVERT}"
 
 
+def valid(case: Case, opset: int) -> onnx.ModelProto:
+    """The model of a case, if that version of the standard operators has the form of its node."""
+    model = case.model(case.dtypes[0], opset)
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        pytest.skip("the operator has this form in other versions")
+    return model
+
+
 @pytest.mark.parametrize("operator", sorted({case.node for case in CASES}))
 def test_early_versions_give_a_valid_model_or_the_reason(operator: str) -> None:
     """Version 9 slices by attributes, and has fewer operators."""
     case = next(case for case in CASES if case.node == operator)
-    model = case.model(case.dtypes[0], 9)
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
-        pytest.skip("the operator has this form in later versions alone")
+    model = valid(case, 9)
     found = sonnx_ort.conform(model, rounding=True)
     onnx.checker.check_model(found.model, full_check=True)
     assert all(reason for _, reason in found.remaining)
+
+
+@pytest.mark.parametrize("opset", [20, 21, 22, 23, 24, 25])
+@pytest.mark.parametrize("operator", sorted({case.node for case in CASES + BY_FUNCTION}))
+def test_every_later_version_is_written_as_well(operator: str, opset: int) -> None:
+    case = next(case for case in CASES + BY_FUNCTION if case.node == operator)
+    if opset < max(case.opsets):
+        pytest.skip("a later version is tried with numbers")
+    assert reasons(valid(case, opset), rounding=True) == {}
+
+
+@pytest.mark.parametrize("operator", sorted(SAME_SINCE))
+def test_later_versions_that_count_as_the_same_only_add(operator: str) -> None:
+    """More types, and inputs and attributes that may be left out."""
+    schemas = [onnx.defs.get_schema(operator, each, "") for each in range(SAME_SINCE[operator], 26)]
+    for one, other in itertools.pairwise(schemas):
+        kept, added = other.inputs[: len(one.inputs)], other.inputs[len(one.inputs) :]
+        for before, after in zip(one.inputs, kept, strict=True):
+            assert (before.option, before.types <= after.types) == (after.option, True)
+        assert {each.option.name for each in added} <= {"Optional"}
+        given = {name: _form(each) for name, each in other.attributes.items()}
+        assert {name: _form(each) for name, each in one.attributes.items()}.items() <= given.items()
+        new = given.keys() - one.attributes.keys()
+        assert [name for name in new if other.attributes[name].required] == []
+
+
+def _form(attribute: onnx.defs.OpSchema.Attribute) -> tuple[object, ...]:
+    return attribute.type, attribute.required, attribute.default_value.SerializeToString()
