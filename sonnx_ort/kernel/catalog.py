@@ -68,7 +68,13 @@ ONNX Runtime broadcasts both operands of a PRelu, although its document says one
 
 _ALPHA: Mapping[str, Container[object]] = {"alpha": ANY}
 _AXIS: Mapping[str, Container[object]] = {"axis": ANY}
-_SCALES: Mapping[str, Container[object]] = {"axis": ANY, "block_size": (0,), "saturate": FLAG}
+_SCALES: Mapping[str, Container[object]] = {
+    "output_dtype": (0,),
+    "precision": (0,),
+    "axis": ANY,
+    "block_size": (0,),
+    "saturate": FLAG,
+}
 
 ELEMENTWISE = {
     **{n: ShapeRule(since, like_first) for since, ns in _LIKE_FIRST.items() for n in ns.split()},
@@ -79,7 +85,7 @@ ELEMENTWISE = {
         {"epsilon": ANY, "momentum": ANY, "spatial": (1,), "training_mode": (0,)},
     ),
     "BitShift": ShapeRule((11, 28), _common, {"direction": ("LEFT", "RIGHT")}),
-    "Cast": ShapeRule((6, 28), like_first, {"to": ANY, "saturate": FLAG}),
+    "Cast": ShapeRule((6, 28), like_first, {"to": ANY, "saturate": FLAG, "round_mode": ("up",)}),
     "Celu": ShapeRule((12, 12), like_first, _ALPHA),
     "Clip": ShapeRule((6, 13), like_first, {"min": ANY, "max": ANY}),
     "CumSum": ShapeRule((11, 14), like_first, {"exclusive": FLAG, "reverse": FLAG}),

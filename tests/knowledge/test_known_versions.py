@@ -214,3 +214,16 @@ def test_type_that_only_the_newest_version_takes(monkeypatch: pytest.MonkeyPatch
 def test_operators_of_other_domains_have_types_too() -> None:
     (tensors, indices) = numeric_types("ArrayFeatureExtractor", 1, "ai.onnx.ml")
     assert (ElementType.FLOAT in tensors, indices) == (True, {ElementType.INT64})
+
+
+@pytest.mark.parametrize("name", sorted(SHAPE_RULES))
+def test_default_that_is_written_down_leaves_a_version_known(name: str) -> None:
+    """`conform` writes the defaults of attributes into the file."""
+    rule = SHAPE_RULES[name]
+    versions = {onnx.defs.get_schema(name, v).since_version for v in range(*rule.since)}
+    for version in sorted({*versions, rule.since[1]} - set(range(rule.since[0]))):
+        for attribute in onnx.defs.get_schema(name, version).attributes.values():
+            if attribute.default_value.name:
+                value = onnx.helper.get_attribute_value(attribute.default_value)
+                value = value.decode() if isinstance(value, bytes) else value
+                assert value in rule.attributes.get(attribute.name, ()), (version, attribute.name)

@@ -180,7 +180,7 @@ OUTSIDE = (
      "alone bind it, and its meaning is that of ONNX.")),
     ("Einsum", (f"Einsum {OUTSIDE} writes it by operators of the profile: for double, float, "
      "float16, with --rounding, sums may be rounded in another order.")),
-    ("LogSoftmax",
+    ("Mish",
      f"LogSoftmax {OUTSIDE} --rounding writes it as ONNX defines it, by other operators."),
     ("HardSigmoid", (f"HardSigmoid {OUTSIDE} writes it by operators of the profile: for double, "
      "float results keep their bits; for float16, with --rounding, up to 2^-10 apart.")),
