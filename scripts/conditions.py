@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from environment import ROOT
 from mutation.conditions import Mutant, mutants
@@ -42,10 +43,10 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """What is measured, each with its tests."""
 
-_PACKAGES = ("coverage", "pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
+_PACKAGES = ("pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
 _PYTEST = (
-    *("-m", "pytest", "-q", "-m", "not thorough and not models", "-p", "no:xdist"),
-    *("-p", "no:cacheprovider", "-p", "no:faulthandler"),
+    *("-m", "pytest", "-q", "-x", "-m", "not thorough and not models", "-p", "no:xdist"),
+    *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "mutation.trials", "--trials"),
 )
 _VARIABLES = {
     "PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), str(ROOT)]),
@@ -136,41 +137,41 @@ def _results(
     print(f"{sum(map(len, tried.values()))} mutants with {', '.join(tests)}:", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         results, trials = Path(folder, "results"), Path(folder, "trials.json")
-        files = {str((ROOT / path).resolve()): names for path, names in tried.items()}
-        trials.write_text(json.dumps({"files": files, "results": str(results)}), "utf-8")
-        done = _pytest("-p", "mutation.trials", "--trials", str(trials), *tests)
+        given = {
+            "files": {str((ROOT / path).resolve()): names for path, names in tried.items()},
+            "results": str(results),
+        }
+
+        def call(forced: Sequence[Any] | None) -> int:
+            trials.write_text(json.dumps(given | {"forced": forced}), "utf-8")
+            return _pytest(trials, tests, _LONGEST if forced else None)
+
+        done = call(None)
         if done not in {0, _INTERRUPTED} or not results.is_file():
             return None
-        found = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
-    statuses = {}
-    for one in found:
-        path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
-        if one["again"]:
-            status = _INTERRUPTED if done else _tried_anew(path, one["mutant"], tests)
-        if status != _INTERRUPTED:
-            statuses[path, one["mutant"]] = status
-    return statuses
+        statuses = {}
+        for line in results.read_text("utf-8").splitlines():
+            one = json.loads(line)
+            path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
+            if one["again"]:
+                status = _INTERRUPTED if done else call(one["again"])
+            if status != _INTERRUPTED:
+                statuses[path, one["mutant"]] = status
+        return statuses
 
 
-def _tried_anew(path: str, name: str, tests: Sequence[str]) -> int:
-    """The exit status of tests that import a module as its mutant."""
-    mutant = _named(path)[name]
-    told = json.dumps([str((ROOT / path).resolve()), mutant.number, mutant.value])
-    return _pytest("-x", "-p", "mutation.anew", *tests, SONNX_ORT_MUTANT=told)
-
-
-def _pytest(*arguments: str, **variables: str) -> int:
+def _pytest(trials: Path, tests: Sequence[str], seconds: float | None) -> int:
     """The exit status of pytest, whose output is in the log."""
     _LOG.parent.mkdir(exist_ok=True)
     with _LOG.open("a", encoding="utf-8") as log:
         try:
             done = subprocess.run(
-                [sys.executable, *_PYTEST, *arguments],
+                [sys.executable, *_PYTEST, trials, *tests],
                 cwd=ROOT,
-                env=os.environ | _VARIABLES | variables,
+                env=os.environ | _VARIABLES,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                timeout=_LONGEST if variables else None,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:

@@ -7,11 +7,9 @@ began it refuses, unless `--anew` is given. `--only` chooses sweeps, such as "co
 keeps the others as they are. `--count` is the number of further blocks of each.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -20,7 +18,7 @@ import numpy.typing as npt
 import onnx
 from model_builders.graphs import binary
 from plain_sessions import make_options
-from records import RECORDS, make_parser, steps, today, versions_of, write_record
+from records import RECORDS, Record, add, make_parser, steps, versions_of
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -207,33 +205,6 @@ def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
     return Differences(places.size, tuple(examples))
 
 
-@dataclass(slots=True)
-class Entry:
-    """How far a sweep is, in pairs of whole blocks, and how many of them were computed wrongly.
-
-    `versions` began it, `examples` are some of those pairs, and `date` is the day of the last
-    block, in UTC.
-    """
-
-    versions: dict[str, str]
-    pairs: int = 0
-    differences: int = 0
-    examples: list[str] = field(default_factory=list)
-    date: str = ""
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks were compared."""
-        return self.pairs // PAIRS_PER_BLOCK
-
-    def add(self, found: Differences) -> None:
-        """Count one more block."""
-        self.pairs += PAIRS_PER_BLOCK
-        self.date = today()
-        self.differences += found.count
-        self.examples += found.examples[: _MOST_EXAMPLES - len(self.examples)]
-
-
 def versions() -> dict[str, str]:
     """What decides the results: the packages, Python and the kind of processor."""
     return versions_of(_PACKAGES)
@@ -246,30 +217,31 @@ def run(arguments: Sequence[str]) -> int:
         The exit status: 0 if nothing differs, 1 if something does, 2 if other versions began one.
     """
     parser = make_parser(__doc__, RECORD, only="", count=BLOCKS, seconds=math.inf)
-    options = parser.parse_args(arguments)
-    path, made_with = options.record, versions()
-    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    entries = {name: Entry(**entry) for name, entry in known.items()}
+    options, here = parser.parse_args(arguments), versions()
+    record = Record(options.record)
     chosen = {str(sweep): sweep for sweep in sweeps() if options.only in str(sweep)}
     for name in chosen:
-        if options.anew or name not in entries:
-            entries[name] = Entry(made_with)
-        elif (others := entries[name].versions) != made_with:
+        if options.anew or name not in record:
+            record[name] = {"versions": here, "pairs": 0, "differences": 0, "examples": []}
+        elif (others := record[name]["versions"]) != here:
             print(
-                f"{path} has {name} of {_words(others)}; here are {_words(made_with)}. "
+                f"{options.record} has {name} of {_words(others)}; here are {_words(here)}. "
                 "Begin another record with --record, or the chosen sweeps again with --anew."
             )
             return 2
 
     for name, sweep in chosen.items():
-        entry = entries[name]
-        session, last = SweepSession(sweep), min(BLOCKS, entry.blocks + options.count)
-        for _ in steps(name, last, partial(getattr, entry, "blocks"), options.seconds):
-            entry.add(session.compare(entry.blocks))
-            write_record(path, {name: asdict(entry) for name, entry in entries.items()})
-        line = f"{name}: {entry.pairs:,} of {2**32:,} pairs, differences: {entry.differences:,}"
-        print(line, *entry.examples, sep="\n    ", flush=True)
-    return int(any(entries[name].differences for name in chosen))
+        entry, session = record[name], SweepSession(sweep)
+        total = min(2**32, entry["pairs"] + options.count * PAIRS_PER_BLOCK)
+        for _ in steps(name, total, lambda e=entry: e["pairs"], options.seconds):
+            found = session.compare(entry["pairs"] // PAIRS_PER_BLOCK)
+            examples = [*found.examples[: _MOST_EXAMPLES - len(entry["examples"])]]
+            counts = {"pairs": PAIRS_PER_BLOCK, "differences": found.count}
+            add(entry, counts | {"examples": examples})
+            record.write()
+        line = f"{name}: {entry['pairs']:,} of {2**32:,} pairs, differences: "
+        print(f"{line}{entry['differences']:,}", *entry["examples"], sep="\n    ", flush=True)
+    return int(any(record[name]["differences"] for name in chosen))
 
 
 def _words(found: Mapping[str, str]) -> str:

@@ -6,9 +6,10 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from environment import ROOT
-from records import RECORDS, known_record, make_parser, today, versions_of, write_record
+from records import RECORDS, Record, make_parser, today, versions_of
 
 
 @dataclass(slots=True)
@@ -48,7 +49,7 @@ class Outcomes:
     """The record of a campaign, begun anew if it was made with other packages or if that is asked.
 
     Attributes:
-        made_with: The versions of the packages.
+        record: The record.
         files: The entries by the files' paths.
         good: Whether nothing has survived that is not listed, and nothing is listed in vain.
     """
@@ -56,10 +57,10 @@ class Outcomes:
     def __init__(
         self, options: argparse.Namespace, packages: Iterable[str], equivalents: Path
     ) -> None:
-        self._path, self._equivalents = options.record, listed_in(equivalents)
-        self.made_with = versions_of(packages)
-        known = {} if options.anew else known_record(self._path, self.made_with, "made_with")
-        self.files, self.good = known.get("files", {}), True
+        made_by = versions_of(packages)
+        self.record = Record(options.record, anew=options.anew, made_by=made_by, files={})
+        self.files: dict[str, Any] = self.record["files"]
+        self._equivalents, self.good = listed_in(equivalents), True
 
     def listed(self, path: str) -> set[str]:
         """The mutants of a file that are listed as equivalent."""
@@ -89,8 +90,8 @@ class Outcomes:
 
     def write(self) -> None:
         """Write the record."""
-        files = dict(sorted(self.files.items()))
-        write_record(self._path, {"made_with": self.made_with, "files": files})
+        self.record["files"] = dict(sorted(self.files.items()))
+        self.record.write()
 
 
 def parse(

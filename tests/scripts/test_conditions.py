@@ -3,15 +3,12 @@
 from collections import Counter
 
 import pytest
+from conditions import EQUIVALENTS, ROOMS
+from mutation.conditions import CONDITION, STOPS, instrumented, mutants
+from mutation.outcomes import listed_in
 
 from support.pages import REPOSITORY
 from support.tiny_project import TinyProject
-
-pytest.importorskip("coverage")
-
-from conditions import EQUIVALENTS, ROOMS
-from mutation.conditions import mutants, mutated
-from mutation.outcomes import listed_in
 
 LISTED = listed_in(EQUIVALENTS)
 
@@ -55,14 +52,19 @@ def test_condition_that_a_function_has_twice_is_numbered() -> None:
         ("0 < (b := 3) < 2", True, False),
         ("0 or 'b'", 0, "b"),  # the operand, whatever its truth
         ("1 and 'b'", "b", 1),
+        ("0 or [] or 'b'", 0, "b"),
+        ("'b' and 1 and 0", 0, "b"),
         ("not []", False, True),
         ("[x for x in (1, 2) if x > 1]", [1, 2], []),
     ],
 )
 def test_mutant_takes_one_side(expression: str, made_true: object, made_false: object) -> None:
-    def value_with(value: bool) -> object:
-        names: dict[str, object] = {}
-        tree = mutated(f"x = {expression}", 0, value=value)
+    def value_with(forced: bool) -> object:
+        names: dict[str, object] = {
+            CONDITION: lambda number, value: value if number else forced,
+            STOPS: lambda number, value: (number, value) == (0, forced),
+        }
+        tree = instrumented(f"x = {expression}")
         exec(compile(tree, "m", "exec"), names)  # noqa: S102 - the text above
         return names["x"]
 
