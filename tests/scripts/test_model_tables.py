@@ -9,7 +9,7 @@ from onnx import helper
 from real_models.census import Census, refusals, take_census
 from real_models.comparison import Comparison, ModelNotTried, Outcome, compare, difference
 from real_models.feeds import Data, DryRun
-from real_models.measurement import ModelFigures, means
+from real_models.measurement import MEASUREMENT, figures, summary
 
 from support.graphs import binary_model, model, tensor
 
@@ -52,18 +52,17 @@ def test_accepted_model_has_no_refusals(saved):
     assert refusals(saved(binary_model("Div", "float", [3], [3]))) == []
 
 
-def figures(name, census, outcomes, original, rewritten):
+def figures_of(census, outcomes, original, rewritten):
     turns = [
         {"original": a, "defaults": a / 2, "rewritten": b}
         for a, b in zip(original, rewritten, strict=True)
     ]
     rewriting = [{"rewrite": seconds, "load": 0.01} for seconds in (0.03, 0.05, 0.04)]
     comparisons = [Comparison(TRIAL, outcome) for outcome in outcomes]
-    return ModelFigures(name, census, comparisons, turns, turns[:1], rewriting)
+    return figures(census, comparisons, (turns, turns[:1], rewriting))
 
 
-MODEL = figures(
-    "package/model",
+MODEL = figures_of(
     Census(9, 5, 3, 2, 3),
     [Outcome.IDENTICAL, Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS],
     [1.0, 2.0, 4.0],
@@ -72,7 +71,7 @@ MODEL = figures(
 
 
 def test_row_has_all_figures():
-    assert MODEL.row() == {
+    assert MEASUREMENT.row("package/model", MODEL) == {
         "model": "package/model",
         "nodes": "9",
         "added": "5",
@@ -88,8 +87,8 @@ def test_row_has_all_figures():
 
 
 def test_means_leave_out_no_model_and_then_those_without_enforced_nodes():
-    unchanged = figures("package/other", Census(1, 0, 0, 0, 0), [], [6.0], [1.0])
-    assert means([MODEL, unchanged]) == (
+    unchanged = figures_of(Census(1, 0, 0, 0, 0), [], [6.0], [1.0])
+    assert "\n".join(summary([MODEL, unchanged])) == (
         "Geometric means over 2 models: same options 0.71 / 0.50; defaults 1.41 / 1.00; "
         "not optimized 0.71 / 0.71.\n"
         "Geometric means over 1 models with an enforced node: same options 3.00 / 1.50; "
