@@ -10,6 +10,7 @@ keeps the others as they are. `--count` is the number of further blocks of each.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -233,7 +234,7 @@ def run(arguments: Sequence[str]) -> int:
     for name, sweep in chosen.items():
         entry, session = record[name], SweepSession(sweep)
         total = min(2**32, entry["pairs"] + options.count * PAIRS_PER_BLOCK)
-        for _ in steps(name, total, lambda e=entry: e["pairs"], options.seconds):
+        for _ in steps(name, total, partial(entry.get, "pairs"), options.seconds):
             found = session.compare(entry["pairs"] // PAIRS_PER_BLOCK)
             examples = [*found.examples[: _MOST_EXAMPLES - len(entry["examples"])]]
             counts = {"pairs": PAIRS_PER_BLOCK, "differences": found.count}

@@ -151,7 +151,7 @@ def _ratio_row(setting: Setting, provider: str, seconds: float) -> str:
     spread = ratio_of(take_turns(runs, seconds, "plain"), "guarded", "plain")
     ratio = f"{spread:.2f}"
     on_cpu = ", ".join(_operators_on(guarded, "CPUExecutionProvider")) or "none"
-    return f"{setting.element_type:<10}{setting.elements:>12,}{f'{spread:.2f}':>16}   {on_cpu}"
+    return f"{setting.element_type:<10}{setting.elements:>12,}{ratio:>16}   {on_cpu}"
 
 
 def _bound_run(session: onnxruntime.InferenceSession, feeds: Feeds, provider: str) -> Run:

@@ -8,7 +8,7 @@ docs/records/units.json, block by block.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
     for operator in OPERATORS:
         sweep = Sweep(operator)
         entry = record["operators"].setdefault(operator, {"floats": 0, "units": {}})
-        for _ in steps(operator, sweep.floats, lambda e=entry: e["floats"], options.seconds):
+        for _ in steps(operator, sweep.floats, partial(entry.get, "floats"), options.seconds):
             counted = sweep.block(entry["floats"])
             add(entry, {"floats": sum(counted.values()), "units": counted})
             record.write()

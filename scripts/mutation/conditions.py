@@ -14,7 +14,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 _OF_TYPE_BOOL = {"all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"}
 _DEMANDING = {"require"}
@@ -58,25 +58,26 @@ def instrumented(source: str, first: int = 0) -> ast.Module:
     """The module in which the conditions have numbers from the first one on."""
     tree = ast.parse(source)
     conditions = _conditions(tree)
-    numbers = {found.node: number for number, found in enumerate(conditions, first)}
+    numbers: dict[ast.AST, int] = {
+        found.node: number for number, found in enumerate(conditions, first)
+    }
     choices = {found.node for found in conditions if found.is_choice}
 
-    def call(function: str, number: int, value: ast.expr) -> ast.Call:
+    def call(function: str, number: int, value: Any) -> ast.Call:
         return ast.Call(ast.Name(function, ast.Load()), [ast.Constant(number), value], [])
 
     class Instrumentation(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> Any:
-            number = numbers.get(node)  # type: ignore[call-overload]
             made = self._choice(node) if isinstance(node, ast.BoolOp) else self.generic_visit(node)
             # An array keeps its place: nothing asks for its truth.
-            return made if number is None else call(CONDITION, number, made)
+            return call(CONDITION, numbers[node], made) if node in numbers else made
 
         def _choice(self, node: ast.BoolOp) -> ast.expr:
             """The choice, which ends with an operand that stops it."""
             old, node.values = node.values, [self.visit(value) for value in node.values]
             made: ast.expr = node
             for place in (place for place, value in enumerate(old) if value in choices):
-                operand = node.values[place].args[1]  # type: ignore[attr-defined] - a call
+                _, operand = cast("ast.Call", node.values[place]).args
                 body = ast.BoolOp(node.op, [*node.values[:place], operand]) if place else operand
                 stopping = ast.Constant(isinstance(node.op, ast.Or))
                 made = ast.IfExp(call(STOPS, numbers[old[place]], stopping), body, made)

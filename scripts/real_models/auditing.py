@@ -4,6 +4,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def summary(found: Sequence[Figures]) -> Iterator[str]:
         nodes = [node for each in found for node in each[f"nodes {level}"]]
         counts = Counter(node.verdict for node in nodes)
         shares = ", ".join(f"{counts[v]:,} {v} ({counts[v] / len(nodes):.1%})" for v in Verdict)
-        slowest = max(found, key=lambda each, level=level: each[f"s {level}"])
+        slowest = max(found, key=itemgetter(f"s {level}"))
         yield (
             f"Level {level}: {len(nodes):,} nodes of {len(found)} models: {shares}. Slowest: "
             f"{slowest['model']}, {slowest[f's {level}']:.1f} s.\n"
