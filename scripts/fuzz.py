@@ -11,6 +11,7 @@ with extreme values, and are not recorded: `--count` of them, which follow from 
 """
 
 import contextlib
+import importlib
 import math
 import random
 from collections import Counter
@@ -26,7 +27,7 @@ import hypothesis
 from environment import ROOT
 from fuzzing.attempt import FuzzedModel, attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
-from fuzzing.extremes import extreme_model, extremes, try_extremes
+from fuzzing.extremes import extreme_model, extremes
 from fuzzing.models import fuzzed_models, handmade_models
 from hypothesis.database import DirectoryBasedExampleDatabase
 from records import RECORDS, Record, add, make_parser, steps, versions_of
@@ -40,9 +41,6 @@ _FOUND = ROOT / "build" / "fuzzing"
 
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy", "protobuf")
 _SOURCES = ("sonnx_ort", "custom_ops", "models", "scripts/fuzzing", "tests/support/soundness")
-_EXTREMES = 50
-"""How many models with something extreme a child tries."""
-
 _BATCH = 1000
 """How many models are tried before the record is written."""
 
@@ -91,23 +89,21 @@ def run(arguments: Sequence[str]) -> int:
 
 def run_extremes(arguments: Sequence[str]) -> int:
     """Try so many models with something extreme; give 1 if one ends otherwise than it should."""
-    options = make_parser(__doc__, None, count=4000, seed=0).parse_args(arguments)
+    options = make_parser(__doc__, None, count=4000, seed=0, processes=2).parse_args(arguments)
     known, seed = list(extremes()), options.seed
-    _import_all()
-    chosen = random.Random(seed).sample(known, min(options.count, len(known)))  # noqa: S311
-    outcomes, faults = Counter[str](), 0
-    for first in range(0, len(chosen), _EXTREMES):
-        for extreme, ended in try_extremes(chosen[first : first + _EXTREMES], seed, outcomes):
-            faults += 1
-            _FOUND.mkdir(parents=True, exist_ok=True)
-            path = _FOUND / f"extreme_{seed}_{faults}.onnx"
-            path.write_bytes(extreme_model(extreme, seed).SerializeToString())
-            print(f"{extreme}: {ended.end} in {ended.stage}: {ended.detail}: {path}", flush=True)
-    print(
-        f"{len(chosen)} of {len(known)} extremes, {faults} faults",
-        *sorted(outcomes.items()),
-        sep="\n",
-    )
+    chosen = random.Random(seed).sample(range(len(known)), min(options.count, len(known)))  # noqa: S311
+    isolated = importlib.import_module("support.soundness.isolated")
+    numbers = [seed * len(known) + index for index in chosen]
+    lines = isolated.run_attempts("fuzzing.extremes:attempt", numbers, options.processes)
+    faults = [line for line in lines if "result" not in line]
+    for line in faults:
+        extreme, ended = known[line["number"] % len(known)], line.get("raised") or line
+        _FOUND.mkdir(parents=True, exist_ok=True)
+        path = _FOUND / f"extreme_{line['number']}.onnx"
+        path.write_bytes(extreme_model(extreme, seed).SerializeToString())
+        print(f"{extreme}: {ended}: {path}", flush=True)
+    print(f"{len(chosen)} of {len(known)} extremes, {len(faults)} faults")
+    print(*sorted(isolated.tally_of(lines).items()), sep="\n")
     return 1 if faults else 0
 
 
