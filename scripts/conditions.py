@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -58,17 +57,6 @@ _LONGEST = 900
 
 _ENDLESS, _INTERRUPTED = -14, 130
 """Exit statuses of what SIGALRM or the user has ended."""
-
-
-@dataclass(slots=True)
-class Conditions(Entry):
-    """What came of a file's conditions, of which each has two mutants."""
-
-    conditions: int = 0
-
-    def __str__(self) -> str:
-        """Give all numbers."""
-        return f"{self.conditions} conditions, {Entry.__str__(self)}"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -118,7 +106,7 @@ def _add(
 ) -> None:
     """Note what came of a file's mutants."""
     named = _named(path)
-    entry = Conditions(digest(path), mutants=len(named), conditions=len(named) // 2)
+    entry = Entry(digest(path), mutants=len(named))
     statuses = {name: results[path, name] for name in tried if name in named}
     entry.timeouts = sum(status == _ENDLESS for status in statuses.values())
     if path in outcomes.files and len(tried) < len(named):

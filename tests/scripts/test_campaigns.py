@@ -73,19 +73,21 @@ def part_of(path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "cell", "group", "counted"),
-    [("mutants", r"`(\S+)`", room_of, ()), ("conditions", r"([a-z ]+)", part_of, ("conditions",))],
+    ("name", "cell", "group", "of_a_mutant"),
+    [("mutants", r"`(\S+)`", room_of, []), ("conditions", r"([a-z ]+)", part_of, [0.5])],
 )
 def test_page_of_mutants_tells_the_sums_of_what_was_recorded(
-    name: str, cell: str, group: Callable[[str], str], counted: tuple[str, ...]
+    name: str, cell: str, group: Callable[[str], str], of_a_mutant: list[float]
 ) -> None:
-    counted = (*counted, "mutants", "killed", "timeouts", "equivalent")
+    """Each condition has two mutants."""
+    counted = ("mutants", "killed", "timeouts", "equivalent")
     sums: dict[str, list[int]] = {}
     for path, entry in recorded(name)["files"].items():
-        counts = [1, *(entry[count] for count in counted), len(entry["survivors"])]
+        conditions = [int(share * entry["mutants"]) for share in of_a_mutant]
+        counts = [1, *conditions, *(entry[c] for c in counted), len(entry["survivors"])]
         before = sums.get(group(path), [0] * len(counts))
         sums[group(path)] = [one + other for one, other in zip(before, counts, strict=True)]
-    assert told("mutants.md", cell, len(counted) + 2) == sums
+    assert told("mutants.md", cell, len(counts)) == sums
 
 
 @pytest.mark.parametrize("name", campaigns.CAMPAIGNS)
