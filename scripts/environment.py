@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that are supported."""
@@ -111,7 +112,9 @@ class Environment:
             project = () if extras is None else ("-e", f"{self.root}{extras}")
             commands = [(*install, *self._group(group), *project)]
         # Compiling the kernels takes longer than all else.
-        variables = {"SONNX_ORT_WITHOUT_KERNELS": "1"} if self.versions == "runtime" else {}
+        variables: dict[str, Any] = {}
+        if self.versions == "runtime":
+            variables["SONNX_ORT_WITHOUT_KERNELS"] = "1"
         if "PIP_INDEX_URL" in os.environ:
             variables["UV_DEFAULT_INDEX"] = os.environ["PIP_INDEX_URL"]
         for command in (make, *commands):
