@@ -77,14 +77,6 @@ class Sweep:
         return f"{self.operator} {self.element_type} {self.edition} {self.backend}"
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """How many pairs of a block were computed otherwise, and some of them in words."""
-
-    count: int
-    examples: tuple[str, ...]
-
-
 def sweeps() -> Iterator[Sweep]:
     """All of them. The edition decides nothing of a Mul or a Sub of floats of one shape.
 
@@ -165,14 +157,18 @@ class SweepSession:
             operators=sweep.operator,
         )
 
-    def compare(self, block: int) -> Differences:
-        """Compute a block, from 0 to `BLOCKS` - 1, and compare it with the correct rounding."""
+    def compare(self, block: int) -> dict[str, Any]:
+        """Compute a block, from 0 to `BLOCKS` - 1, and count it as `compare_pairs` does."""
         bits = np.arange(PATTERNS, dtype=np.uint16)
         seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
         return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
 
-    def compare_pairs(self, first: Array, second: Array) -> Differences:
-        """Compute pairs, given by their bits, and compare them with the correct rounding."""
+    def compare_pairs(self, first: Array, second: Array) -> dict[str, Any]:
+        """Compute pairs, given by their bits, and compare them with the correct rounding.
+
+        Returns:
+            The numbers of `pairs` and of `differences`, and `examples` of these in words.
+        """
         sweep = self._sweep
         a, b = (operand.view(sweep.element_type.dtype) for operand in (first, second))
         # In parts that stay in the cache.
@@ -187,23 +183,18 @@ class SweepSession:
         result = to_array(self._session.run_with_ort_values(None, values)[0])
         if result is None or result.dtype != a.dtype or result.shape != a.shape:
             raise TypeError(f"{sweep}: the result is no tensor of the operands' form")
-        wrong = differing(result, expected, sweep.element_type)
-        return _told(wrong, (first, second, result, expected))
+        places = np.flatnonzero(differing(result, expected, sweep.element_type))
+        arrays = [each.view(np.uint16) for each in (first, second, result, expected)]
+        examples = [
+            "A {:#06x}, B {:#06x}: {:#06x} and not {:#06x}".format(*(x[place] for x in arrays))
+            for place in places[:_SHOWN]
+        ]
+        return {"pairs": first.size, "differences": places.size, "examples": examples}
 
 
 def model_of(sweep: Sweep) -> onnx.ModelProto:
     """The model of a sweep, as it is before a backend enforces it."""
     return binary(sweep.operator, sweep.element_type, [["n"]] * 3, "the_node", opset=_OPSET)
-
-
-def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
-    """Say which bits of both operands gave which, and what they had to give."""
-    places = np.flatnonzero(wrong)
-    examples = []
-    for place in places[:_SHOWN]:
-        a, b, got, expected = (f"{array.view(np.uint16)[place]:#06x}" for array in arrays)
-        examples.append(f"A {a}, B {b}: {got} and not {expected}")
-    return Differences(places.size, tuple(examples))
 
 
 def versions() -> dict[str, str]:
@@ -236,9 +227,8 @@ def run(arguments: Sequence[str]) -> int:
         total = min(2**32, entry["pairs"] + options.count * PAIRS_PER_BLOCK)
         for _ in steps(name, total, partial(entry.get, "pairs"), options.seconds):
             found = session.compare(entry["pairs"] // PAIRS_PER_BLOCK)
-            examples = [*found.examples[: _MOST_EXAMPLES - len(entry["examples"])]]
-            counts = {"pairs": PAIRS_PER_BLOCK, "differences": found.count}
-            add(entry, counts | {"examples": examples})
+            del found["examples"][_MOST_EXAMPLES - len(entry["examples"]) :]
+            add(entry, found)
             record.write()
         line = f"{name}: {entry['pairs']:,} of {2**32:,} pairs, differences: "
         print(f"{line}{entry['differences']:,}", *entry["examples"], sep="\n    ", flush=True)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from statistics import fmean
 from types import CodeType
 from typing import Any
 
@@ -194,13 +195,14 @@ def _in_turn(
     chosen = {item.nodeid: item for item in items if item.nodeid in wanted}
     first = [chosen.pop(name) for name in failed[:_AGAIN] if name in chosen]
     modules = defaultdict(list)
-    for item in chosen.values():
-        modules[item.nodeid.partition("::")[0]].append(item)
+    for name in chosen:
+        modules[name.partition("::")[0]].append(seconds[name])
 
-    def mean(module: list[pytest.Item]) -> float:
-        return sum(seconds[item.nodeid] for item in module) / len(module)
+    def place(name: str) -> tuple[float, str]:
+        module = name.partition("::")[0]
+        return fmean(modules[module]), module
 
-    return first + [item for module in sorted(modules.values(), key=mean) for item in module]
+    return first + [chosen[name] for name in sorted(chosen, key=place)]
 
 
 def _reach(

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from conditions import EQUIVALENTS, ROOMS
+from conditions import EQUIVALENTS
 from mutation.conditions import CONDITION, STOPS, instrumented, mutants
 from mutation.outcomes import listed_in
 
@@ -156,8 +156,11 @@ def test_listed_mutants_are_of_conditions_as_they_are(path: str) -> None:
     assert made.issuperset(mutant for one in LISTED if one.path == path for mutant in one.mutants)
 
 
-def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
-    listed = [(entry.path, one) for entry in LISTED for one in entry.mutants]
+@pytest.mark.parametrize("campaign", ["mutate", "conditions"])
+def test_every_listed_mutant_has_a_reason_and_is_listed_once(campaign: str) -> None:
+    module = pytest.importorskip(campaign)
+    entries = listed_in(module.EQUIVALENTS)
+    listed = [(entry.path, one) for entry in entries for one in entry.mutants]
     assert max(Counter(listed).values(), default=1) == 1
-    assert all(entry.reason and entry.mutants for entry in LISTED)
-    assert all(entry.path.startswith(tuple(ROOMS)) for entry in LISTED)
+    assert all(entry.reason and entry.mutants for entry in entries)
+    assert all(entry.path.startswith(tuple(module.ROOMS)) for entry in entries)
