@@ -10,7 +10,7 @@ keeps the others as they are. `--count` is the number of further blocks of each.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -63,7 +63,7 @@ _COMPUTED: Mapping[str, Callable[..., Doubles]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sweep:
     """What is computed of all pairs of an element type, and by which backend."""
 
@@ -75,6 +75,48 @@ class Sweep:
     def __str__(self) -> str:
         """Give all four: `Div float16 typed python`."""
         return f"{self.operator} {self.element_type} {self.edition} {self.backend}"
+
+    @cached_property
+    def _session(self) -> sonnx_ort.InferenceSession:
+        """On one thread."""
+        return sonnx_ort.InferenceSession(
+            model_of(self),
+            make_options(),
+            edition=self.edition,
+            backend=self.backend,
+            operators=self.operator,
+        )
+
+    def compare(self, block: int) -> dict[str, Any]:
+        """Compute a block, from 0 to `BLOCKS` - 1, and count it as `compare_pairs` does."""
+        bits = np.arange(PATTERNS, dtype=np.uint16)
+        seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
+        return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
+
+    def compare_pairs(self, first: Array, second: Array) -> dict[str, Any]:
+        """Compute pairs, given by their bits, and compare them with the correct rounding.
+
+        Returns:
+            The numbers of `pairs` and of `differences`, and `examples` of these in words.
+        """
+        kind = self.element_type
+        a, b = (operand.view(kind.dtype) for operand in (first, second))
+        # In parts that stay in the cache.
+        parts = (slice(start, start + PATTERNS) for start in range(0, a.size, PATTERNS))
+        expected = np.concatenate(
+            [expected_result(self.operator, a[p], b[p], kind, self.edition) for p in parts]
+        )
+        values = {"A": to_ort_value(a), "B": to_ort_value(b)}
+        result = to_array(self._session.run_with_ort_values(None, values)[0])
+        if result is None or result.dtype != a.dtype or result.shape != a.shape:
+            raise TypeError(f"{self}: the result is no tensor of the operands' form")
+        places = np.flatnonzero(differing(result, expected, kind))
+        arrays = [each.view(np.uint16) for each in (first, second, result, expected)]
+        examples = [
+            "A {:#06x}, B {:#06x}: {:#06x} and not {:#06x}".format(*(x[place] for x in arrays))
+            for place in places[:_SHOWN]
+        ]
+        return {"pairs": first.size, "differences": places.size, "examples": examples}
 
 
 def sweeps() -> Iterator[Sweep]:
@@ -144,54 +186,6 @@ def differing(found: Array, expected: Array, element_type: ElementType) -> npt.N
     return different
 
 
-class SweepSession:
-    """The session of a sweep, on one thread."""
-
-    def __init__(self, sweep: Sweep) -> None:
-        self._sweep = sweep
-        self._session = sonnx_ort.InferenceSession(
-            model_of(sweep),
-            make_options(),
-            edition=sweep.edition,
-            backend=sweep.backend,
-            operators=sweep.operator,
-        )
-
-    def compare(self, block: int) -> dict[str, Any]:
-        """Compute a block, from 0 to `BLOCKS` - 1, and count it as `compare_pairs` does."""
-        bits = np.arange(PATTERNS, dtype=np.uint16)
-        seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
-        return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
-
-    def compare_pairs(self, first: Array, second: Array) -> dict[str, Any]:
-        """Compute pairs, given by their bits, and compare them with the correct rounding.
-
-        Returns:
-            The numbers of `pairs` and of `differences`, and `examples` of these in words.
-        """
-        sweep = self._sweep
-        a, b = (operand.view(sweep.element_type.dtype) for operand in (first, second))
-        # In parts that stay in the cache.
-        parts = (slice(start, start + PATTERNS) for start in range(0, a.size, PATTERNS))
-        expected = np.concatenate(
-            [
-                expected_result(sweep.operator, a[p], b[p], sweep.element_type, sweep.edition)
-                for p in parts
-            ]
-        )
-        values = {"A": to_ort_value(a), "B": to_ort_value(b)}
-        result = to_array(self._session.run_with_ort_values(None, values)[0])
-        if result is None or result.dtype != a.dtype or result.shape != a.shape:
-            raise TypeError(f"{sweep}: the result is no tensor of the operands' form")
-        places = np.flatnonzero(differing(result, expected, sweep.element_type))
-        arrays = [each.view(np.uint16) for each in (first, second, result, expected)]
-        examples = [
-            "A {:#06x}, B {:#06x}: {:#06x} and not {:#06x}".format(*(x[place] for x in arrays))
-            for place in places[:_SHOWN]
-        ]
-        return {"pairs": first.size, "differences": places.size, "examples": examples}
-
-
 def model_of(sweep: Sweep) -> onnx.ModelProto:
     """The model of a sweep, as it is before a backend enforces it."""
     return binary(sweep.operator, sweep.element_type, [["n"]] * 3, "the_node", opset=_OPSET)
@@ -223,10 +217,10 @@ def run(arguments: Sequence[str]) -> int:
             return 2
 
     for name, sweep in chosen.items():
-        entry, session = record[name], SweepSession(sweep)
+        entry = record[name]
         total = min(2**32, entry["pairs"] + options.count * PAIRS_PER_BLOCK)
         for _ in steps(name, total, partial(entry.get, "pairs"), options.seconds):
-            found = session.compare(entry["pairs"] // PAIRS_PER_BLOCK)
+            found = sweep.compare(entry["pairs"] // PAIRS_PER_BLOCK)
             del found["examples"][_MOST_EXAMPLES - len(entry["examples"]) :]
             add(entry, found)
             record.write()
