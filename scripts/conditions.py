@@ -20,7 +20,7 @@ from typing import Any
 
 from environment import ROOT
 from mutation.conditions import Mutant, mutants
-from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
+from mutation.outcomes import Outcomes, digest, parse, python_files
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "same_conditions.toml"
 """The mutants that do what the original does, and why."""
@@ -106,14 +106,13 @@ def _add(
 ) -> None:
     """Note what came of a file's mutants."""
     named = _named(path)
-    entry = Entry(digest(path), mutants=len(named))
     statuses = {name: results[path, name] for name in tried if name in named}
-    entry.timeouts = sum(status == _ENDLESS for status in statuses.values())
+    timeouts = sum(status == _ENDLESS for status in statuses.values())
     if path in outcomes.files and len(tried) < len(named):
-        entry.timeouts += outcomes.files[path]["timeouts"]
+        timeouts += outcomes.files[path]["timeouts"]
     survived = [name for name in named if statuses.get(name) == 0]
-    places = {name: f"{path}:{mutant.line}: " for name, mutant in named.items()}
-    outcomes.add(path, entry, survived, places)
+    lines = {name: mutant.line for name, mutant in named.items()}
+    outcomes.add(path, len(named), timeouts, survived, lines)
 
 
 def _results(

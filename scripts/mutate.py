@@ -18,7 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from environment import ROOT
-from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
+from mutation.outcomes import Outcomes, parse, python_files
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
 from mutmut.mutation.diff_apply import generated_function_names
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
@@ -92,10 +92,9 @@ def run(arguments: Sequence[str]) -> int:
             return 2
         for path, staged in files.items():
             codes = _data(staged).exit_code_by_key
-            entry = Entry(digest(path), mutants=len(codes))
-            entry.timeouts = sum(code in _ENDLESS for code in codes.values())
+            timeouts = sum(code in _ENDLESS for code in codes.values())
             survived = [change(staged, name) for name, code in codes.items() if code in _SURVIVED]
-            outcomes.add(path, entry, sorted(survived), {})
+            outcomes.add(path, len(codes), timeouts, sorted(survived))
     outcomes.write()
     return 0 if outcomes.good else 1
 

@@ -91,9 +91,9 @@ def test_listed_mutant_that_does_not_survive_is_told(second_run) -> None:
     assert status == 1
 
 
-@pytest.mark.parametrize("path", sorted({listed.path for listed in LISTED}))
+@pytest.mark.parametrize("path", sorted({listed["path"] for listed in LISTED}))
 def test_listed_mutants_are_of_lines_as_they_are(path: str) -> None:
     source = " ".join((REPOSITORY / path).read_text("utf-8").split())
-    for listed in (one for entry in LISTED if entry.path == path for one in entry.mutants):
+    for listed in (one for entry in LISTED if entry["path"] == path for one in entry["mutants"]):
         parts = listed.partition(": ")[2].split(" -> ")
         assert any(" -> ".join(parts[:count]) in source for count in range(1, len(parts))), listed
