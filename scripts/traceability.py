@@ -63,16 +63,12 @@ class Line:
     real: bool
 
 
-ABSENT, MOVED = "not in the text", "elsewhere in the text"
-NEW, UNCOVERED = "demanded, without an entry", "without an entry"
-"""The kinds of findings.
+Findings = Mapping[str, Sequence[str]]
+"""What is found of a text and its entries, by its kind.
 
 Quotations that a text does not have; entries that name a place at which it has none of their
 quotations; lines that demand something and that no entry quotes; other lines of no entry.
 """
-
-Findings = Mapping[str, Sequence[str]]
-"""What is found of a text and its entries, by its kind."""
 
 
 def read_text(text: Text, checkout: Path) -> str:
@@ -110,19 +106,19 @@ def compare(document: Document, content: str) -> tuple[Findings, int]:
     says_nothing = (_NO_SENTENCE, _TEMPLATE)
     sentences = [x for x in lines if not any(p.fullmatch(x.words) for p in says_nothing)]
     found: dict[str, list[str]] = {
-        ABSENT: [f"{name}: {q}" for name, q in quotations if not _occurs(q, words)],
-        MOVED: list(_moved(document.entries, lines)),
-        NEW: [],
-        UNCOVERED: [],
+        "not in the text": [f"{name}: {q}" for name, q in quotations if not _occurs(q, words)],
+        "elsewhere in the text": list(_moved(document.entries, lines)),
+        "demanded, without an entry": [],
+        "without an entry": [],
     }
     for line in sentences:
         if (line.real and _has_other_types(lines)) or _is_quoted(line, quoted):
             continue
         told = f"{line.number}: {line.place}: {line.words}"
         if _NORMATIVE.search(line.words) and not _REFERENCE.search(line.words):
-            found[NEW].append(told)
+            found["demanded, without an entry"].append(told)
         elif not _within(line.place, whole):
-            found[UNCOVERED].append(told)
+            found["without an entry"].append(told)
     return found, len(sentences)
 
 

@@ -6,10 +6,6 @@ import hashlib
 import pytest
 from environment import captured
 from traceability import (
-    ABSENT,
-    MOVED,
-    NEW,
-    UNCOVERED,
     UnreadableText,
     compare,
     lines_of,
@@ -277,6 +273,12 @@ WHOLE = Entry("Div.words", ("Inputs",), whole=True, not_applicable="It names the
 DOCUMENT = Document("SONNX Div", (SHAPE, WHOLE))
 
 
+KINDS = (
+    *("not in the text", "elsewhere in the text"),
+    *("demanded, without an entry", "without an entry"),
+)
+
+
 def found_in(document, text=CONTENT):
     return compare(document, text)[0]
 
@@ -287,16 +289,16 @@ def altered(**changes):
 
 def test_entries_that_the_text_has_give_no_finding():
     found, sentences = compare(DOCUMENT, CONTENT)
-    assert (found, sentences) == ({ABSENT: [], MOVED: [], NEW: [], UNCOVERED: []}, 6)
+    assert (found, sentences) == ({key: [] for key in KINDS}, 6)
 
 
 @pytest.mark.parametrize("sentence", ["A and D", "same shape … Tensors A"])
 def test_quotation_that_the_text_lacks_is_absent(sentence):
-    assert found_in(altered(sentence=sentence))[ABSENT] == [f"Div.R1: {sentence}"]
+    assert found_in(altered(sentence=sentence))["not in the text"] == [f"Div.R1: {sentence}"]
 
 
 def test_entry_that_stands_elsewhere_has_moved():
-    (moved,) = found_in(altered(places=("Outputs",)))[MOVED]
+    (moved,) = found_in(altered(places=("Outputs",)))["elsewhere in the text"]
     assert moved == "Div.R1: not at 'Outputs', but at ['Inputs, A, Constraints']"
 
 
@@ -308,7 +310,7 @@ def test_block_of_code_ends_where_no_language_is_named():
 
 def test_demand_without_an_entry_is_new_even_in_a_place_that_is_covered():
     text = CONTENT + "- `[C3]` Value\n  - Statement: $B$ shall not be 0.\n"
-    assert found_in(DOCUMENT, text)[NEW] == [
+    assert found_in(DOCUMENT, text)["demanded, without an entry"] == [
         "24: Inputs, A, Constraints: - [C3] Value",
         "25: Inputs, A, Constraints: - Statement: B shall not be 0.",
     ]
@@ -316,13 +318,13 @@ def test_demand_without_an_entry_is_new_even_in_a_place_that_is_covered():
 
 def test_other_line_without_an_entry_is_uncovered():
     text = CONTENT + "## Outputs\n\nThe quotient.\n"
-    assert found_in(DOCUMENT, text)[UNCOVERED] == ["26: Outputs: The quotient."]
+    assert found_in(DOCUMENT, text)["without an entry"] == ["26: Outputs: The quotient."]
 
 
 def test_section_on_reals_counts_where_there_is_no_other():
     text = CONTENT.partition("# **Div** (float)")[0]
     found = found_in(Document("SONNX Div", ()), text)
-    assert found[UNCOVERED] == ["9: Restrictions: No real is zero."]
+    assert found["without an entry"] == ["9: Restrictions: No real is zero."]
 
 
 @pytest.mark.parametrize(
