@@ -43,18 +43,14 @@ def versions_of(packages: Iterable[str], folders: Iterable[str] = ()) -> dict[st
     """
     found = {name: version(name) for name in packages}
     found |= {"python": platform.python_version(), "machine": platform.machine()}
-    sources = {"sources": digest_of(folders)} if folders else {}
-    return found | sources
-
-
-def digest_of(folders: Iterable[str]) -> str:
-    """A short digest of all Python files and tables in some folders."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        files = (file for end in ("py", "toml") for file in (ROOT / folder).rglob(f"*.{end}"))
-        for file in sorted(files):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    if folders:
+        digest = hashlib.sha256()
+        for folder in folders:
+            files = (file for end in ("py", "toml") for file in (ROOT / folder).rglob(f"*.{end}"))
+            for file in sorted(files):
+                digest.update(file.read_bytes())
+        found["sources"] = digest.hexdigest()[:16]
+    return found
 
 
 def today() -> str:

@@ -67,7 +67,7 @@ class Measurement:
         parser.add_argument("--model", default="", help="only models whose names contain this")
         options = parser.parse_args(arguments)
         try:
-            models = chosen_models(options.paths)
+            models = files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
         except PackagesNotFetched as error:
             print(error)
             return 2
@@ -120,15 +120,6 @@ def means(found: Sequence[Figures], name: str) -> tuple[int, str]:
 def listed(counts: Counter[str]) -> str:
     """Counts by name, the largest first."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common()) or "none"
-
-
-def chosen_models(paths: Sequence[Path]) -> dict[str, Path]:
-    """The models among files and in folders; those of the packages if there are none.
-
-    Raises:
-        PackagesNotFetched: The packages cannot be had.
-    """
-    return files_by_name(paths) if paths else fetch_models(ROOT / CACHE)
 
 
 def files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
