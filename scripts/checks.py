@@ -6,6 +6,7 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import node_packages
 from environment import Environment
@@ -17,7 +18,7 @@ SKIPPED = 77
 Check = Callable[[], int]
 """Runs a check and gives its exit status."""
 
-_SHARE = {
+_SHARE: dict[str, Any] = {
     "SONNX_ORT_GRAPHS": "16",
     "SONNX_ORT_SPLICES": "16",
     "SONNX_ORT_RUNS": "2",

@@ -14,13 +14,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from environment import ROOT
 from mutation.conditions import Mutant, mutants
-from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
+from mutation.outcomes import Outcomes, digest, parse, python_files
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "same_conditions.toml"
 """The mutants that do what the original does, and why."""
@@ -42,10 +42,10 @@ ROOMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """What is measured, each with its tests."""
 
-_PACKAGES = ("coverage", "pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
+_PACKAGES = ("pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
 _PYTEST = (
-    *("-m", "pytest", "-q", "-m", "not thorough and not models", "-p", "no:xdist"),
-    *("-p", "no:cacheprovider", "-p", "no:faulthandler"),
+    *("-m", "pytest", "-q", "-x", "-m", "not thorough and not models", "-p", "no:xdist"),
+    *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "mutation.trials", "--trials"),
 )
 _VARIABLES = {
     "PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), str(ROOT)]),
@@ -57,17 +57,6 @@ _LONGEST = 900
 
 _ENDLESS, _INTERRUPTED = -14, 130
 """Exit statuses of what SIGALRM or the user has ended."""
-
-
-@dataclass(slots=True)
-class Conditions(Entry):
-    """What came of a file's conditions, of which each has two mutants."""
-
-    conditions: int = 0
-
-    def __str__(self) -> str:
-        """Give all numbers."""
-        return f"{self.conditions} conditions, {Entry.__str__(self)}"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -117,14 +106,13 @@ def _add(
 ) -> None:
     """Note what came of a file's mutants."""
     named = _named(path)
-    entry = Conditions(digest(path), mutants=len(named), conditions=len(named) // 2)
     statuses = {name: results[path, name] for name in tried if name in named}
-    entry.timeouts = sum(status == _ENDLESS for status in statuses.values())
+    timeouts = sum(status == _ENDLESS for status in statuses.values())
     if path in outcomes.files and len(tried) < len(named):
-        entry.timeouts += outcomes.files[path]["timeouts"]
+        timeouts += outcomes.files[path]["timeouts"]
     survived = [name for name in named if statuses.get(name) == 0]
-    places = {name: f"{path}:{mutant.line}: " for name, mutant in named.items()}
-    outcomes.add(path, entry, survived, places)
+    lines = {name: mutant.line for name, mutant in named.items()}
+    outcomes.add(path, len(named), timeouts, survived, lines)
 
 
 def _results(
@@ -136,41 +124,41 @@ def _results(
     print(f"{sum(map(len, tried.values()))} mutants with {', '.join(tests)}:", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         results, trials = Path(folder, "results"), Path(folder, "trials.json")
-        files = {str((ROOT / path).resolve()): names for path, names in tried.items()}
-        trials.write_text(json.dumps({"files": files, "results": str(results)}), "utf-8")
-        done = _pytest("-p", "mutation.trials", "--trials", str(trials), *tests)
+        given = {
+            "files": {str((ROOT / path).resolve()): names for path, names in tried.items()},
+            "results": str(results),
+        }
+
+        def call(forced: Sequence[Any] | None) -> int:
+            trials.write_text(json.dumps(given | {"forced": forced}), "utf-8")
+            return _pytest(trials, tests, _LONGEST if forced else None)
+
+        done = call(None)
         if done not in {0, _INTERRUPTED} or not results.is_file():
             return None
-        found = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
-    statuses = {}
-    for one in found:
-        path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
-        if one["again"]:
-            status = _INTERRUPTED if done else _tried_anew(path, one["mutant"], tests)
-        if status != _INTERRUPTED:
-            statuses[path, one["mutant"]] = status
-    return statuses
+        statuses = {}
+        for line in results.read_text("utf-8").splitlines():
+            one = json.loads(line)
+            path, status = Path(one["path"]).relative_to(ROOT).as_posix(), one["status"]
+            if one["again"]:
+                status = _INTERRUPTED if done else call(one["again"])
+            if status != _INTERRUPTED:
+                statuses[path, one["mutant"]] = status
+        return statuses
 
 
-def _tried_anew(path: str, name: str, tests: Sequence[str]) -> int:
-    """The exit status of tests that import a module as its mutant."""
-    mutant = _named(path)[name]
-    told = json.dumps([str((ROOT / path).resolve()), mutant.number, mutant.value])
-    return _pytest("-x", "-p", "mutation.anew", *tests, SONNX_ORT_MUTANT=told)
-
-
-def _pytest(*arguments: str, **variables: str) -> int:
+def _pytest(trials: Path, tests: Sequence[str], seconds: float | None) -> int:
     """The exit status of pytest, whose output is in the log."""
     _LOG.parent.mkdir(exist_ok=True)
     with _LOG.open("a", encoding="utf-8") as log:
         try:
             done = subprocess.run(
-                [sys.executable, *_PYTEST, *arguments],
+                [sys.executable, *_PYTEST, trials, *tests],
                 cwd=ROOT,
-                env=os.environ | _VARIABLES | variables,
+                env=os.environ | _VARIABLES,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                timeout=_LONGEST if variables else None,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:

@@ -20,7 +20,7 @@ def main() -> int:
     except ImportError:
         environment = Environment(versions="locked" if "compiled" in sys.argv else "runtime")
         environment.prepare()
-        return environment.call_by_path(["sonnx-ort", "demo", *sys.argv[1:]])
+        return environment.call(["sonnx-ort", "demo", *sys.argv[1:]], activated=False)
     sys.argv[:1] = [str(Path(sysconfig.get_path("scripts"), "sonnx-ort")), "demo"]
     importlib.import_module("sonnx_ort.cli").main()
     return 0

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """The versions of Python that are supported."""
@@ -111,7 +112,9 @@ class Environment:
             project = () if extras is None else ("-e", f"{self.root}{extras}")
             commands = [(*install, *self._group(group), *project)]
         # Compiling the kernels takes longer than all else.
-        variables = {"SONNX_ORT_WITHOUT_KERNELS": "1"} if self.versions == "runtime" else {}
+        variables: dict[str, Any] = {}
+        if self.versions == "runtime":
+            variables["SONNX_ORT_WITHOUT_KERNELS"] = "1"
         if "PIP_INDEX_URL" in os.environ:
             variables["UV_DEFAULT_INDEX"] = os.environ["PIP_INDEX_URL"]
         for command in (make, *commands):
@@ -142,35 +145,35 @@ class Environment:
         return (*make, self.folder), (uv, "-q", "pip", "install", "--python", self.folder, *only)
 
     def call(
-        self, command: Sequence[str | Path], folder: Path | None = None, **variables: str
+        self,
+        command: Sequence[str | Path],
+        folder: Path | None = None,
+        *,
+        activated: bool = True,
+        **variables: str,
     ) -> int:
-        """Run a command as if the environment were activated.
+        """Run a command.
 
         Args:
             command: The program, by the name or path that it has in the environment, and its
                 arguments.
             folder: Where it runs; where this process runs by default.
+            activated: Whether it finds the environment's other commands by their names.
             **variables: Variables of its environment, unless this process has them.
 
         Returns:
             Its exit status, 128 plus the signal's number if a signal ended it.
         """
-        variables |= {**os.environ, "VIRTUAL_ENV": str(self.folder)}
-        variables["PATH"] = os.pathsep.join([str(self.commands), variables.get("PATH", os.defpath)])
-        return self._run(command, folder, variables)
-
-    def call_by_path(self, command: Sequence[str | Path]) -> int:
-        """Run a command as one types it who did not activate the environment; see `call`."""
-        return self._run(command, None, dict(os.environ))
-
-    def _run(
-        self, command: Sequence[str | Path], folder: Path | None, variables: dict[str, str]
-    ) -> int:
-        program, *arguments = command
+        variables |= os.environ
+        if activated:
+            variables["VIRTUAL_ENV"] = str(self.folder)
+            path = [str(self.commands), variables.get("PATH", os.defpath)]
+            variables["PATH"] = os.pathsep.join(path)
         # A pip that is configured to install for the user refuses to install here.
         variables["PIP_USER"] = "0"
         variables.pop("PYTHONPATH", None)
         variables.pop("PYTHONHOME", None)
+        program, *arguments = command
         with subprocess.Popen(
             [self.commands / program, *arguments], cwd=folder, env=variables
         ) as process:

@@ -7,11 +7,10 @@ began it refuses, unless `--anew` is given. `--only` chooses sweeps, such as "co
 keeps the others as they are. `--count` is the number of further blocks of each.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy.typing as npt
 import onnx
 from model_builders.graphs import binary
 from plain_sessions import make_options
-from records import RECORDS, make_parser, steps, today, versions_of, write_record
+from records import RECORDS, Record, add, make_parser, steps, versions_of
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -64,7 +63,7 @@ _COMPUTED: Mapping[str, Callable[..., Doubles]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sweep:
     """What is computed of all pairs of an element type, and by which backend."""
 
@@ -77,13 +76,47 @@ class Sweep:
         """Give all four: `Div float16 typed python`."""
         return f"{self.operator} {self.element_type} {self.edition} {self.backend}"
 
+    @cached_property
+    def _session(self) -> sonnx_ort.InferenceSession:
+        """On one thread."""
+        return sonnx_ort.InferenceSession(
+            model_of(self),
+            make_options(),
+            edition=self.edition,
+            backend=self.backend,
+            operators=self.operator,
+        )
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """How many pairs of a block were computed otherwise, and some of them in words."""
+    def compare(self, block: int) -> dict[str, Any]:
+        """Compute a block, from 0 to `BLOCKS` - 1, and count it as `compare_pairs` does."""
+        bits = np.arange(PATTERNS, dtype=np.uint16)
+        seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
+        return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
 
-    count: int
-    examples: tuple[str, ...]
+    def compare_pairs(self, first: Array, second: Array) -> dict[str, Any]:
+        """Compute pairs, given by their bits, and compare them with the correct rounding.
+
+        Returns:
+            The numbers of `pairs` and of `differences`, and `examples` of these in words.
+        """
+        kind = self.element_type
+        a, b = (operand.view(kind.dtype) for operand in (first, second))
+        # In parts that stay in the cache.
+        parts = (slice(start, start + PATTERNS) for start in range(0, a.size, PATTERNS))
+        expected = np.concatenate(
+            [expected_result(self.operator, a[p], b[p], kind, self.edition) for p in parts]
+        )
+        values = {"A": to_ort_value(a), "B": to_ort_value(b)}
+        result = to_array(self._session.run_with_ort_values(None, values)[0])
+        if result is None or result.dtype != a.dtype or result.shape != a.shape:
+            raise TypeError(f"{self}: the result is no tensor of the operands' form")
+        places = np.flatnonzero(differing(result, expected, kind))
+        arrays = [each.view(np.uint16) for each in (first, second, result, expected)]
+        examples = [
+            "A {:#06x}, B {:#06x}: {:#06x} and not {:#06x}".format(*(x[place] for x in arrays))
+            for place in places[:_SHOWN]
+        ]
+        return {"pairs": first.size, "differences": places.size, "examples": examples}
 
 
 def sweeps() -> Iterator[Sweep]:
@@ -153,85 +186,9 @@ def differing(found: Array, expected: Array, element_type: ElementType) -> npt.N
     return different
 
 
-class SweepSession:
-    """The session of a sweep, on one thread."""
-
-    def __init__(self, sweep: Sweep) -> None:
-        self._sweep = sweep
-        self._session = sonnx_ort.InferenceSession(
-            model_of(sweep),
-            make_options(),
-            edition=sweep.edition,
-            backend=sweep.backend,
-            operators=sweep.operator,
-        )
-
-    def compare(self, block: int) -> Differences:
-        """Compute a block, from 0 to `BLOCKS` - 1, and compare it with the correct rounding."""
-        bits = np.arange(PATTERNS, dtype=np.uint16)
-        seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
-        return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
-
-    def compare_pairs(self, first: Array, second: Array) -> Differences:
-        """Compute pairs, given by their bits, and compare them with the correct rounding."""
-        sweep = self._sweep
-        a, b = (operand.view(sweep.element_type.dtype) for operand in (first, second))
-        # In parts that stay in the cache.
-        parts = (slice(start, start + PATTERNS) for start in range(0, a.size, PATTERNS))
-        expected = np.concatenate(
-            [
-                expected_result(sweep.operator, a[p], b[p], sweep.element_type, sweep.edition)
-                for p in parts
-            ]
-        )
-        values = {"A": to_ort_value(a), "B": to_ort_value(b)}
-        result = to_array(self._session.run_with_ort_values(None, values)[0])
-        if result is None or result.dtype != a.dtype or result.shape != a.shape:
-            raise TypeError(f"{sweep}: the result is no tensor of the operands' form")
-        wrong = differing(result, expected, sweep.element_type)
-        return _told(wrong, (first, second, result, expected))
-
-
 def model_of(sweep: Sweep) -> onnx.ModelProto:
     """The model of a sweep, as it is before a backend enforces it."""
     return binary(sweep.operator, sweep.element_type, [["n"]] * 3, "the_node", opset=_OPSET)
-
-
-def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
-    """Say which bits of both operands gave which, and what they had to give."""
-    places = np.flatnonzero(wrong)
-    examples = []
-    for place in places[:_SHOWN]:
-        a, b, got, expected = (f"{array.view(np.uint16)[place]:#06x}" for array in arrays)
-        examples.append(f"A {a}, B {b}: {got} and not {expected}")
-    return Differences(places.size, tuple(examples))
-
-
-@dataclass(slots=True)
-class Entry:
-    """How far a sweep is, in pairs of whole blocks, and how many of them were computed wrongly.
-
-    `versions` began it, `examples` are some of those pairs, and `date` is the day of the last
-    block, in UTC.
-    """
-
-    versions: dict[str, str]
-    pairs: int = 0
-    differences: int = 0
-    examples: list[str] = field(default_factory=list)
-    date: str = ""
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks were compared."""
-        return self.pairs // PAIRS_PER_BLOCK
-
-    def add(self, found: Differences) -> None:
-        """Count one more block."""
-        self.pairs += PAIRS_PER_BLOCK
-        self.date = today()
-        self.differences += found.count
-        self.examples += found.examples[: _MOST_EXAMPLES - len(self.examples)]
 
 
 def versions() -> dict[str, str]:
@@ -246,30 +203,30 @@ def run(arguments: Sequence[str]) -> int:
         The exit status: 0 if nothing differs, 1 if something does, 2 if other versions began one.
     """
     parser = make_parser(__doc__, RECORD, only="", count=BLOCKS, seconds=math.inf)
-    options = parser.parse_args(arguments)
-    path, made_with = options.record, versions()
-    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    entries = {name: Entry(**entry) for name, entry in known.items()}
+    options, here = parser.parse_args(arguments), versions()
+    record = Record(options.record)
     chosen = {str(sweep): sweep for sweep in sweeps() if options.only in str(sweep)}
     for name in chosen:
-        if options.anew or name not in entries:
-            entries[name] = Entry(made_with)
-        elif (others := entries[name].versions) != made_with:
+        if options.anew or name not in record:
+            record[name] = {"versions": here, "pairs": 0, "differences": 0, "examples": []}
+        elif (others := record[name]["versions"]) != here:
             print(
-                f"{path} has {name} of {_words(others)}; here are {_words(made_with)}. "
+                f"{options.record} has {name} of {_words(others)}; here are {_words(here)}. "
                 "Begin another record with --record, or the chosen sweeps again with --anew."
             )
             return 2
 
     for name, sweep in chosen.items():
-        entry = entries[name]
-        session, last = SweepSession(sweep), min(BLOCKS, entry.blocks + options.count)
-        for _ in steps(name, last, partial(getattr, entry, "blocks"), options.seconds):
-            entry.add(session.compare(entry.blocks))
-            write_record(path, {name: asdict(entry) for name, entry in entries.items()})
-        line = f"{name}: {entry.pairs:,} of {2**32:,} pairs, differences: {entry.differences:,}"
-        print(line, *entry.examples, sep="\n    ", flush=True)
-    return int(any(entries[name].differences for name in chosen))
+        entry = record[name]
+        total = min(2**32, entry["pairs"] + options.count * PAIRS_PER_BLOCK)
+        for _ in steps(name, total, partial(entry.get, "pairs"), options.seconds):
+            found = sweep.compare(entry["pairs"] // PAIRS_PER_BLOCK)
+            del found["examples"][_MOST_EXAMPLES - len(entry["examples"]) :]
+            add(entry, found)
+            record.write()
+        line = f"{name}: {entry['pairs']:,} of {2**32:,} pairs, differences: "
+        print(f"{line}{entry['differences']:,}", *entry["examples"], sep="\n    ", flush=True)
+    return int(any(record[name]["differences"] for name in chosen))
 
 
 def _words(found: Mapping[str, str]) -> str:

@@ -11,12 +11,13 @@ with extreme values, and are not recorded: `--count` of them, which follow from 
 """
 
 import contextlib
+import importlib
 import math
 import random
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,19 +27,10 @@ import hypothesis
 from environment import ROOT
 from fuzzing.attempt import FuzzedModel, attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
-from fuzzing.extremes import extreme_model, extremes, try_extremes
+from fuzzing.extremes import extreme_model, extremes
 from fuzzing.models import fuzzed_models, handmade_models
 from hypothesis.database import DirectoryBasedExampleDatabase
-from records import (
-    RECORDS,
-    digest_of,
-    known_record,
-    make_parser,
-    steps,
-    today,
-    versions_of,
-    write_record,
-)
+from records import RECORDS, Record, add, make_parser, steps, versions_of
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -49,47 +41,22 @@ _FOUND = ROOT / "build" / "fuzzing"
 
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy", "protobuf")
 _SOURCES = ("sonnx_ort", "custom_ops", "models", "scripts/fuzzing", "tests/support/soundness")
-_EXTREMES = 50
-"""How many models with something extreme a child tries."""
-
 _BATCH = 1000
 """How many models are tried before the record is written."""
 
 
-@dataclass(slots=True)
-class Record:
-    """Counts by outcome, and everything that was no outcome.
+def read_record(path: Path, *, anew: bool = False) -> Record:
+    """Go on with a record of the same sources and versions, or begin one.
 
-    `faults` are neither results nor `SonnxError`s, with the number of their batch; `runtimes_own`
-    are what ONNX Runtime alone does with the same model as well.
+    Its `faults` are neither results nor `SonnxError`s, with the number of their batch, and
+    `runtimes_own` what ONNX Runtime alone does with the same model as well.
     """
+    return Record(path, anew=anew, made_by=versions_of(_PACKAGES, _SOURCES), **nothing())
 
-    made_by: dict[str, str] = field(default_factory=dict)
-    date: str = ""
-    models: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    faults: list[dict[str, Any]] = field(default_factory=list)
-    runtimes_own: list[dict[str, Any]] = field(default_factory=list)
 
-    @classmethod
-    def read(cls, path: Path, *, anew: bool = False) -> "Record":
-        """Go on with a record that was made by the same sources and versions, or begin one."""
-        made_by = versions_of(_PACKAGES) | {"sources": digest_of(_SOURCES)}
-        known = {} if anew else known_record(path, made_by)
-        known = known or {"made_by": made_by}
-        return cls(**known | {"outcomes": Counter(known.get("outcomes", {}))})
-
-    def add(self, batch: "Record") -> None:
-        """Count what came of further models."""
-        self.models += batch.models
-        self.outcomes += batch.outcomes
-        self.faults += batch.faults
-        self.runtimes_own += batch.runtimes_own
-        self.date = today()
-
-    def write(self, path: Path) -> None:
-        """Write it to a file, whole or not at all."""
-        write_record(path, asdict(self) | {"outcomes": dict(sorted(self.outcomes.items()))})
+def nothing() -> dict[str, Any]:
+    """What a record or a batch has before anything is tried."""
+    return {"models": 0, "outcomes": Counter[str](), "faults": [], "runtimes_own": []}
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -99,45 +66,44 @@ def run(arguments: Sequence[str]) -> int:
     _import_all()
     if options.only:
         batch = try_batch(int(options.only), _BATCH)
-        print(*(batch.faults or sorted(batch.outcomes.items())), sep="\n")
-        return 1 if batch.faults else 0
-    record = Record.read(options.record, anew=options.anew)
+        print(*(batch["faults"] or sorted(batch["outcomes"].items())), sep="\n")
+        return 1 if batch["faults"] else 0
+    record = read_record(options.record, anew=options.anew)
 
     def done() -> int:
-        return options.count if record.faults else record.models
+        return options.count if record["faults"] else int(record["models"])
 
     with ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as executor:
         for _ in steps("models", options.count, done, options.seconds):
-            wanted = options.count - record.models
+            wanted = options.count - record["models"]
             size = min(_BATCH, -(-wanted // options.processes))
-            firsts = range(record.models, options.count, size)[: options.processes]
+            firsts = range(record["models"], options.count, size)[: options.processes]
             sizes = [min(size, options.count - first) for first in firsts]
             for batch in executor.map(try_batch, firsts, sizes):
-                record.add(batch)
-            record.write(options.record)
-    print(f"{record.models} models, {len(record.faults)} faults: {options.record}", *record.faults)
-    return 1 if record.faults else 0
+                add(record, batch)
+            record.write()
+    faults = record["faults"]
+    print(f"{record['models']} models, {len(faults)} faults: {options.record}", *faults)
+    return 1 if faults else 0
 
 
 def run_extremes(arguments: Sequence[str]) -> int:
     """Try so many models with something extreme; give 1 if one ends otherwise than it should."""
-    options = make_parser(__doc__, None, count=4000, seed=0).parse_args(arguments)
+    options = make_parser(__doc__, None, count=4000, seed=0, processes=2).parse_args(arguments)
     known, seed = list(extremes()), options.seed
-    _import_all()
-    chosen = random.Random(seed).sample(known, min(options.count, len(known)))  # noqa: S311
-    outcomes, faults = Counter[str](), 0
-    for first in range(0, len(chosen), _EXTREMES):
-        for extreme, ended in try_extremes(chosen[first : first + _EXTREMES], seed, outcomes):
-            faults += 1
-            _FOUND.mkdir(parents=True, exist_ok=True)
-            path = _FOUND / f"extreme_{seed}_{faults}.onnx"
-            path.write_bytes(extreme_model(extreme, seed).SerializeToString())
-            print(f"{extreme}: {ended.end} in {ended.stage}: {ended.detail}: {path}", flush=True)
-    print(
-        f"{len(chosen)} of {len(known)} extremes, {faults} faults",
-        *sorted(outcomes.items()),
-        sep="\n",
-    )
+    chosen = random.Random(seed).sample(range(len(known)), min(options.count, len(known)))  # noqa: S311
+    isolated = importlib.import_module("support.soundness.isolated")
+    numbers = [seed * len(known) + index for index in chosen]
+    lines = isolated.run_attempts("fuzzing.extremes:attempt", numbers, options.processes)
+    faults = [line for line in lines if "result" not in line]
+    for line in faults:
+        extreme, ended = known[line["number"] % len(known)], line.get("raised") or line
+        _FOUND.mkdir(parents=True, exist_ok=True)
+        path = _FOUND / f"extreme_{line['number']}.onnx"
+        path.write_bytes(extreme_model(extreme, seed).SerializeToString())
+        print(f"{extreme}: {ended}: {path}", flush=True)
+    print(f"{len(chosen)} of {len(known)} extremes, {len(faults)} faults")
+    print(*sorted(isolated.tally_of(lines).items()), sep="\n")
     return 1 if faults else 0
 
 
@@ -149,9 +115,9 @@ def _import_all() -> None:
                 sonnx_ort.rewrite(model, broadcast="explicit", backend=backend)
 
 
-def try_batch(number: int, models: int) -> Record:
+def try_batch(number: int, models: int) -> dict[str, Any]:
     """Try models that follow from a number, and those that failed before; one fault ends it."""
-    batch, smallest = Record(), [b""]
+    batch, smallest = nothing(), [b""]
 
     @hypothesis.seed(number)
     @hypothesis.settings(
@@ -165,17 +131,17 @@ def try_batch(number: int, models: int) -> Record:
     @hypothesis.given(fuzzed_models())
     def try_one(made: FuzzedModel) -> None:
         ended = call_in_child(partial(attempt, made))
-        batch.models += 1
-        batch.outcomes.update(ended.outcomes)
+        batch["models"] += 1
+        batch["outcomes"].update(ended.outcomes)
         if ended.end is End.RESULT:
             return
         failure = {"number": number, **asdict(ended)}
         del failure["outcomes"]
         if is_runtimes_own(made, ended):
-            batch.runtimes_own.append(failure)
+            batch["runtimes_own"].append(failure)
             return
         # The smallest one comes last.
-        batch.faults, smallest[0] = [failure], made.content
+        batch["faults"], smallest[0] = [failure], made.content
         raise Fault(f"{ended.end} in {ended.stage}: {ended.detail}")
 
     try:

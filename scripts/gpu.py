@@ -149,7 +149,7 @@ def _ratio_row(setting: Setting, provider: str, seconds: float) -> str:
     sessions = {"plain": plain, "guarded": guarded}
     runs = {name: _bound_run(session, feeds, provider) for name, session in sessions.items()}
     spread = ratio_of(take_turns(runs, seconds, "plain"), "guarded", "plain")
-    ratio = f"{spread.minimum:.2f} / {spread.median:.2f}"
+    ratio = f"{spread:.2f}"
     on_cpu = ", ".join(_operators_on(guarded, "CPUExecutionProvider")) or "none"
     return f"{setting.element_type:<10}{setting.elements:>12,}{ratio:>16}   {on_cpu}"
 

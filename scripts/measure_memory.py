@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.turns import apart
 from model_builders.graphs import parse
 from plain_sessions import make_options
-from records import RECORDS, known_record, make_parser, steps, today, versions_of, write_record
+from records import RECORDS, Record, make_parser, steps, today, versions_of
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -151,16 +151,15 @@ def run(arguments: Sequence[str]) -> int:
     parser = make_parser(__doc__, RECORD, count=100_000, only="", seconds=math.inf)
     options = parser.parse_args(arguments)
     repetitions = {"runs": options.count, "sessions": options.count // 10}
-    made_by = versions_of(PACKAGES)
-    record = {} if options.anew else known_record(options.record, made_by)
-    record = record or {
-        "made_by": made_by,
-        "date": "",
-        "unit": "KiB",
-        "allowance": ALLOWANCE,
-        "left_behind": LEFT_BEHIND,
-        "cases": {},
-    }
+    record = Record(
+        options.record,
+        anew=options.anew,
+        made_by=versions_of(PACKAGES),
+        unit="KiB",
+        allowance=ALLOWANCE,
+        left_behind=LEFT_BEHIND,
+        cases={},
+    )
     known, names = record["cases"], {f"{c}, {b}": (c, b) for b in Backend for c in CASES}
     left = [
         name
@@ -175,5 +174,5 @@ def run(arguments: Sequence[str]) -> int:
         exceeds = growth.exceeds(LEFT_BEHIND[case])
         known[name] = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
         record["date"] = today()
-        write_record(options.record, record)
+        record.write()
     return 1 if any(case["exceeds"] for case in known.values()) else 0

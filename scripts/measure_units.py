@@ -6,7 +6,6 @@ docs/records/units.json, block by block.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -17,7 +16,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 from model_builders.graphs import parse
 from plain_sessions import make_options, start
-from records import RECORDS, known_record, make_parser, steps, versions_of, write_record
+from records import RECORDS, Record, add, make_parser, steps, versions_of
 
 from sonnx_ort.comparing.difference import Measure, distances
 
@@ -52,7 +51,7 @@ class Sweep:
         """How many floats there are."""
         return sum(stop - start for start, stop in _RANGES[self.operator])
 
-    def block(self, start: int) -> Counter[int]:
+    def block(self, start: int) -> dict[str, int]:
         """Compute the floats behind the first ones, and count by how many units results miss."""
         with np.errstate(all="ignore"):
             x = self._patterns(start).view(np.float32)
@@ -73,7 +72,7 @@ class Sweep:
         return start(model, make_options(threads=0, optimized=False))
 
 
-def missed(found: Array, nearest: Array) -> Counter[int]:
+def missed(found: Array, nearest: Array) -> dict[str, int]:
     """Count by how many units results miss what they should be.
 
     Raises:
@@ -83,23 +82,20 @@ def missed(found: Array, nearest: Array) -> Counter[int]:
         raise ValueError("a result is NaN")
     apart = distances(found, nearest, Measure.ULP).astype(np.int64)
     units, counts = np.unique(apart, return_counts=True)
-    return Counter(dict(zip(units.tolist(), counts.tolist(), strict=True)))
+    return dict(zip(map(str, units.tolist()), counts.tolist(), strict=True))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Sweep all floats of each operator; a record of other versions is begun anew."""
     options = make_parser(__doc__, RECORD, seconds=math.inf).parse_args(arguments)
-    versions = versions_of(("onnxruntime", "numpy"))
-    known = {} if options.anew else known_record(options.record, versions, "versions")
-    record = known or {"versions": versions, "operators": {}}
+    made_by = versions_of(("onnxruntime", "numpy"))
+    record = Record(options.record, anew=options.anew, made_by=made_by, operators={})
     for operator in OPERATORS:
         sweep = Sweep(operator)
         entry = record["operators"].setdefault(operator, {"floats": 0, "units": {}})
         for _ in steps(operator, sweep.floats, partial(entry.get, "floats"), options.seconds):
             counted = sweep.block(entry["floats"])
-            units = Counter({int(unit): count for unit, count in entry["units"].items()}) + counted
-            entry["units"] = {str(unit): units[unit] for unit in sorted(units)}
-            entry["floats"] += counted.total()
-            write_record(options.record, record)
+            add(entry, {"floats": sum(counted.values()), "units": counted})
+            record.write()
         print(operator, entry["units"])
     return 0

@@ -18,11 +18,11 @@ from itertools import takewhile
 from pathlib import Path
 
 from environment import ROOT
-from mutation.outcomes import Entry, Outcomes, digest, parse, python_files
+from mutation.outcomes import Outcomes, parse, python_files
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
 from mutmut.mutation.diff_apply import generated_function_names
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
-from records import known_record, write_record
+from records import Record
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 """The mutants that do what the original does, and why."""
@@ -78,10 +78,12 @@ def run(arguments: Sequence[str]) -> int:
     options = parse(__doc__, "mutants.json", ROOMS, arguments)
     outcomes = Outcomes(options, _PACKAGES, EQUIVALENTS)
     # What mutmut knows already outlives a call that is interrupted before there is a record.
-    stamp = _STAGE.with_suffix(".json")
-    if options.anew or not known_record(stamp, outcomes.made_with, "made_with"):
+    made_by = outcomes.record["made_by"]
+    stamp = Record(_STAGE.with_suffix(".json"), anew=options.anew, made_by=made_by, staged=False)
+    if not stamp["staged"]:
         shutil.rmtree(_STAGE, ignore_errors=True)
-        write_record(stamp, {"made_with": outcomes.made_with})
+        stamp["staged"] = True
+        stamp.write()
     files = {path: _staged(path) for path in python_files(options.files)}
     _make_stage(options.files, options.tests or TESTS)
     with contextlib.chdir(_STAGE):
@@ -90,10 +92,9 @@ def run(arguments: Sequence[str]) -> int:
             return 2
         for path, staged in files.items():
             codes = _data(staged).exit_code_by_key
-            entry = Entry(digest(path), mutants=len(codes))
-            entry.timeouts = sum(code in _ENDLESS for code in codes.values())
+            timeouts = sum(code in _ENDLESS for code in codes.values())
             survived = [change(staged, name) for name, code in codes.items() if code in _SURVIVED]
-            outcomes.add(path, entry, sorted(survived), {})
+            outcomes.add(path, len(codes), timeouts, sorted(survived))
     outcomes.write()
     return 0 if outcomes.good else 1
 

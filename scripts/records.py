@@ -1,4 +1,4 @@
-"""What campaigns have in common: arguments, progress, and records that they go on with."""
+"""What campaigns share: arguments, progress, and records that they go on with."""
 
 import argparse
 import hashlib
@@ -6,7 +6,8 @@ import json
 import math
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -33,20 +34,23 @@ _OPTIONS: Mapping[str, tuple[type, str]] = {
 """What a campaign may take, each with its type and meaning."""
 
 
-def versions_of(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of packages, of Python, and the kind of processor."""
+def versions_of(packages: Iterable[str], folders: Iterable[str] = ()) -> dict[str, str]:
+    """What results follow from.
+
+    Args:
+        packages: Packages, whose versions are told with those of Python and of the processor.
+        folders: Folders; of all Python files and tables in them there is a short digest.
+    """
     found = {name: version(name) for name in packages}
-    return found | {"python": platform.python_version(), "machine": platform.machine()}
-
-
-def digest_of(folders: Iterable[str]) -> str:
-    """A short digest of all Python files and tables in some folders."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        files = (file for end in ("py", "toml") for file in (ROOT / folder).rglob(f"*.{end}"))
-        for file in sorted(files):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    found |= {"python": platform.python_version(), "machine": platform.machine()}
+    if folders:
+        digest = hashlib.sha256()
+        for folder in folders:
+            files = (file for end in ("py", "toml") for file in (ROOT / folder).rglob(f"*.{end}"))
+            for file in sorted(files):
+                digest.update(file.read_bytes())
+        found["sources"] = digest.hexdigest()[:16]
+    return found
 
 
 def today() -> str:
@@ -94,17 +98,42 @@ def steps(what: str, total: int, done: Callable[[], int], seconds: float) -> Ite
             bar.update(task, completed=done())
 
 
-def known_record(path: Path, made_by: Mapping[str, str], key: str = "made_by") -> dict[str, Any]:
-    """What a record holds; nothing where there is none, or where others made it."""
-    known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return known if known.get(key) == made_by else {}
+class Record(dict[str, Any]):
+    """The content of a record, and its file; it can be written whole or not at all."""
+
+    def __init__(self, path: Path, *, anew: bool = False, **empty: Any) -> None:
+        """Read a record, or begin one.
+
+        Args:
+            path: The file.
+            anew: Begin it in any case.
+            **empty: What it holds when it is begun. A record that has another `made_by` is begun
+                anew: others made it.
+        """
+        known = json.loads(path.read_text("utf-8")) if path.is_file() and not anew else {}
+        same = "made_by" not in empty or known.get("made_by") == empty["made_by"]
+        super().__init__(empty | known if same else empty)
+        self._path = path
+
+    def write(self) -> None:
+        """Write it.
+
+        Raises:
+            SonnxError: It cannot be written.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(self._path, json.dumps(self, indent=1, ensure_ascii=False) + "\n")
 
 
-def write_record(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a record, whole or not at all.
+def add(entry: MutableMapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Add to an entry of a record what came of further trials, today.
 
-    Raises:
-        SonnxError: It cannot be written.
+    Numbers are added up, those of a table by name, and lists are made longer.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            counts = Counter(entry[name]) + Counter(value)
+            entry[name] = dict(sorted(counts.items()))
+        else:
+            entry[name] += value
+    entry["date"] = today()

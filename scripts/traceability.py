@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,23 +63,12 @@ class Line:
     real: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What a text and its entries have of each other.
+Findings = Mapping[str, Sequence[str]]
+"""What is found of a text and its entries, by its kind.
 
-    Attributes:
-        absent: Quotations that the text does not have, with the ids of their entries.
-        moved: Entries that name a place at which the text has none of their quotations.
-        new: Lines that demand something, and that no entry quotes.
-        uncovered: Other lines that belong to no entry.
-        sentences: How many lines the text has that say something.
-    """
-
-    absent: tuple[str, ...]
-    moved: tuple[str, ...]
-    new: tuple[str, ...]
-    uncovered: tuple[str, ...]
-    sentences: int
+Quotations that a text does not have; entries that name a place at which it has none of their
+quotations; lines that demand something and that no entry quotes; other lines of no entry.
+"""
 
 
 def read_text(text: Text, checkout: Path) -> str:
@@ -103,36 +92,34 @@ def read_text(text: Text, checkout: Path) -> str:
     return content.decode("utf-8")
 
 
-def compare(document: Document, content: str) -> Comparison:
-    """Compare the entries of a document with its content."""
+def compare(document: Document, content: str) -> tuple[Findings, int]:
+    """Compare the entries of a document with its content.
+
+    Returns:
+        The findings, and how many lines the content has that say something.
+    """
     lines = list(lines_of(content))
     words = " ".join(line.words for line in lines)
-    quoted = [part for e in document.entries for q in e.quotations for part in _parts(q)]
+    quotations = [(entry.id, q) for entry in document.entries for q in entry.quotations]
+    quoted = [part for _, quotation in quotations for part in _parts(quotation)]
     whole = {place for e in document.entries if e.whole for place in e.places}
-    sentences = [
-        line
-        for line in lines
-        if not _NO_SENTENCE.fullmatch(line.words) and not _TEMPLATE.fullmatch(line.words)
-    ]
-    open_lines = [
-        line
-        for line in sentences
-        if not (line.real and _has_other_types(lines)) and not _is_quoted(line, quoted)
-    ]
-    new = [x for x in open_lines if _NORMATIVE.search(x.words) and not _REFERENCE.search(x.words)]
-    uncovered = [x for x in open_lines if x not in new and not _within(x.place, whole)]
-    return Comparison(
-        tuple(
-            f"{entry.id}: {quotation}"
-            for entry in document.entries
-            for quotation in entry.quotations
-            if not _occurs(quotation, words)
-        ),
-        tuple(_moved(document.entries, lines)),
-        tuple(f"{line.number}: {line.place}: {line.words}" for line in new),
-        tuple(f"{line.number}: {line.place}: {line.words}" for line in uncovered),
-        len(sentences),
-    )
+    says_nothing = (_NO_SENTENCE, _TEMPLATE)
+    sentences = [x for x in lines if not any(p.fullmatch(x.words) for p in says_nothing)]
+    found: dict[str, list[str]] = {
+        "not in the text": [f"{name}: {q}" for name, q in quotations if not _occurs(q, words)],
+        "elsewhere in the text": list(_moved(document.entries, lines)),
+        "demanded, without an entry": [],
+        "without an entry": [],
+    }
+    for line in sentences:
+        if (line.real and _has_other_types(lines)) or _is_quoted(line, quoted):
+            continue
+        told = f"{line.number}: {line.place}: {line.words}"
+        if _NORMATIVE.search(line.words) and not _REFERENCE.search(line.words):
+            found["demanded, without an entry"].append(told)
+        elif not _within(line.place, whole):
+            found["without an entry"].append(told)
+    return found, len(sentences)
 
 
 def lines_of(content: str) -> Iterator[Line]:
@@ -205,14 +192,6 @@ def _parts(quotation: str) -> list[str]:
     return [plain(part) for part in quotation.split(ELLIPSIS)]
 
 
-_KINDS = {
-    "absent": "not in the text",
-    "moved": "elsewhere in the text",
-    "new": "demanded, without an entry",
-    "uncovered": "without an entry",
-}
-
-
 def run(arguments: Sequence[str]) -> int:
     """Compare all entries with their texts."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
@@ -232,29 +211,22 @@ def run(arguments: Sequence[str]) -> int:
         if text is None or options.only not in document.name:
             continue
         try:
-            found = compare(document, read_text(text, options.against))
+            found, said = compare(document, read_text(text, options.against))
         except UnreadableText as error:
             print(f"{document.name}: not compared: {error}")
             continue
-        print(*_listed(document.name, found), sep="\n")
+        listed = [f"  {kind}: {finding}" for kind, those in found.items() for finding in those]
+        heading = f"{document.name}: {len(listed)} findings in {said} sentences"
+        print(heading, *listed, sep="\n")
         compared += 1
         quotations += sum(len(entry.quotations) for entry in document.entries)
-        sentences += found.sentences
-        findings += sum(len(getattr(found, kind)) for kind in _KINDS)
+        sentences += said
+        findings += len(listed)
     print(
         f"{compared} texts compared: {quotations} quotations, {sentences} sentences, "
         f"{findings} findings"
     )
     return 1 if findings or not compared else 0
-
-
-def _listed(name: str, found: Comparison) -> list[str]:
-    lines = [
-        f"  {words}: {finding}"
-        for kind, words in _KINDS.items()
-        for finding in getattr(found, kind)
-    ]
-    return [f"{name}: {len(lines)} findings in {found.sentences} sentences", *lines]
 
 
 if __name__ == "__main__":

@@ -129,12 +129,9 @@ def number(figure: float) -> str:
     return f"{figure:.1f}" if size >= 10 else f"{figure:z.2f}"
 
 
-def both(spread: Spread, digits: int | None = None) -> str:
-    """Write minimum and median, with so many digits behind the point or with three in all."""
-    return " / ".join(
-        number(figure) if digits is None else f"{figure:.{digits}f}"
-        for figure in (spread.minimum, spread.median)
-    )
+def both(spread: Spread) -> str:
+    """Write minimum and median with three digits or so."""
+    return f"{number(spread.minimum)} / {number(spread.median)}"
 
 
 def means(ratios: Sequence[Spread]) -> str:

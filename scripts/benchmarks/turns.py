@@ -36,6 +36,9 @@ class Spread:
     minimum: float
     median: float
 
+    def __format__(self, form: str) -> str:
+        return f"{self.minimum:{form}} / {self.median:{form}}"
+
     def times(self, factor: float) -> "Spread":
         """Both figures in another unit."""
         return Spread(self.minimum * factor, self.median * factor)

@@ -85,14 +85,19 @@ def call_in_child(attempt: Attempt, seconds: float = SECONDS) -> Ended:
         receiver.close()
 
 
-def _work(attempt: Attempt, sender: Connection, seconds: float) -> None:
-    faulthandler.disable()
+def limit(seconds: float = SECONDS) -> None:
+    """Let this process have so much memory, and compute for so many seconds from now on."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # What libraries say when they end the process.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     # Its signal ends the process, whatever it is at.
     signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _work(attempt: Attempt, sender: Connection, seconds: float) -> None:
+    faulthandler.disable()
+    # What libraries say when they end the process.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    limit(seconds)
     try:
         sender.send(attempt(sender.send))
     except Fault as fault:

@@ -5,37 +5,30 @@ decides: in `if`, `while`, `assert`, `require(...)`, a ternary, a comprehension,
 `case`, the generator of `any` and `all`, and the result of a function of type bool. Each comparison
 is a condition, wherever it stands. Of `a or b` that gives one of two values, a is a condition.
 
-The mutant evaluates the condition and drops its value: what it binds and raises stays. Needs the
-standard library only: it is imported before the package.
+In an instrumented module a function is called with the number and the value of each condition, and
+a mutant gives another one: what the condition binds and raises stays. Needs the standard library
+only: it is imported before the package.
 """
 
 import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 _OF_TYPE_BOOL = {"all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"}
 _DEMANDING = {"require"}
 """The functions that raise an error unless their first argument is true."""
 
-_Choice = tuple[ast.BoolOp, int]
-"""An `and` or `or` that gives one of several values, and the position of an operand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A mutant of a module: `number` is that of the condition.
-
-    `line` is the condition's first line; it runs if one of the lines from `start` to `end` does.
-    """
+    """A mutant of a module: the number of a condition, its value, and its first line."""
 
     number: int
     value: bool
     name: str
     line: int
-    start: int
-    end: int
 
 
 def mutants(source: str) -> list[Mutant]:
@@ -46,38 +39,51 @@ def mutants(source: str) -> list[Mutant]:
         text = f"{found.scope}: {ast.unparse(found.node)}"
         seen[text] += 1
         text += f" ({seen[text]})" if seen[text] > 1 else ""
-        line, end = found.node.lineno, found.node.end_lineno or found.node.lineno
         made += [
-            Mutant(number, value, f"{text} -> {value}", line, found.start, end)
+            Mutant(number, value, f"{text} -> {value}", found.node.lineno)
             for value in (True, False)
         ]
     return made
 
 
-def mutated(source: str, number: int, *, value: bool) -> ast.Module:
-    """The module in which a condition has a value."""
+CONDITION, STOPS = "__condition__", "__stops__"
+"""The functions that an instrumented module calls.
+
+`__condition__(number, value)` gives the value of a condition; `__stops__(number, value)` says
+whether a choice such as `a or b` ends with an operand, whatever the truth of that is.
+"""
+
+
+def instrumented(source: str, first: int = 0) -> ast.Module:
+    """The module in which the conditions have numbers from the first one on."""
     tree = ast.parse(source)
-    found = _conditions(tree)[number]
-    if found.choice is not None and value is isinstance(found.choice[0].op, ast.Or):
-        return _replaced(tree, found.choice[0], _chosen(*found.choice))
-    # An array keeps its place: nothing asks for its truth.
-    pair = ast.Tuple([found.node, ast.Constant(value)], ast.Load())
-    return _replaced(tree, found.node, ast.Subscript(pair, ast.Constant(1), ast.Load()))
+    conditions = _conditions(tree)
+    numbers: dict[ast.AST, int] = {
+        found.node: number for number, found in enumerate(conditions, first)
+    }
+    choices = {found.node for found in conditions if found.is_choice}
 
+    def call(function: str, number: int, value: Any) -> ast.Call:
+        return ast.Call(ast.Name(function, ast.Load()), [ast.Constant(number), value], [])
 
-def _chosen(choice: ast.BoolOp, position: int) -> ast.expr:
-    """The operand at a position, whatever its truth; the others stay in sight of the compiler."""
-    first = choice.values[: position + 1]
-    body = first[0] if position == 0 else ast.BoolOp(choice.op, first)
-    return ast.IfExp(ast.Constant(value=True), body, choice.values[-1])
-
-
-def _replaced(tree: ast.Module, old: ast.expr, new: ast.expr) -> ast.Module:
-    class Replacement(ast.NodeTransformer):
+    class Instrumentation(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> Any:
-            return ast.copy_location(new, old) if node is old else super().generic_visit(node)
+            made = self._choice(node) if isinstance(node, ast.BoolOp) else self.generic_visit(node)
+            # An array keeps its place: nothing asks for its truth.
+            return call(CONDITION, numbers[node], made) if node in numbers else made
 
-    changed: ast.Module = Replacement().visit(tree)
+        def _choice(self, node: ast.BoolOp) -> ast.expr:
+            """The choice, which ends with an operand that stops it."""
+            old, node.values = node.values, [self.visit(value) for value in node.values]
+            made: ast.expr = node
+            for place in (place for place, value in enumerate(old) if value in choices):
+                _, operand = cast("ast.Call", node.values[place]).args
+                body = ast.BoolOp(node.op, [*node.values[:place], operand]) if place else operand
+                stopping = ast.Constant(isinstance(node.op, ast.Or))
+                made = ast.IfExp(call(STOPS, numbers[old[place]], stopping), body, made)
+            return made
+
+    changed: ast.Module = Instrumentation().visit(tree)
     return ast.fix_missing_locations(changed)
 
 
@@ -85,8 +91,7 @@ def _replaced(tree: ast.Module, old: ast.expr, new: ast.expr) -> ast.Module:
 class _Condition:
     node: ast.expr
     scope: str
-    start: int
-    choice: _Choice | None
+    is_choice: bool
 
 
 def _conditions(tree: ast.Module) -> list[_Condition]:
@@ -103,20 +108,17 @@ class _Collector(ast.NodeVisitor):
         self._settled: set[ast.expr] = set()
         self._scopes: list[str] = []
         self._results: list[bool] = [False]
-        self._start = 1
 
     def visit(self, node: ast.AST) -> None:
         """Note the conditions of a node, and visit what it contains."""
-        if isinstance(node, ast.stmt):
-            self._start = node.lineno
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Compare):
             self._settled.add(node.value)  # an array
         for decided in self._decided_by(node):
             self._note_truth(decided)
         match node:
             case ast.BoolOp(values=[*values, _]) if node not in self._settled:
-                for position, value in enumerate(values):
-                    self._note(value, (node, position))
+                for value in values:
+                    self._note(value, is_choice=True)
             case ast.ClassDef() | ast.FunctionDef():
                 self._scopes.append(node.name)
                 self._results.append(isinstance(node, ast.FunctionDef) and _gives_bool(node))
@@ -162,11 +164,11 @@ class _Collector(ast.NodeVisitor):
             case ast.Constant():
                 pass
             case _:
-                self._note(expression, None)
+                self._note(expression)
 
-    def _note(self, node: ast.expr, choice: _Choice | None) -> None:
+    def _note(self, node: ast.expr, *, is_choice: bool = False) -> None:
         scope = ".".join(self._scopes) or "module"
-        self.conditions.setdefault(node, _Condition(node, scope, self._start, choice))
+        self.conditions.setdefault(node, _Condition(node, scope, is_choice))
 
 
 def _gives_bool(function: ast.FunctionDef) -> bool:

@@ -4,51 +4,24 @@ import argparse
 import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from environment import ROOT
-from records import RECORDS, known_record, make_parser, today, versions_of, write_record
+from records import RECORDS, Record, make_parser, today, versions_of
 
-
-@dataclass(slots=True)
-class Entry:
-    """What came of the mutants of a file, of which `source` is a digest, and when, in UTC.
-
-    Some test fails on those `killed`, or the process ends; `timeouts` come to no end; those
-    `equivalent` are listed, with the reason; `survivors` are the others.
-    """
-
-    source: str
-    date: str = field(default_factory=today)
-    mutants: int = 0
-    killed: int = 0
-    timeouts: int = 0
-    equivalent: int = 0
-    survivors: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        """Give all numbers."""
-        return (
-            f"{self.mutants} mutants, {self.killed} killed, {self.timeouts} without an end, "
-            f"{self.equivalent} equivalent, {len(self.survivors)} survived"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Equivalent:
-    """Mutants of a file that do what the original does, as `mutants` names them, and why."""
-
-    path: str
-    mutants: tuple[str, ...]
-    reason: str
+_COUNTS = (
+    "{mutants} mutants, {killed} killed, {timeouts} without an end, {equivalent} equivalent, "
+    "{survivors} survived"
+)
 
 
 class Outcomes:
     """The record of a campaign, begun anew if it was made with other packages or if that is asked.
 
     Attributes:
-        made_with: The versions of the packages.
+        record: The record.
         files: The entries by the files' paths.
         good: Whether nothing has survived that is not listed, and nothing is listed in vain.
     """
@@ -56,41 +29,55 @@ class Outcomes:
     def __init__(
         self, options: argparse.Namespace, packages: Iterable[str], equivalents: Path
     ) -> None:
-        self._path, self._equivalents = options.record, listed_in(equivalents)
-        self.made_with = versions_of(packages)
-        known = {} if options.anew else known_record(self._path, self.made_with, "made_with")
-        self.files, self.good = known.get("files", {}), True
+        made_by = versions_of(packages)
+        self.record = Record(options.record, anew=options.anew, made_by=made_by, files={})
+        self.files: dict[str, Any] = self.record["files"]
+        self._equivalents, self.good = listed_in(equivalents), True
 
     def listed(self, path: str) -> set[str]:
         """The mutants of a file that are listed as equivalent."""
-        return {one for e in self._equivalents if e.path == path for one in e.mutants}
+        return {one for e in self._equivalents if e["path"] == path for one in e["mutants"]}
 
     def add(
-        self, path: str, entry: Entry, survived: Sequence[str], places: Mapping[str, str]
+        self,
+        path: str,
+        mutants: int,
+        timeouts: int,
+        survived: Sequence[str],
+        lines: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Note and print what came of the mutants of a file.
+        """Note and print what came of the mutants of a file: on the others some test fails.
 
         Args:
             path: The file.
-            entry: Its entry, which has the number of mutants and of timeouts.
+            mutants: How many there are.
+            timeouts: How many of them come to no end.
             survived: The names of those that survived.
-            places: What is printed in front of a survivor, by its name.
+            lines: The lines at which they are, by their names, where these are known.
         """
         listed = self.listed(path)
-        entry.survivors = [name for name in dict.fromkeys(survived) if name not in listed]
-        entry.killed = entry.mutants - entry.timeouts - len(survived)
-        entry.equivalent = len(survived) - len(entry.survivors)
+        survivors = [name for name in dict.fromkeys(survived) if name not in listed]
         stale = sorted(listed.difference(survived))
-        self.files[path] = asdict(entry)
-        self.good &= not entry.survivors and not stale
-        shown = (f"{places.get(name, '')}{name}" for name in entry.survivors)
+        entry = {
+            "source": digest(path),
+            "date": today(),
+            "mutants": mutants,
+            "killed": mutants - timeouts - len(survived),
+            "timeouts": timeouts,
+            "equivalent": len(survived) - len(survivors),
+            "survivors": survivors,
+        }
+        self.files[path] = entry
+        self.good &= not survivors and not stale
+        counts = _COUNTS.format(**entry | {"survivors": len(survivors)})
+        shown = (f"{path}:{lines[s]}: {s}" if s in lines else s for s in survivors)
         vain = (f"listed in vain: {one}" for one in stale)
-        print(f"{path}: {entry}", *shown, *vain, sep="\n    ", flush=True)
+        print(f"{path}: {counts}", *shown, *vain, sep="\n    ", flush=True)
 
     def write(self) -> None:
         """Write the record."""
-        files = dict(sorted(self.files.items()))
-        write_record(self._path, {"made_with": self.made_with, "files": files})
+        self.record["files"] = dict(sorted(self.files.items()))
+        self.record.write()
 
 
 def parse(
@@ -119,7 +106,7 @@ def digest(path: str) -> str:
     return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
 
 
-def listed_in(path: Path) -> list[Equivalent]:
-    """All that a file lists."""
-    listed = tomllib.loads(path.read_text("utf-8")).get("equivalent", [])
-    return [Equivalent(e["path"], tuple(e["mutants"]), e["reason"]) for e in listed]
+def listed_in(path: Path) -> list[dict[str, Any]]:
+    """All that a file lists: the `path` of a file, `mutants` of it, and the `reason`."""
+    listed: list[dict[str, Any]] = tomllib.loads(path.read_text("utf-8")).get("equivalent", [])
+    return listed

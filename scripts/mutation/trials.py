@@ -1,13 +1,14 @@
 """A plugin of pytest that tries mutants of conditions, each in a fork of one process.
 
-The process has imported all modules. The first fork runs all tests and notes which lines each of
-them reaches, and for how long it runs. Then a fork for each mutant puts its code into all functions
-that have the original's, and runs the tests that reach the condition, until one fails. What a
-module computes while it is imported keeps the original's value: `mutation.anew` tries such mutants.
+The process has imported all modules, instrumented. The first fork runs all tests and notes which
+conditions each of them reaches, and for how long it runs. Then a fork for each mutant gives the
+condition another value, and runs the tests that reach it, until one fails. What a module computes
+while it is imported keeps the original's value: such a mutant is tried again in a process of its
+own, in which the condition has its value from the beginning.
 """
 
+import builtins
 import contextlib
-import gc
 import json
 import os
 import signal
@@ -17,14 +18,15 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, FunctionType
+from statistics import fmean
+from types import CodeType
+from typing import Any
 
 import pytest
-from coverage import Coverage
-from coverage.data import CoverageData
 
-from mutation.conditions import Mutant, mutants, mutated
+from mutation.conditions import CONDITION, STOPS, Mutant, instrumented, mutants
 from mutation.process import limit_memory, package_caches
 
 _AT_LEAST, _TIMES = 20, 5
@@ -35,47 +37,59 @@ _AGAIN = 30
 
 _LONGEST = 3600
 _TESTS_FAIL, _BROKEN = 3, 70
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The tests that reach each line of a file, the seconds of each test, what runs at import."""
-
-    tests: dict[int, list[str]]
-    seconds: dict[str, float]
-    at_import: set[int]
-
-    def of(self, mutant: Mutant) -> set[str]:
-        """The tests that reach a condition."""
-        lines = range(mutant.start, mutant.end + 1)
-        return {test for line in lines for test in self.tests.get(line, ()) if test}
-
-    def is_imported(self, mutant: Mutant) -> bool:
-        """Whether the condition is evaluated while modules are imported."""
-        return not self.at_import.isdisjoint(range(mutant.line, mutant.end + 1))
+_FILE = 1 << 20
+"""By how much the numbers of conditions of two files differ, at least."""
 
 
 @dataclass(slots=True)
 class Trials:
     """What is tried: mutants of files by their names, with a line for each result.
 
-    `failed` has the tests that have failed so far, the last one first.
+    `forced` is the number of a condition and its value, from the beginning on; None where all are
+    tried in turn. `reached` are the conditions that were evaluated since it was emptied, and
+    `failed` the tests that have failed so far, the last one first.
     """
 
     files: dict[str, list[str]]
     results: Path
-    imported: Coverage | None = None
+    forced: tuple[int, bool] | None
+    reached: set[int] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
 
-    @property
-    def failing(self) -> Path:
-        """Where a fork tells which test has failed."""
-        return self.results.with_suffix(".failing")
+    def condition(self, number: int, value: Any) -> Any:
+        """The value of a condition, or that of the mutant."""
+        self.reached.add(number)
+        return self.forced[1] if self.forced and self.forced[0] == number else value
 
-    def note(self, **result: object) -> None:
-        """Write a result, at once: a call may be interrupted."""
-        with self.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(result) + "\n")
+    def stops(self, number: int, value: bool) -> bool:
+        """Whether a choice ends with an operand in the mutant."""
+        return self.forced == (number, value)
+
+    def instrument(self) -> None:
+        """Have the files compiled with calls of both, before anything imports them."""
+        setattr(builtins, CONDITION, self.condition)
+        setattr(builtins, STOPS, self.stops)
+        original, places = SourceFileLoader.get_code, [*self.files]
+
+        def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+            path = os.path.realpath(loader.path)
+            if path not in places:
+                return original(loader, name)
+            tree = instrumented(Path(path).read_text("utf-8"), places.index(path) * _FILE)
+            code: CodeType = compile(tree, path, "exec")
+            return code
+
+        pytest.MonkeyPatch().setattr(SourceFileLoader, "get_code", get_code)
+
+    def mutants(self) -> Iterator[tuple[str, int, Mutant]]:
+        """Those that are tried, each with its file and the number of its condition."""
+        for place, (path, names) in enumerate(self.files.items()):
+            for mutant in mutants(Path(path).read_text("utf-8")):
+                if mutant.name in names:
+                    yield path, place * _FILE + mutant.number, mutant
+
+
+_TRIALS = pytest.StashKey[Trials]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,63 +99,60 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Note what runs from now on, while modules are imported."""
+    """Note what is reached from now on, while modules are imported."""
     given = json.loads(early_config.known_args_namespace.trials.read_text("utf-8"))
-    trials = Trials(given["files"], Path(given["results"]))
-    trials.imported = Coverage(data_file=None, include=list(trials.files), config_file=False)
-    trials.imported.start()
+    forced = given["forced"] and (given["forced"][0], given["forced"][1])
+    trials = Trials(given["files"], Path(given["results"]), forced)
+    if forced:
+        limit_memory()
+    trials.instrument()
     early_config.stash[_TRIALS] = trials
 
 
-_TRIALS = pytest.StashKey[Trials]()
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> bool:
-    """Try all mutants in place of the tests."""
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Try all mutants in place of the tests, unless one is in effect."""
     trials = session.config.stash[_TRIALS]
-    assert trials.imported is not None  # noqa: S101 - started before modules are imported
-    trials.imported.stop()
-    reach = _reach(session, trials)
-    for path, names in trials.files.items():
-        source = Path(path).read_text("utf-8")
-        for mutant in mutants(source):
-            if mutant.name in names:
-                _try(session, trials, reach[path], (path, source, mutant))
+    if trials.forced:
+        return None
+    imported = set(trials.reached)
+    reaching, seconds = _reach(session, trials)
+    for path, number, mutant in trials.mutants():
+        names = reaching.get(str(number), [])
+        items = _in_turn(session.items, seconds, names, trials.failed)
+        limit = _AT_LEAST + _TIMES * sum(seconds[item.nodeid] for item in items)
+        trials.forced = number, mutant.value
+        status = _tried(session, trials, items, limit)
+        trials.forced = None
+        if status == _BROKEN:
+            pytest.exit(f"{mutant.name} could not be tried.", returncode=_BROKEN)
+        again = [number, mutant.value] if status == 0 and number in imported else None
+        result = {"path": path, "mutant": mutant.name, "status": status, "again": again}
+        # At once: a call may be interrupted.
+        with trials.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(result) + "\n")
     return True
 
 
-def _try(
-    session: pytest.Session, trials: Trials, reach: Reach, of: tuple[str, str, Mutant]
-) -> None:
-    path, source, mutant = of
-    items = _in_turn(session.items, reach, reach.of(mutant), trials.failed)
-    limit = _AT_LEAST + _TIMES * sum(reach.seconds[item.nodeid] for item in items)
+def _tried(
+    session: pytest.Session, trials: Trials, items: Sequence[pytest.Item], limit: float
+) -> int:
+    failing = trials.results.with_suffix(".failing")
 
     def act() -> int:
-        _put(path, source, mutant)
+        for clear in package_caches():
+            clear()
         for item, failures in zip(items, _failures(session, items), strict=True):
             if failures:
-                trials.failing.write_text(item.nodeid, "utf-8")
+                failing.write_text(item.nodeid, "utf-8")
                 return 1
         return 0
 
-    began = time.monotonic()
     status = forked(act, limit)
-    if status == _BROKEN:
-        pytest.exit(f"{mutant.name} could not be tried.", returncode=_BROKEN)
     if status == 1:
-        failed = trials.failing.read_text("utf-8")
+        failed = failing.read_text("utf-8")
         trials.failed = [failed, *(test for test in trials.failed if test != failed)]
-    trials.note(
-        path=path,
-        mutant=mutant.name,
-        line=mutant.line,
-        status=status,
-        tests=len(items),
-        seconds=round(time.monotonic() - began, 2),
-        again=status == 0 and reach.is_imported(mutant),
-    )
+    return status
 
 
 def forked(act: Callable[[], int], limit: float) -> int:
@@ -174,95 +185,49 @@ def _failures(session: pytest.Session, items: Sequence[pytest.Item]) -> Iterator
 
 
 def _in_turn(
-    items: Iterable[pytest.Item], reach: Reach, names: set[str], failed: Sequence[str]
+    items: Iterable[pytest.Item],
+    seconds: dict[str, float],
+    names: Iterable[str],
+    failed: Sequence[str],
 ) -> list[pytest.Item]:
     """Those of some names: what has failed before, then modules in one piece, fast ones first."""
-    chosen = {item.nodeid: item for item in items if item.nodeid in names}
+    wanted = set(names)
+    chosen = {item.nodeid: item for item in items if item.nodeid in wanted}
     first = [chosen.pop(name) for name in failed[:_AGAIN] if name in chosen]
     modules = defaultdict(list)
-    for item in chosen.values():
-        modules[item.nodeid.partition("::")[0]].append(item)
+    for name in chosen:
+        modules[name.partition("::")[0]].append(seconds[name])
 
-    def mean(module: list[pytest.Item]) -> float:
-        return sum(reach.seconds[item.nodeid] for item in module) / len(module)
+    def place(name: str) -> tuple[float, str]:
+        module = name.partition("::")[0]
+        return fmean(modules[module]), module
 
-    return first + [item for module in sorted(modules.values(), key=mean) for item in module]
+    return first + [chosen[name] for name in sorted(chosen, key=place)]
 
 
-def _reach(session: pytest.Session, trials: Trials) -> dict[str, Reach]:
-    """Run all tests once, and see what they reach."""
-    measured = trials.results.with_suffix(".reach")
-    times = trials.results.with_suffix(".seconds")
+def _reach(
+    session: pytest.Session, trials: Trials
+) -> tuple[dict[str, list[str]], dict[str, float]]:
+    """Run each test as if it were the first: those that reach a condition, and their seconds."""
+    told = trials.results.with_suffix(".reach")
 
     def act() -> int:
-        tracing = Coverage(data_file=measured, include=list(trials.files), config_file=False)
-        tracing.start()
-        seconds = dict(_traced(session, tracing))
-        tracing.stop()
-        tracing.save()
-        times.write_text(json.dumps(seconds), "utf-8")
+        reaching: defaultdict[int, list[str]] = defaultdict(list)
+        seconds, caches = {}, package_caches()
+        running = _failures(session, session.items)
+        for item in session.items:
+            for clear in caches:
+                clear()
+            trials.reached.clear()
+            began = time.monotonic()
+            next(running)
+            seconds[item.nodeid] = time.monotonic() - began
+            for number in trials.reached:
+                reaching[number].append(item.nodeid)
+        told.write_text(json.dumps([reaching, seconds]), "utf-8")
         return _TESTS_FAIL if session.testsfailed else 0
 
     if (status := forked(act, _LONGEST)) != 0:
         pytest.exit("The tests fail without a mutant.", returncode=max(status, 1))
-    data = CoverageData(measured)
-    data.read()
-    seconds = json.loads(times.read_text("utf-8"))
-    assert trials.imported is not None  # noqa: S101 - started before modules are imported
-    imported = trials.imported.get_data()
-    reached = {os.path.realpath(file): file for file in data.measured_files()}
-    at_import = {os.path.realpath(file): file for file in imported.measured_files()}
-    return {
-        path: Reach(
-            data.contexts_by_lineno(reached.get(path, path)),
-            seconds,
-            set(imported.lines(at_import.get(path, path)) or ()),
-        )
-        for path in trials.files
-    }
-
-
-def _traced(session: pytest.Session, tracing: Coverage) -> Iterator[tuple[str, float]]:
-    """Run each test as if it were the first one; give its seconds."""
-    caches = package_caches()
-    running = _failures(session, session.items)
-    for item in session.items:
-        for clear in caches:
-            clear()
-        tracing.switch_context(item.nodeid)
-        began = time.monotonic()
-        next(running)
-        yield item.nodeid, time.monotonic() - began
-
-
-def _put(path: str, source: str, mutant: Mutant) -> None:
-    """Have all functions of a module that there are run the mutant's code."""
-    new = mutated(source, mutant.number, value=mutant.value)
-    codes = _codes(compile(new, path, "exec"))
-    of_original = {
-        (code.co_qualname, tuple(code.co_positions())): codes.get(place, code)
-        for place, code in _codes(compile(source, path, "exec")).items()
-    }
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and _is_of(function.__code__, path):
-            code = function.__code__
-            function.__code__ = of_original[code.co_qualname, tuple(code.co_positions())]
-    for clear in package_caches():
-        clear()
-
-
-def _is_of(code: CodeType, path: str) -> bool:
-    name = os.path.basename(path)  # noqa: PTH119 - of all functions that there are
-    return code.co_filename.endswith(name) and os.path.realpath(code.co_filename) == path
-
-
-def _codes(code: CodeType) -> dict[tuple[str, int, int], CodeType]:
-    """A code and all that it contains, by name, line, and their number with these."""
-    found: dict[tuple[str, int, int], CodeType] = {}
-    left = [code]
-    while left:
-        one = left.pop(0)
-        place = one.co_qualname, one.co_firstlineno
-        found[*place, sum(known[:2] == place for known in found)] = one
-        left += (each for each in one.co_consts if isinstance(each, CodeType))
-    return found
+    reaching, seconds = json.loads(told.read_text("utf-8"))
+    return reaching, seconds

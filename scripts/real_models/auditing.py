@@ -3,88 +3,72 @@
 import argparse
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import onnx
 from benchmarks import report
 
-from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
+from real_models.feeds import UnknownInput, make_feeds, trials_for
 from real_models.measurement import RunsInNoTrial
-from real_models.table import Measurement
+from real_models.table import Figures, Measurement
 from sonnx_ort import Audit, SonnxError, audit
 from sonnx_ort.comparing.isolated_run import Level
 from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
 
 _LEVELS = ("none", "all")
+_VERDICTS = " / ".join(f"{{{{{{level}}[{verdict}]:,}}}}" for verdict in Verdict)
 _EXPLANATION = """\
 Nodes that ran, by what their results are at each level of ONNX Runtime's optimizer: exact /
 admitted / outside / not known, and the seconds that the audit took."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedModel:
-    """A model, its audit at each level, and the seconds that each took."""
-
-    name: str
-    audits: Mapping[str, Audit]
-    seconds: Mapping[str, float]
-
-    def row(self) -> report.Row:
-        """Its row in the table."""
-        cells = {"model": self.name, "nodes": f"{len(self.audits['none'].nodes):,}"}
-        for level, made in self.audits.items():
-            cells[level] = " / ".join(f"{count:,}" for count in made.counts.values())
-            cells[f"s {level}"] = f"{self.seconds[level]:.1f}"
-        return cells
+def figures(audits: Mapping[str, Audit], seconds: Mapping[str, float]) -> Figures:
+    """The audit of a model at each level, and the seconds that each took."""
+    counts = {name: {str(v): n for v, n in made.counts.items()} for name, made in audits.items()}
+    nodes = {f"nodes {name}": made.nodes for name, made in audits.items()}
+    taken = {f"s {name}": each for name, each in seconds.items()}
+    return {"nodes": len(audits["none"].nodes), **counts, **nodes, **taken}
 
 
-def _look_at(name: str, path: Path, options: argparse.Namespace) -> AuditedModel:
-    samples = options.samples
+def _measure(path: Path, options: argparse.Namespace) -> Figures:
     model = onnx.load(path, load_external_data=False)
-    trials = iter(trials_for(model))
-    audits: dict[str, Audit] = {}
-    seconds: dict[str, float] = {}
-    trial = next(trials, None)
-    while trial is not None:
+
+    def timed(feeds: Mapping[str, Any], level: str) -> tuple[Audit, float]:
+        start = time.perf_counter()
+        made = audit(path, feeds, level=Level(level), samples=options.samples)
+        return made, time.perf_counter() - start
+
+    for trial in trials_for(model):
+        feeds = make_feeds(model, trial)
         try:
-            audits["none"], seconds["none"] = _timed(path, model, trial, "none", samples)
-            break
+            first = timed(feeds, _LEVELS[0])
         except SonnxError as error:
             if "does not run" not in str(error):
                 raise
-            trial = next(trials, None)
-    if trial is None:
-        raise RunsInNoTrial("it runs in no trial")
-    for level in _LEVELS[1:]:
-        audits[level], seconds[level] = _timed(path, model, trial, level, samples)
-    return AuditedModel(name, audits, seconds)
+            continue
+        made = [first, *(timed(feeds, level) for level in _LEVELS[1:])]
+        audits, seconds = zip(*made, strict=True)
+        return figures(
+            dict(zip(_LEVELS, audits, strict=True)), dict(zip(_LEVELS, seconds, strict=True))
+        )
+    raise RunsInNoTrial("it runs in no trial")
 
 
-def _timed(
-    path: Path, model: onnx.ModelProto, trial: DryRun, level: str, samples: int
-) -> tuple[Audit, float]:
-    feeds = make_feeds(model, trial)
-    start = time.perf_counter()
-    made = audit(path, feeds, level=Level(level), samples=samples)
-    return made, time.perf_counter() - start
-
-
-def summary(found: Sequence[AuditedModel]) -> str:
+def summary(found: Sequence[Figures]) -> Iterator[str]:
     """The sums over all models and the figures of each operator, in lines."""
-    lines = []
     for level in _LEVELS:
-        nodes = [node for each in found for node in each.audits[level].nodes]
+        nodes = [node for each in found for node in each[f"nodes {level}"]]
         counts = Counter(node.verdict for node in nodes)
         shares = ", ".join(f"{counts[v]:,} {v} ({counts[v] / len(nodes):.1%})" for v in Verdict)
-        slowest = max(found, key=lambda each: each.seconds[level])
-        lines.append(
+        slowest = max(found, key=itemgetter(f"s {level}"))
+        yield (
             f"Level {level}: {len(nodes):,} nodes of {len(found)} models: {shares}. Slowest: "
-            f"{slowest.name}, {slowest.seconds[level]:.1f} s.\n"
+            f"{slowest['model']}, {slowest[f's {level}']:.1f} s.\n"
         )
-        lines.append(_operators(nodes))
-    return "\n".join(lines)
+        yield _operators(nodes)
 
 
 def _operators(nodes: Sequence[NodeAudit]) -> str:
@@ -106,13 +90,21 @@ def _largest(nodes: Sequence[NodeAudit], verdict: Verdict) -> int:
     return max((element.units or 0 for element in worst if element is not None), default=0)
 
 
-run = Measurement(
+MEASUREMENT = Measurement(
     "audit",
     "Audit the models of other people's packages, unoptimized and optimized.",
     None,
     _EXPLANATION,
-    _look_at,
+    {
+        "nodes": "{nodes:,}",
+        "none": _VERDICTS.format(level="none"),
+        "s none": "{s none:.1f}",
+        "all": _VERDICTS.format(level="all"),
+        "s all": "{s all:.1f}",
+    },
+    _measure,
     (SonnxError, RunsInNoTrial, UnknownInput),
     summary,
     {"--samples": {"type": int, "default": 100, "help": "as for sonnx-ort audit"}},
-).run
+)
+run = MEASUREMENT.run

@@ -8,7 +8,6 @@ file: look at what has changed in it before you keep it.
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -30,24 +29,14 @@ Refusal = tuple[str, str]
 """A rule's id, and the name of a node that breaks it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
-    """How many nodes a model holds, with those of subgraphs and of model-local functions.
-
-    `added` are those that the rewritten model has more, without constants, of which ONNX Runtime
-    makes initializers; `targets` are enforced; `broadcasting` get a Broadcast in front; and
-    `guards` are those of the rewritten model that fail where a rule is broken.
-    """
-
-    nodes: int
-    added: int
-    targets: int
-    broadcasting: int
-    guards: int
-
-
-def take_census(path: Path, backend: str, operators: str = DEFAULT) -> Census:
+def take_census(path: Path, backend: str, operators: str = DEFAULT) -> dict[str, int]:
     """Count the nodes of a model and of its rewritten form.
+
+    Returns:
+        The number of `nodes`, with those of subgraphs and of model-local functions; of those that
+        the rewritten model has more, without constants, of which ONNX Runtime makes initializers
+        (`added`); of those that are enforced (`targets`), or get a Broadcast in front
+        (`broadcasting`); and of the `guards`, which fail where a rule is broken.
 
     Raises:
         SonnxError: A violation cannot be waived.
@@ -56,13 +45,13 @@ def take_census(path: Path, backend: str, operators: str = DEFAULT) -> Census:
     made = list(all_nodes(rewritten(path, backend, operators)))
     report = check(path, broadcast="explicit", operators=operators)
     enforced = report.demands.operators & STANDARD_OPERATORS
-    return Census(
-        nodes=len(nodes),
-        added=_computing(made) - _computing(nodes),
-        targets=sum(n.op_type in enforced and n.domain == STANDARD_DOMAIN for n in nodes),
-        broadcasting=sum(obligation.rule is E1 for obligation in report.enforced),
-        guards=sum(_GUARD in node.name for node in made),
-    )
+    return {
+        "nodes": len(nodes),
+        "added": _computing(made) - _computing(nodes),
+        "targets": sum(n.op_type in enforced and n.domain == STANDARD_DOMAIN for n in nodes),
+        "broadcasting": sum(obligation.rule is E1 for obligation in report.enforced),
+        "guards": sum(_GUARD in node.name for node in made),
+    }
 
 
 def _computing(nodes: Iterable[onnx.NodeProto]) -> int:

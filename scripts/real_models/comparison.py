@@ -55,6 +55,12 @@ class Comparison:
         return f"{self.trial}: {self.outcome}{detail}"
 
 
+def identical(outcomes: Counter[Outcome]) -> str:
+    """In how many trials outputs are identical, of those in which the original runs."""
+    compared = outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]
+    return f"{outcomes[Outcome.IDENTICAL]} of {compared}"
+
+
 def timed(
     start: Callable[[], Mapping[str, Any]], feeds: Feeds, seconds: float, reference: str
 ) -> list[Turn]:

@@ -3,27 +3,25 @@
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
-from benchmarks import report
-from benchmarks.turns import Spread, Turn, ratio_of
+from benchmarks.turns import Turn, ratio_of
 
 from real_models.comparison import (
-    Comparison,
     ModelNotTried,
     Outcome,
     compare_forms,
+    identical,
     start_session,
     timed,
     timed_in_first,
 )
 from real_models.feeds import DryRun, make_feeds, trials_for
-from real_models.table import Measurement
-from sonnx_ort import Conformed, Obligation, SonnxError
+from real_models.table import Figures, Measurement, means, total
+from sonnx_ort import Conformed, SonnxError
 from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conformity import conform_file
 from sonnx_ort.options import DEFAULT
@@ -39,49 +37,7 @@ takes, enforced by a backend, as the original with the same options: that of the
 times / the median turn by turn. Operators of which a rule is violated still are not enforced."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConformedModel:
-    """What conforming did to a model, whether it gives the same, and the seconds of its turns."""
-
-    name: str
-    conformed: Conformed[onnx.ModelProto]
-    comparisons: Sequence[Comparison]
-    turns: Sequence[Turn]
-
-    @property
-    def before(self) -> list[Obligation]:
-        """What is violated in the model as it is."""
-        return [*self.conformed.before.violations]
-
-    @property
-    def after(self) -> list[Obligation]:
-        """What is violated in the conformed model."""
-        return [*self.conformed.report.violations]
-
-    @property
-    def ratio(self) -> Spread | None:
-        """How many times as long the enforced, conformed model takes; None if it does not run."""
-        return ratio_of(self.turns, _CONFORMED, _ORIGINAL) if self.turns else None
-
-    def row(self) -> report.Row:
-        """Its row in the table."""
-        outcomes = Counter(comparison.outcome for comparison in self.comparisons)
-        compared = outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]
-        ratio = self.ratio
-        deviation = max((c.deviation for c in self.comparisons), default=0.0)
-        return {
-            "model": self.name,
-            "before": f"{len(self.before):,}",
-            "after": f"{len(self.after):,}",
-            "changes": f"{len(self.conformed.changes):,}",
-            "nodes added": f"{sum(len(c.added) for c in self.conformed.changes):,}",
-            "identical": f"{outcomes[Outcome.IDENTICAL]} of {compared}",
-            "deviation": f"{deviation:.1e}" if deviation else "0",
-            "times": "-" if ratio is None else report.both(ratio, 2),
-        }
-
-
-def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedModel:
+def _measure(path: Path, options: argparse.Namespace) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "conforming.onnx"
         conformed = conform_file(path, target, rounding=options.rounding)
@@ -90,10 +46,22 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedMod
         comparisons = compare_forms((path, "", DEFAULT), [form], trials)[form]
         alike = Outcome.IDENTICAL, Outcome.DIFFERENT
         ran = [each.trial for each in comparisons if each.outcome in alike]
-        enforced = enforceable(conformed)
-        how = path, target, enforced, options
-        turns = timed_in_first(ran, _time, *how)
-        return ConformedModel(name, conformed, comparisons, turns)
+        turns = timed_in_first(ran, _time, path, target, enforceable(conformed), options)
+    outcomes = Counter(comparison.outcome for comparison in comparisons)
+    deviation = max((comparison.deviation for comparison in comparisons), default=0.0)
+    changes = conformed.changes
+    return {
+        "before": Counter(o.rule.id for o in conformed.before.violations),
+        "after": Counter(o.rule.id for o in conformed.report.violations),
+        "violations": (len(conformed.before.violations), len(conformed.report.violations)),
+        "changes": len(changes),
+        "rounding": sum(change.safety is Safety.ROUNDING for change in changes),
+        "added": sum(len(change.added) for change in changes),
+        "outcomes": outcomes,
+        "identical": identical(outcomes),
+        "deviation": f"{deviation:.1e}" if deviation else "0",
+        "times": ratio_of(turns, _CONFORMED, _ORIGINAL) if turns else None,
+    }
 
 
 def enforceable(conformed: Conformed[onnx.ModelProto]) -> str:
@@ -114,42 +82,44 @@ def _time(
     return timed(sessions, make_feeds(onnx.load(path), trial), options.seconds, _ORIGINAL)
 
 
-def summary(found: Sequence[ConformedModel]) -> str:
+def summary(found: Sequence[Figures]) -> Iterator[str]:
     """The sums over all models, in lines."""
-    before = Counter(o.rule.id for each in found for o in each.before)
-    after = Counter(o.rule.id for each in found for o in each.after)
-    rounding = sum(
-        change.safety is Safety.ROUNDING for each in found for change in each.conformed.changes
-    )
-    mended = before.total() - after.total()
-    outcomes = Counter(c.outcome for each in found for c in each.comparisons)
-    without = sum(not each.after for each in found)
-    ratios = [each.ratio for each in found if each.ratio is not None]
-    changes = sum(len(each.conformed.changes) for each in found)
-    lines = [
-        f"{len(found)} models: {before.total():,} violations before, {after.total():,} after.",
-        f"{mended / before.total():.1%} mended, by {changes:,} changes; {rounding:,} round.",
-        f"Models without any that is left: {without}.",
-        f"Trials: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}.",
-    ]
-    if ratios:
-        means = report.means(ratios)
-        lines.append(f"Geometric means of the times over {len(ratios)} models: {means}.")
+    before, after = total(found, "before"), total(found, "after")
+    changes, rounding = total(found, "changes"), total(found, "rounding")
+    fixed = (before.total() - after.total()) / before.total()
+    outcomes = ", ".join(f"{n} {outcome}" for outcome, n in total(found, "outcomes").items())
+    yield f"{len(found)} models: {before.total():,} violations before, {after.total():,} after."
+    yield f"{fixed:.1%} mended, by {changes:,} changes; {rounding:,} round."
+    yield f"Models without any that is left: {sum(not each['after'] for each in found)}."
+    yield f"Trials: {outcomes}."
+    models, ratios = means(found, "times")
+    if models:
+        yield f"Geometric means of the times over {models} models: {ratios}."
     changed = [rule for rule, _ in before.most_common()] + [r for r in after if r not in before]
     counts = ", ".join(f"{rule} {before[rule]:,} -> {after[rule]:,}" for rule in changed)
-    return "\n".join([*lines, f"By rule: {counts}."])
+    yield f"By rule: {counts}."
 
 
-run = Measurement(
+MEASUREMENT = Measurement(
     "conform",
     "Conform the models of other people's packages, and compare and time them.",
     1.0,
     _EXPLANATION,
-    _look_at,
+    {
+        "before": "{violations[0]:,}",
+        "after": "{violations[1]:,}",
+        "changes": "{changes:,}",
+        "nodes added": "{added:,}",
+        "identical": "{identical}",
+        "deviation": "{deviation}",
+        "times": "{times:.2f}",
+    },
+    _measure,
     (SonnxError, ModelNotTried),
     summary,
     {
         "--rounding": {"action": "store_true", "help": "make changes that round too"},
         "--backend": {"default": "native", "help": "what enforces the conformed model"},
     },
-).run
+)
+run = MEASUREMENT.run

@@ -2,19 +2,20 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 
-from benchmarks import report
-from benchmarks.turns import Spread, Turn, ratio_of, seconds_of, take_turns
+from benchmarks.turns import Turn, ratio_of, seconds_of, take_turns
 
-from real_models.table import Measurement
+from real_models.table import Figures, Measurement, listed, total
 from sonnx_ort import Report, SonnxError, check
 from sonnx_ort.options import DEFAULT, PROFILE
+from sonnx_ort.profile.catalog import OperatorStanding
 from sonnx_ort.profile.rule import Rule, Subject
+
+_STATUSES = "{0[proved]:,} / {0[runtime]:,} / {0[violated]:,}"
 
 _EXPLANATION = """\
 Nodes by what the profile has for their operators; obligations that are proved / decided in runs /
@@ -23,104 +24,71 @@ rules on the graph; and how many times as long a check of the profile takes as o
 operators: that of the shortest times / the median turn by turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCoverage:
+def figures(reports: Mapping[str, Report], turns: Sequence[Turn]) -> Figures:
     """What a check of a model gives, for both choices of operators, and the seconds of turns."""
-
-    name: str
-    reports: Mapping[str, Report]
-    turns: Sequence[Turn]
-
-    @property
-    def nodes(self) -> int:
-        """The number of nodes, with those of subgraphs and functions."""
-        return sum(self.standings.values())
-
-    @property
-    def standings(self) -> Mapping[str, int]:
-        """The number of nodes by what the profile has for their operators."""
-        return self.reports[PROFILE].standings
-
-    def ratio(self) -> Spread:
-        """How many times as long the check of the whole profile takes."""
-        return ratio_of(self.turns, PROFILE, DEFAULT)
-
-    def row(self) -> report.Row:
-        """Its row in the table."""
-        seconds = seconds_of(self.turns, PROFILE)
-        return {
-            "model": self.name,
-            "nodes": f"{self.nodes:,}",
-            **{words: f"{count:,}" for words, count in self.standings.items()},
-            **{name: _counts([made]) for name, made in self.reports.items()},
-            "graph": str(sum(_on_graph(self.reports[PROFILE]).values())),
-            "us a node": report.both(seconds.times(1e6 / self.nodes), 0),
-            "times": report.both(self.ratio(), 2),
-        }
+    standings = Counter(reports[PROFILE].standings)
+    violated = reports[PROFILE].violations
+    return {
+        "nodes": standings.total(),
+        "standings": standings,
+        **{name: _statuses(made) for name, made in reports.items()},
+        "on_graph": sum(_is_on_graph(o.rule) for o in violated),
+        "graph": Counter(o.rule.id for o in violated if _is_on_graph(o.rule)),
+        "rules": Counter(o.rule.id for o in violated if not _is_on_graph(o.rule)),
+        "us": seconds_of(turns, PROFILE).times(1e6 / standings.total()),
+        "times": ratio_of(turns, PROFILE, DEFAULT),
+    }
 
 
-def _counts(reports: Sequence[Report]) -> str:
-    """The obligations about operators: proved / decided in runs / violated."""
-    counts = Counter(
-        o.status.value for made in reports for o in made.enforced if not _is_on_graph(o.rule)
-    )
-    return f"{counts['proved']:,} / {counts['runtime']:,} / {counts['violated']:,}"
+def _statuses(made: Report) -> Counter[str]:
+    """The obligations about operators, by their statuses."""
+    return Counter(o.status.value for o in made.enforced if not _is_on_graph(o.rule))
 
 
 def _is_on_graph(rule: Rule) -> bool:
     return rule.requirement.subject is Subject.GRAPH
 
 
-def _on_graph(made: Report) -> Counter[str]:
-    """How many places break each rule on the graph."""
-    return Counter(o.rule.id for o in made.violations if _is_on_graph(o.rule))
-
-
-def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelCoverage:
+def _measure(path: Path, options: argparse.Namespace) -> Figures:
     checks = {
         operators: partial(check, path, operators=operators) for operators in (DEFAULT, PROFILE)
     }
     reports = {operators: made() for operators, made in checks.items()}
-    return ModelCoverage(name, reports, take_turns(checks, options.seconds, DEFAULT, fewest=3))
+    return figures(reports, take_turns(checks, options.seconds, DEFAULT, fewest=3))
 
 
-def summary(found: Sequence[ModelCoverage]) -> str:
+def summary(found: Sequence[Figures]) -> Iterator[str]:
     """The sums over all models, in lines."""
-    nodes = sum(each.nodes for each in found)
-    standings = Counter[str]()
-    on_graph, rules = Counter[str](), Counter[str]()
-    for each in found:
-        standings.update(each.standings)
-        on_graph += _on_graph(each.reports[PROFILE])
-        rules += Counter(
-            o.rule.id for o in each.reports[PROFILE].violations if not _is_on_graph(o.rule)
-        )
-    shares = "; ".join(f"{n:,} {words} ({n / nodes:.1%})" for words, n in standings.items())
-    ratio = geometric_mean(each.ratio().median for each in found)
-    lines = [
-        f"{len(found)} models with {nodes:,} nodes: {shares}.",
-        *(
-            f"Obligations of operators={operators!r}: "
-            f"{_counts([each.reports[operators] for each in found])}."
-            for operators in (DEFAULT, PROFILE)
-        ),
-        f"Broken rules on the graph: {_listed(on_graph)}.",
-        f"Broken rules on operators: {_listed(rules)}.",
-        f"Geometric mean of the times, median turn by turn: {ratio:.2f}.",
-    ]
-    return "\n".join(lines)
+    nodes, standings = total(found, "nodes"), total(found, "standings")
+    shares = (
+        f"{standings[s.value]:,} {s.value} ({standings[s.value] / nodes:.1%})"
+        for s in OperatorStanding
+    )
+    yield f"{len(found)} models with {nodes:,} nodes: {'; '.join(shares)}."
+    for operators in (DEFAULT, PROFILE):
+        counts = _STATUSES.format(total(found, operators))
+        yield f"Obligations of operators={operators!r}: {counts}."
+    yield f"Broken rules on the graph: {listed(total(found, 'graph'))}."
+    yield f"Broken rules on operators: {listed(total(found, 'rules'))}."
+    ratio = geometric_mean(each["times"].median for each in found)
+    yield f"Geometric mean of the times, median turn by turn: {ratio:.2f}."
 
 
-def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{rule} {count:,}" for rule, count in counts.most_common()) or "none"
-
-
-run = Measurement(
+MEASUREMENT = Measurement(
     "profile",
     "Say what the whole profile demands of the models of other people's packages.",
     0.5,
     _EXPLANATION,
-    _look_at,
+    {
+        "nodes": "{nodes:,}",
+        **{s.value: f"{{standings[{s.value}]:,}}" for s in OperatorStanding},
+        **{name: _STATUSES.replace("0[", f"{name}[") for name in (DEFAULT, PROFILE)},
+        "graph": "{on_graph}",
+        "us a node": "{us:.0f}",
+        "times": "{times:.2f}",
+    },
+    _measure,
     (SonnxError,),
     summary,
-).run
+)
+run = MEASUREMENT.run

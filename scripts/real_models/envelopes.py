@@ -3,8 +3,7 @@
 import argparse
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -13,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from benchmarks import report
-from benchmarks.turns import Spread, Turn, ratio_of
+from benchmarks.turns import Turn, ratio_of
 
 from real_models.comparison import ModelNotTried, start_session, timed, timed_in_first
 from real_models.feeds import DryRun, make_feeds, trials_for
-from real_models.table import Measurement
+from real_models.table import Figures, Measurement, means, total
 from sonnx_ort import (
     Contract,
     InferenceSession,
@@ -55,58 +53,9 @@ element-wise operators and with all floats finite: with the contract and the val
 are checked / without: medians turn by turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUnderContract:
-    """What was found of a model."""
-
-    name: str
-    before: Report
-    after: Report
-    finite: tuple[int, int]
-    checkpoints: int | None
-    analysis: float
-    turns: Sequence[Turn]
-
-    def ratio(self, subject: str) -> Spread | None:
-        """How many times as long as the original it takes; None if it does not run."""
-        return ratio_of(self.turns, subject, _ORIGINAL) if self.turns else None
-
-    def row(self) -> report.Row:
-        """Its row in the table."""
-        before = Counter(o.status for o in _of_elements(self.before))
-        after = Counter(o.status for o in _of_elements(self.after))
-        under, plain = self.ratio(_UNDER), self.ratio(_PLAIN)
-        times = under and plain and f"{under.median:.2f} / {plain.median:.2f}"
-        return {
-            "model": self.name,
-            "proved": f"{before[Status.PROVED]} -> {after[Status.PROVED]} of {after.total()}",
-            "checked": f"{_checked(self.before)} -> {_checked(self.after)}",
-            "finite": f"{self.finite[0]} of {self.finite[1]}",
-            "checkpoints": "-" if self.checkpoints is None else str(self.checkpoints),
-            "check": f"{self.analysis:.2f}",
-            "times": times or "-",
-        }
-
-
-def _checked(found: Report) -> int:
-    """How many obligations of the profile a run checks."""
-    own = ("Graph.", "Contract.")
-    open_ones = (o for o in found.obligations if o.status is Status.RUNTIME)
-    return sum(not o.rule.id.startswith(own) for o in open_ones)
-
-
-def _of_elements(found: Report) -> list[Obligation]:
-    return [
-        o
-        for o in found.obligations
-        if o.rule.requirement.subject is Subject.ELEMENTS
-        and not o.rule.id.startswith(("Graph.", "Contract."))
-    ]
-
-
-def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderContract:
+def _measure(path: Path, options: argparse.Namespace) -> Figures:
     contract = _plausible(onnx.load(path, load_external_data=False))
-    before, after = check(path), check(path, contract=contract)
+    reports = check(path), check(path, contract=contract)
     plain = propose_contract(path, contract=contract)
     try:
         checked = propose_contract(path, contract=contract, checkpoints=True)
@@ -114,15 +63,36 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelUnderCo
         checked = plain
     finite = checked.finite == checked.floats
     whole = finite and len(checked.checkpoints) <= _MOST_CHECKPOINTS
-    return ModelUnderContract(
-        name,
-        before,
-        after,
-        (plain.finite, plain.floats),
-        len(checked.checkpoints) if whole else None,
-        _shortest(path, contract) / _shortest(path, Contract()),
-        timed_in_first(trials_for(onnx.load(path)), _time, path, checked.contract, options.seconds),
-    )
+    trials = trials_for(onnx.load(path))
+    turns = timed_in_first(trials, _time, path, checked.contract, options.seconds)
+    ratios = {s: ratio_of(turns, s, _ORIGINAL) if turns else None for s in (_UNDER, _PLAIN)}
+    under, unsaid = ratios.values()
+    return {
+        "before": Counter(o.status for o in _of_elements(reports[0])),
+        "after": Counter(o.status for o in _of_elements(reports[1])),
+        "obligations": len(_of_elements(reports[1])),
+        "checked": [_checked(made) for made in reports],
+        "finite": plain.finite,
+        "floats": plain.floats,
+        "checkpoints": len(checked.checkpoints) if whole else None,
+        "check": _shortest(path, contract) / _shortest(path, Contract()),
+        "times": under and unsaid and f"{under.median:.2f} / {unsaid.median:.2f}",
+        **ratios,
+    }
+
+
+def _of_elements(found: Report) -> list[Obligation]:
+    return [o for o in _of_profile(found) if o.rule.requirement.subject is Subject.ELEMENTS]
+
+
+def _of_profile(found: Report) -> list[Obligation]:
+    own = ("Graph.", "Contract.")
+    return [o for o in found.obligations if not o.rule.id.startswith(own)]
+
+
+def _checked(found: Report) -> int:
+    """How many obligations of the profile a run checks."""
+    return sum(o.status is Status.RUNTIME for o in _of_profile(found))
 
 
 def _plausible(model: onnx.ModelProto) -> Contract:
@@ -197,45 +167,41 @@ def _time(path: Path, contract: Contract, seconds: float, trial: DryRun) -> list
     return timed(sessions, feeds, seconds, _ORIGINAL)
 
 
-def _sum(found: Sequence[ModelUnderContract], name: str) -> int:
-    return sum(_checked(getattr(each, name)) for each in found)
-
-
-def summary(found: Sequence[ModelUnderContract]) -> str:
+def summary(found: Sequence[Figures]) -> Iterator[str]:
     """The sums over all models, in lines."""
-    before, after = (
-        Counter(o.status for each in found for o in _of_elements(getattr(each, name)))
-        for name in ("before", "after")
-    )
-    open_before, open_after = before[Status.RUNTIME], after[Status.RUNTIME]
-    throughout = sum(each.finite[0] == each.finite[1] for each in found)
-    reached = sum(each.checkpoints is not None for each in found)
-    total = after.total()
-    lines = [
-        f"{len(found)} models with {total:,} obligations about elements.",
-        f"Checked in runs without a contract {open_before:,}, with one {open_after:,}.",
-        f"Violated in every run {before[Status.VIOLATED]:,}, with one {after[Status.VIOLATED]:,}.",
-        f"Of any kind {_sum(found, 'before'):,}, with one {_sum(found, 'after'):,}.",
-        f"Models of which every float is proved finite: {throughout}.",
-        f"The same with at most {_MOST_CHECKPOINTS} values checked inside: {reached}.",
-        f"check takes {median(each.analysis for each in found):.2f} times as long (median).",
-    ]
+    before, after = total(found, "before"), total(found, "after")
+    of_any = [sum(each["checked"][place] for each in found) for place in (0, 1)]
+    whole = sum(each["finite"] == each["floats"] for each in found)
+    reached = sum(each["checkpoints"] is not None for each in found)
+    runtime, violated = Status.RUNTIME, Status.VIOLATED
+    yield f"{len(found)} models with {after.total():,} obligations about elements."
+    yield f"Checked in runs without a contract {before[runtime]:,}, with one {after[runtime]:,}."
+    yield f"Violated in every run {before[violated]:,}, with one {after[violated]:,}."
+    yield f"Of any kind {of_any[0]:,}, with one {of_any[1]:,}."
+    yield f"Models of which every float is proved finite: {whole}."
+    yield f"The same with at most {_MOST_CHECKPOINTS} values checked inside: {reached}."
+    yield f"check takes {median(each['check'] for each in found):.2f} times as long (median)."
     for subject in (_UNDER, _PLAIN):
-        ratios = [ratio for each in found if (ratio := each.ratio(subject)) is not None]
-        if ratios:
-            lines.append(
-                f"Geometric means of the times {subject} over {len(ratios)} models: "
-                f"{report.means(ratios)}."
-            )
-    return "\n".join(lines)
+        models, ratios = means(found, subject)
+        if models:
+            yield f"Geometric means of the times {subject} over {models} models: {ratios}."
 
 
-run = Measurement(
+MEASUREMENT = Measurement(
     "contract",
     "Prove the models of other people's packages under a contract, and time them.",
     1.0,
     _EXPLANATION,
-    _look_at,
+    {
+        "proved": "{before[proved]} -> {after[proved]} of {obligations}",
+        "checked": "{checked[0]} -> {checked[1]}",
+        "finite": "{finite} of {floats}",
+        "checkpoints": "{checkpoints}",
+        "check": "{check:.2f}",
+        "times": "{times}",
+    },
+    _measure,
     (SonnxError, ModelNotTried),
     summary,
-).run
+)
+run = MEASUREMENT.run

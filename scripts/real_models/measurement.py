@@ -2,27 +2,27 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 from benchmarks import report
 from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
-from benchmarks.turns import Spread, Turn, apart, ratio_of, seconds_of
+from benchmarks.turns import Turn, apart, ratio_of, seconds_of
 
-from real_models.census import Census, take_census
+from real_models.census import take_census
 from real_models.comparison import (
     Comparison,
     ModelNotTried,
     Outcome,
     compare,
+    identical,
     start_session,
     timed,
 )
 from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
-from real_models.table import Measurement
+from real_models.table import Figures, Measurement, means
 from sonnx_ort import ModelRejected, SonnxError
 from sonnx_ort.options import DEFAULT
 
@@ -32,6 +32,7 @@ REWRITTEN = "rewritten"
 """What takes turns: a model with the options of its rewritten form, with the default ones, and
 that form."""
 
+_RATIOS = ("same options", "defaults", "not optimized")
 _FEWEST_REWRITES = 3
 
 _EXPLANATION = """\
@@ -47,70 +48,43 @@ class RunsInNoTrial(Exception):  # noqa: N818 - reads as what happened
     """The model or its rewritten form cannot be run with the inputs that are made for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
-    """What a model holds, whether its rewritten form gives the same, and the seconds of each turn.
+def figures(
+    census: Mapping[str, int], comparisons: Sequence[Comparison], times: Sequence[Sequence[Turn]]
+) -> Figures:
+    """What a model holds, whether its rewritten form gives the same, and the times.
 
-    `optimized` are runs that ONNX Runtime optimizes as far as the options allow, and `plain` those
-    without, where the default options make no difference; `rewriting` is with loading, and empty
-    for a model that is rewritten with waivers alone.
+    These are the seconds of turns of three kinds: runs that ONNX Runtime optimizes as far as the
+    options allow; those without, where the default options make no difference; and the rewrite with
+    loading, none for a model that is rewritten with waivers alone.
     """
-
-    name: str
-    census: Census
-    comparisons: Sequence[Comparison]
-    optimized: Sequence[Turn]
-    plain: Sequence[Turn]
-    rewriting: Sequence[Turn]
-
-    def ratios(self) -> dict[str, Spread]:
-        """How many times as long the rewritten model takes as the original, by column."""
-        return {
-            "same options": ratio_of(self.optimized, REWRITTEN, ORIGINAL),
-            "defaults": ratio_of(self.optimized, REWRITTEN, DEFAULTS),
-            "not optimized": ratio_of(self.plain, REWRITTEN, ORIGINAL),
-        }
-
-    def row(self) -> report.Row:
-        """Its row in the table."""
-        outcomes = Counter(comparison.outcome for comparison in self.comparisons)
-        return {
-            "model": self.name,
-            "nodes": str(self.census.nodes),
-            "added": str(self.census.added),
-            "enforced": str(self.census.targets),
-            "broadcasting": str(self.census.broadcasting),
-            "guards": str(self.census.guards),
-            "identical": f"{outcomes[Outcome.IDENTICAL]} of "
-            f"{outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]}",
-            **{name: report.both(ratio, 2) for name, ratio in self.ratios().items()},
-            "rewrite": self._rewriting_time(),
-        }
-
-    def _rewriting_time(self) -> str:
-        if not self.rewriting:
-            return "-"
-        milliseconds = seconds_of(self.rewriting, REWRITE).median * 1000
-        to_loading = ratio_of(self.rewriting, REWRITE, LOAD).median
-        return f"{milliseconds:.0f} ms, {to_loading:.1f}x"
+    optimized, plain, rewriting = times
+    return {
+        **census,
+        "identical": identical(Counter(comparison.outcome for comparison in comparisons)),
+        "same options": ratio_of(optimized, REWRITTEN, ORIGINAL),
+        "defaults": ratio_of(optimized, REWRITTEN, DEFAULTS),
+        "not optimized": ratio_of(plain, REWRITTEN, ORIGINAL),
+        "rewrite": _rewriting_time(rewriting),
+    }
 
 
-def means(figures: Sequence[ModelFigures]) -> str:
+def _rewriting_time(turns: Sequence[Turn]) -> str | None:
+    if not turns:
+        return None
+    milliseconds = seconds_of(turns, REWRITE).median * 1000
+    return f"{milliseconds:.0f} ms, {ratio_of(turns, REWRITE, LOAD).median:.1f}x"
+
+
+def summary(found: Sequence[Figures]) -> Iterator[str]:
     """Say in two lines how long the rewritten models take on average."""
-    lines = []
-    changed = [figure for figure in figures if figure.census.targets]
-    for chosen, what in ((figures, "models"), (changed, "models with an enforced node")):
-        ratios = [figure.ratios() for figure in chosen]
-        words = (
-            f"{name} {report.means([ratio[name] for ratio in ratios])}"
-            for name in (ratios[0] if ratios else ())
-        )
+    changed = [each for each in found if each["targets"]]
+    for chosen, what in ((found, "models"), (changed, "models with an enforced node")):
         if chosen:
-            lines.append(f"Geometric means over {len(chosen)} {what}: {'; '.join(words)}.")
-    return "\n".join(lines)
+            words = (f"{name} {means(chosen, name)[1]}" for name in _RATIOS)
+            yield f"Geometric means over {len(chosen)} {what}: {'; '.join(words)}."
 
 
-def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures:
+def _measure(path: Path, options: argparse.Namespace) -> Figures:
     form = (options.backend, options.operators)
     census = take_census(path, *form)
     comparisons = compare(path, trials_for(onnx.load(path)), *form)
@@ -118,8 +92,7 @@ def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures
     ran = [each.trial for each in comparisons if each.outcome not in failed]
     if not ran:
         raise RunsInNoTrial(f"it runs in none of its trials: {comparisons[-1].detail}")
-    times = apart(_time, path, *form, options.seconds, ran[0])
-    return ModelFigures(name, census, comparisons, *times)
+    return figures(census, comparisons, apart(_time, path, *form, options.seconds, ran[0]))
 
 
 def _time(
@@ -144,14 +117,24 @@ def _time(
     return (timed(lambda: optimized, *in_turns), timed(lambda: plain, *in_turns), rewriting)
 
 
-run = Measurement(
+MEASUREMENT = Measurement(
     "models",
     "Compare and time the models of other people's packages, rewritten and not.",
     2.0,
     _EXPLANATION,
+    {
+        "nodes": "{nodes}",
+        "added": "{added}",
+        "enforced": "{targets}",
+        "broadcasting": "{broadcasting}",
+        "guards": "{guards}",
+        "identical": "{identical}",
+        **{ratio: f"{{{ratio}:.2f}}" for ratio in _RATIOS},
+        "rewrite": "{rewrite}",
+    },
     _measure,
     (SonnxError, ModelNotTried, RunsInNoTrial, UnknownInput, BrokenProcessPool),
-    means,
+    summary,
     {
         "--backend": report.BACKEND,
         "--operators": {
@@ -159,4 +142,5 @@ run = Measurement(
             "help": "the operators that are enforced, as for rewrite",
         },
     },
-).run
+)
+run = MEASUREMENT.run

@@ -155,10 +155,9 @@ def _section(group: Sequence[Explanation], bound: Mapping[str, str]) -> str:
     first, *others = group
     anchors = "".join(f'<a id="{_anchor(each.id)}"></a>' for each in group)
     # The heading of a single rule is its anchor.
-    anchors = f"{anchors}\n\n" if others else ""
+    anchors = anchors if others else ""
     shared = {
-        "Keeps it": f"`{first.example.kept}`",
-        "Breaks it": f"`{first.example.broken}`",
+        "Keeps it": f"`{first.example.kept}`. **Breaks it:** `{first.example.broken}`",
         "To fix it": first.example.remedy,
         "Why": first.why,
         "Against kernels": first.kernels,

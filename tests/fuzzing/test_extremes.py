@@ -1,5 +1,6 @@
 """Each operator of onnx with something extreme ends in a result or in a `SonnxError`."""
 
+import signal
 import sys
 from collections import Counter
 
@@ -7,7 +8,8 @@ import pytest
 from fuzzing.extremes import extreme_model, extremes
 from onnx import defs
 
-from support.child import SCRIPTS, run_program, run_python
+from support.child import SCRIPTS, run_program
+from support.soundness.isolated import run_attempts
 
 FEW = 120
 MANY = 4000
@@ -40,29 +42,6 @@ def test_model_of_each_place_follows_from_a_seed() -> None:
     assert all(len(content) > 0 for content in made)
 
 
-DEATH = """
-import os
-from collections import Counter
-from fuzzing import extremes as module
-from fuzzing.child import End, Ended
-
-known = list(module.extremes())[:20]
-fatal = module.extreme_model(known[13], 0).SerializeToString()
-
-def analyze(content, choices, backends, say):
-    say("check")
-    if content == fatal:
-        os.abort()
-    return ["check: kept"]
-
-module.analyze = analyze
-outcomes = Counter()
-found = list(module.try_extremes(known, 0, outcomes))
-assert found == [(known[13], Ended(End.DEATH, stage="check", detail="SIGABRT"))], found
-assert outcomes == {"check: kept": 2 * 19}, outcomes
-"""
-
-
 def test_model_that_ends_the_process_is_found_among_many() -> None:
-    child = run_python(DEATH)
-    assert child.exit_status == 0, child
+    lines = run_attempts("signal:raise_signal", [0, signal.SIGABRT, 0])
+    assert [line.get("death") for line in lines] == [None, signal.SIGABRT, None]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import onnx
 import pytest
-from fuzz import Record
+from fuzz import nothing, read_record
 from fuzzing.attempt import as_runtime_takes_it
+from records import Record, add
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.loading.traversal import all_nodes
@@ -40,21 +41,23 @@ def test_few_end_in_a_result_or_an_error_and_are_counted(tmp_path: Path) -> None
 
 def test_record_is_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
-    record = Record.read(path)
+    record = read_record(path)
     kept, fault = Counter({"check: kept": 1}), {"number": 0, "end": "fault"}
-    record.add(Record(models=2, outcomes=kept, faults=[fault]))
-    record.write(path)
-    again = Record.read(path)
+    add(record, nothing() | {"models": 2, "outcomes": kept, "faults": [fault]})
+    record.write()
+    again = read_record(path)
     assert again == record
-    again.add(Record(models=1, outcomes=kept))
-    assert (again.models, again.outcomes, again.faults) == (3, {"check: kept": 2}, [fault])
+    add(again, nothing() | {"models": 1, "outcomes": kept})
+    assert (again["models"], again["outcomes"]) == (3, {"check: kept": 2})
+    assert again["faults"] == [fault]
 
 
 def test_record_of_other_sources_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
-    begun = Record.read(path)
-    Record({**begun.made_by, "sources": "others"}, models=20).write(path)
-    assert Record.read(path) == begun
+    begun = read_record(path)
+    others = {**begun["made_by"], "sources": "others"}
+    Record(path, made_by=others, models=20).write()
+    assert read_record(path) == begun
 
 
 @pytest.mark.thorough
@@ -138,7 +141,7 @@ def attempt(made, say):
 fuzz.attempt = attempt
 fuzz._FOUND = fuzz.Path(FOLDER)
 batch = fuzz.try_batch(0, 50)
-(fault,) = batch.faults
+(fault,) = batch["faults"]
 assert fault == {"number": 0, "end": "death", "stage": "check", "detail": "SIGABRT"}, fault
 """
 

@@ -71,7 +71,7 @@ def test_rules_with_the_same_words_share_a_section_and_keep_their_anchors() -> N
 def test_section_begins_with_the_rule_and_what_keeps_and_breaks_it() -> None:
     section = rules_pages()["rules/div.md"].partition("## Div.int.C1\n\n")[2]
     assert section.startswith(
-        "No element of B is zero.\n\n- **Keeps it:** `A [6, 9], B [3, 2]`\n- **Breaks it:** "
+        "No element of B is zero.\n\n- **Keeps it:** `A [6, 9], B [3, 2]`. **Breaks it:** `"
     )
 
 

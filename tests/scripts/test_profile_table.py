@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from real_models.coverage import ModelCoverage, run, summary
+from real_models.coverage import MEASUREMENT, figures, run, summary
 
 import sonnx_ort
 from support.graphs import parse
@@ -16,14 +16,14 @@ MADE = parse(
 )
 
 
-def covered() -> ModelCoverage:
+def covered() -> dict:
     reports = {name: sonnx_ort.check(MADE, operators=name) for name in ("default", "profile")}
     turns = [{"default": 0.002, "profile": 0.003}, {"default": 0.001, "profile": 0.003}]
-    return ModelCoverage("package/model", reports, turns)
+    return dict(figures(reports, turns))
 
 
 def test_row_has_all_figures() -> None:
-    assert covered().row() == {
+    assert MEASUREMENT.row("package/model", covered()) == {
         "model": "package/model",
         "nodes": "3",
         "a draft": "1",
@@ -39,7 +39,7 @@ def test_row_has_all_figures() -> None:
 
 
 def test_summary_gives_shares_and_broken_rules() -> None:
-    lines = summary([covered(), covered()]).splitlines()
+    lines = list(summary([covered(), covered()]))
     assert lines[0] == (
         "2 models with 6 nodes: 2 a draft (33.3%); 0 rules of sonnx_ort (0.0%); 2 general "
         "restrictions only (33.3%); 2 outside the profile (33.3%)."

@@ -17,7 +17,7 @@ TOLD = json.loads(RECORD.read_text(encoding="utf-8"))["operators"]
 def test_units_are_counted_across_zero():
     tiny = np.float32(1e-45)
     found, nearest = np.array([tiny, -tiny, np.float32(-0.0)]), np.array([-tiny, -tiny, tiny])
-    assert missed(found, nearest) == {2: 1, 0: 1, 1: 1}
+    assert missed(found, nearest) == {"2": 1, "0": 1, "1": 1}
 
 
 def test_result_that_is_nan_is_an_error():
@@ -32,9 +32,9 @@ def test_block_counts_what_the_exact_oracle_would(operator):
     x = sweep._patterns(place)[:300].view(np.float32)
     nearest = outcome(operator, [x], ElementType.FLOAT, Edition.TYPED)
     with np.errstate(all="ignore"):
-        assert missed(sweep._session.run(None, {"X": x})[0], nearest).total() == 300
+        assert sum(missed(sweep._session.run(None, {"X": x})[0], nearest).values()) == 300
     reference = {"Log": np.log, "Acos": np.arccos}[operator]
-    assert missed(reference(x.astype(np.float64)).astype(np.float32), nearest) == {0: 300}
+    assert missed(reference(x.astype(np.float64)).astype(np.float32), nearest) == {"0": 300}
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
