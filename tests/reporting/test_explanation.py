@@ -181,7 +181,7 @@ OUTSIDE = (
     ("Einsum", (f"Einsum {OUTSIDE} writes it by operators of the profile: for double, float, "
      "float16, with --rounding, sums may be rounded in another order.")),
     ("Mish",
-     f"LogSoftmax {OUTSIDE} --rounding writes it as ONNX defines it, by other operators."),
+     f"Mish {OUTSIDE} --rounding writes it as ONNX defines it, by other operators."),
     ("HardSigmoid", (f"HardSigmoid {OUTSIDE} writes it by operators of the profile: for double, "
      "float results keep their bits; for float16, with --rounding, up to 2^-10 apart.")),
     ("NonZero", (f"NonZero {OUTSIDE} cannot write it otherwise: how many elements it gives depends "
