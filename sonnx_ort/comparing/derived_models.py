@@ -3,6 +3,7 @@
 import functools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -31,8 +32,7 @@ def whole(source: ReadModel) -> ReadModel:
         SonnxError: The external data cannot be read.
     """
     check_external_data(source.proto, source.folder)
-    proto = onnx.ModelProto()
-    proto.CopyFrom(source.proto)
+    proto = deepcopy(source.proto)
     if source.folder is not None:
         load_external_data(list(external_tensors(proto)), source.folder)
     return replace(source, proto=proto, folder=None)
@@ -47,12 +47,9 @@ def enforced_natively(model: onnx.ModelProto) -> bool:
 def contract_for_runs(
     model: ReadModel, given: ContractSource, other: ReadModel | None = None
 ) -> Contract:
-    """The contract of the inputs of a run: the given one, or else that of an enforced model.
+    """The contract of the inputs of a run: what the user gives, or else that of an enforced model.
 
-    Args:
-        model: The model.
-        given: What its user gives.
-        other: A model with the same inputs, which may be an enforced one.
+    The enforced one may be `other`, which has the same inputs.
 
     Raises:
         SonnxError: The contract cannot be used.
@@ -102,15 +99,20 @@ def unseeded(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     )
 
 
-def seed_random_operators(model: onnx.ModelProto) -> None:
+def seed_random_operators(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     """Give each random operator without a seed one that follows from the name of its result.
 
     So it draws the same numbers in every session, and in another model with the same names.
+
+    Returns:
+        These nodes.
     """
-    for node in unseeded(model):
+    nodes = unseeded(model)
+    for node in nodes:
         seed = zlib.crc32(next(filter(None, node.output), "").encode()) % _LARGEST
         typed = _types_of_seeds()[node.op_type](seed)
         node.attribute.append(helper.make_attribute(_SEED, typed))
+    return nodes
 
 
 def part(
@@ -168,8 +170,7 @@ def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     Random operators without a seed get one. Values inside subgraphs and functions cannot be
     outputs.
     """
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     graph = copy.graph
     del graph.node[count:]
     # Declarations may be wrong; ONNX Runtime infers the types itself.
