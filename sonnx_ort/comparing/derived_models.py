@@ -127,19 +127,19 @@ def part(
     `declaration` gives the input for a value that the nodes read and do not compute; None for one
     that is no input.
     """
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    graph = made.graph
-    graph.name = "part"
-    graph.node.extend(nodes)
-    graph.output.extend(outputs)
+    made = onnx.GraphProto(name="part", node=nodes, output=outputs)
     for name in names_read(nodes):
         if name in constants:
-            graph.initializer.append(constants[name])
+            made.initializer.append(constants[name])
         if (found := declaration(name)) is not None:
-            graph.input.append(found)
-    return made
+            made.input.append(found)
+    return _with_graph(model, made)
+
+
+def _with_graph(model: onnx.ModelProto, graph: onnx.GraphProto) -> onnx.ModelProto:
+    """A graph as a model, in the versions of another one."""
+    opsets = model.opset_import
+    return onnx.ModelProto(ir_version=model.ir_version, opset_import=opsets, graph=graph)
 
 
 def names_read(nodes: Sequence[onnx.NodeProto]) -> list[str]:
@@ -192,10 +192,7 @@ def body_as_model(
     model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
 ) -> onnx.ModelProto:
     """The body of a node as a model, whose inputs are all values that it gets or captures."""
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    made.graph.CopyFrom(body)
+    made = _with_graph(model, body)
     del made.graph.input[:]
     names = dict.fromkeys((*(value.name for value in body.input), *names_captured(body)))
     made.graph.input.extend(declared(name, feeds[name]) for name in names if name in feeds)
@@ -211,8 +208,7 @@ def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
 
     Attributes, and operators that the model does not define, keep their names.
     """
-    made = onnx.ModelProto(ir_version=model.ir_version, graph=model.graph)
-    made.opset_import.extend(model.opset_import)
+    made = _with_graph(model, model.graph)
     made.functions.extend(model.functions)
     names = _Names(made)
     for message in _messages(made):
