@@ -305,8 +305,9 @@ def _pads(node: Node) -> list[tuple[int, int]]:
     axes = node.listed(3, "axes", 18) or list(range(rank))
     if len(pads) != 2 * len(axes) or any(not -rank <= axis < rank for axis in axes):
         raise NotDefinedError(f"{len(pads)} pads do not fit the axes {axes} of {rank}")
-    if any(pad < 0 for pad in pads) or len({axis % rank for axis in axes}) < len(axes):
-        raise NotDefinedError("a pad is below 0, or an axis is named twice")
+    if any(pad < 0 for pad in pads):
+        raise NotDefinedError("a pad is below 0")
+    _places(axes, rank)
     around = [(0, 0)] * rank
     for axis, *both in zip(axes, pads, pads[len(axes) :], strict=False):
         around[axis] = both[0], both[1]

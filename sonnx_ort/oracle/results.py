@@ -214,7 +214,7 @@ class Result:
 
     @property
     def is_single(self) -> bool:
-        """Whether each element has one admitted number or NaN, or may be anything."""
+        """Whether only one number, or NaN, is admitted wherever not everything is."""
         if not isinstance(self.admitted, Enclosure):
             return True
         return bool(equal_elements(self.admitted.lowest, self.admitted.highest).all())

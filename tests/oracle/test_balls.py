@@ -303,6 +303,12 @@ ONE = np.array([1.0])
         ),
         ("MatMul", {}, [np.zeros((2, 3)), np.zeros((2, 3))], "(2, 3) and (2, 3) have no product"),
         ("Softmax", {"axis": 2}, [ONE], "axis 2 is not in [-1, 0]"),
+        (
+            "Pad",
+            {},
+            [ONE, np.zeros(4, int), None, np.array([0, -1])],
+            "the axes [0, -1] name one twice",
+        ),
         ("Einsum", {}, [ONE], "the operator is not followed"),
         ("Add", {}, [ONE], "its operands or attributes are not those of the operator"),
     ],
