@@ -51,11 +51,10 @@ def play(backend: Backend) -> Iterator[list[str]]:
         for number, (title, model, name) in enumerate(SCENES, start=1):
             case = next(case for case in models.example(model).cases if case.name == name)
             demands = choose_demands(case.edition, case.broadcast, case.operators)
-            path = models.path(model)
-            enforced = enforce(path, Choices(demands, backend)).to_complete_proto()
+            original = models.load(model)
+            enforced = enforce(original, Choices(demands, backend)).to_complete_proto()
             plain, checked = (
-                _in_words(runs.run(content, None, case.inputs))
-                for content in (path.read_bytes(), enforced.SerializeToString())
+                _in_words(runs.run(each, case.inputs)) for each in (original, enforced)
             )
             feeds = [f'"{name}": np.{x.dtype}({x.tolist()})' for name, x in case.inputs.items()]
             yield [

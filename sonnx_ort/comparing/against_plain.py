@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -22,7 +23,6 @@ from sonnx_ort.comparing.derived_models import (
     contract_for_runs,
     enforced_natively,
     seed_random_operators,
-    unseeded,
     whole,
 )
 from sonnx_ort.comparing.difference import EXACT, Comparison, Tolerance, compared
@@ -192,12 +192,10 @@ class AgainstPlain:
 
     def _changed_nodes(self, without: Settings, other: Settings) -> tuple[tuple[str, ...], ...]:
         """The nodes that are in the first of two optimized models alone, and in the second."""
-        content = require_serializable(self.model.proto)
-        made = [self.runs.optimize(content, settings) for settings in (without, other)]
-        models = [onnx.load_from_string(each) for each in made if not isinstance(each, Failed)]
-        if len(models) < len(made):
+        first, second = (self.runs.optimize(self.model.proto, each) for each in (without, other))
+        if isinstance(first, Failed) or isinstance(second, Failed):
             return (), ()
-        return tuple(_only_in(models[0], models[1])), tuple(_only_in(models[1], models[0]))
+        return tuple(_only_in(first, second)), tuple(_only_in(second, first))
 
 
 @contextmanager
@@ -213,21 +211,13 @@ def against_plain(  # noqa: PLR0913 - one for each choice
 ) -> Iterator[AgainstPlain]:
     """Run a model in several ways in this block; the plain run has so many threads.
 
-    Args:
-        model: A model, in any form that `check` takes.
-        given: Inputs by name; the others are random.
-        threads: 0 leaves it to ONNX Runtime.
-        seed: The seed of the random inputs.
-        sizes: Their sizes, where the model leaves them open.
-        tolerance: By how much values may differ.
-        contract: What the inputs may be.
+    The arguments are those of `run_both`; 0 leaves the number of threads to ONNX Runtime.
 
     Raises:
         SonnxError: The model, the contract or an input cannot be used, or the plain run fails.
     """
     source = whole(read(model))
-    seeded = tuple(map(in_words, unseeded(source.proto)))
-    seed_random_operators(source.proto)
+    seeded = tuple(map(in_words, seed_random_operators(source.proto)))
     limits = contract_for_runs(source, contract)
     plain = Settings(native=enforced_natively(source.proto), threads=threads)
     with IsolatedRuns() as runs:
@@ -286,8 +276,7 @@ def _only_in(one: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:
 
 def _content(node: onnx.NodeProto) -> bytes:
     """What a node is, apart from its name and the bodies in it, whose nodes count themselves."""
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
+    copy = deepcopy(node)
     # ONNX Runtime writes some domains that are empty, and leaves out others.
     for field in ("name", "doc_string", "overload", *(() if node.domain else ("domain",))):
         copy.ClearField(field)

@@ -21,7 +21,6 @@ from sonnx_ort.comparing.derived_models import (
     contract_for_runs,
     enforced_natively,
     seed_random_operators,
-    unseeded,
     whole,
 )
 from sonnx_ort.comparing.enclosing import EnclosedOutput, enclose
@@ -176,8 +175,7 @@ def audit(  # noqa: PLR0913 - one for each choice
     source = read(model)
     demands = choose_demands(edition, broadcast, operators, contract_for_runs(source, contract))
     proto = _without_functions(source)
-    seeded = () if values is not None else tuple(map(in_words, unseeded(proto)))
-    seed_random_operators(proto)
+    seeded = tuple(map(in_words, seed_random_operators(proto)))
     with IsolatedRuns() as runs:
         graph: Observation
         made = Inputs({})
@@ -225,7 +223,7 @@ def audit(  # noqa: PLR0913 - one for each choice
         len(nodes_within(proto.graph.node)) - len(auditor.nodes),
         graph.unlike,
         enclosed,
-        seeded,
+        seeded if values is None else (),
         errors,
         () if bounds is None else tuple(bounds.values),
     )

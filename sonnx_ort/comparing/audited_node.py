@@ -199,8 +199,8 @@ class _Admitted:
             if reads is None:
                 raise ValueError(f"the run has no value '{name}', and several are admitted")
             operands[position] = self._operand(audited, position, reads)
-        called = audited.computed_operator, audited.version, excerpt.attributes
-        return meaning_of(*called, operands, self._edition, excerpt.operands)
+        node = Node(audited.version, excerpt.attributes, tuple(operands), self._edition)
+        return meaning_of(audited.computed_operator, node, excerpt.operands)
 
     def moved(
         self, audited: Audited, results: Sequence[Array | None], choose: Choose
@@ -214,8 +214,8 @@ class _Admitted:
             found = result.ravel()[chosen]
             excerpt = Excerpt({}, [], (*others, found), (*others, chosen))
             elements = self._sources(audited, position, chosen)
-            called = "Identity", audited.version, NO_ATTRIBUTES, [elements]
-            identical = _defined(meaning_of(*called, self._edition, [found]))
+            node = Node(audited.version, NO_ATTRIBUTES, (elements,), self._edition)
+            identical = _defined(meaning_of("Identity", node, [found]))
             yield excerpt, [*identical] * (position + 1)
 
     def _operand(self, audited: Audited, position: int, places: Indices) -> Array:
@@ -245,8 +245,8 @@ class _Admitted:
             starts[k] = size
             numbers[k] = np.arange(size, size + operand.size).reshape(operand.shape)
             size += operand.size
-        called = audited.computed_operator, audited.version, attributes
-        moved = _defined(meaning_of(*called, numbers, self._edition))
+        node = Node(audited.version, attributes, tuple(numbers), self._edition)
+        moved = _defined(meaning_of(audited.computed_operator, node))
         origins = moved[position].nearest.ravel()[places]
         padding = attributes_of(audited.node).get("value", 0)
         found: dict[int, Any] = {0: next(iter(floats.values())).dtype.type(padding)}
@@ -275,7 +275,7 @@ class _Admitted:
             places = excerpt.places[position]
             if places is None or result.undefined.any():
                 raise ValueError(f"the value '{name}' is not known")
-            elements = result.nearest if _is_single(result) else _balls(result)
+            elements = _elements_or_balls(result)
             found.update(zip(places.tolist(), elements.ravel(), strict=True))
         return _array([found[index] for index in indices.tolist()])
 
@@ -296,22 +296,14 @@ def _array(elements: Sequence[Any]) -> Array:
     return made
 
 
-def _is_single(result: Result) -> bool:
+def _elements_or_balls(result: Result) -> Array:
+    """The elements of a result, or a ball around all that are admitted for each."""
     admitted = result.admitted
-    if not isinstance(admitted, Enclosure):
-        return True
-    same = (admitted.lowest == admitted.highest) | (result.nearest != result.nearest)
-    return bool(same.all()) and not bool(admitted.anything.any())
-
-
-def _balls(result: Result) -> Array:
-    """A ball around all admitted results of each element."""
-    ball = ball_type()
-    admitted = result.admitted
-    if not isinstance(admitted, Enclosure):
-        raise TypeError("only floats are enclosed")
-    if admitted.anything.any():
+    if isinstance(admitted, Enclosure) and admitted.anything.any():
         raise ValueError("every value is admitted")
+    if result.is_single or not isinstance(admitted, Enclosure):
+        return result.nearest
+    ball = ball_type()
     ends = zip(admitted.lowest.ravel(), admitted.highest.ravel(), strict=True)
     made = np.empty(admitted.lowest.size, object)
     made[:] = [ball(float(low)).union(ball(float(high))) for low, high in ends]

@@ -13,10 +13,9 @@ from onnx import helper
 
 from sonnx_ort.comparing.derived_models import body_as_model
 from sonnx_ort.comparing.difference import same
-from sonnx_ort.comparing.isolated_run import Array, Failed, Results
+from sonnx_ort.comparing.isolated_run import Array, Failed
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.loading.traversal import bodies_of
-from sonnx_ort.pipeline import require_serializable
 
 _MOST_STEPS = 1000
 """How many steps of a loop are run again at most."""
@@ -99,14 +98,9 @@ def _graph(step: Step, name: str) -> onnx.GraphProto:
 
 def _run(body: Body, outer: Observation) -> list[Array]:
     observed = body.observed(outer)
-    content = require_serializable(observed.model)
-    outcome = outer.runs.run(content, None, observed.feeds, outer.settings)
+    outcome = outer.runs.run(observed.model, observed.feeds, outer.settings)
     if isinstance(outcome, Failed):
         raise NotRepeatedError(f"its body does not run alone: {outcome.reason}")
-    return _tensors(outcome, body)
-
-
-def _tensors(outcome: Results, body: Body) -> list[Array]:
     found = [outcome.get(value.name) for value in body.graph.output]
     arrays = [array for array in found if array is not None]
     if len(arrays) < len(found):

@@ -3,6 +3,7 @@
 import functools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -31,8 +32,7 @@ def whole(source: ReadModel) -> ReadModel:
         SonnxError: The external data cannot be read.
     """
     check_external_data(source.proto, source.folder)
-    proto = onnx.ModelProto()
-    proto.CopyFrom(source.proto)
+    proto = deepcopy(source.proto)
     if source.folder is not None:
         load_external_data(list(external_tensors(proto)), source.folder)
     return replace(source, proto=proto, folder=None)
@@ -47,12 +47,9 @@ def enforced_natively(model: onnx.ModelProto) -> bool:
 def contract_for_runs(
     model: ReadModel, given: ContractSource, other: ReadModel | None = None
 ) -> Contract:
-    """The contract of the inputs of a run: the given one, or else that of an enforced model.
+    """The contract of the inputs of a run: what the user gives, or else that of an enforced model.
 
-    Args:
-        model: The model.
-        given: What its user gives.
-        other: A model with the same inputs, which may be an enforced one.
+    The enforced one may be `other`, which has the same inputs.
 
     Raises:
         SonnxError: The contract cannot be used.
@@ -102,15 +99,20 @@ def unseeded(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     )
 
 
-def seed_random_operators(model: onnx.ModelProto) -> None:
+def seed_random_operators(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     """Give each random operator without a seed one that follows from the name of its result.
 
     So it draws the same numbers in every session, and in another model with the same names.
+
+    Returns:
+        These nodes.
     """
-    for node in unseeded(model):
+    nodes = unseeded(model)
+    for node in nodes:
         seed = zlib.crc32(next(filter(None, node.output), "").encode()) % _LARGEST
         typed = _types_of_seeds()[node.op_type](seed)
         node.attribute.append(helper.make_attribute(_SEED, typed))
+    return nodes
 
 
 def part(
@@ -125,19 +127,19 @@ def part(
     `declaration` gives the input for a value that the nodes read and do not compute; None for one
     that is no input.
     """
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    graph = made.graph
-    graph.name = "part"
-    graph.node.extend(nodes)
-    graph.output.extend(outputs)
+    made = onnx.GraphProto(name="part", node=nodes, output=outputs)
     for name in names_read(nodes):
         if name in constants:
-            graph.initializer.append(constants[name])
+            made.initializer.append(constants[name])
         if (found := declaration(name)) is not None:
-            graph.input.append(found)
-    return made
+            made.input.append(found)
+    return _with_graph(model, made)
+
+
+def _with_graph(model: onnx.ModelProto, graph: onnx.GraphProto) -> onnx.ModelProto:
+    """A graph as a model, in the versions of another one."""
+    opsets = model.opset_import
+    return onnx.ModelProto(ir_version=model.ir_version, opset_import=opsets, graph=graph)
 
 
 def names_read(nodes: Sequence[onnx.NodeProto]) -> list[str]:
@@ -168,8 +170,7 @@ def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     Random operators without a seed get one. Values inside subgraphs and functions cannot be
     outputs.
     """
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     graph = copy.graph
     del graph.node[count:]
     # Declarations may be wrong; ONNX Runtime infers the types itself.
@@ -191,10 +192,7 @@ def body_as_model(
     model: onnx.ModelProto, body: onnx.GraphProto, feeds: Mapping[str, Array]
 ) -> onnx.ModelProto:
     """The body of a node as a model, whose inputs are all values that it gets or captures."""
-    made = onnx.ModelProto()
-    made.ir_version = model.ir_version
-    made.opset_import.extend(model.opset_import)
-    made.graph.CopyFrom(body)
+    made = _with_graph(model, body)
     del made.graph.input[:]
     names = dict.fromkeys((*(value.name for value in body.input), *names_captured(body)))
     made.graph.input.extend(declared(name, feeds[name]) for name in names if name in feeds)
@@ -210,8 +208,7 @@ def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
 
     Attributes, and operators that the model does not define, keep their names.
     """
-    made = onnx.ModelProto(ir_version=model.ir_version, graph=model.graph)
-    made.opset_import.extend(model.opset_import)
+    made = _with_graph(model, model.graph)
     made.functions.extend(model.functions)
     names = _Names(made)
     for message in _messages(made):

@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
 from sonnx_ort.comparing.inputs import Inputs
-from sonnx_ort.comparing.isolated_run import (
-    Array,
-    Results,
-)
-from sonnx_ort.comparing.runs import Pair, Runs, Stop, run_both
+from sonnx_ort.comparing.isolated_run import Array, Results
+from sonnx_ort.comparing.runs import Pair, Runs, Stop
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.source import ModelSource, ReadModel
 from sonnx_ort.models.example import differing_elements
 
 
@@ -199,35 +194,6 @@ class Comparison:
         """Whether they are equal if some outputs may be those of one model alone."""
         unshared = set(self.pair.unshared_outputs).difference(outputs)
         return not (self.mismatches or unshared or any(self.stops))
-
-
-def compare(  # noqa: PLR0913 - one for each choice
-    first: ModelSource | ReadModel,
-    second: ModelSource | ReadModel,
-    given: Mapping[str, Array],
-    *,
-    seed: int = 0,
-    sizes: Sizes = UNSAID,
-    tolerance: Tolerance = EXACT,
-) -> Comparison:
-    """Run two models on the same inputs, and compare every value with the same name.
-
-    Each model runs without optimizations in a separate process, so that a crash is a result too. If
-    a run ends early, the values computed before are compared. Random operators without a seed draw
-    the same numbers in both, if their results have the same name.
-
-    Args:
-        first: A model, in any form that `check` takes.
-        second: Another model with the same inputs.
-        given: Inputs by name; the others are random.
-        seed: The seed of the random inputs.
-        sizes: Their sizes, where the first model leaves them open.
-        tolerance: By how much values may differ.
-
-    Raises:
-        SonnxError: A model cannot be used, or their inputs differ.
-    """
-    return compared(next(run_both(first, second, [(given, seed)], sizes)), tolerance)
 
 
 @dataclass(frozen=True, slots=True)

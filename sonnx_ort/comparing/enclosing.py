@@ -20,12 +20,20 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.comparing.audited_node import STANDARD_DOMAINS, attributes_of, versions
+from sonnx_ort.comparing.derived_models import constants_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
 from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, followed, operations
-from sonnx_ort.oracle.node import ELEMENT_TYPES, are_balls, balls, is_float, require_finite
+from sonnx_ort.oracle.node import (
+    ELEMENT_TYPES,
+    Node,
+    are_balls,
+    balls,
+    is_float,
+    require_finite,
+)
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two, spacing
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -135,18 +143,18 @@ class Enclosing:
         graph = model.graph
         self._readers = Counter(name for node in graph.node for name in _read_by(node))
         self._readers.update(output.name for output in graph.output)
-        for initializer in graph.initializer:
-            self._give(initializer.name, lambda each=initializer: numpy_helper.to_array(each))
-        for name, array in feeds.items():
-            self._give(name, lambda each=array: np.asarray(each))
+        given: dict[str, Any] = {**constants_of(graph), **feeds}
+        for name, value in given.items():
+            self._give(name, value)
             if errors.get(name) and name in self._arrays:
                 off = np.asarray(balls(self._arrays[name]) + arb(0, errors[name]), object)
                 self._arrays[name] = off
 
-    def _give(self, name: str, array: Any) -> None:
+    def _give(self, name: str, value: Any) -> None:
         """Take an input or initializer."""
         try:
-            made = array()
+            stored = isinstance(value, onnx.TensorProto)
+            made = numpy_helper.to_array(value) if stored else np.asarray(value)
             require_finite(made)
         except NotFollowedError as error:
             self._reasons[name] = f"{error} in '{name}'"
@@ -156,7 +164,6 @@ class Enclosing:
         if made is None or made.dtype.kind not in _NUMBERS:
             self._reasons[name] = f"'{name}' is no tensor of numbers"
             return
-        self._reasons.pop(name, None)
         self._arrays[name] = made
 
     def follow(self, node: onnx.NodeProto) -> None:
@@ -196,17 +203,16 @@ class Enclosing:
         if node.op_type not in _TAKE_UNCERTAIN_INTEGERS:
             for name in self._uncertain.intersection(node.input):
                 raise NotFollowedError(f"{named}: the integers of '{name}' are not certain")
-        attributes = attributes_of(node)
-        operands = [self._arrays[name] if name else None for name in node.input]
-        called = node.op_type, self._versions[STANDARD_DOMAIN], attributes, operands
+        operands = tuple(self._arrays[name] if name else None for name in node.input)
+        applied = Node(self._versions[STANDARD_DOMAIN], attributes_of(node), operands)
         try:
-            self._operations += operations(*called)
+            self._operations += operations(node.op_type, applied)
             if self._operations > self._limit:
                 raise SonnxError(
                     f"exact values take {self._operations:,} operations up to {named}, more than "
                     f"the limit of {self._limit:,}; audit it with smaller inputs"
                 )
-            return followed(*called)
+            return followed(node.op_type, applied)
         except NotFollowedError as error:
             raise NotFollowedError(f"{named}: {error}") from error
 

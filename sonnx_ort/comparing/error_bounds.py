@@ -10,7 +10,7 @@ that has no bound has an infinite one.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from sonnx_ort.comparing.audited_node import OF_SHAPES, Audited, attributes_of
+from sonnx_ort.comparing.audited_node import OF_SHAPES, Audited
 from sonnx_ort.comparing.bodies import has_bodies
 from sonnx_ort.comparing.enclosing import Enclosing
 from sonnx_ort.comparing.isolated_run import Array
@@ -32,7 +32,6 @@ from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, meaning_of
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import DOMAIN
-from sonnx_ort.profile.options import Edition
 
 Doubles = npt.NDArray[np.float64]
 
@@ -312,8 +311,7 @@ def _bound_of_node(
             error if operand is not None and _is_float(operand) else operand
             for operand, error in zip(audited.operands, errors, strict=True)
         ]
-        called = operator, audited.version, attributes_of(audited.node), moved
-        made = meaning_of(*called, Edition.TYPED)
+        made = meaning_of(operator, replace(audited.applied, operands=tuple(moved)))
         if isinstance(made, Undefined):
             raise _NoBoundError(f"{_named(audited)} has no result: {made.reason}")
         return made[position].nearest, _MOVES

@@ -216,12 +216,7 @@ def complete_within(
 def require_within(
     contract: Contract, declared: Sequence[GraphInput], arrays: Mapping[str, Any]
 ) -> None:
-    """Refuse the inputs of a run that break a contract.
-
-    Args:
-        contract: A contract for the model.
-        declared: The inputs of the model.
-        arrays: Those of the run, by name.
+    """Refuse the inputs of a run of a model that break a contract.
 
     Raises:
         SonnxError: One breaks it.
@@ -297,12 +292,9 @@ def _random(
 def _ends(
     entry: ValueContract | None, largest: int, limits: tuple[float, float]
 ) -> tuple[float, float]:
-    """The smallest and the largest random number.
+    """The smallest and the largest random number, within the limits of its type.
 
-    Args:
-        entry: The contract of the input; None for one without.
-        largest: The largest magnitude without a range.
-        limits: The smallest and the largest number of the type.
+    `largest` is the largest magnitude if no contract has a range.
     """
     (lower, upper), *_ = (entry.ranges if entry else ()) or ((-largest, largest),)
     near = max(lower, min(-_FAR, upper - _FAR)), min(upper, max(_FAR, lower + _FAR))

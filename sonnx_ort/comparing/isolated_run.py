@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any, Literal, TypeVar
 
 import numpy.typing as npt
@@ -24,6 +23,7 @@ from sonnx_ort.comparing.derived_models import has_random_operators
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
 from sonnx_ort.runtime.feeds import run_on_values, to_array, to_ort_value
 from sonnx_ort.runtime.session_options import (
@@ -53,16 +53,12 @@ LevelChoice = Level | Literal["none", "basic", "extended", "all"]
 """How far ONNX Runtime optimizes, as a caller gives it."""
 
 _Levels = onnxruntime.GraphOptimizationLevel
-
-LEVELS = MappingProxyType(
-    {
-        Level.NONE: _Levels.ORT_DISABLE_ALL,
-        Level.BASIC: _Levels.ORT_ENABLE_BASIC,
-        Level.EXTENDED: _Levels.ORT_ENABLE_EXTENDED,
-        Level.ALL: _Levels.ORT_ENABLE_ALL,
-    }
-)
-"""The levels of ONNX Runtime."""
+_LEVELS = {
+    Level.NONE: _Levels.ORT_DISABLE_ALL,
+    Level.BASIC: _Levels.ORT_ENABLE_BASIC,
+    Level.EXTENDED: _Levels.ORT_ENABLE_EXTENDED,
+    Level.ALL: _Levels.ORT_ENABLE_ALL,
+}
 
 CPU = ("CPUExecutionProvider",)
 
@@ -164,34 +160,36 @@ class IsolatedRuns:
 
     def run(
         self,
-        model: bytes,
-        folder: Path | None,
+        model: onnx.ModelProto,
         feeds: Mapping[str, Array],
         settings: Settings = UNOPTIMIZED,
         names: tuple[str, ...] = (),
+        *,
+        folder: Path | None = None,
     ) -> Outcome:
-        """Run a model once.
+        """Run a model once, whose external data, if it has any, is in a folder.
 
-        The folder is that of the model's external data; None if it has none. `names` are the
-        outputs that are wanted; all if there are none.
+        `names` are the outputs that are wanted; all if there are none.
 
         Returns:
             The outputs, or why the run failed, including the death of the process.
 
         Raises:
             BackendUnavailable: It needs a backend that this installation has not.
+            SonnxError: It is too large for another process.
         """
-        found: Outcome = self._done(_outcome, _run, model, folder, dict(feeds), settings, names)
+        run = require_serializable(model), folder, dict(feeds), settings, names
+        found: Outcome = self._done(_outcome, _run, *run)
         return found
 
-    def optimize(self, model: bytes, settings: Settings) -> bytes | Failed:
+    def optimize(self, model: onnx.ModelProto, settings: Settings) -> onnx.ModelProto | Failed:
         """The model that ONNX Runtime makes of a model without external data, and runs.
 
         Returns:
             It, or why there is none, including the death of the process.
         """
-        found: bytes | Failed = self._done(_outcome, _optimized, model, settings)
-        return found
+        content = self._done(_outcome, _optimized, require_serializable(model), settings)
+        return content if isinstance(content, Failed) else onnx.load_from_string(content)
 
     def call(self, function: Callable[..., Result], *arguments: object) -> Result | Failed:
         """Call a function of a module, for what could end the process.
@@ -376,7 +374,7 @@ def session_options(folder: Path | None, settings: Settings) -> onnxruntime.Sess
     """Options of a session for a model whose external data, if there is any, is in a folder."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
-    options.graph_optimization_level = LEVELS[settings.level]
+    options.graph_optimization_level = _LEVELS[settings.level]
     options.intra_op_num_threads = settings.threads
     if settings.parallel:
         options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL

@@ -10,6 +10,7 @@ the run has, and the node that reads it is compared with what that value makes e
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +23,6 @@ from sonnx_ort.comparing.difference import differing, same
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Outcome, Results, Settings
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import names_needed
-from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
 
 
@@ -135,7 +135,7 @@ class Observation(ABC):
             return dict.fromkeys(names)
         made = _part(self.model, [node], names, given, constants_of(self.model.graph))
         feeds = {value.name: given[value.name] for value in made.graph.input}
-        outcome = self.runs.run(require_serializable(made), None, feeds)
+        outcome = self.runs.run(made, feeds)
         results = {} if isinstance(outcome, Failed) else outcome
         return {name: results.get(name) for name in names}
 
@@ -154,8 +154,7 @@ class ObservedGraph(Observation):
         yield from _Walk(self, optimized).steps()
 
     def _run(self, model: onnx.ModelProto, names: Iterable[str] = ()) -> Outcome:
-        content = require_serializable(model)
-        return self.runs.run(content, None, self.feeds, self.settings, tuple(names))
+        return self.runs.run(model, self.feeds, self.settings, tuple(names))
 
     @staticmethod
     def _require(outcome: Outcome) -> Results:
@@ -164,10 +163,10 @@ class ObservedGraph(Observation):
         return outcome
 
     def _optimized(self, model: onnx.ModelProto) -> onnx.ModelProto:
-        content = self.runs.optimize(require_serializable(model), self.settings)
-        if isinstance(content, Failed):
-            raise SonnxError(f"the optimized model cannot be looked at: {content.reason}")
-        return without_repeated_constants(onnx.load_from_string(content))
+        found = self.runs.optimize(model, self.settings)
+        if isinstance(found, Failed):
+            raise SonnxError(f"the optimized model cannot be looked at: {found.reason}")
+        return without_repeated_constants(found)
 
     def _observable(self) -> onnx.ModelProto:
         """The optimized graph with as many values of the original as leave its outputs alone."""
@@ -212,8 +211,7 @@ def _available(graph: onnx.GraphProto) -> Iterator[str]:
 
 def _showing(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
     """The model with more outputs."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
+    made = deepcopy(model)
     present = {value.name for value in made.graph.output}
     for name in names:
         if name not in present:
@@ -228,8 +226,8 @@ class _Walk:
         self._observed, self._optimized = observed, optimized
         self._nodes = list(optimized.graph.node)
         self._pending = list(observed.model.graph.node)
-        self._constants = constants_of(observed.model.graph)
         self._folded = constants_of(optimized.graph)
+        self._constants = self._folded | constants_of(observed.model.graph)
         self._there = set(_available(optimized.graph))
         self._values: dict[str, Array | None] = dict(observed.feeds)
         self._uses: Counter[str] = Counter()
@@ -292,7 +290,7 @@ class _Walk:
         feeds = {value.name: arrays[value.name] for value in made.graph.input}
         observed = self._observed
         settings = Settings(providers=observed.settings.providers, native=observed.settings.native)
-        outcome = observed.runs.run(require_serializable(made), None, feeds, settings)
+        outcome = observed.runs.run(made, feeds, settings)
         if isinstance(outcome, Failed):
             first = nodes[0]
             raise SonnxError(
@@ -321,7 +319,7 @@ class _Walk:
             self._pending = waiting
 
     def _is_known(self, name: str) -> bool:
-        return name in self._values or name in self._constants or name in self._folded
+        return name in self._values or name in self._constants
 
     def _is_done(self, node: onnx.NodeProto) -> bool:
         there = [name for name in node.output if name in self._there]
@@ -330,7 +328,7 @@ class _Walk:
     def _value(self, name: str) -> Array | None:
         if name in self._values:
             return self._values[name]
-        constant = self._constants.get(name, self._folded.get(name))
+        constant = self._constants.get(name)
         return None if constant is None else array_of(constant)
 
     def _release(self, names: Iterable[str]) -> None:

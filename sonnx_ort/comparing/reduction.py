@@ -276,17 +276,14 @@ def results_outside(model: bytes, feeds: Feeds, level: Level, choices: Mapping[s
 
 
 def _death(trial: Trial, runs: IsolatedRuns, optimized: Settings) -> Signs:
-    outcome = runs.run(require_serializable(trial.model), None, trial.runs[0], optimized)
+    outcome = runs.run(trial.model, trial.runs[0], optimized)
     if not isinstance(outcome, Failed) or not outcome.died:
         return frozenset()
     return frozenset({outcome.reason})
 
 
 def _difference(trial: Trial, runs: IsolatedRuns, optimized: Settings) -> Signs:
-    content = require_serializable(trial.model)
-    plain, other = (
-        runs.run(content, None, trial.runs[0], each) for each in (UNOPTIMIZED, optimized)
-    )
+    plain, other = (runs.run(trial.model, trial.runs[0], each) for each in (UNOPTIMIZED, optimized))
     if isinstance(plain, Failed) or isinstance(other, Failed):
         return frozenset()
     return frozenset({"outputs differ"} if differing(other, plain) else ())

@@ -39,7 +39,6 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.contracts import ContractSource
-from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
 from sonnx_ort.value_files import new_folder, read_tensor
@@ -83,8 +82,7 @@ def trace(
     nodes = model.proto.graph.node
 
     def run(count: int) -> Outcome:
-        content = require_serializable(exposed(model.proto, count))
-        return runs.run(content, model.folder, feeds, settings)
+        return runs.run(exposed(model.proto, count), feeds, settings, folder=model.folder)
 
     outcome = run(len(nodes))
     stop = None
@@ -167,9 +165,12 @@ def run_both(  # noqa: PLR0913 - one for each choice
     contract: ContractSource = NO_CONTRACT,
     match_positions: bool = False,
 ) -> Iterator[Runs]:
-    """Run two models as `compare` does, on the inputs and the seed of each sample.
+    """Run two models on the inputs of each sample; those that it lacks are random, of its seed.
 
-    With `match_positions`, values with other names are compared if they stand at the same place.
+    Each model runs without optimizations in a separate process, so that a crash is a result too. If
+    a run ends early, it has the values computed before. Random operators without a seed draw the
+    same numbers in both, if their results have the same name. With `match_positions`, values with
+    other names are compared if they stand at the same place.
 
     Raises:
         SonnxError: A model or the contract cannot be used, their inputs differ, or one breaks the
@@ -215,7 +216,7 @@ def _type(value: onnx.ValueInfoProto) -> str:
 def outputs_of(model: ReadModel, inputs: Inputs, runs: IsolatedRuns, settings: Settings) -> Trace:
     """The outputs of a run, in which optimizers may leave out the values between."""
     graph = model.proto.graph
-    results = runs.run(require_serializable(model.proto), None, inputs.arrays, settings)
+    results = runs.run(model.proto, inputs.arrays, settings)
     nodes = {name: in_words(node) for node in graph.node for name in node.output}
     said = {output.name: nodes.get(output.name, "no node") for output in graph.output}
     if isinstance(results, Failed):
@@ -308,12 +309,7 @@ _FILE, _VERSION = "run.json", 1
 def keep(
     samples: Iterable[tuple[str, Runs]], folder: Path, models: tuple[str, str]
 ) -> Iterator[tuple[str, Runs]]:
-    """Write samples to a new or empty folder as they pass.
-
-    Args:
-        samples: The runs by the names of the samples.
-        folder: The folder.
-        models: The names of the models.
+    """Write samples, and the names of the models, to a new or empty folder as they pass.
 
     Raises:
         SonnxError: The folder is not empty or cannot be written.

@@ -7,6 +7,7 @@ thing after the other, until nothing more can be taken away.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from typing import Any, TypeVar
@@ -138,17 +139,11 @@ def smaller(trial: AnyTrial) -> Iterator[AnyTrial]:
         yield from _with_constant(trial)
 
 
-def _copied(model: onnx.ModelProto) -> onnx.ModelProto:
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    return copy
-
-
 def _one_output(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     """Keep one of the outputs."""
     if len(model.graph.output) > 1:
         for output in model.graph.output:
-            made = _copied(model)
+            made = deepcopy(model)
             del made.graph.output[:]
             made.graph.output.append(output)
             yield made
@@ -160,7 +155,7 @@ def _without_unread(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     read.update(output.name for graph in all_graphs(model) for output in graph.output)
     read.update(output for function in model.functions for output in function.output)
     called = {(node.domain, node.op_type) for node in all_nodes(model)}
-    nodes, values, functions = (_copied(model) for _ in range(3))
+    nodes, values, functions = (deepcopy(model) for _ in range(3))
     for each in _node_lists(nodes):
         _keep(each, lambda node: not read.isdisjoint(node.output))
     _keep(values.graph.initializer, lambda tensor: tensor.name in read)
@@ -172,7 +167,7 @@ def _without_unread(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
 def _without_claims(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     """Leave out what is said of values between."""
     if any(graph.value_info for graph in all_graphs(model)):
-        made = _copied(model)
+        made = deepcopy(model)
         for graph in all_graphs(made):
             graph.ClearField("value_info")
         yield made
@@ -183,7 +178,7 @@ def _without_node(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     for position, nodes in enumerate(_node_lists(model)):
         for index in reversed(range(len(nodes))):
             for instead in dict.fromkeys(nodes[index].input) or [""]:
-                made = _copied(model)
+                made = deepcopy(model)
                 removed = _node_lists(made)[position].pop(index)
                 names = dict.fromkeys(removed.output, instead)
                 _rename(all_nodes(made), names)
@@ -215,7 +210,7 @@ def _replaced(
     inside: tuple[Sequence[str], Sequence[onnx.NodeProto], Sequence[str]],
 ) -> onnx.ModelProto:
     """The model with the inputs, nodes and outputs of something in the place of a node."""
-    made = _copied(model)
+    made = deepcopy(model)
     nodes = _node_lists(made)[position]
     before, node, after = [*nodes[:index]], nodes[index], [*nodes[index + 1 :]]
     inputs, outputs = inside[0], inside[2]
@@ -237,11 +232,11 @@ def _without_detail(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     for position, nodes in enumerate(_node_lists(model)):
         for index, node in enumerate(nodes):
             for at in range(len(node.attribute)):
-                made = _copied(model)
+                made = deepcopy(model)
                 del _node_lists(made)[position][index].attribute[at]
                 yield made
             if len(node.input) > 1:
-                made = _copied(model)
+                made = deepcopy(model)
                 _node_lists(made)[position][index].input.pop()
                 yield made
 
@@ -264,7 +259,7 @@ def _with_smaller_sizes(trial: AnyTrial) -> Iterator[AnyTrial]:
     sizes = sorted({size for shape in shapes for size in shape if size > 1}, reverse=True)
     for size in sizes[:_MOST_SIZES]:
         for less in dict.fromkeys((1, size // 2)):
-            model = _copied(trial.model)
+            model = deepcopy(trial.model)
             for tensor in all_tensors(model):
                 if size in tensor.dims or len(tensor.dims) < _FEWEST_AXES_OF_DATA:
                     array = _cut(numpy_helper.to_array(tensor), size, less, counts=True)
@@ -297,7 +292,7 @@ def _with_constant(trial: AnyTrial) -> Iterator[AnyTrial]:
         name = declared.name
         if name not in feeds or feeds[name].nbytes > _LARGEST_CONSTANT:
             continue
-        made = _copied(trial.model)
+        made = deepcopy(trial.model)
         del made.graph.input[at]
         others = [tensor for tensor in made.graph.initializer if tensor.name != name]
         del made.graph.initializer[:]

@@ -10,6 +10,7 @@ infinities of the first are not compared, and integers may be 1 apart.
 """
 
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -47,7 +48,7 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
     sizes: Sizes = UNSAID,
     contract: ContractSource = NO_CONTRACT,
 ) -> Comparison:
-    """Run two models as `compare` does; values of the names in `rounding` may differ as above.
+    """Compare runs of two models; values of the names in `rounding` may differ as above.
 
     Without such names, or if a run ends early, the whole runs are compared.
 
@@ -80,8 +81,7 @@ def _cut(
     model: onnx.ModelProto, known: Mapping[str, Array]
 ) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """A copy in which known values are inputs, computed anew under other names; and these."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     seed_random_operators(copy)
     read = {}
     for node in copy.graph.node:

@@ -15,7 +15,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import Interval, NotFollowedError, ball_of, ball_type, precisely
 from sonnx_ort.oracle.elementwise import ULPS_OF_EXP
@@ -24,6 +23,7 @@ from sonnx_ort.oracle.node import BallNode, Node, mapped
 from sonnx_ort.oracle.numbers import (
     NAN,
     ZERO,
+    Array,
     BinaryFormat,
     Kind,
     Number,
@@ -45,7 +45,6 @@ from sonnx_ort.oracle.results import (
 if TYPE_CHECKING:
     from flint import arb
 
-Array = npt.NDArray[Any]
 
 _BOUND = "the algorithm of the draft with an exponential off by 2 ulps (ours)"
 

@@ -119,10 +119,7 @@ def between_neighbours(enclose: "Callable[[int], Interval]") -> Fraction:
     """The midpoint of the two neighbouring 256-bit numbers around a positive irrational number.
 
     Rounding it to a format gives the same as rounding the number itself: no number of a format, nor
-    the midpoint of two, is strictly between such neighbours.
-
-    Args:
-        enclose: Encloses the number, more closely for more bits.
+    the midpoint of two, is strictly between such neighbours. `enclose` encloses it in some bits.
     """
     bits = 2 * BITS
     while True:

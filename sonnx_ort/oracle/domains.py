@@ -116,13 +116,7 @@ class Domain:
 
 
 def domain(operator: str, element_type: ElementType, result_type: ElementType) -> Domain:
-    """The domain of an operator.
-
-    Args:
-        operator: Its name.
-        element_type: The type of its operands.
-        result_type: The type of its results; a Cast to integers must be able to represent them.
-    """
+    """The domain of an operator on operands of a type; integers that a Cast gives have to exist."""
     rules = _RULES.get((operator, element_type.family), ())
     if operator == "Cast" and result_type not in INTEGER_FORMATS:
         rules = ()

@@ -17,7 +17,6 @@ from math import trunc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.oracle import functions
 from sonnx_ort.oracle.balls import ball_of, exact_end, precisely
@@ -25,6 +24,8 @@ from sonnx_ort.oracle.domains import domain
 from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls, broadcast, mapped
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
+    ZERO,
+    Array,
     Attributes,
     BinaryFormat,
     Exact,
@@ -36,7 +37,6 @@ from sonnx_ort.oracle.numbers import (
     power_of_two,
     spacing,
     type_numbered,
-    zero_of,
 )
 from sonnx_ort.oracle.results import (
     EXACT,
@@ -58,7 +58,6 @@ from sonnx_ort.profile.options import Edition
 if TYPE_CHECKING:
     from flint import arb
 
-Array = npt.NDArray[Any]
 Computation = Callable[..., Any]
 """Computes one exact element, which is then rounded or taken modulo 2^n once."""
 
@@ -200,7 +199,7 @@ def _of_elements(operator: str, compute: Computation, node: Node) -> Elements | 
         measured = f"{units} units in the last place, measured of ONNX Runtime (ours)"
         bound = measured if units else _BOUNDS.get(operator, EXACT)
         return Elements(tensor(made, shape), of_result, bound, reason, units)
-    zero = zero_of(of_result)
+    zero = ZERO if of_result.family is Family.FLOAT else 0
     exact = [zero if rule else compute(*p) for rule, p in zip(broken, places, strict=True)]
     nearest = encoded_elements(exact, of_result).reshape(shape)
     undefined = np.array([rule is not None for rule in broken], np.bool_).reshape(shape)

@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Operands
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Array, Operands
 from sonnx_ort.oracle.windows import Windows, windows_of
 
-Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 Choose = Callable[[Array, int], Indices]
 """Chooses elements of a result, as flat indices; the number is how many operands each reads."""
@@ -62,13 +61,8 @@ Cut = Callable[[Node, Results, Choose], Iterator[Excerpt]]
 def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Cut a node into excerpts of some elements of its results.
 
-    The shapes of operands and results have to fit each other, as in a run that was possible.
-
-    Args:
-        operator: The operator, one of `oracle.COMPUTED`.
-        node: The node.
-        found: The results of a run.
-        choose: Chooses the elements.
+    The operator is one of `oracle.COMPUTED`. The shapes of operands and of the results of the run
+    have to fit each other, as in a run that was possible.
 
     Raises:
         ValueError: The node cannot be cut.

@@ -9,16 +9,15 @@ indexing.
 
 from collections.abc import Iterable, Sequence
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import selected
 from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.functions import size
 from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls
-from sonnx_ort.oracle.numbers import Number, encoded_elements, finite_value, number
+from sonnx_ort.oracle.numbers import Array, Number, encoded_elements, finite_value, number
 from sonnx_ort.oracle.results import (
     EXACT,
     Elements,
@@ -29,11 +28,6 @@ from sonnx_ort.oracle.results import (
     exactly,
     tensor,
 )
-
-if TYPE_CHECKING:
-    pass
-
-Array = npt.NDArray[Any]
 
 
 def reshape(node: Node) -> tuple[Result, ...]:
@@ -134,13 +128,9 @@ def concat(node: Node) -> tuple[Result, ...]:
     tensors = [node.operand(place) for place in range(len(node.operands))]
     if any(map(are_balls, tensors)):
         tensors = list(map(balls, tensors))
-    axis = node.integer("axis", 1)
-    rank = tensors[0].ndim
-    if rank == 0 or any(each.ndim != rank for each in tensors):
+    if not tensors[0].ndim or len({each.ndim for each in tensors}) > 1:
         raise NotDefinedError("the operands are scalars, or their ranks differ")
-    if not -rank <= axis < rank:
-        raise NotDefinedError(f"axis {axis} is not in [{-rank}, {rank - 1}]")
-    axis %= rank
+    axis = node.axis(1)
     if len({each.shape[:axis] + each.shape[axis + 1 :] for each in tensors}) > 1:
         raise NotDefinedError(f"the sizes differ on other axes than {axis}")
     return (copied(np.concatenate(tensors, axis)),)
@@ -289,12 +279,9 @@ def pad(node: Node) -> tuple[Result, ...]:
         NotDefinedError: Pads do not fit the axes, or are below 0.
     """
     x = node.operand(0)
-    pads, axes = _pads(node)
+    around = _pads(node)
     mode = str(node.attributes.get("mode", "constant"))
     if mode != "constant":
-        around = [(0, 0)] * x.ndim
-        for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
-            around[axis] = before, after
         # The modes have the same names in numpy.
         places: Any = np.pad(np.arange(x.size).reshape(x.shape), around, mode)  # type: ignore[call-overload]
         return (copied(x.ravel()[places]),)
@@ -305,16 +292,14 @@ def pad(node: Node) -> tuple[Result, ...]:
         value = np.zeros((), x.dtype)
     if are_balls(x) != are_balls(value):
         raise NotDefinedError("it pads balls with something else")
-    shape, inner = list(x.shape), [slice(None)] * x.ndim
-    for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
-        inner[axis] = slice(before, before + x.shape[axis])
-        shape[axis] += before + after
-    made = np.full(shape, value.ravel()[0], x.dtype)
-    made[tuple(inner)] = x
+    sizes = [*zip(around, x.shape, strict=True)]
+    made = np.full([size + sum(pads) for pads, size in sizes], value.ravel()[0], x.dtype)
+    made[tuple(slice(before, before + size) for (before, _), size in sizes)] = x
     return (copied(made),)
 
 
-def _pads(node: Node) -> tuple[list[int], list[int]]:
+def _pads(node: Node) -> list[tuple[int, int]]:
+    """The pads in front of each axis and behind it."""
     rank = node.operand(0).ndim
     pads = node.listed(1, "pads", 11) or []
     axes = node.listed(3, "axes", 18) or list(range(rank))
@@ -322,16 +307,17 @@ def _pads(node: Node) -> tuple[list[int], list[int]]:
         raise NotDefinedError(f"{len(pads)} pads do not fit the axes {axes} of {rank}")
     if any(pad < 0 for pad in pads):
         raise NotDefinedError("a pad is below 0")
-    return pads, axes
+    _places(axes, rank)
+    around = [(0, 0)] * rank
+    for axis, *both in zip(axes, pads, pads[len(axes) :], strict=False):
+        around[axis] = both[0], both[1]
+    return around
 
 
 def padded_size(node: Node) -> int:
     """The number of elements that a Pad gives."""
-    pads, axes = _pads(node)
-    shape = list(node.operand(0).shape)
-    for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
-        shape[axis] += before + after
-    return prod(shape)
+    pairs = zip(_pads(node), node.operand(0).shape, strict=True)
+    return prod(size + sum(pads) for pads, size in pairs)
 
 
 def constant_of_shape(node: Node) -> tuple[Result, ...]:

@@ -34,7 +34,6 @@ from sonnx_ort.oracle import (
 from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
 from sonnx_ort.oracle.node import (
     ELEMENT_TYPES,
-    Array,
     BallNode,
     Node,
     Operation,
@@ -46,7 +45,7 @@ from sonnx_ort.oracle.node import (
     size_of_first,
     size_of_result,
 )
-from sonnx_ort.oracle.numbers import FLOAT_FORMATS, TYPES, BinaryFormat, Operands
+from sonnx_ort.oracle.numbers import FLOAT_FORMATS, TYPES, Array, BinaryFormat, Operands
 from sonnx_ort.oracle.results import (
     Elements,
     Enclosure,
@@ -176,26 +175,11 @@ _BROADCAST_LATE = 7
 """The version since which element-wise operators broadcast as they do now."""
 
 
-def followed(  # noqa: PLR0913 - what a node has, and a format
-    operator: str,
-    version: int,
-    attributes: Mapping[str, Any],
-    operands: Operands,
-    binary: BinaryFormat | None = None,
-    *,
-    edition: Edition = Edition.TYPED,
-) -> tuple[Array, ...]:
-    """What a node makes of balls.
+def followed(operator: str, node: Node, binary: BinaryFormat | None = None) -> tuple[Array, ...]:
+    """What a node of one of the operators `FOLLOWED` makes of balls, integers and bools.
 
-    Args:
-        operator: The operator, one of `FOLLOWED`.
-        version: The version of the operator, or of the opset.
-        attributes: The attributes that the node has, as for `meaning`.
-        operands: All operands, None for omitted ones: arrays of balls, and those of integers and
-            bools as they are. Arrays of floats stand for the balls that are these numbers.
-        binary: A format: then a ball contains what implementations in this format may give, too.
-            None for the reals.
-        edition: The edition of the profile.
+    Arrays of floats stand for the balls that are these numbers. With a format, a ball contains what
+    implementations in it may give, too.
 
     Returns:
         The results, floats as arrays of balls. Integers that are not certain are balls too. Of some
@@ -204,29 +188,29 @@ def followed(  # noqa: PLR0913 - what a node has, and a format
     Raises:
         NotFollowedError: Balls do not decide the results, or they are not defined.
     """
-    node = BallNode(version, attributes, tuple(operands), binary=binary)
     try:
         with precisely():
             for operand in node.given():
                 require_finite(operand)
-            made = _followed(operator, node, edition)
+            made = _followed(operator, _ball_node(node, binary))
             return tuple(balls(each) if is_float(each) else each for each in made)
     except _REFUSALS as error:
         raise _not_followed(error) from error
 
 
-def operations(
-    operator: str, version: int, attributes: Mapping[str, Any], operands: Operands
-) -> int:
+def _ball_node(node: Node, binary: BinaryFormat | None = None) -> BallNode:
+    return BallNode(node.version, node.attributes, node.operands, node.edition, binary)
+
+
+def operations(operator: str, node: Node) -> int:
     """How many scalar operations a node takes; of sums of products these are multiplications.
 
     Raises:
         NotFollowedError: Its operands do not fit each other.
     """
-    node = BallNode(version, attributes, tuple(operands))
     try:
         with precisely():
-            return OPERATIONS[operator].count(node)
+            return OPERATIONS[operator].count(_ball_node(node))
     except _REFUSALS as error:
         raise _not_followed(error) from error
 
@@ -237,11 +221,11 @@ def _not_followed(error: Exception) -> NotFollowedError:
     return NotFollowedError("its operands or attributes are not those of the operator")
 
 
-def _followed(operator: str, node: BallNode, edition: Edition) -> tuple[Array, ...]:
+def _followed(operator: str, node: BallNode) -> tuple[Array, ...]:
     operation = OPERATIONS.get(operator)
     inexact = any(is_float(operand) or are_balls(operand) for operand in node.given())
     if not inexact and operator in COMPUTED and not (operation and operation.exact):
-        return _exactly(operator, node, edition)
+        return _exactly(operator, node)
     if operation is None or not (inexact or operation.exact):
         raise NotFollowedError("the operator is not followed")
     if (
@@ -265,9 +249,9 @@ def _array(made: Array | Elements | Result) -> Array:
     return made
 
 
-def _exactly(operator: str, node: BallNode, edition: Edition) -> tuple[Array, ...]:
+def _exactly(operator: str, node: BallNode) -> tuple[Array, ...]:
     """The results on integers and bools, which the oracle computes exactly."""
-    found = meaning(operator, node.version, node.attributes, node.operands, edition)
+    found = meaning(operator, node.version, node.attributes, node.operands, node.edition)
     if isinstance(found, Undefined):
         raise NotFollowedError(found.reason)
     for result in found:
@@ -280,40 +264,28 @@ _ROUNDINGS = "the operator's roundings, sums in any order (ours; no document of 
 _JOINED = "what the joined nodes admit together (ours)"
 
 
-def meaning_of(  # noqa: PLR0913, PLR0917 - what a node has, and its operands in a run
-    operator: str,
-    version: int,
-    attributes: Mapping[str, Any],
-    operands: Operands,
-    edition: Edition,
-    given: Operands | None = None,
+def meaning_of(
+    operator: str, node: Node, given: Operands | None = None
 ) -> tuple[Result, ...] | Undefined:
     """What a node means, by a document of SONNX or, without one, by that of ONNX.
 
-    Args:
-        operator: Its name, one of `FOLLOWED`.
-        version: The version of the operator, or of the opset.
-        attributes: The attributes that the node has.
-        operands: All operands, None for omitted ones: arrays of element types, or of balls around
-            all admitted values.
-        edition: The edition of the profile.
-        given: The operands as arrays of element types, where some are balls.
+    The operator is one of `FOLLOWED`. Operands may also be balls around all admitted values, and
+    are `given` then as arrays of element types.
 
     Raises:
         ValueError: The results are not known.
     """
-    of_balls = any(each is not None and are_balls(each) for each in operands)
-    called = operator, version, attributes, operands
+    of_balls = any(map(are_balls, node.given()))
     if not of_balls and operator in COMPUTED:
-        return meaning(*called, edition)
+        return meaning(operator, node.version, node.attributes, node.operands, node.edition)
     try:
         if not of_balls and operator in MOVED:
-            return tuple(OPERATIONS[operator].compute(Node(version, attributes, tuple(operands))))
-        result_type = _type_of_results(operator, attributes, operands if given is None else given)
+            return tuple(OPERATIONS[operator].compute(node))
+        known = node.operands if given is None else given
+        result_type = _type_of_results(operator, node.attributes, known)
         binary = None if result_type is None else FLOAT_FORMATS.get(result_type)
-        rounded = followed(*called, binary, edition=edition)
-        inexact = any(map(are_balls, rounded))
-        reals = followed(*called, edition=edition) if inexact else rounded
+        rounded = followed(operator, node, binary)
+        reals = followed(operator, node) if any(map(are_balls, rounded)) else rounded
         with precisely():
             pairs = zip(reals, rounded, strict=True)
             return tuple(

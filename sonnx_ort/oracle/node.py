@@ -11,12 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import NotFollowedError, anything, ball_of, ball_type
 from sonnx_ort.oracle.functions import highest
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
+    Array,
     BinaryFormat,
     Exact,
     Kind,
@@ -39,7 +39,6 @@ from sonnx_ort.profile.options import Edition
 if TYPE_CHECKING:
     from flint import arb
 
-Array = npt.NDArray[Any]
 
 ELEMENT_TYPES: Mapping[np.dtype[Any], ElementType] = {t.dtype: t for t in ElementType}
 """The element types by their numpy dtypes."""

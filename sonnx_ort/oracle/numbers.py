@@ -425,12 +425,6 @@ def encoded_elements(elements: Sequence[Datum], element_type: ElementType) -> Ar
     return np.array(bits, f"u{dtype.itemsize}").view(dtype)
 
 
-def zero_of(element_type: ElementType) -> Datum:
-    """The exact zero of a numeric type."""
-    floats = element_type.family is Family.FLOAT
-    return finite(Fraction(0), negative=False) if floats else 0
-
-
 def _encoded(datum: Datum, element_type: ElementType) -> int:
     """The bit pattern of an element: floats are rounded, integers taken modulo 2^n."""
     if isinstance(datum, Number):

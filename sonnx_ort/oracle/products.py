@@ -16,13 +16,13 @@ from math import lcm, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.oracle.balls import Interval, NotFollowedError, has_flint
 from sonnx_ort.oracle.functions import size
 from sonnx_ort.oracle.node import BallNode, Node, mapped
 from sonnx_ort.oracle.numbers import (
     INTEGER_FORMATS,
+    Array,
     BinaryFormat,
     Exact,
     encoded_elements,
@@ -32,12 +32,9 @@ from sonnx_ort.oracle.numbers import (
     significands_of,
 )
 from sonnx_ort.oracle.quantization import integers_or_balls
-from sonnx_ort.oracle.results import Elements, NotDefinedError, Result, exactly, tensor
+from sonnx_ort.oracle.results import Elements, Mask, NotDefinedError, Result, exactly, tensor
 from sonnx_ort.oracle.windows import patches, windows_of
 from sonnx_ort.profile.element_type import ElementType
-
-Array = npt.NDArray[Any]
-Mask = npt.NDArray[np.bool_]
 
 _ANY_ORDER = (
     "gamma of the number of summands times the sum of their magnitudes, for any order (ours)"
@@ -72,15 +69,10 @@ def sums_of_products(  # noqa: PLR0913 - those of a Gemm
     alpha: Any = None,
     beta: Any = None,
 ) -> Exact:
-    """The product of two matrices times alpha, plus a third one times beta.
+    """The product of two matrices times alpha, plus a third one, of its shape, times beta.
 
-    Args:
-        node: The node, which says what the elements are, and the format of a kernel.
-        rows: The first matrix, of `Fraction` over the reals.
-        columns: The second one.
-        addends: What is added, in the shape of the product.
-        alpha: The factor, by which a kernel may multiply before or after it adds; None for 1.
-        beta: The factor of what is added; None for 1.
+    The node says what the elements are, `Fraction` over the reals, and the format of a kernel. This
+    may multiply by alpha before or after it adds; None stands for a factor of 1.
 
     Returns:
         The elements as `Enclosed`, or as balls if those of the node are balls.

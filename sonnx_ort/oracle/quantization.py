@@ -20,6 +20,7 @@ from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     INTEGER_FORMATS,
     TYPES,
+    Array,
     BinaryFormat,
     Exact,
     IntegerFormat,
@@ -47,7 +48,6 @@ from sonnx_ort.profile.element_type import ElementType, Family
 if TYPE_CHECKING:
     from flint import arb
 
-Array = npt.NDArray[Any]
 
 _SCALED = "the difference and the product are each rounded to 16 bits, or the product alone (ours)"
 

@@ -24,6 +24,7 @@ from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     NAN,
     ZERO,
+    Array,
     BinaryFormat,
     Exact,
     Number,
@@ -36,7 +37,6 @@ from sonnx_ort.profile.element_type import ElementType
 if TYPE_CHECKING:
     from flint import arb
 
-Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -212,6 +212,13 @@ class Result:
     bound: str = EXACT
     reason: str = ""
 
+    @property
+    def is_single(self) -> bool:
+        """Whether only one number, or NaN, is admitted wherever not everything is."""
+        if not isinstance(self.admitted, Enclosure):
+            return True
+        return bool(equal_elements(self.admitted.lowest, self.admitted.highest).all())
+
     def exact(self, found: Array) -> Mask:
         """Which computed elements are the nearest ones; none of those that are undefined.
 
@@ -281,12 +288,8 @@ def _place(elements: Array) -> npt.NDArray[Any]:
     """The place of each element in the order of a format's numbers; 0 for both zeros."""
     if elements.dtype.kind in "biu":
         return _wide(elements)
-    return _place_of_floats(elements)
-
-
-def _place_of_floats(floats: Array) -> npt.NDArray[Any]:
-    sign = 1 << (8 * floats.dtype.itemsize - 1)
-    bits = _wide(_bits(floats))
+    sign = 1 << (8 * elements.dtype.itemsize - 1)
+    bits = _wide(_bits(elements))
     return np.where(bits < sign, bits, sign - bits)
 
 

@@ -13,13 +13,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.functions import largest, less
 from sonnx_ort.oracle.node import BallNode, Node, are_balls
-from sonnx_ort.oracle.numbers import Exact, Kind, Number, encoded_elements
+from sonnx_ort.oracle.numbers import Array, Exact, Kind, Number, encoded_elements
 from sonnx_ort.oracle.results import (
     EXACT,
     UNDEFINED,
@@ -35,7 +34,6 @@ from sonnx_ort.oracle.results import (
 if TYPE_CHECKING:
     from flint import arb
 
-Array = npt.NDArray[Any]
 Index = tuple[int, ...]
 
 Reduce = Callable[[BallNode, Sequence[Any]], Any]

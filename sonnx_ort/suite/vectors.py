@@ -124,21 +124,12 @@ def _files_of(result: Result) -> dict[str, Array]:
     """The files of a result, by the beginning of their names."""
     files = {"output": result.nearest}
     if isinstance(result.admitted, Enclosure):
-        if not _is_exact(result):
+        if not result.is_single:
             files |= {"lowest": result.admitted.lowest, "highest": result.admitted.highest}
         anything = result.admitted.anything | result.undefined
         if anything.any():
             files["any"] = anything
     return files
-
-
-def _is_exact(result: Result) -> bool:
-    if not isinstance(result.admitted, Enclosure):
-        return True
-    with np.errstate(invalid="ignore"):
-        single = result.admitted.lowest == result.admitted.highest
-        single |= result.nearest != result.nearest
-    return bool(single.all())
 
 
 def _described(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
@@ -170,7 +161,7 @@ def _described(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
 def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
     if case.refused:
         return {"kind": "refused", "rules": [rule.id for rule in case.applied.broken_rules]}
-    if all(map(_is_exact, results)):
+    if all(each.is_single for each in results):
         moved = all(isinstance(each.admitted, Copies) for each in results)
         return {"kind": "exact", "compare": "bits" if moved else "values"}
     return {"kind": "interval", "bound": "; ".join(dict.fromkeys(r.bound for r in results))}

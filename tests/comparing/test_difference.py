@@ -14,15 +14,16 @@ from sonnx_ort.comparing.difference import (
     Comparison,
     Measure,
     Tolerance,
-    compare,
     compared,
     differing,
     largest,
     same,
     survey,
 )
+from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.runs import by_position, keep, kept, run_both
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.source import ModelSource
 from support.backends import BACKENDS
 from support.graphs import binary_model, parse
 
@@ -30,6 +31,17 @@ CHAIN = """(float[3] x, float[3] y) => (float[3] z)
     {{ [first] a = Div(x, y) [second] b = {operator}(a, y) [last] z = Relu(b) }}"""
 
 FEEDS = {"x": np.array([1, 2, 3], np.float32), "y": np.array([4, 0.5, 1], np.float32)}
+
+
+def compare(
+    first: ModelSource,
+    second: ModelSource,
+    given: Mapping[str, Array],
+    *,
+    seed: int = 0,
+    tolerance: Tolerance = EXACT,
+) -> Comparison:
+    return compared(next(run_both(first, second, [(given, seed)])), tolerance)
 
 
 def chain(operator: str) -> onnx.ModelProto:

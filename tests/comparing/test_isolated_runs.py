@@ -39,11 +39,11 @@ def test_program_may_come_from_standard_input() -> None:
 
 
 def test_process_that_dies_is_replaced() -> None:
-    model = binary_model("Div", "int32", [1], [1]).SerializeToString()
+    model = binary_model("Div", "int32", [1], [1])
     least, one, minus_one = (np.array([value], np.int32) for value in (-(2**31), 1, -1))
     with IsolatedRuns() as runs:
-        died = runs.run(model, None, {"A": least, "B": minus_one})
-        ran = runs.run(model, None, {"A": one, "B": minus_one})
+        died = runs.run(model, {"A": least, "B": minus_one})
+        ran = runs.run(model, {"A": one, "B": minus_one})
     assert died == Failed("the process is killed by SIGFPE", died=True)
     assert not isinstance(ran, Failed)
     assert ran["C"] is not None

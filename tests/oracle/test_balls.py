@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from sonnx_ort.oracle import COMPUTED, Undefined, meaning
 from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.meaning import followed, operations
-from sonnx_ort.oracle.node import ELEMENT_TYPES, balls
+from sonnx_ort.oracle.node import ELEMENT_TYPES, Node, balls
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind, exact_elements
 from sonnx_ort.oracle.results import Choices, Copies, Result
 from sonnx_ort.profile.element_type import ElementType
@@ -74,8 +74,12 @@ def of_elements(operator: str, kind: ElementType, _: int) -> Iterator[Applied]:
         yield Applied(operator, operands, said)
 
 
+def following(operator, version, attributes, operands, binary=None) -> tuple[Array, ...]:
+    return followed(operator, Node(version, attributes, tuple(operands)), binary)
+
+
 def follow(node: Applied, binary=None) -> tuple[Array, ...]:
-    return followed(node.operator, node.opset, node.attributes, node.operands, binary)
+    return following(node.operator, node.opset, node.attributes, node.operands, binary)
 
 
 def pairs_of(result: Result) -> Iterator[tuple[object, object]]:
@@ -256,7 +260,7 @@ def test_operators_without_a_document_agree_with_the_reference_evaluator(node):
     ],
 )
 def test_gelu_is_that_of_its_formula(approximate, curve):
-    for ball, x in zip(*followed("Gelu", 21, {"approximate": approximate}, [X]), X, strict=True):
+    for ball, x in zip(*following("Gelu", 21, {"approximate": approximate}, [X]), X, strict=True):
         for each, number in zip(ball.ravel(), x.ravel(), strict=True):
             assert float(each) == pytest.approx(number / 2 * (1 + curve(number)), abs=1e-15)
 
@@ -299,19 +303,25 @@ ONE = np.array([1.0])
         ),
         ("MatMul", {}, [np.zeros((2, 3)), np.zeros((2, 3))], "(2, 3) and (2, 3) have no product"),
         ("Softmax", {"axis": 2}, [ONE], "axis 2 is not in [-1, 0]"),
+        (
+            "Pad",
+            {},
+            [ONE, np.zeros(4, int), None, np.array([0, -1])],
+            "the axes [0, -1] name one twice",
+        ),
         ("Einsum", {}, [ONE], "the operator is not followed"),
         ("Add", {}, [ONE], "its operands or attributes are not those of the operator"),
     ],
 )
 def test_what_balls_do_not_decide_has_a_clause(operator, attributes, operands, clause):
     with pytest.raises(NotFollowedError) as caught:
-        followed(operator, 21, attributes, operands)
+        following(operator, 21, attributes, operands)
     assert str(caught.value) == clause
 
 
 def test_error_that_no_one_bounds_is_not_followed_in_a_format():
     with pytest.raises(NotFollowedError, match=r"^no bound of the error of Erf is known$"):
-        followed("Erf", 21, {}, [ONE], FLOAT_FORMATS[T.FLOAT])
+        following("Erf", 21, {}, [ONE], FLOAT_FORMATS[T.FLOAT])
 
 
 @pytest.mark.parametrize(
@@ -327,25 +337,25 @@ def test_error_that_no_one_bounds_is_not_followed_in_a_format():
     ],
 )
 def test_overlapping_balls_are_bounded_closely(operator, operands, lower, upper):
-    ball = followed(operator, 21, {}, operands)[0][0]
+    ball = following(operator, 21, {}, operands)[0][0]
     assert float(ball.lower()) == pytest.approx(lower, abs=1e-5)
     assert float(ball.upper()) == pytest.approx(upper, abs=1e-5)
 
 
 def test_uncertain_level_is_a_ball_over_both_and_is_dequantized():
     operands = [wide(2.4, 2.6), np.array(1.0), np.uint8(3)]
-    (levels,) = followed("QuantizeLinear", 21, {}, operands)
+    (levels,) = following("QuantizeLinear", 21, {}, operands)
     assert levels.dtype == object
-    (numbers,) = followed("DequantizeLinear", 21, {}, [levels, np.array(0.5), np.uint8(3)])
+    (numbers,) = following("DequantizeLinear", 21, {}, [levels, np.array(0.5), np.uint8(3)])
     assert all(numbers[0].contains(flint.arb(each)) for each in (1, 1.5))
-    (certain,) = followed("QuantizeLinear", 21, {}, [wide(2.6, 2.7), *operands[1:]])
+    (certain,) = following("QuantizeLinear", 21, {}, [wide(2.6, 2.7), *operands[1:]])
     assert certain.dtype == np.uint8
     assert certain.tolist() == [6]
 
 
 def test_convolution_of_uncertain_integers_is_a_ball():
     x, w = wide(1, 2).reshape(1, 1, 1), np.int8([[[3]]])
-    (found,) = followed("ConvInteger", 21, {}, [x, w, np.uint8(1)])
+    (found,) = following("ConvInteger", 21, {}, [x, w, np.uint8(1)])
     assert (float(found.item().lower()), float(found.item().upper())) == pytest.approx(
         (0, 3), abs=1e-6
     )
@@ -353,8 +363,8 @@ def test_convolution_of_uncertain_integers_is_a_ball():
 
 def test_magnitude_beyond_the_format_leaves_everything_open():
     large = F([3e38])
-    assert not followed("Add", 21, {}, [large, large], FLOAT_FORMATS[T.FLOAT])[0][0].is_finite()
-    assert followed("Add", 21, {}, [large, large])[0][0].is_finite()
+    assert not following("Add", 21, {}, [large, large], FLOAT_FORMATS[T.FLOAT])[0][0].is_finite()
+    assert following("Add", 21, {}, [large, large])[0][0].is_finite()
 
 
 @pytest.mark.parametrize(
@@ -371,10 +381,10 @@ def test_magnitude_beyond_the_format_leaves_everything_open():
 )
 def test_operations_are_counted_by_shapes(operator, attributes, shapes, count):
     operands = [np.zeros(shape, F) for shape in shapes]
-    assert operations(operator, 21, attributes, operands) == count
+    assert operations(operator, Node(21, attributes, tuple(operands))) == count
 
 
 def test_precision_of_the_caller_is_kept():
     before = flint.ctx.prec
-    followed("Exp", 21, {}, [ONE])
+    following("Exp", 21, {}, [ONE])
     assert flint.ctx.prec == before
