@@ -19,7 +19,8 @@ import numpy as np
 from sonnx_ort.checker.graphs import Node, graphs_of
 from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
-from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, require
+from sonnx_ort.kernel.ranges import Interval, Range
+from sonnx_ort.kernel.sizes import Bounds, Rejected, require
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import ShapeDemand, ValueContract
 from sonnx_ort.profile.contract_rules import (

@@ -24,9 +24,11 @@ from .sizes import (
     bounds_of_size,
     from_the_front,
     is_within,
+    larger,
     quotient,
     require,
     selected,
+    smaller,
 )
 
 HOLDING_SIZES = ("int32", "int64")
@@ -90,6 +92,8 @@ def _part(node: Node) -> PartialSizes:
     found = node.elements(0)
     starts, ends, _, steps = slices_of(node, 1)
     for start, end, step in zip(starts, ends, steps, strict=True):
+        if not isinstance(start, int) or not isinstance(end, int):
+            raise Rejected("a place is open")
         require(step > 0 or end not in END_OF_ALL, "kernels differ from the document")
         found = tuple(found[index] for index in selected(len(found), start, end, step))
     return found
@@ -138,24 +142,17 @@ def _remainder(one: Size, other: Size) -> Size | None:
 
 
 def _larger(one: Size, other: Size) -> Size | None:
-    a, b = bounds_of_size(one), bounds_of_size(other)
-    if a is None or b is None or not _are_comparable(a, b):
-        return None
-    if a.lower >= b.upper:
-        return one
-    return other if b.lower >= a.upper else None
+    return larger(one, other) if _are_comparable(one, other) else None
 
 
 def _smaller(one: Size, other: Size) -> Size | None:
-    larger = _larger(one, other)
-    if larger is None:
-        return None
-    return other if larger is one else one
+    return smaller(one, other) if _are_comparable(one, other) else None
 
 
-def _are_comparable(*bounds: Bounds) -> bool:
+def _are_comparable(*sizes: Size) -> bool:
     """Whether kernels until 1.31.1 compare numbers of int64 rightly: they are within int32."""
-    return is_within(end for each in bounds for end in (each.lower, each.upper))
+    ends = [bounds_of_size(size) for size in sizes]
+    return all(each is not None and is_within((each.lower, each.upper)) for each in ends)
 
 
 _CALCULATED: Mapping[str, Callable[..., Size | None]] = {

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import hull
-from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Range
+from sonnx_ort.kernel.ranges import Range
+from sonnx_ort.kernel.sizes import Bounds, PartialSizes
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.declarations import Declarations, constant_tensor, is_sparse, type_name
 from sonnx_ort.knowledge.inference import Inference

@@ -28,7 +28,8 @@ from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_element
 from sonnx_ort.kernel.interval_layout import intervals_of
 from sonnx_ort.kernel.intervals import hull, of_elements
 from sonnx_ort.kernel.node import FLOATS, Node
-from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, Sizes
+from sonnx_ort.kernel.ranges import Interval, Range
+from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.graph_node import GraphNode, rule_for
 from sonnx_ort.loading.traversal import every_graph, subgraphs_of

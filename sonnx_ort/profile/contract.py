@@ -22,7 +22,8 @@ import numpy as np
 from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.intervals import within
 from sonnx_ort.kernel.node import FLOATS
-from sonnx_ort.kernel.sizes import LARGEST, Bounds, Ends, Interval, Size, Symbolic
+from sonnx_ort.kernel.ranges import Ends, Interval
+from sonnx_ort.kernel.sizes import LARGEST, Bounds, Size, Symbolic
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.language import NumberSet, finite_limits
 
