@@ -12,7 +12,7 @@ from .bounds import EXACT_IN_DOUBLE, LIMITS
 from .catalog import rule_of
 from .layout import axes_of, slices_of
 from .node import Node
-from .shaping import asked_for
+from .shaping import HELD_BY_FLOATS, asked_for
 from .sizes import (
     END_OF_ALL,
     Bounds,
@@ -34,6 +34,12 @@ from .sizes import (
 HOLDING_SIZES = ("int32", "int64")
 """The types of tensors that can hold sizes."""
 
+_HELD = {
+    **{element_type: LIMITS[element_type] for element_type in HOLDING_SIZES},
+    **dict.fromkeys(("float", "double"), HELD_BY_FLOATS),
+}
+"""The numbers that each type holds. Only a Cast gives floats, so that a Range can count in them."""
+
 
 def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     """The elements of a node's first result; None for those that are not known.
@@ -46,7 +52,8 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     Raises:
         Rejected: Nothing is known of them.
     """
-    require(element_type in HOLDING_SIZES and len(shape) <= 1, "it holds no sizes")
+    held = element_type in (_HELD if node.op_type == "Cast" else HOLDING_SIZES)
+    require(held and len(shape) <= 1, "it holds no sizes")
     rule_of(node)
     require(node.op_type in ELEMENT_RULES, f"the elements of a {node.op_type} have no rule")
     found = ELEMENT_RULES[node.op_type](node)
@@ -54,7 +61,7 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
         within = all(_is_within(each, LIMITS[element_type]) for each in found)
         require(within, "a size may be beyond int32")
     require(math.prod(shape) == len(found), "their number is not known")
-    return tuple(_kept(each, LIMITS[element_type]) for each in found)
+    return tuple(_kept(each, _HELD[element_type]) for each in found)
 
 
 def _kept(element: Size | None, admitted: Bounds) -> Size | None:
@@ -73,14 +80,17 @@ def _is_within(element: Size | None, admitted: Bounds) -> bool:
 
 
 def _cast(node: Node) -> PartialSizes:
-    """Sizes in int64, or truncated to int32, which an axis can exceed."""
+    """Sizes in int64, or truncated to int32, which an axis can exceed, or if floats hold them."""
     elements = node.elements(0)
-    if node.attribute("to") == TensorProto.INT64:
-        return elements
-    return tuple(
-        element if _is_within(element, LIMITS["int32"]) else Symbolic.named(f"int32({element})")
-        for element in elements
-    )
+    match node.attribute("to"):
+        case TensorProto.INT64:
+            return elements
+        case TensorProto.INT32:
+            return tuple(
+                each if _is_within(each, LIMITS["int32"]) else Symbolic.named(f"int32({each})")
+                for each in elements
+            )
+    return tuple(each if _is_within(each, HELD_BY_FLOATS) else None for each in elements)
 
 
 def _picked(node: Node) -> PartialSizes:
