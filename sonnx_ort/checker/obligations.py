@@ -22,11 +22,12 @@ from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.kernel.ranges import Interval, Range
 from sonnx_ort.kernel.sizes import Bounds, Rejected, require
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import ShapeDemand, ValueContract
+from sonnx_ort.profile.contract import ValueContract
 from sonnx_ort.profile.contract_rules import (
     CONTRACT,
     WITHIN_SIZES,
     OnSizes,
+    ShapeDemand,
     contract_requirement,
     contract_rule,
 )

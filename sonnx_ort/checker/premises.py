@@ -13,7 +13,8 @@ from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from sonnx_ort.checker.graphs import bodies_of
 from sonnx_ort.kernel.sizes import NAME, PartialSizes, Rejected, Sizes, require
-from sonnx_ort.profile.contract import Contract, ShapeDemand, is_size, shape_demands
+from sonnx_ort.profile.contract import Contract, is_size
+from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands
 
 
 def require_contract(graph: GraphProto, contract: Contract) -> None:

@@ -91,8 +91,7 @@ def _sliced(node: Node) -> Shapes:
     sizes: list[Size | None] = list(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         index = from_the_front(axis, len(shape))
-        is_open = start is None or end is None
-        sizes[index] = None if is_open else sliced_size(shape[index], start, end, step)
+        sizes[index] = sliced_size(shape[index], start, end, step)
     return (tuple(sizes),)
 
 
@@ -120,22 +119,21 @@ def slices_of(
     return starts, ends, axes, steps
 
 
-def sliced_size(size: Size, start: Size, end: Size, step: int) -> Size | None:
-    """The number of elements that a Slice with a nonzero step selects on an axis.
+def sliced_size(size: Size, start: Size | None, end: Size | None, step: int) -> Size | None:
+    """The number of elements that a Slice with a nonzero step selects on an axis; None if open.
 
     For negative steps and an end that means all of the axis, ONNX Runtime differs from ONNX.
     """
-    if step < 0 and end in END_OF_ALL:
+    if start is None or end is None or (step < 0 and end in END_OF_ALL):
         return None
-    numbers = isinstance(start, int) and isinstance(end, int)
-    if isinstance(size, int) and numbers:
+    if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
         return len(selected(size, start, end, step))
     first, last = _place(size, start), _place(size, end)
     if first is not None and last is not None and step > 0:
         count = larger(last + first * -1, 0)
         if count is not None:
             return quotient(count + (step - 1), step)
-    if not numbers:
+    if not isinstance(start, int) or not isinstance(end, int):
         return None
     known = bounds_of_size(size)
     if (start, step) == (0, 1) and end >= 0:

@@ -127,7 +127,7 @@ class Symbol(str):
         made.most = None if bounds is None else (bounds.upper - bounds.lower) // step
         return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Any, ...]:
         """What makes an equal symbol."""
         bounds = None
         if self.most is not None:
@@ -269,7 +269,7 @@ _MOST_QUOTIENTS = 8
 
 
 def _without_quotient(size: "Size") -> "tuple[Size, int]":
-    """A polynomial that is at most a multiple of another, without one of its quotients; the factor.
+    """A polynomial without one of the quotients of another, and how many times that it is at most.
 
     `trunc(a/d)` is at most `a/d` and at least `(a - d + 1)/d`, if a is not negative. No symbol of
     a bounded size is negative.
@@ -284,7 +284,8 @@ def _without_quotient(size: "Size") -> "tuple[Size, int]":
     dividend, divisor = quotients[taken]
     lowered: Size = 0
     for symbols, times in _terms(size):
-        factors, factor = list(symbols), divisor
+        factors = list(symbols)
+        factor: Size = divisor
         if taken in factors:
             factors.remove(taken)
             lost = divisor - 1 if times > 0 else 0

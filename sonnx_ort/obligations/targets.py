@@ -23,8 +23,14 @@ from sonnx_ort.knowledge.value_types import numeric_types
 from sonnx_ort.loading.traversal import every_node, subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import Contract, ShapeDemand, ValueContract, shape_demands
-from sonnx_ort.profile.contract_rules import OnSizes, contract_requirement, contract_rule
+from sonnx_ort.profile.contract import Contract, ValueContract
+from sonnx_ort.profile.contract_rules import (
+    OnSizes,
+    ShapeDemand,
+    contract_requirement,
+    contract_rule,
+    shape_demands,
+)
 from sonnx_ort.profile.element_type import FLOAT_TYPES, NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, finite_elements
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
