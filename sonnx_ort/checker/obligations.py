@@ -101,6 +101,7 @@ def _constant(operand: Established) -> Any:
         return operand.model.array(operand.value)
     numbers = operand.known("elements")
     require(all(isinstance(number, int) for number in numbers), "an element is open")
+    require(operand.element_type in INTEGERS, "it has no integers")
     return np.array(numbers, operand.known("type")).reshape(operand.known("shape"))
 
 

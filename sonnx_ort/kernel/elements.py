@@ -34,7 +34,7 @@ from .sizes import (
 HOLDING_SIZES = ("int32", "int64")
 """The types of tensors that can hold sizes."""
 
-_HELD = {
+HELD: Mapping[str, Bounds] = {
     **{element_type: LIMITS[element_type] for element_type in HOLDING_SIZES},
     **dict.fromkeys(("float", "double"), HELD_BY_FLOATS),
 }
@@ -52,7 +52,7 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     Raises:
         Rejected: Nothing is known of them.
     """
-    held = element_type in (_HELD if node.op_type == "Cast" else HOLDING_SIZES)
+    held = element_type in (HELD if node.op_type == "Cast" else HOLDING_SIZES)
     require(held and len(shape) <= 1, "it holds no sizes")
     rule_of(node)
     require(node.op_type in ELEMENT_RULES, f"the elements of a {node.op_type} have no rule")
@@ -61,7 +61,7 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
         within = all(_is_within(each, LIMITS[element_type]) for each in found)
         require(within, "a size may be beyond int32")
     require(math.prod(shape) == len(found), "their number is not known")
-    return tuple(_kept(each, _HELD[element_type]) for each in found)
+    return tuple(_kept(each, HELD[element_type]) for each in found)
 
 
 def _kept(element: Size | None, admitted: Bounds) -> Size | None:

@@ -14,7 +14,7 @@ from sonnx_ort import (
     ValueContract,
     Waiver,
 )
-from support.graphs import LIMITED, parse
+from support.graphs import LIMITED, PARTS_OF_AN_AXIS, parse
 
 
 def found(*entries, graph=LIMITED, rule="Contract", operators="default,Graph.finite_values"):
@@ -213,20 +213,6 @@ def test_mean_over_an_axis_of_a_bounded_size_is_finite():
         report = sonnx_ort.check(parse(graph), contract=contract, operators="Graph.finite_values")
         finite = [o for o in report.obligations if o.node == "mean" and o.rule.id == "Graph.finite"]
         assert [str(o.status) for o in finite] == [status]
-
-
-PARTS_OF_AN_AXIS = """(float[n] x) => (float[a, 4] y, float[1, b] c, float[1, d] e)
-<int64[1] zero = {0}, int64[1] one = {1}, int64[1] four = {4}, int64[2] rows = {-1, 4},
- int64[2] row = {1, -1}, float first = {0}, float by = {1}>
-{
-    s = Shape(x) k = Div(s, four) end = Mul(k, four)
-    [whole] w = Slice(x, zero, end, zero, one)
-    [in_rows] y = Reshape<allowzero = 0>(w, rows)
-    v, p = TopK<axis = -1, largest = 1, sorted = 1>(x, k)
-    [best] c = Reshape<allowzero = 0>(v, row)
-    i = Squeeze(k, zero) f = Cast<to = 1>(i) r = Range(first, f, by)
-    [counted] e = Reshape<allowzero = 0>(r, row)
-}"""
 
 
 @pytest.mark.parametrize(
