@@ -286,7 +286,6 @@ class NumberRanges:
         self._shapes = shapes
         self._contract = contract
         self._reads_weights = reads_weights
-        self._main = model.graph
         self._opset = model.opset_imports[STANDARD_DOMAIN]
         for graph in every_graph(model.graph):
             for value in graph.initializers.values():
@@ -331,7 +330,7 @@ class NumberRanges:
                     self._read_constant(node.outputs[0])
                 else:
                     self._derive(node)
-            if graph is self._main and self._contract:
+            if self._contract.values:
                 for output in node.outputs:
                     self._apply_contract(output)
 

@@ -37,6 +37,7 @@ from sonnx_ort.knowledge.declarations import declared_axes, declared_type, type_
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ReadModel
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.contract import (
     Contract,
     ShapeContract,
@@ -289,16 +290,11 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
     """
     if not contract:
         return
-    computed = (value for node in model.graph for value in node.outputs)
-    values = {str(v.name): v for v in (*model.graph.inputs, *computed) if v.name}
+    values = _values_by_name(model.graph)
     for entry in contract.values:
         name = entry.value
-        if name not in values:
-            raise SonnxError(
-                f"contract: the graph has no input or value '{name}'{did_you_mean(name, values)}; "
-                "values of subgraphs and of functions cannot have a contract"
-            )
-        kind = facts.element_type(values[name]) or declared_type(values[name])
+        value = _the_only(name, values)
+        kind = facts.element_type(value) or declared_type(value)
         found = ElementType.named(kind)
         if kind is None:
             raise SonnxError(f"contract: the type of '{name}' is not known; declare it")
@@ -310,16 +306,36 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
             raise SonnxError(
                 f"contract: '{name}' is of type {kind}, whose numbers are all {always}; {remedy}"
             )
-        if entry.whole and found in CARRIERS and values[name].producer() is not None:
+        if entry.whole and found in CARRIERS and value.producer() is not None:
             raise SonnxError(
                 f"contract: '{name}' is a {kind} that a node computes, which ONNX Runtime may "
                 "leave unrounded; of this type only inputs can be said to be whole"
             )
         _require_ranges(entry, kind, found.dtype)
         if entry.axis is not None:
-            _require_axis(entry, entry.axis, facts.shape(values[name]))
+            _require_axis(entry, entry.axis, facts.shape(value))
     for state in contract.states:
         _require_state(model.graph, contract, state, facts)
+
+
+def _values_by_name(graph: ir.Graph) -> Mapping[str, Sequence[ir.Value]]:
+    """The inputs of a graph, and what nodes compute, in subgraphs too: several may have a name."""
+    found: dict[str, list[ir.Value]] = {}
+    computed = (value for node in every_node(graph) for value in node.outputs)
+    for value in filter(lambda each: each.name, (*graph.inputs, *computed)):
+        found.setdefault(str(value.name), []).append(value)
+    return found
+
+
+def _the_only(name: str, values: Mapping[str, Sequence[ir.Value]]) -> ir.Value:
+    if name not in values:
+        raise SonnxError(
+            f"contract: the graph has no input or value '{name}'{did_you_mean(name, values)}; "
+            "inputs of subgraphs and values of functions cannot have a contract"
+        )
+    if len(values[name]) > 1:
+        raise SonnxError(f"contract: several subgraphs have a value '{name}'; rename one of them")
+    return values[name][0]
 
 
 def _require_state(graph: ir.Graph, contract: Contract, state: StateContract, facts: Facts) -> None:

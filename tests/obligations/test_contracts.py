@@ -358,3 +358,12 @@ def test_type_of_the_model_demands_nothing_of_runs():
     types = TypeContract("x", "float"), TypeContract("s", "string")
     report = sonnx_ort.check(parse(LIMITED), contract=Contract(types=types))
     assert not [o for o in report.obligations if o.rule.id.startswith("Contract")]
+
+
+def test_name_of_values_in_two_bodies_is_refused():
+    graph = """(bool c, float[2] x) => (float[2] y) { y = If(c) <
+        then_branch = t () => (float[2] a) { s = Neg(x) a = Exp(s) },
+        else_branch = e () => (float[2] b) { s = Abs(x) b = Exp(s) }> }"""
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.check(parse(graph), contract=Contract((ValueContract("s"),)))
+    assert str(caught.value) == ("contract: several subgraphs have a value 's'; rename one of them")
