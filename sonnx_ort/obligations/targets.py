@@ -332,7 +332,10 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
         asked_for += [(value, ()) for value in model.graph.outputs]
     return (
         *_within_sizes(model, demands.contract, facts),
-        *(_checked(*each, facts, path=path) for *each, path in _contracted(model, demands)),
+        *(
+            _checked(value, demand, facts, path=path)
+            for value, demand, path in _contracted(model, demands)
+        ),
         *(
             _checked(value, None, facts, path=path)
             for value, path in dict(asked_for).items()
