@@ -277,3 +277,25 @@ def test_places_are_compared_with_the_size_that_they_follow_from(start, end, ste
     report = sonnx_ort.check(parse(text), contract=contract)
     found = {o.rule.id: str(o.status) for o in report.obligations}
     assert [found[rule] for rule in ("Slice.R8", "Slice.C2", "Slice.R6")] == statuses.split()
+
+
+@pytest.mark.parametrize(
+    ("least", "verdict"),
+    [
+        (-9, ("proved", "every element of X 'x' lies in -9 to 1")),
+        (-math.inf, ("runtime", OPEN.format("X"))),
+    ],
+)
+def test_lines_of_a_softmax_are_above_negative_infinity(least, verdict):
+    graph = "(float[n, 3] x) => (float[n, 3] y) { [share] y = Softmax<axis = 1>(x) }"
+    entry = ValueContract("x", (least, 1))
+    statuses = found(entry, graph=graph, rule="Softmax.float.C6", operators="Softmax")
+    assert statuses == {"Softmax 'share'": verdict}
+
+
+def test_numbers_of_an_operator_keep_lines_of_a_softmax_above_negative_infinity():
+    graph = "(float[n, 3] x) => (float[n, 3] y) { s = Tanh(x) [share] y = Softmax<axis = 1>(s) }"
+    statuses = found(graph=graph, rule="Softmax.float.C6", operators="Softmax")
+    assert statuses == {
+        "Softmax 'share'": ("proved", "every element of X 's' lies in -1 to 1 or NaN")
+    }
