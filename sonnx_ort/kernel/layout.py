@@ -250,6 +250,9 @@ def _best(node: Node) -> Shapes:
         (count,) = [node.attribute("k")] if node.version < 10 else node.small_elements(1)
     except Rejected:
         count = None
+    if isinstance(count, Symbolic) and not node.shared.isdisjoint(count.names):
+        # A new name is one size wherever it stands.
+        count = None
     found = (*shape[:axis], count, *shape[axis + 1 :])
     return (found, found)
 

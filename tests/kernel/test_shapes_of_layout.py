@@ -176,6 +176,7 @@ def test_parts_are_as_large_as_the_node_says_or_equal_but_for_the_last(
         ([IMAGE, integers(3)], {"axis": 0}, (3, 4, 8)),
         ([IMAGE, ("k",)], {"axis": 1}, ("n", None, 8)),
         ([IMAGE, Holding(("k",))], {"axis": 1}, ("n", "k", 8)),
+        ([IMAGE, Holding(("k",))], {"axis": 1, "shared": ["k"]}, ("n", None, 8)),
         ([IMAGE, Holding((None,))], {"axis": 1}, ("n", None, 8)),
         ([IMAGE, integers(3)], {"version": 10}, ("n", 4, 3)),
         ([IMAGE], {"k": 2, "axis": -2, "version": 1}, ("n", 2, 8)),
