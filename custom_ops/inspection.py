@@ -51,10 +51,11 @@ from sonnx_ort.custom_ops.failure_channel import (
 from sonnx_ort.custom_ops.kernel import ATTRIBUTES, make_decision, shapes_in
 from sonnx_ort.errors import escaped
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.contract import ShapeDemand, contract_from_json
+from sonnx_ort.profile.contract import contract_from_json
 from sonnx_ort.profile.contract_rules import (
     WITHIN_SIZES,
     OnSizes,
+    ShapeDemand,
     contract_requirement,
     contract_rule,
     sizes_requirement,

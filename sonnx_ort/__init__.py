@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ShapeContract,
         SizeContract,
         StateContract,
+        TypeContract,
         ValueContract,
     )
     from sonnx_ort.profile.options import Broadcasting, Edition
@@ -63,6 +64,7 @@ __all__ = [
     "SonnxError",
     "StateContract",
     "Status",
+    "TypeContract",
     "ValueContract",
     "Verification",
     "Waiver",
@@ -117,6 +119,7 @@ _MODULES = {
     "ShapeContract": "profile.contract",
     "SizeContract": "profile.contract",
     "StateContract": "profile.contract",
+    "TypeContract": "profile.contract",
     "ValueContract": "profile.contract",
     "Waiver": "obligations.waivers",
     "audit": "comparing.audit",

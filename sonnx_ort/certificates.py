@@ -28,6 +28,7 @@ from sonnx_ort.checker.obligations import (
 )
 from sonnx_ort.checker.premises import Changing
 from sonnx_ort.errors import SonnxError, to_json
+from sonnx_ort.kernel.elements import HELD
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
 from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.obligations.examination import Examination
@@ -94,8 +95,8 @@ def _few(model: Model, value: str) -> bool:
         return False
     shape = model.known("shape", value)
     size = shape[0] if shape else 1
-    integers = model.known("type", value) in ("int32", "int64")
-    return integers and len(shape) < 2 and isinstance(size, int) and size <= _MOST_ELEMENTS
+    may_hold = model.known("type", value) in HELD
+    return may_hold and len(shape) < 2 and isinstance(size, int) and size <= _MOST_ELEMENTS
 
 
 class Traced(Model):

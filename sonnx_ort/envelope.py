@@ -20,7 +20,7 @@ from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.comparing.runs import trace
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.node import FLOATS
-from sonnx_ort.knowledge.declarations import declared_axes
+from sonnx_ort.knowledge.declarations import declared_axes, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.number_ranges import NumberRanges
 from sonnx_ort.loading.canonical import load_canonical
@@ -28,7 +28,7 @@ from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.obligations.contracts import (
     ContractSource,
     read_contract,
-    require_axes,
+    require_inputs,
     require_values,
 )
 from sonnx_ort.profile.contract import (
@@ -36,6 +36,7 @@ from sonnx_ort.profile.contract import (
     Contract,
     ShapeContract,
     SizeContract,
+    TypeContract,
     ValueContract,
 )
 from sonnx_ort.value_files import read_samples
@@ -79,19 +80,17 @@ class ProposedContract:
 def _lines(proposed: ProposedContract) -> Iterator[str]:
     yield "# What the values of the model may be. Judge each range before you use it."
     contract = proposed.contract
-    shapes = {entry.input: entry for entry in contract.shapes}
+    sections: dict[str, list[str]] = {}
+    for typed in contract.types:
+        sections.setdefault(typed.input, []).append(f"dtype = {_quoted(typed.dtype)}")
     carried = {state.output for state in contract.states}
     for entry in (each for each in contract.values if each.value not in carried):
-        section = "values" if entry.value in proposed.checkpoints else "inputs"
-        yield ""
-        yield f"[{section}.{_quoted(entry.value)}]"
-        yield from _number_lines(entry)
-        if entry.message:
-            yield f"message = {_quoted(entry.message)}"
-        if entry.value in shapes:
-            yield _shape_line(shapes.pop(entry.value))
-    for shape in shapes.values():
-        yield from ("", f"[inputs.{_quoted(shape.input)}]", _shape_line(shape))
+        sections.setdefault(entry.value, []).extend(_number_lines(entry))
+    for shape in contract.shapes:
+        sections.setdefault(shape.input, []).append(_shape_line(shape))
+    for name, lines in sections.items():
+        section = "values" if name in proposed.checkpoints else "inputs"
+        yield from ("", f"[{section}.{_quoted(name)}]", *lines)
     if contract.sizes:
         yield from ("", "[sizes]", *map(_size_line, contract.sizes))
     if contract.states:
@@ -110,6 +109,8 @@ def _number_lines(entry: ValueContract) -> Iterator[str]:
         yield "whole = true"
     elif not ranges:
         yield "finite = true"
+    if entry.message:
+        yield f"message = {_quoted(entry.message)}"
 
 
 def _shape_line(entry: ShapeContract) -> str:
@@ -175,7 +176,7 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
     source = read(model)
     loaded = load_canonical(source, frozenset()).graph_model
     given = read_contract(contract)
-    require_axes(loaded.graph, given)
+    require_inputs(loaded.graph, given)
     facts = Facts(loaded, replace(given, values=()))
     # A state may have no entry yet.
     require_values(loaded, replace(given, states=()), facts)
@@ -203,6 +204,7 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         given.shapes,
         _sizes(loaded.graph, given, samples),
         given.states,
+        tuple(_types(loaded.graph)),
     )
     require_values(loaded, found, facts)
     facts = Facts(loaded, replace(found, values=()))
@@ -218,6 +220,14 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         len(floats),
         tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),
     )
+
+
+def _types(graph: ir.Graph) -> Iterator[TypeContract]:
+    """The element type of each input."""
+    for value in graph.inputs:
+        kind = declared_type(value)
+        if kind is not None:
+            yield TypeContract(str(value.name), kind)
 
 
 def _seen(runs: Sequence[Mapping[str, Any]]) -> tuple[Seen, dict[str, int]]:

@@ -14,6 +14,7 @@ from sonnx_ort import (
     SizeContract,
     SonnxError,
     StateContract,
+    TypeContract,
     ValueContract,
 )
 from sonnx_ort.obligations.contracts import read_contract
@@ -26,6 +27,9 @@ GRAPH = """(float[n, 2] x, int64[n] i, bool[n] b) => (float[n, 2] z, int64[n] j,
     j = Identity(i)
     c = Identity(b)
 }"""
+
+
+TYPES = (TypeContract("x", "float"), TypeContract("i", "int64"), TypeContract("b", "bool"))
 
 
 def sample(*numbers):
@@ -52,12 +56,13 @@ def test_ranges_are_those_that_were_seen_and_a_margin(samples):
         (ValueContract("x", (0.0, 3.0)), ValueContract("i", (3, 11))),
         (),
         (SizeContract("n", 1, 1),),
+        types=TYPES,
     )
 
 
 def test_without_samples_floats_are_to_be_finite():
     proposed = sonnx_ort.propose_contract(parse(GRAPH))
-    assert proposed.contract == Contract((ValueContract("x"),))
+    assert proposed.contract == Contract((ValueContract("x"),), types=TYPES)
     assert (proposed.finite, proposed.floats, proposed.open) == (0, 2, ("y",))
 
 
@@ -92,8 +97,10 @@ def test_state_gets_an_entry_from_samples(tmp_path):
     given = Contract(states=states)
     proposed = sonnx_ort.propose_contract(model, data=tmp_path, contract=given, margin=0)
     own = ValueContract("h", (-0.5, 0.5)), ValueContract("g", (-0.5, 0.5))
-    assert proposed.contract == Contract(own, states=states)
-    assert proposed.toml.endswith('[inputs."h"]\nrange = [-0.5, 0.5]\n\n[states]\n"h" = "g"\n')
+    assert proposed.contract == Contract(own, (), (), states, (TypeContract("h", "float"),))
+    assert proposed.toml.endswith(
+        '[inputs."h"]\ndtype = "float"\nrange = [-0.5, 0.5]\n\n[states]\n"h" = "g"\n'
+    )
 
 
 def test_given_entries_are_kept(samples):
@@ -115,7 +122,8 @@ def test_sizes_are_those_that_were_seen(samples):
     proposed = sonnx_ort.propose_contract(parse(GRAPH), data=samples, contract=given)
     assert proposed.contract.sizes == (*given.sizes, SizeContract("rows", 1, 5))
     assert proposed.toml.endswith(
-        'shape = ["rows", 2]\n\n[inputs."i"]\nrange = [5, 9]\n\n[sizes]\n'
+        'shape = ["rows", 2]\n\n[inputs."i"]\ndtype = "int64"\nrange = [5, 9]\n\n'
+        '[inputs."b"]\ndtype = "bool"\n\n[sizes]\n'
         'n = { range = [0, 9], message = "beds" }\nrows = [1, 5]\n'
     )
 

@@ -28,9 +28,9 @@ from sonnx_ort.kernel.elements import elements_of
 from sonnx_ort.kernel.interval_layout import intervals_of
 from sonnx_ort.kernel.intervals import hull, of_elements
 from sonnx_ort.kernel.node import FLOATS
+from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.kernel.sizes import (
     Bounds,
-    Interval,
     PartialSizes,
     Rejected,
     Size,

@@ -19,13 +19,15 @@ import numpy as np
 from sonnx_ort.checker.graphs import Definitions, Node, graphs_of
 from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
-from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, require
+from sonnx_ort.kernel.ranges import Interval, Range
+from sonnx_ort.kernel.sizes import Bounds, Rejected, require
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import ShapeDemand, ValueContract
+from sonnx_ort.profile.contract import ValueContract
 from sonnx_ort.profile.contract_rules import (
     CONTRACT,
     WITHIN_SIZES,
     OnSizes,
+    ShapeDemand,
     contract_requirement,
     contract_rule,
 )
@@ -96,6 +98,7 @@ def _constant(operand: Established) -> Any:
         return operand.model.array(operand.value)
     numbers = operand.known("elements")
     require(all(isinstance(number, int) for number in numbers), "an element is open")
+    require(operand.element_type in INTEGERS, "it has no integers")
     return np.array(numbers, operand.known("type")).reshape(operand.known("shape"))
 
 

@@ -11,19 +11,21 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
-from sonnx_ort.checker.graphs import bodies_of
+from sonnx_ort.checker.graphs import bodies_of, graphs_of
 from sonnx_ort.kernel.sizes import NAME, PartialSizes, Rejected, Sizes, require
-from sonnx_ort.profile.contract import Contract, ShapeDemand, is_size, shape_demands
+from sonnx_ort.profile.contract import Contract, is_size
+from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands
 
 
 def require_contract(graph: GraphProto, contract: Contract) -> None:
-    """Reject a contract that no file can have, or of values that the main graph does not have.
+    """Reject a contract that no file can have, or of values that no node computes.
 
     Raises:
         Rejected: It is none of this model.
     """
     inputs = {value.name: value for value in graph.input}
-    values = {*inputs, *(name for node in graph.node for name in node.output)}
+    nodes = (node for each in graphs_of(graph) for node in each.node)
+    values = {*inputs, *(name for node in nodes for name in node.output)}
     limited = [entry.value for entry in contract.values]
     stated = [entry.input for entry in contract.shapes]
     named = [size.name for size in contract.sizes]

@@ -23,14 +23,13 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.pipeline import require_serializable
-from sonnx_ort.profile.contract import (
-    NO_CONTRACT,
-    Contract,
+from sonnx_ort.profile.contract import NO_CONTRACT, Contract, ValueContract
+from sonnx_ort.profile.contract_rules import (
     ShapeDemand,
-    ValueContract,
+    contract_requirement,
+    contract_rule,
     shape_demands,
 )
-from sonnx_ort.profile.contract_rules import contract_requirement, contract_rule
 from sonnx_ort.runtime.feeds import (
     GraphInput,
     as_tensors,

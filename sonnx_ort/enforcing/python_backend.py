@@ -42,7 +42,8 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import CheckedValue, parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import Contract, ShapeDemand, contract_to_json
+from sonnx_ort.profile.contract import Contract, contract_to_json
+from sonnx_ort.profile.contract_rules import ShapeDemand
 from sonnx_ort.profile.element_type import CARRIERS, ElementType
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.options import Edition

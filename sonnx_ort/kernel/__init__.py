@@ -6,6 +6,7 @@ no other way. The analysis decides which facts are derived; the checker of certi
 them again. Python and onnx are all that the kernel needs.
 
     sizes        numbers, and polynomials of sizes that only a run decides
+    ranges       intervals of floats
     node         what a rule may read of a node
     layout, products, shaping
                  the shapes of results, by operator
@@ -13,6 +14,6 @@ them again. Python and onnx are all that the kernel needs.
     bounds       intervals of integers
     types        the types of results, from the schemas of operators
     catalog      the shapes of element-wise results, and all operators with rules
-    intervals    intervals of floats; interval_functions, interval_sums and interval_layout
-                 have those of results, by operator
+    intervals    the ranges of floats of results, by operator; interval_functions, interval_sums
+                 and interval_layout have some of them
 """

@@ -12,7 +12,7 @@ from .bounds import EXACT_IN_DOUBLE, LIMITS
 from .catalog import rule_of
 from .layout import axes_of, slices_of
 from .node import Node
-from .shaping import asked_for
+from .shaping import HELD_BY_FLOATS, asked_for
 from .sizes import (
     END_OF_ALL,
     Bounds,
@@ -24,13 +24,21 @@ from .sizes import (
     bounds_of_size,
     from_the_front,
     is_within,
+    larger,
     quotient,
     require,
     selected,
+    smaller,
 )
 
 HOLDING_SIZES = ("int32", "int64")
 """The types of tensors that can hold sizes."""
+
+HELD: Mapping[str, Bounds] = {
+    **{element_type: LIMITS[element_type] for element_type in HOLDING_SIZES},
+    **dict.fromkeys(("float", "double"), HELD_BY_FLOATS),
+}
+"""The numbers that each type holds. Only a Cast gives floats, so that a Range can count in them."""
 
 
 def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
@@ -44,7 +52,8 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
     Raises:
         Rejected: Nothing is known of them.
     """
-    require(element_type in HOLDING_SIZES and len(shape) <= 1, "it holds no sizes")
+    held = element_type in (HELD if node.op_type == "Cast" else HOLDING_SIZES)
+    require(held and len(shape) <= 1, "it holds no sizes")
     rule_of(node)
     require(node.op_type in ELEMENT_RULES, f"the elements of a {node.op_type} have no rule")
     found = ELEMENT_RULES[node.op_type](node)
@@ -52,7 +61,7 @@ def elements_of(node: Node, element_type: str, shape: Sizes) -> PartialSizes:
         within = all(_is_within(each, LIMITS[element_type]) for each in found)
         require(within, "a size may be beyond int32")
     require(math.prod(shape) == len(found), "their number is not known")
-    return tuple(_kept(each, LIMITS[element_type]) for each in found)
+    return tuple(_kept(each, HELD[element_type]) for each in found)
 
 
 def _kept(element: Size | None, admitted: Bounds) -> Size | None:
@@ -71,14 +80,17 @@ def _is_within(element: Size | None, admitted: Bounds) -> bool:
 
 
 def _cast(node: Node) -> PartialSizes:
-    """Sizes in int64, or truncated to int32, which an axis can exceed."""
+    """Sizes in int64, or truncated to int32, which an axis can exceed, or if floats hold them."""
     elements = node.elements(0)
-    if node.attribute("to") == TensorProto.INT64:
-        return elements
-    return tuple(
-        element if _is_within(element, LIMITS["int32"]) else Symbolic.named(f"int32({element})")
-        for element in elements
-    )
+    match node.attribute("to"):
+        case TensorProto.INT64:
+            return elements
+        case TensorProto.INT32:
+            return tuple(
+                each if _is_within(each, LIMITS["int32"]) else Symbolic.named(f"int32({each})")
+                for each in elements
+            )
+    return tuple(each if _is_within(each, HELD_BY_FLOATS) else None for each in elements)
 
 
 def _picked(node: Node) -> PartialSizes:
@@ -90,6 +102,8 @@ def _part(node: Node) -> PartialSizes:
     found = node.elements(0)
     starts, ends, _, steps = slices_of(node, 1)
     for start, end, step in zip(starts, ends, steps, strict=True):
+        if not isinstance(start, int) or not isinstance(end, int):
+            raise Rejected("a place is open")
         require(step > 0 or end not in END_OF_ALL, "kernels differ from the document")
         found = tuple(found[index] for index in selected(len(found), start, end, step))
     return found
@@ -138,24 +152,17 @@ def _remainder(one: Size, other: Size) -> Size | None:
 
 
 def _larger(one: Size, other: Size) -> Size | None:
-    a, b = bounds_of_size(one), bounds_of_size(other)
-    if a is None or b is None or not _are_comparable(a, b):
-        return None
-    if a.lower >= b.upper:
-        return one
-    return other if b.lower >= a.upper else None
+    return larger(one, other) if _are_comparable(one, other) else None
 
 
 def _smaller(one: Size, other: Size) -> Size | None:
-    larger = _larger(one, other)
-    if larger is None:
-        return None
-    return other if larger is one else one
+    return smaller(one, other) if _are_comparable(one, other) else None
 
 
-def _are_comparable(*bounds: Bounds) -> bool:
+def _are_comparable(*sizes: Size) -> bool:
     """Whether kernels until 1.31.1 compare numbers of int64 rightly: they are within int32."""
-    return is_within(end for each in bounds for end in (each.lower, each.upper))
+    ends = [bounds_of_size(size) for size in sizes]
+    return all(each is not None and is_within((each.lower, each.upper)) for each in ends)
 
 
 _CALCULATED: Mapping[str, Callable[..., Size | None]] = {

@@ -16,7 +16,8 @@ from .intervals import (
     rounded,
 )
 from .node import Node
-from .sizes import Ends, Interval, require
+from .ranges import Ends, Interval
+from .sizes import require
 
 IntervalRule = Callable[[Node], Sequence[Interval | None]]
 """Gives an interval for each float result, or None for one of which nothing is known."""

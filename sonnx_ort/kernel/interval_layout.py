@@ -25,7 +25,8 @@ from .intervals import (
     summed,
 )
 from .node import FLOATS, Node
-from .sizes import Interval, Rejected, bounds_of_size, from_the_front, require
+from .ranges import Interval
+from .sizes import Rejected, bounds_of_size, from_the_front, require
 
 
 def _rank(node: Node, index: int = 0) -> int | None:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from .interval_functions import IntervalRule, added
 from .intervals import element_count, float_attribute, hull, least_sum, operand, rounded, summed
 from .node import Node, reduced_axes
-from .sizes import Bounds, Ends, Interval, Rejected, require
+from .ranges import Ends, Interval
+from .sizes import Bounds, Rejected, require
 
 Array = npt.NDArray[Any]
 

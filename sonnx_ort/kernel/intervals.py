@@ -29,7 +29,8 @@ import numpy.typing as npt
 from .bounds import LIMITS, MOST_CONSTANTS
 from .catalog import verified_rule
 from .node import FLOATS, Node, reduced_axes
-from .sizes import ANYTHING, Bounds, Ends, Interval, Rejected, bounds_of_size, require
+from .ranges import ANYTHING, Ends, Interval
+from .sizes import Bounds, Rejected, bounds_of_size, require
 
 MOST_ENDS = 1 << 12
 """An interval with more entries is replaced by one for the whole tensor."""

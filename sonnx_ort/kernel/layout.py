@@ -14,9 +14,11 @@ from .sizes import (
     bounds_of_size,
     equal_parts,
     from_the_front,
+    larger,
     quotient,
     require,
     selected,
+    smaller,
 )
 
 
@@ -95,7 +97,7 @@ def _sliced(node: Node) -> Shapes:
 
 def slices_of(
     node: Node, rank: int
-) -> tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]]:
+) -> tuple[PartialSizes, PartialSizes, Sequence[int], Sequence[int]]:
     """The starts, ends, axes and steps of a Slice of a tensor of this rank.
 
     Raises:
@@ -105,7 +107,7 @@ def slices_of(
         starts, ends = node.attribute("starts"), node.attribute("ends")
         axes, steps = node.attribute("axes"), None
     else:
-        starts, ends = node.every_integer(1), node.every_integer(2)
+        starts, ends = node.every_element(1), node.every_element(2)
         axes = node.integers(3) if node.given(3) else None
         steps = node.every_integer(4) if node.given(4) else None
     axes = range(len(starts)) if axes is None else axes
@@ -117,19 +119,23 @@ def slices_of(
     return starts, ends, axes, steps
 
 
-def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
-    """The number of elements that a Slice with a nonzero step selects on an axis.
+def sliced_size(size: Size, start: Size | None, end: Size | None, step: int) -> Size | None:
+    """The number of elements that a Slice with a nonzero step selects on an axis; None if open.
 
     For negative steps and an end that means all of the axis, ONNX Runtime differs from ONNX.
     """
-    if step < 0 and end in END_OF_ALL:
+    if start is None or end is None or (step < 0 and end in END_OF_ALL):
         return None
-    if isinstance(size, int):
+    if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
         return len(selected(size, start, end, step))
-    known = size.bounds
-    count = None if known is None or step < 0 else _distance(size, known, start, end)
-    if count is not None:
-        return quotient(count + (step - 1), step)
+    first, last = _place(size, start), _place(size, end)
+    if first is not None and last is not None and step > 0:
+        count = larger(last + first * -1, 0)
+        if count is not None:
+            return quotient(count + (step - 1), step)
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    known = bounds_of_size(size)
     if (start, step) == (0, 1) and end >= 0:
         ends = None if known is None else Bounds(min(known.lower, end), min(known.upper, end))
         return size if end in END_OF_ALL else Symbolic.named(f"min({size}, {end})", ends)
@@ -137,37 +143,14 @@ def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
     return Symbolic.named(f"sliced({size}, {start}, {end}, {step})", ends)
 
 
-def _distance(size: Symbolic, known: Bounds, start: int, end: int) -> Size | None:
-    """How many elements lie between two places of an axis; None if that depends on its size.
-
-    Args:
-        size: The size of the axis.
-        known: What it is within.
-        start: The place of the first, negative from the end.
-        end: The place behind the last, negative from the end.
-    """
-    first, last = _place(known, start), _place(known, end)
-    match first, last:
-        case None, _:
-            return None
-        case _, None:
-            return None
-        case (int() as a, False), (int() as b, False):
-            return max(b - a, 0)
-        case (int() as a, True), (int() as b, True):
-            return max(b - a, 0)
-        case (int() as a, False), (int() as b, True) if known.lower + b >= a:
-            return size + (b - a)
-    return None
-
-
-def _place(known: Bounds, given: int) -> tuple[int, bool] | None:
-    """A place of a Slice within its axis, and whether it counts from the end; None if open."""
-    if given < 0:
-        return (given, True) if known.lower + given >= 0 else None
-    if given >= known.upper:
-        return 0, True
-    return (given, False) if given <= known.lower else None
+def _place(size: Size, given: Size) -> Size | None:
+    """A place of a Slice, from the front and within its axis; None if no bounds decide it."""
+    known = bounds_of_size(given)
+    if known is None or bounds_of_size(size) is None:
+        return None
+    if known.lower >= 0:
+        return smaller(given, size)
+    return larger(given + size, 0) if known.upper < 0 else None
 
 
 def _split(node: Node) -> Shapes:
@@ -264,8 +247,11 @@ def _best(node: Node) -> Shapes:
     shape = node.shape(0)
     axis = node.axis(-1, len(shape))
     try:
-        (count,) = [node.attribute("k")] if node.version < 10 else node.integers(1)
+        (count,) = [node.attribute("k")] if node.version < 10 else node.small_elements(1)
     except Rejected:
+        count = None
+    if isinstance(count, Symbolic) and not node.shared.isdisjoint(count.names):
+        # A new name is one size wherever it stands.
         count = None
     found = (*shape[:axis], count, *shape[axis + 1 :])
     return (found, found)

@@ -7,16 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .sizes import (
-    Bounds,
-    Interval,
-    PartialSizes,
-    Rejected,
-    Sizes,
-    from_the_front,
-    is_within,
-    require,
-)
+from .ranges import Interval
+from .sizes import Bounds, PartialSizes, Rejected, Sizes, from_the_front, is_within, require
 
 FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -203,14 +195,22 @@ class Node(ABC):
         Raises:
             Rejected: They are not known.
         """
-        elements = self.constant(index)
-        if elements is not None and elements.dtype.kind in "iu":
-            return [int(element) for element in elements.ravel()]
-        known = (None,) if elements is not None else self.known_elements(index) or (None,)
+        known = self.every_element(index)
         numbers = [element for element in known if isinstance(element, int)]
-        if len(numbers) < len(known):
-            raise Rejected(f"an element of operand {index} is not known")
+        require(len(numbers) == len(known), f"an element of operand {index} is not known")
         return numbers
+
+    def every_element(self, index: int) -> PartialSizes:
+        """The elements of an operand of sizes, for rules that hold for all integers.
+
+        Raises:
+            Rejected: Not even their number is known.
+        """
+        elements = self.constant(index)
+        if elements is None:
+            return self.elements(index)
+        require(elements.dtype.kind in "iu", f"operand {index} has no integers")
+        return tuple(int(element) for element in elements.ravel())
 
     def axis(self, default: int, rank: int) -> int:
         """The attribute axis, or a default, as an index from the front.

@@ -9,6 +9,7 @@ import numpy as np
 
 from .node import ANY, FLAG, Node, ShapeRule, Shapes
 from .sizes import (
+    Bounds,
     PartialSizes,
     Rejected,
     Size,
@@ -20,6 +21,10 @@ from .sizes import (
     quotient,
     require,
 )
+
+_EXACT_IN_FLOAT = 1 << 24
+HELD_BY_FLOATS = Bounds(-_EXACT_IN_FLOAT // 2, _EXACT_IN_FLOAT // 2)
+"""The integers that float has, with the distance between any two of them."""
 
 
 def _shape_of(node: Node) -> Shapes:
@@ -133,11 +138,20 @@ def _remaining(
 
 def _range(node: Node) -> Shapes:
     try:
-        places = [node.small_elements(index) for index in range(3)]
-        ((start,), (limit,), (step,)) = places
+        start, limit, step = (_whole_number(node, index) for index in range(3))
     except (Rejected, ValueError):
         return ((None,),)
     return ((_counted(start, limit, step),),)
+
+
+def _whole_number(node: Node, index: int) -> Size | None:
+    """A scalar operand, also in a float; None if it has a fraction, or is too large for floats."""
+    constant = node.constant(index)
+    if constant is None or constant.dtype.kind != "f":
+        (element,) = node.small_elements(index)
+        return element
+    (number,) = constant.ravel().tolist()
+    return int(number) if number.is_integer() and int(number) in HELD_BY_FLOATS else None
 
 
 def _counted(start: Size | None, limit: Size | None, step: Size | None) -> Size | None:
@@ -194,7 +208,6 @@ _SIZES_OF_RESIZE, _SCALES_OF_RESIZE = 3, 2
 
 _RESIZE_WITH_SIZES = 11
 _LARGEST_SCALE = 2**20
-_EXACT_IN_FLOAT = 1 << 24
 _HALF = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Sizes of axes: numbers, and polynomials of sizes that only a run decides; and intervals.
+"""Sizes of axes: numbers, and polynomials of sizes that only a run decides.
 
 All of this holds for sizes and numbers of nodes up to `LARGEST`, exactly as the kernels of ONNX
 Runtime compute. Beyond it they convert them to int32, divide in double or let products wrap, each
@@ -12,9 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import trunc
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 
 class Rejected(Exception):  # noqa: N818 - names a condition
@@ -105,27 +103,36 @@ class Symbol(str):
         least: The smallest number that the size can be.
         step: What its distance from that is a multiple of.
         most: The largest k; None if nothing is known, and k may be negative.
+        divided: Of a quotient what is divided, which is never negative, and by which number.
     """
 
     least: int
     step: int
     most: int | None
-    __slots__ = ("least", "most", "step")
+    divided: "tuple[Symbolic, int] | None"
+    __slots__ = ("divided", "least", "most", "step")
 
-    def __new__(cls, text: str, bounds: Bounds | None = None, step: int = 1) -> "Symbol":
+    def __new__(
+        cls,
+        text: str,
+        bounds: Bounds | None = None,
+        step: int = 1,
+        divided: "tuple[Symbolic, int] | None" = None,
+    ) -> "Symbol":
         """Make a symbol for a size within bounds."""
         made = super().__new__(cls, text)
+        made.divided = divided
         made.step = step
         made.least = 0 if bounds is None else bounds.lower
         made.most = None if bounds is None else (bounds.upper - bounds.lower) // step
         return made
 
-    def __getnewargs__(self) -> tuple[str, Bounds | None, int]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Any, ...]:
         """What makes an equal symbol."""
         bounds = None
         if self.most is not None:
             bounds = Bounds(self.least, self.least + self.most * self.step)
-        return str(self), bounds, self.step
+        return str(self), bounds, self.step, self.divided
 
 
 Term = tuple[tuple[Symbol, ...], int]
@@ -143,15 +150,22 @@ class Symbolic:
     terms: tuple[Term, ...]
 
     @classmethod
-    def named(cls, text: str, bounds: Bounds | None = None, step: int = 1) -> "Size":
+    def named(
+        cls,
+        text: str,
+        bounds: Bounds | None = None,
+        step: int = 1,
+        divided: "tuple[Symbolic, int] | None" = None,
+    ) -> "Size":
         """An open size, by its name or as a function of sizes.
 
         Args:
             text: The name or function.
             bounds: What it is known to be within.
             step: What its distance from the lower bound is a multiple of.
+            divided: Of a quotient what is divided, which is never negative, and by which number.
         """
-        symbol = Symbol(text, bounds, step)
+        symbol = Symbol(text, bounds, step, divided)
         constant = symbol.most == 0
         return symbol.least if constant else _size(Counter({(symbol,): step, (): symbol.least}))
 
@@ -201,16 +215,10 @@ class Symbolic:
     @property
     def bounds(self) -> Bounds | None:
         """The numbers that it can be; None if it may wrap in int64, or nothing is known."""
-        lower = upper = 0
-        for symbols, times in self.terms:
-            counts = [symbol.most for symbol in symbols if symbol.most is not None]
-            if len(counts) < len(symbols):
-                return None
-            largest = times * math.prod(counts)
-            lower += largest if not symbols else min(largest, 0)
-            upper += largest if not symbols else max(largest, 0)
-        found = Bounds(lower, upper)
-        return found if lower in _INT64 and upper in _INT64 else None
+        found = _term_by_term(self)
+        if found is None or found.lower not in _INT64 or found.upper not in _INT64:
+            return None
+        return Bounds(max(found.lower, _least(self)), min(found.upper, -_least(self * -1)))
 
     @property
     def names(self) -> frozenset[str]:
@@ -224,6 +232,66 @@ class Symbolic:
         return " + ".join(_product(symbols, times) for symbols, times in terms).replace("+ -", "- ")
 
     __repr__ = __str__
+
+
+def _term_by_term(size: "Size") -> Bounds | None:
+    """The bounds of a polynomial by those of each term; None if nothing is known of a symbol."""
+    lower = upper = 0
+    for symbols, times in _terms(size):
+        counts = [symbol.most for symbol in symbols if symbol.most is not None]
+        if len(counts) < len(symbols):
+            return None
+        largest = times * math.prod(counts)
+        lower += largest if not symbols else min(largest, 0)
+        upper += largest if not symbols else max(largest, 0)
+    return Bounds(lower, upper)
+
+
+def _least(size: "Size") -> int:
+    """The smallest number of a polynomial without open symbols, as far as its quotients say it.
+
+    Term by term nothing is known of `n - 2*trunc(n/2)`, whose terms vary together.
+    """
+    found, divisor = [], 1
+    for _ in range(_MOST_QUOTIENTS):
+        known = _term_by_term(size)
+        found += [] if known is None else [-(-known.lower // divisor)]
+        try:
+            size, factor = _without_quotient(size)
+        except Rejected:
+            break
+        divisor *= factor
+    return max(found)
+
+
+_MOST_QUOTIENTS = 8
+"""So many quotients of a polynomial are estimated."""
+
+
+def _without_quotient(size: "Size") -> "tuple[Size, int]":
+    """A polynomial without one of the quotients of another, and how many times that it is at most.
+
+    `trunc(a/d)` is at most `a/d` and at least `(a - d + 1)/d`, if a is not negative. No symbol of
+    a bounded size is negative.
+
+    Raises:
+        Rejected: There is no quotient, or there are too many terms.
+    """
+    quotients = {s: s.divided for symbols, _ in _terms(size) for s in symbols if s.divided}
+    require(quotients, "there is no quotient")
+    # The longest stands in no other.
+    taken = max(quotients, key=lambda symbol: (len(symbol), symbol))
+    dividend, divisor = quotients[taken]
+    lowered: Size = 0
+    for symbols, times in _terms(size):
+        factors = list(symbols)
+        factor: Size = divisor
+        if taken in factors:
+            factors.remove(taken)
+            lost = divisor - 1 if times > 0 else 0
+            factor = dividend - (lost + taken.least * divisor)
+        lowered = lowered + _size(Counter({tuple(factors): times})) * factor
+    return lowered, divisor
 
 
 def _written(terms: Sequence[Term]) -> Iterable[tuple[tuple[Symbol, ...], int | Fraction]]:
@@ -270,20 +338,43 @@ def is_positive(size: Size | None) -> bool:
     return known is not None and known.lower > 0
 
 
+def smaller(one: Size, other: Size) -> Size | None:
+    """The smaller of two sizes; None if none is known to be that in every run."""
+    if is_at_most(one, other):
+        return one
+    return other if is_at_most(other, one) else None
+
+
+def larger(one: Size, other: Size) -> Size | None:
+    """The larger of two sizes; None if none is known to be that in every run."""
+    if is_at_most(one, other):
+        return other
+    return one if is_at_most(other, one) else None
+
+
+def is_at_most(one: Size, other: Size) -> bool:
+    """Whether a size is known to be at most another; nothing is, of sizes without bounds."""
+    if bounds_of_size(one) is None or bounds_of_size(other) is None:
+        return False
+    distance = bounds_of_size(other + one * -1)
+    return distance is not None and distance.lower >= 0
+
+
 def quotient(size: Size, divisor: int) -> Size:
     """Divide a size by a positive number, rounding towards zero as kernels do."""
     if divisor == 1:
         return size
     if isinstance(size, int):
         return trunc(Fraction(size, divisor))
-    known, ends = size.bounds, None
+    known, ends, divided = size.bounds, None, None
     if known is not None:
+        divided = (size, divisor) if known.lower >= 0 else None
         ends = Bounds(*(trunc(Fraction(end, divisor)) for end in (known.lower, known.upper)))
         parts = {symbols: times for symbols, times in size.terms if symbols}
         if known.lower >= 0 and all(times % divisor == 0 for times in parts.values()):
             return _size(Counter({symbols: times // divisor for symbols, times in size.terms}))
     dividend = f"({size})" if " " in str(size) else str(size)
-    return Symbolic.named(f"trunc({dividend}/{divisor})", ends)
+    return Symbolic.named(f"trunc({dividend}/{divisor})", ends, divided=divided)
 
 
 def _terms(size: Size) -> tuple[Term, ...]:
@@ -295,108 +386,6 @@ def _size(terms: Counter[tuple[Symbol, ...]]) -> Size:
     if not any(symbols for symbols, _ in kept):
         return kept[0][1] if kept else 0
     return Symbolic(kept)
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A closed interval of floats, whose ends may be infinite.
-
-    Attributes:
-        lower: The smallest number.
-        upper: The largest.
-        nan: Whether NaN is possible as well.
-    """
-
-    lower: float
-    upper: float
-    nan: bool = False
-
-    def __contains__(self, number: float) -> bool:
-        """Whether the interval contains a number."""
-        return self.lower <= number <= self.upper
-
-    @property
-    def says_something(self) -> bool:
-        """Whether it excludes any float."""
-        return not self.nan or self.lower > -math.inf or self.upper < math.inf
-
-    @property
-    def finite(self) -> bool:
-        """Whether it has no NaN and no infinity."""
-        return not self.nan and math.isfinite(self.lower) and math.isfinite(self.upper)
-
-    def __str__(self) -> str:
-        """Format the interval as `-0.5 to 3.25e+06`, and `or NaN` if it is possible."""
-        return f"{self.lower:.6g} to {self.upper:.6g}{' or NaN' if self.nan else ''}"
-
-
-Ends = npt.NDArray[np.float64]
-"""The ends of intervals, in double."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Interval:
-    """The numbers that the elements of a float tensor can be.
-
-    Attributes:
-        lower: The smallest, of a shape that broadcasts to the tensor's.
-        upper: The largest, of the same shape.
-        nan: Whether an element can be NaN as well.
-    """
-
-    lower: Ends
-    upper: Ends
-    nan: bool
-
-    @classmethod
-    def of(cls, lower: float, upper: float, *, nan: bool = False) -> "Interval":
-        """One interval for the whole tensor."""
-        return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), nan)
-
-    @property
-    def whole(self) -> Range:
-        """The smallest interval that contains those of all elements."""
-        return Range(float(self.lower.min()), float(self.upper.max()), self.nan)
-
-    @property
-    def uniform(self) -> "Interval":
-        """One interval for the whole tensor."""
-        found = self.whole
-        return Interval.of(found.lower, found.upper, nan=self.nan)
-
-    @property
-    def magnitude(self) -> Ends:
-        """The largest magnitude."""
-        return np.maximum(np.abs(self.lower), np.abs(self.upper))
-
-    @property
-    def infinite(self) -> bool:
-        """Whether an element can be infinite."""
-        return not np.isfinite(self.magnitude).all()
-
-    @property
-    def has_zero(self) -> bool:
-        """Whether an element can be 0."""
-        return bool(((self.lower <= 0) & (self.upper >= 0)).any())
-
-    def at_least(self, least: float) -> "Interval":
-        """The interval without numbers below one."""
-        return Interval(np.maximum(self.lower, least), self.upper, self.nan)
-
-    def along(self, axes: Iterable[int], rank: int) -> "Interval":
-        """The interval that no longer depends on some axes of a tensor of this rank."""
-        if self.lower.ndim != rank:
-            return self.uniform
-        reduced = tuple(axes)
-        return Interval(
-            self.lower.min(axis=reduced, keepdims=True),
-            self.upper.max(axis=reduced, keepdims=True),
-            self.nan,
-        )
-
-
-ANYTHING = Interval.of(-math.inf, math.inf, nan=True)
-"""Any float, and NaN."""
 
 
 def from_the_front(axis: int, rank: int) -> int:

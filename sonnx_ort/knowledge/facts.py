@@ -11,7 +11,8 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.kernel.bounds import hull
-from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Range
+from sonnx_ort.kernel.ranges import Range
+from sonnx_ort.kernel.sizes import Bounds, PartialSizes
 from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.declarations import Declarations, constant_tensor, is_sparse, type_name
 from sonnx_ort.knowledge.inference import Inference
@@ -255,6 +256,7 @@ class Facts:
     ) -> Operand:
         element_type = self.element_type(value)
         integer = element_type is not None and "int" in element_type
+        sizes = self._sizes.get(value) if integer else None
         return Operand(
             name=name,
             value=str(value.name),
@@ -263,8 +265,8 @@ class Facts:
             shape=self.shape(value),
             sparse=is_sparse(value),
             constant=self.constant(value) if integer else _few_elements(value),
-            sizes=self._sizes.get(value) if integer else None,
-            bounds=self._numbers.bounds.get(value) or _bounds_of(self._sizes.get(value)),
+            sizes=sizes,
+            bounds=self._numbers.bounds.get(value) or _bounds_of(sizes),
             range=self._numbers.range(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,

@@ -10,7 +10,8 @@ import onnx_ir as ir
 from sonnx_ort.kernel.catalog import ELEMENTWISE, operator_version, verified_rule
 from sonnx_ort.kernel.node import MAX_ELEMENTS, REFERENCE, Node, ShapeRule
 from sonnx_ort.kernel.products import PRODUCTS, REDUCTIONS
-from sonnx_ort.kernel.sizes import Bounds, Interval, PartialSizes, Sizes
+from sonnx_ort.kernel.ranges import Interval
+from sonnx_ort.kernel.sizes import Bounds, PartialSizes, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 

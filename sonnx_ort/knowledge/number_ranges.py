@@ -28,7 +28,8 @@ from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_element
 from sonnx_ort.kernel.interval_layout import intervals_of
 from sonnx_ort.kernel.intervals import hull, of_elements
 from sonnx_ort.kernel.node import FLOATS, Node
-from sonnx_ort.kernel.sizes import Bounds, Interval, Range, Rejected, Sizes
+from sonnx_ort.kernel.ranges import Interval, Range
+from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.graph_node import GraphNode, rule_for
 from sonnx_ort.loading.traversal import every_graph, subgraphs_of
@@ -285,7 +286,6 @@ class NumberRanges:
         self._shapes = shapes
         self._contract = contract
         self._reads_weights = reads_weights
-        self._main = model.graph
         self._opset = model.opset_imports[STANDARD_DOMAIN]
         for graph in every_graph(model.graph):
             for value in graph.initializers.values():
@@ -330,7 +330,7 @@ class NumberRanges:
                     self._read_constant(node.outputs[0])
                 else:
                     self._derive(node)
-            if graph is self._main and self._contract:
+            if self._contract.values:
                 for output in node.outputs:
                     self._apply_contract(output)
 

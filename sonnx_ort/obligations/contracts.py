@@ -8,6 +8,7 @@
     range = [-200, 200]
 
     [inputs.ids]
+    dtype = "int64"
     range = [0, 30521]
     shape = ["batch", "length"]
 
@@ -32,15 +33,17 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.sizes import LARGEST, NAME
-from sonnx_ort.knowledge.declarations import declared_axes, declared_type
+from sonnx_ort.knowledge.declarations import declared_axes, declared_type, type_name
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ReadModel
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.contract import (
     Contract,
     ShapeContract,
     SizeContract,
     StateContract,
+    TypeContract,
     ValueContract,
     is_size,
 )
@@ -53,6 +56,7 @@ ContractSource = str | os.PathLike[str] | Contract
 
 _SECTIONS = ("inputs", "values", "sizes", "states")
 _KEYS = ("range", "finite", "whole", "axis", "message")
+_KEYS_OF_INPUTS = (*_KEYS, "shape", "dtype")
 _KEYS_OF_SIZES = ("range", "multiple_of", "message")
 
 
@@ -84,13 +88,18 @@ def read_contract(source: ContractSource) -> Contract:
     for name in inputs.keys() & values.keys():
         raise SonnxError(f"'{path}': '{name}' stands in [inputs] and in [values]; remove one")
     entries = [
-        *(_entry(name, *each, (*_KEYS, "shape")) for name, each in inputs.items()),
+        *(_entry(name, *each, _KEYS_OF_INPUTS) for name, each in inputs.items()),
         *(_entry(name, *each, _KEYS) for name, each in values.items()),
     ]
     shapes = [
         ShapeContract(name, _axes(table["shape"], origin))
         for name, (table, origin) in inputs.items()
         if "shape" in table
+    ]
+    types = [
+        TypeContract(name, _dtype(table["dtype"], origin))
+        for name, (table, origin) in inputs.items()
+        if "dtype" in table
     ]
     sizes = document.get("sizes", {})
     if not isinstance(sizes, Mapping):
@@ -103,6 +112,7 @@ def read_contract(source: ContractSource) -> Contract:
         tuple(shapes),
         tuple(_size(name, given, f"'{path}', sizes.{name}") for name, given in sizes.items()),
         tuple(StateContract(*names) for names in states.items()),
+        tuple(types),
     )
 
 
@@ -129,7 +139,7 @@ def _entry(
         if "axis" in table:
             raise SonnxError(f"{origin}: 'axis' is for a range of each index; write {_RANGES}")
         if not finite and not whole:
-            if "shape" in table:
+            if "shape" in table or "dtype" in table:
                 return None
             raise SonnxError(f"{origin}: it demands nothing; write range = [0, 1] or finite = true")
         return ValueContract(value, None, message, whole=whole)
@@ -162,6 +172,17 @@ def _message(table: Mapping[str, Any], origin: str, keys: Sequence[str]) -> str:
     if not isinstance(message, str):
         raise SonnxError(f"{origin}: 'message' is not a string")
     return message
+
+
+_TYPES = tuple(map(type_name, ir.DataType))[1:]
+"""The ONNX names of element types; the first one is for none."""
+
+
+def _dtype(given: object, origin: str) -> str:
+    if isinstance(given, str) and given in _TYPES:
+        return given
+    hint = did_you_mean(given, _TYPES) if isinstance(given, str) else ""
+    raise SonnxError(f"{origin}: 'dtype' is {given!r}{hint}; write a type of ONNX, such as float")
 
 
 def _axes(given: object, origin: str) -> tuple[int | str | None, ...]:
@@ -250,7 +271,7 @@ def contract_for(model: ReadModel, source: ContractSource) -> Contract:
     contract = read_contract(source)
     if contract:
         graph_model = load_canonical(model, frozenset()).graph_model
-        require_axes(graph_model.graph, contract)
+        require_inputs(graph_model.graph, contract)
         facts = Facts(graph_model, replace(contract, values=()))
         require_values(graph_model, contract, facts)
     return contract
@@ -269,16 +290,11 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
     """
     if not contract:
         return
-    computed = (value for node in model.graph for value in node.outputs)
-    values = {str(v.name): v for v in (*model.graph.inputs, *computed) if v.name}
+    values = _values_by_name(model.graph)
     for entry in contract.values:
         name = entry.value
-        if name not in values:
-            raise SonnxError(
-                f"contract: the graph has no input or value '{name}'{did_you_mean(name, values)}; "
-                "values of subgraphs and of functions cannot have a contract"
-            )
-        kind = facts.element_type(values[name]) or declared_type(values[name])
+        value = _the_only(name, values)
+        kind = facts.element_type(value) or declared_type(value)
         found = ElementType.named(kind)
         if kind is None:
             raise SonnxError(f"contract: the type of '{name}' is not known; declare it")
@@ -290,16 +306,36 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
             raise SonnxError(
                 f"contract: '{name}' is of type {kind}, whose numbers are all {always}; {remedy}"
             )
-        if entry.whole and found in CARRIERS and values[name].producer() is not None:
+        if entry.whole and found in CARRIERS and value.producer() is not None:
             raise SonnxError(
                 f"contract: '{name}' is a {kind} that a node computes, which ONNX Runtime may "
                 "leave unrounded; of this type only inputs can be said to be whole"
             )
         _require_ranges(entry, kind, found.dtype)
         if entry.axis is not None:
-            _require_axis(entry, entry.axis, facts.shape(values[name]))
+            _require_axis(entry, entry.axis, facts.shape(value))
     for state in contract.states:
         _require_state(model.graph, contract, state, facts)
+
+
+def _values_by_name(graph: ir.Graph) -> Mapping[str, Sequence[ir.Value]]:
+    """The inputs of a graph, and what nodes compute, in subgraphs too: several may have a name."""
+    found: dict[str, list[ir.Value]] = {}
+    computed = (value for node in every_node(graph) for value in node.outputs)
+    for value in filter(lambda each: each.name, (*graph.inputs, *computed)):
+        found.setdefault(str(value.name), []).append(value)
+    return found
+
+
+def _the_only(name: str, values: Mapping[str, Sequence[ir.Value]]) -> ir.Value:
+    if name not in values:
+        raise SonnxError(
+            f"contract: the graph has no input or value '{name}'{did_you_mean(name, values)}; "
+            "inputs of subgraphs and values of functions cannot have a contract"
+        )
+    if len(values[name]) > 1:
+        raise SonnxError(f"contract: several subgraphs have a value '{name}'; rename one of them")
+    return values[name][0]
 
 
 def _require_state(graph: ir.Graph, contract: Contract, state: StateContract, facts: Facts) -> None:
@@ -360,12 +396,26 @@ def _require_axis(entry: ValueContract, axis: int, shape: Shape | None) -> None:
         )
 
 
-def require_axes(graph: ir.Graph, contract: Contract) -> None:
-    """Reject a contract for axes that the inputs of a graph do not have, or of no sizes.
+def _require_types(graph: ir.Graph, contract: Contract) -> None:
+    declared = {str(value.name): declared_type(value) for value in graph.inputs}
+    for entry in contract.types:
+        name = entry.input
+        if name not in declared:
+            raise SonnxError(f"contract: there is no input '{name}'{did_you_mean(name, declared)}")
+        if declared[name] != entry.dtype:
+            raise SonnxError(
+                f"contract: the type of '{name}' is declared as {declared[name]}, and the contract "
+                f"says {entry.dtype}; correct the contract, or convert the input in the model"
+            )
+
+
+def require_inputs(graph: ir.Graph, contract: Contract) -> None:
+    """Reject a contract that says other types or axes of inputs than the graph declares.
 
     Raises:
-        SonnxError: There is such an axis.
+        SonnxError: It does, or there is no such input, axis or size.
     """
+    _require_types(graph, contract)
     declared = dict(declared_axes(graph))
     for size in contract.sizes:
         _require_size(size, f"contract: the size '{size.name}'")

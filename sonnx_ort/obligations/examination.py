@@ -11,7 +11,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.contracts import require_axes, require_values
+from sonnx_ort.obligations.contracts import require_inputs, require_values
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import find_declarations, graph_obligations
 from sonnx_ort.obligations.obligation import Identity, Obligation, judged_for, waiver_of
@@ -126,7 +126,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         InvalidModel: An operand has a type that its operator does not support, or the model imports
             an unsupported version of an operator.
     """
-    require_axes(model.graph, demands.contract)
+    require_inputs(model.graph, demands.contract)
     facts = _facts(model, demands) if known is None else known.facts
     require_values(model, demands.contract, facts)
     profiled = tuple(

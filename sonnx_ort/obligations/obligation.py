@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import onnx
 
 from sonnx_ort.errors import printable
-from sonnx_ort.kernel.sizes import Bounds, Range
+from sonnx_ort.kernel.ranges import Range
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.rule import Rule, Status

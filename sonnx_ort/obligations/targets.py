@@ -23,8 +23,14 @@ from sonnx_ort.knowledge.value_types import numeric_types
 from sonnx_ort.loading.traversal import every_node, subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.contract import Contract, ShapeDemand, ValueContract, shape_demands
-from sonnx_ort.profile.contract_rules import OnSizes, contract_requirement, contract_rule
+from sonnx_ort.profile.contract import Contract, ValueContract
+from sonnx_ort.profile.contract_rules import (
+    OnSizes,
+    ShapeDemand,
+    contract_requirement,
+    contract_rule,
+    shape_demands,
+)
 from sonnx_ort.profile.element_type import FLOAT_TYPES, NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.graph import FINITE, FINITE_OUTPUTS, FINITE_VALUES, finite_elements
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
@@ -326,7 +332,10 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
         asked_for += [(value, ()) for value in model.graph.outputs]
     return (
         *_within_sizes(model, demands.contract, facts),
-        *(_checked(value, demand, facts) for value, demand in _contracted(model, demands)),
+        *(
+            _checked(value, demand, facts, path=path)
+            for value, demand, path in _contracted(model, demands)
+        ),
         *(
             _checked(value, None, facts, path=path)
             for value, path in dict(asked_for).items()
@@ -335,14 +344,17 @@ def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[Che
     )
 
 
-def _contracted(model: ir.Model, demands: Demands) -> Iterator[tuple[ir.Value, ValueContract]]:
-    """The values of the main graph with a contract, and what it demands by each rule."""
-    if not demands.contract:
+def _contracted(
+    model: ir.Model, demands: Demands
+) -> Iterator[tuple[ir.Value, ValueContract, tuple[str, ...]]]:
+    """The values with a contract, what it demands by each rule, and the paths of their nodes."""
+    if not demands.contract.values:
         return
-    computed = (value for node in model.graph for value in node.outputs)
-    for value in chain(model.graph.inputs, computed):
+    inputs = ((value, ()) for value in model.graph.inputs)
+    computed = ((v, path) for node, path in nodes_with_paths(model) for v in node.outputs)
+    for value, path in chain(inputs, computed):
         entry = demands.contract.of(str(value.name)) if value.name else None
-        yield from ((value, demand) for demand in (entry.demands if entry else ()))
+        yield from ((value, demand, path) for demand in (entry.demands if entry else ()))
 
 
 def _within_sizes(model: ir.Model, contract: Contract, facts: Facts) -> Iterator[CheckedValue]:

@@ -15,14 +15,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.intervals import within
 from sonnx_ort.kernel.node import FLOATS
-from sonnx_ort.kernel.sizes import LARGEST, Bounds, Ends, Interval, Size, Symbolic
+from sonnx_ort.kernel.ranges import Ends, Interval
+from sonnx_ort.kernel.sizes import LARGEST, Bounds, Size, Symbolic
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.terms.language import NumberSet, finite_limits
 
@@ -202,6 +203,19 @@ class ShapeContract:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeContract:
+    """The element type that an input is declared with; ONNX Runtime accepts no other.
+
+    Attributes:
+        input: The name of the input.
+        dtype: The ONNX name of the type, such as "float".
+    """
+
+    input: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class StateContract:
     """A state of a model that is called in steps: what one call gives, the next one takes.
 
@@ -224,12 +238,14 @@ class Contract:
         shapes: One entry for each input whose axes are not as declared.
         sizes: One entry for each name of axes.
         states: One entry for each state.
+        types: One entry for each input whose element type is stated.
     """
 
     values: tuple[ValueContract, ...] = ()
     shapes: tuple[ShapeContract, ...] = ()
     sizes: tuple[SizeContract, ...] = ()
     states: tuple[StateContract, ...] = ()
+    types: tuple[TypeContract, ...] = ()
 
     def __post_init__(self) -> None:
         """Demand of the outputs of states what is demanded of their inputs."""
@@ -248,7 +264,7 @@ class Contract:
 
     def __bool__(self) -> bool:
         """Whether it demands anything."""
-        return bool(self.values or self.limits_sizes)
+        return bool(self.values or self.limits_sizes or self.types)
 
     @property
     def limits_sizes(self) -> bool:
@@ -258,7 +274,9 @@ class Contract:
     def of_inputs(self, inputs: Iterable[str]) -> "Contract":
         """What it says of inputs, without values inside and states."""
         names = frozenset(inputs)
-        return replace(self, values=tuple(v for v in self.values if v.value in names), states=())
+        values = tuple(entry for entry in self.values if entry.value in names)
+        types = tuple(entry for entry in self.types if entry.input in names)
+        return replace(self, values=values, states=(), types=types)
 
     def of(self, value: str) -> ValueContract | None:
         """The entry for a value; None if there is none."""
@@ -304,62 +322,6 @@ NO_CONTRACT = Contract()
 """The contract that demands nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeDemand:
-    """What a contract demands of the shape of one input.
-
-    Attributes:
-        input: The name of the input.
-        axes: What the size of each axis has to be.
-        equal: The axes of the input that have the size of an axis of an earlier input, or of an
-            earlier axis of it: the own axis, the other input's name, and its axis.
-    """
-
-    input: str
-    axes: tuple[Axis, ...]
-    equal: tuple[tuple[int, str, int], ...] = ()
-
-    @property
-    def operands(self) -> tuple[str, ...]:
-        """The names of the inputs whose shapes decide, its own first."""
-        return tuple(dict.fromkeys((self.input, *(other for _, other, _ in self.equal))))
-
-    def to_json(self) -> str:
-        """Write it as one line of JSON."""
-        axes = [asdict(axis) if isinstance(axis, SizeContract) else axis for axis in self.axes]
-        return json.dumps([self.input, axes, self.equal], ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "ShapeDemand":
-        """Parse the result of `to_json`."""
-        name, axes, equal = json.loads(text)
-        read = (SizeContract(**axis) if isinstance(axis, dict) else axis for axis in axes)
-        return cls(name, tuple(read), tuple(map(tuple, equal)))
-
-
-def shape_demands(
-    contract: Contract, inputs: Iterable[tuple[str, Sequence[int | str | None] | None]]
-) -> Mapping[str, ShapeDemand]:
-    """What a contract demands of the shapes of inputs, by their names.
-
-    Args:
-        contract: The contract.
-        inputs: The names of all inputs of the graph, each with its declared axes; None if it may
-            be of any rank.
-    """
-    demands, first = {}, dict[str, tuple[str, int]]()
-    for name, declared in inputs:
-        axes, equal = contract.axes_of(name, declared), []
-        for index, axis in enumerate(axes or ()):
-            if isinstance(axis, SizeContract):
-                before = first.setdefault(axis.name, (name, index))
-                if before != (name, index):
-                    equal.append((index, *before))
-        if axes is not None:
-            demands[name] = ShapeDemand(name, axes, tuple(equal))
-    return demands
-
-
 def contract_to_json(contract: Contract) -> str:
     """Write a contract as one line of JSON."""
     return json.dumps(contract_document(contract), ensure_ascii=False)
@@ -382,7 +344,8 @@ def contract_document(contract: Contract) -> list[Mapping[str, object]]:
         for entry in contract.sizes
     )
     states = ({"state": entry.input, "output": entry.output} for entry in contract.states)
-    return [*values, *shapes, *sizes, *states]
+    types = ({"type": entry.input, "dtype": entry.dtype} for entry in contract.types)
+    return [*values, *shapes, *sizes, *states, *types]
 
 
 def _without_nothing(**entry: object) -> Mapping[str, object]:
@@ -409,22 +372,12 @@ def contract_of(document: Sequence[Mapping[str, Any]]) -> Contract:
     Raises:
         Exception: It is none; the type depends on what is wrong with it.
     """
-    return Contract(
-        _read(document, "value", _value_entry),
-        _read(document, "input", lambda e: ShapeContract(str(e["input"]), tuple(e["shape"]))),
-        _read(document, "size", _size_entry),
-        _read(document, "state", lambda e: StateContract(str(e["state"]), str(e["output"]))),
-    )
-
-
-_Entry = TypeVar("_Entry")
-
-
-def _read(
-    document: Sequence[Mapping[str, Any]], kind: str, read: Callable[[Mapping[str, Any]], _Entry]
-) -> tuple[_Entry, ...]:
-    """The entries that have this key."""
-    return tuple(read(entry) for entry in document if kind in entry)
+    read: dict[str, list[Any]] = {kind: [] for kind in _ENTRIES}
+    for entry in document:
+        for kind, made in _ENTRIES.items():
+            if kind in entry:
+                read[kind].append(made(entry))
+    return Contract(*map(tuple, read.values()))
 
 
 def _value_entry(entry: Mapping[str, Any]) -> ValueContract:
@@ -447,3 +400,13 @@ def _ends(given: Sequence[float | str]) -> Limited:
 def _size_entry(entry: Mapping[str, Any]) -> SizeContract:
     (least, most), factor = map(int, entry["range"]), int(entry.get("multiple_of", 1))
     return SizeContract(str(entry["size"]), least, most, factor, str(entry.get("message", "")))
+
+
+_ENTRIES: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    "value": _value_entry,
+    "input": lambda entry: ShapeContract(str(entry["input"]), tuple(entry["shape"])),
+    "size": _size_entry,
+    "state": lambda entry: StateContract(str(entry["state"]), str(entry["output"])),
+    "type": lambda entry: TypeContract(str(entry["type"]), str(entry["dtype"])),
+}
+"""What reads an entry, by the key that only such an entry has; in the order of `Contract`."""

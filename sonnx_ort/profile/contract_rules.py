@@ -4,14 +4,15 @@ They are our own, and bind the values that a contract names.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.contract import Axis, ShapeDemand, SizeContract, ValueContract
+from sonnx_ort.profile.contract import Axis, Contract, SizeContract, ValueContract
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import (
@@ -30,6 +31,62 @@ from sonnx_ort.terms.reading import Shapes, Sizes, holds
 
 CONTRACT = "Contract"
 """What the ids of these rules begin with, in place of an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeDemand:
+    """What a contract demands of the shape of one input.
+
+    Attributes:
+        input: The name of the input.
+        axes: What the size of each axis has to be.
+        equal: The axes of the input that have the size of an axis of an earlier input, or of an
+            earlier axis of it: the own axis, the other input's name, and its axis.
+    """
+
+    input: str
+    axes: tuple[Axis, ...]
+    equal: tuple[tuple[int, str, int], ...] = ()
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of the inputs whose shapes decide, its own first."""
+        return tuple(dict.fromkeys((self.input, *(other for _, other, _ in self.equal))))
+
+    def to_json(self) -> str:
+        """Write it as one line of JSON."""
+        axes = [asdict(axis) if isinstance(axis, SizeContract) else axis for axis in self.axes]
+        return json.dumps([self.input, axes, self.equal], ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ShapeDemand":
+        """Parse the result of `to_json`."""
+        name, axes, equal = json.loads(text)
+        read = (SizeContract(**axis) if isinstance(axis, dict) else axis for axis in axes)
+        return cls(name, tuple(read), tuple(map(tuple, equal)))
+
+
+def shape_demands(
+    contract: Contract, inputs: Iterable[tuple[str, Sequence[int | str | None] | None]]
+) -> Mapping[str, ShapeDemand]:
+    """What a contract demands of the shapes of inputs, by their names.
+
+    Args:
+        contract: The contract.
+        inputs: The names of all inputs of the graph, each with its declared axes; None if it may
+            be of any rank.
+    """
+    demands, first = {}, dict[str, tuple[str, int]]()
+    for name, declared in inputs:
+        axes, equal = contract.axes_of(name, declared), []
+        for index, axis in enumerate(axes or ()):
+            if isinstance(axis, SizeContract):
+                before = first.setdefault(axis.name, (name, index))
+                if before != (name, index):
+                    equal.append((index, *before))
+        if axes is not None:
+            demands[name] = ShapeDemand(name, axes, tuple(equal))
+    return demands
 
 
 def contract_rule(entry: ValueContract | ShapeDemand) -> Rule:

@@ -20,7 +20,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.kernel.sizes import Bounds, Range
+from sonnx_ort.kernel.ranges import Range
+from sonnx_ort.kernel.sizes import Bounds
 from sonnx_ort.terms.operand import first_index
 
 

@@ -16,7 +16,7 @@ from sonnx_ort.checker import Malformed, Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.profile.contract import contract_document
 from support.command import command
-from support.graphs import parse
+from support.graphs import PARTS_OF_AN_AXIS, parse
 from support.steps import after_all_steps
 
 GRAPH = """(float[n, 3] x, float[n, 3] w) => (float[n, 3] y) {
@@ -78,6 +78,19 @@ def test_certificate_of_a_model_names_the_contract_and_the_intervals(tmp_path: P
     assert not made.uncertified
     assert check(path.read_bytes(), made.content) == (
         "15 obligations hold in every run whose values keep the contract"
+    )
+
+
+def test_sizes_of_parts_of_an_axis_are_certified(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(parse(PARTS_OF_AN_AXIS), path)
+    contract = Contract(sizes=(SizeContract("n", 4, 99),))
+    made = sonnx_ort.certify(path, operators="Slice,Reshape", contract=contract)
+    assert not made.uncertified
+    assert ["w", "shape", ["4*trunc(n/4)"]] in made.content["steps"]
+    assert ["r", "shape", ["trunc(n/4)"]] in made.content["steps"]
+    assert check(path.read_bytes(), made.content).endswith(
+        "every run whose values keep the contract"
     )
 
 

@@ -42,6 +42,15 @@ ELEMENTS: Mapping[str, tuple[str, Found]] = {
     "Concat": (of("Concat<axis = 0>(c, s, c)"), [6, 4, "n", 3, 4, 6, 4]),
     "Cast": (of("Cast<to = 7>(s)"), ["n", 3, 4]),
     "Cast to int32": (of("Cast<to = 6>(s)"), ["int32(n)", 3, 4]),
+    "Cast of numbers to floats": (of("Cast<to = 1>(c)"), [6, 4]),
+    "Cast of the largest numbers to doubles": (
+        of("Cast<to = 11>(c)", "int64[2] c = {8388608, -8388608}"), [8388608, -8388608]),
+    "Cast of a number beyond to floats": (of("Cast<to = 1>(c)", "int64[1] c = {8388609}"),
+        "an element is not known"),
+    "Cast of sizes without bounds to floats": (of("Cast<to = 1>(s)"), "an element is not known"),
+    "Cast to floats of 16 bits": (of("Cast<to = 10>(c)"), "it holds no sizes"),
+    "Cast of floats back": (behind("f = Cast<to = 1>(c)", "Cast<to = 7>(f)"), [6, 4]),
+    "Add of floats": (behind("f = Cast<to = 1>(c)", "Add(f, f)"), "it holds no sizes"),
     "Slice": (of("Slice(s, a, b)", "int64[1] a = {-2}, int64[1] b = {9}"), [3, 4]),
     "Slice in steps of 1": (
         of("Slice(s, a, b, c, p)", "int64[1] a = {0}, int64[1] b = {2}, int64[1] c = {0}, "

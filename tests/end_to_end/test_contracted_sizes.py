@@ -8,7 +8,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort import Contract, ContractViolation, ShapeContract, SizeContract, ValueContract
 from support.backends import BACKENDS
-from support.graphs import parse
+from support.graphs import PARTS_OF_AN_AXIS, parse
 
 GRAPH = """(float[n, 3, h, w] image, float[n, h, w] mask, float[k] bias)
     => (float[n, 3, h, w] y, float[n, h, w] m, float[k] b)
@@ -168,3 +168,16 @@ def test_plain_session_fails_as_well(backend):
     )
     with pytest.raises(Exception, match=r"bias.*must be \(5\)"):
         session.run(None, feeds(bias=(4,)))
+
+
+@BACKENDS
+def test_parts_of_an_axis_have_the_sizes_that_are_proved(backend):
+    contract = Contract(sizes=(SizeContract("n", 4, 99),))
+    session = sonnx_ort.InferenceSession(
+        parse(PARTS_OF_AN_AXIS), contract=contract, operators="Slice,Reshape", backend=backend
+    )
+    for size in (4, 5, 7, 8, 99):
+        results = session.run(None, {"x": np.zeros(size, np.float32)})
+        assert [r.shape for r in results] == [(size // 4, 4), (1, size // 4), (1, size // 4)]
+    with pytest.raises(ContractViolation, match="is 3, not at least 4"):
+        session.run(None, {"x": np.zeros(3, np.float32)})

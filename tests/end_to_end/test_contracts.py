@@ -276,6 +276,44 @@ def test_input_that_a_loop_and_a_scan_read_is_checked(backend):
             session.run(None, bad)
 
 
+IN_BODIES = """(bool[1] c, int64[1] n, float[2] x) => (float[2] y, float[2] z) {
+    go = Constant<value = bool {1}>()
+    y = If(c) <then_branch = t () => (float[2] a) { [square] s = Mul(x, x) a = Exp(s) },
+        else_branch = e () => (float[2] b) { b = Neg(x) }>
+    z = Loop(n, go, x) <body = l (int64 i, bool d, float[2] h) => (bool k, float[2] o) {
+        k = Identity(d) [next] o = Add(h, h) }>
+}"""
+
+
+@BACKENDS
+@pytest.mark.parametrize(
+    ("feeds", "refused"),
+    [
+        ((True, 2, 1.5), None),
+        ((False, 2, 2), None),
+        (
+            (True, 1, 2.5),
+            r"Mul 'square' breaks Contract\.range: s is outside of 0 to 4: s\[0\] = 6",
+        ),
+        (
+            (False, 2, 2.5),
+            r"Add 'next' breaks Contract\.range: o is outside of -8 to 8: o\[0\] = 10",
+        ),
+        ((False, 1, 2.5), None),
+    ],
+)
+def test_value_in_a_body_is_checked_where_it_is_computed(backend, feeds, refused):
+    contract = Contract((ValueContract("s", (0, 4)), ValueContract("o", (-8, 8))))
+    session = sonnx_ort.InferenceSession(parse(IN_BODIES), backend=backend, contract=contract)
+    c, n, x = feeds
+    values = {"c": np.array([c]), "n": np.array([n]), "x": np.full(2, x, np.float32)}
+    if refused:
+        with pytest.raises(ContractViolation, match=refused):
+            session.run(None, values)
+    else:
+        np.testing.assert_array_equal(session.run(["z"], values)[0], values["x"] * 2**n)
+
+
 @BACKENDS
 @pytest.mark.parametrize("shape", [(), (1,), (2,), (2, 2)])
 def test_input_that_is_declared_as_a_scalar_keeps_its_shape(backend, shape):
@@ -286,6 +324,27 @@ def test_input_that_is_declared_as_a_scalar_keeps_its_shape(backend, shape):
     assert (t.shape, t.tolist()) == (shape, np.full(shape, 0.5).tolist())
     with pytest.raises(ContractViolation, match=r"Contract\.range"):
         session.run(None, {"s": np.full(shape, 1.5)})
+
+
+def test_certificate_covers_a_contract_of_values_in_bodies(tmp_path):
+    source, target, certificate = (tmp_path / name for name in ("m.onnx", "e.onnx", "c.json"))
+    onnx.save(parse(IN_BODIES), source)
+    values = ValueContract("s", (0, 4)), ValueContract("o", (-8, 8))
+    sonnx_ort.rewrite_file(
+        source,
+        target,
+        backend="native",
+        contract=Contract(values),
+        operators="Exp,Graph.finite_values",
+        certificate=certificate,
+    )
+    made = read_certificate(certificate.read_bytes())
+    assert [each for each in made["guarded"] if each[1] == "Contract.range"] == [
+        ["s", "Contract.range"],
+        ["o", "Contract.range"],
+    ]
+    assert ["a", "Graph.finite"] in made["obligations"]
+    assert check(source.read_bytes(), made, target.read_bytes()).endswith(" by guards")
 
 
 def test_certificate_covers_a_contract_of_every_type(tmp_path):

@@ -1,5 +1,6 @@
 """Operators whose output has sizes that another tensor holds, and what sizes are of numbers."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +35,14 @@ COUNTED: list[Case] = [
     ("Range", [integers(1), integers(8), integers(0)], {}, (None,)),
     ("Range", [integers(1), (), integers(3)], {}, (None,)),
     ("Range", [integers(1), integers(8, 9), integers(3)], {}, (None,)),
-    ("Range", [floats(1), floats(8), floats(3)], {}, (None,)),
+    ("Range", [floats(1), floats(8), floats(3)], {}, (3,)),
+    ("Range", [np.array(8.0), np.array(1.0), np.array(-3.0)], {}, (3,)),
+    ("Range", [floats(-(1 << 23)), floats(-(1 << 23)), floats(1)], {}, (0,)),
+    ("Range", [floats(-(1 << 23) - 1), floats(-(1 << 23)), floats(1)], {}, (None,)),
+    ("Range", [floats(0), floats(2.5), floats(1)], {}, (None,)),
+    ("Range", [floats(0), floats(math.inf), floats(1)], {}, (None,)),
+    ("Range", [floats(math.nan), floats(3), floats(1)], {}, (None,)),
+    ("Range", [floats(0), floats(3, 4), floats(1)], {}, (None,)),
     ("Constant", [], {"value": ir.tensor([[1, 2, 3]])}, (1, 3)),
     ("Constant", [], {"value_int": 1}, ()),
     ("DFT", [IMAGE], {}, (None, None, None)),

@@ -7,11 +7,23 @@ from math import trunc
 import pytest
 
 from sonnx_ort.kernel.layout import sliced_size
-from sonnx_ort.kernel.sizes import Bounds, Size, Symbolic, quotient, selected
+from sonnx_ort.kernel.sizes import (
+    Bounds,
+    Size,
+    Symbolic,
+    bounds_of_size,
+    is_at_most,
+    larger,
+    quotient,
+    selected,
+    smaller,
+)
 
 N, M = Symbolic.named("n"), Symbolic.named("m")
 EVEN = Symbolic.named("e", Bounds(4, 12), 4)
 SMALL = Symbolic.named("s", Bounds(1, 5))
+WIDE = Symbolic.named("w", Bounds(5, 19))
+LONG = Symbolic.named("n", Bounds(512, 1 << 14))
 
 
 TEXTS: dict[str, Callable[[], Size]] = {
@@ -92,14 +104,27 @@ BOUNDED: dict[str, tuple[Callable[[], Size], Bounds]] = {
     "e*s + 7": (lambda: EVEN * SMALL + 7, Bounds(11, 67)),
     "2*e + s": (lambda: EVEN * 2 + SMALL, Bounds(9, 29)),
     "(s - 9)*e": (lambda: (SMALL - 9) * EVEN, Bounds(-96, 16)),
+    "w - 3*trunc(w/3)": (lambda: WIDE + quotient(WIDE, 3) * -3, Bounds(0, 2)),
+    "trunc((w + 2)/3) - trunc(w/3)": (
+        lambda: quotient(WIDE + 2, 3) + quotient(WIDE, 3) * -1,
+        Bounds(0, 1),
+    ),
+    "w - 2*trunc(trunc(w/2)/3)": (
+        lambda: WIDE + quotient(quotient(WIDE, 2), 3) * -6,
+        Bounds(0, 5),
+    ),
+    "s*w - 2*s*trunc(w/2)": (lambda: SMALL * (WIDE + quotient(WIDE, 2) * -2), Bounds(0, 5)),
+    "trunc(w/2)*trunc(w/2)": (lambda: quotient(WIDE, 2) * quotient(WIDE, 2), Bounds(4, 81)),
 }
 """Sizes, and their bounds; a polynomial may have wider ones than its numbers."""
 
 
 def _values(size: Size) -> list[int]:
     """The numbers of a size for all sizes within the bounds."""
-    names = [{"e": e, "s": s, "trunc": trunc} for e, s in product((4, 8, 12), range(1, 6))]
-    return [eval(str(size), {"__builtins__": {}}, each) for each in names]  # noqa: S307
+    sizes = product((4, 8, 12), range(1, 6), range(5, 20))
+    names = [{"e": e, "s": s, "w": w, "trunc": trunc} for e, s, w in sizes]
+    text = compile(str(size), "size", "eval")
+    return [eval(text, {"__builtins__": {}}, each) for each in names]  # noqa: S307
 
 
 @pytest.mark.parametrize(("size", "bounds"), BOUNDED.values(), ids=BOUNDED)
@@ -119,6 +144,52 @@ def test_quotient_is_rounded_towards_zero(size: Callable[[], Size], divisor: int
     if isinstance(found, Symbolic):
         assert found.bounds is not None
         assert all(number in found.bounds for number in numbers)
+
+
+def _quotients() -> list[Size]:
+    """Polynomials of a size and quotients of it, of which one is divided twice."""
+    factors, divisors = (-3, -1, 2), (2, 3, 5)
+    return [
+        WIDE * a + quotient(WIDE * 2 + more, divisor) * b + quotient(quotient(WIDE, 2), 3) * c + 1
+        for a, b, c in product(factors, repeat=3)
+        for more, divisor in product((-9, 0, 7), divisors)
+    ]
+
+
+def test_no_size_of_quotients_is_out_of_its_bounds() -> None:
+    for size in _quotients():
+        known = bounds_of_size(size)
+        assert known is not None
+        assert all(value in known for value in _values(size)), size
+
+
+AT_MOST: dict[str, tuple[Size, Size, bool]] = {
+    "numbers": (3, 3, True),
+    "numbers in another order": (4, 3, False),
+    "a number and a size": (4, EVEN, True),
+    "a number within a size": (5, EVEN, False),
+    "a size and itself": (WIDE, WIDE, True),
+    "what may be larger": (SMALL, EVEN, False),
+    "what is not known": (N, N, False),
+    "a number and what is not known": (0, N, False),
+    "the end of frames": (quotient(LONG, 256) + 3, quotient(LONG + 255, 256) + 4, True),
+    "whole steps": (quotient(LONG - 400, 160) * 160 + 400, LONG, True),
+    "a length in another rate": (
+        quotient(LONG * 640 + 440, 441), quotient(LONG, 441) * 640 + 640, True),
+    "a length that is one more": (
+        quotient(LONG * 640 + 440, 441), quotient(LONG, 441) * 640 + 638, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), AT_MOST.values(), ids=AT_MOST)
+def test_size_is_at_most_another(one: Size, other: Size, expected: bool) -> None:
+    assert is_at_most(one, other) is expected
+
+
+def test_smaller_and_larger_are_known_where_one_is_at_most_the_other() -> None:
+    assert (smaller(WIDE, 4), larger(WIDE, 4)) == (4, WIDE)
+    assert (smaller(4, WIDE), larger(4, WIDE)) == (4, WIDE)
+    assert (smaller(WIDE, 6), larger(WIDE, 6)) == (None, None)
 
 
 def test_size_that_may_wrap_has_no_bounds() -> None:
@@ -141,3 +212,22 @@ def test_slice_of_a_bounded_axis_has_the_length_that_kernels_give(size: Size, st
             values = {**names, str(size): number}
             length = eval(found, {"__builtins__": {}}, values)  # noqa: S307 - of sizes
             assert length == len(selected(number, start, end, step)), (start, end, found)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_slice_between_bounded_places_has_the_length_that_kernels_give(step: int) -> None:
+    places = [p for size in (SMALL, quotient(WIDE, 3)) for p in (size, size * -1, size + 3, WIDE)]
+    decided = 0
+    for size, start, end in product((WIDE, SMALL, 9), [*places, 0, -2], places):
+        found = sliced_size(size, start, end, step)
+        if found is not None:
+            decided += 1
+            cuts = zip(*map(_values, (size, start, end)), strict=True)
+            assert _values(found) == [len(selected(*cut, step)) for cut in cuts]
+    assert decided > len(places)
+
+
+def test_slice_between_places_without_bounds_is_open() -> None:
+    assert sliced_size(WIDE, 0, N, 1) is None
+    assert sliced_size(N, 0, SMALL, 1) is None
+    assert sliced_size(WIDE, SMALL, WIDE, -1) is None

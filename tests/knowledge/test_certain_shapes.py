@@ -90,7 +90,7 @@ CERTAIN = {
     "ConstantOfShape(out_of_range)": "(?1,)",
     "ConstantOfShape(counted)": "(32*n,)",
     "ConstantOfShape(out_of_matrix)": "(?1, ?2, ?3)",
-    "ConstantOfShape(floating)": "(?1, ?2, ?3)",
+    "ConstantOfShape(floating)": "(?1, 4, 8)",
     "ConstantOfShape(misread)": "(?2, ?3)",
     "ConstantOfShape(miscounted)": "(?2,)",
 }

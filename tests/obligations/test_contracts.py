@@ -11,6 +11,7 @@ from sonnx_ort import (
     SizeContract,
     SonnxError,
     StateContract,
+    TypeContract,
     ValueContract,
 )
 from sonnx_ort.obligations.contracts import read_contract
@@ -23,11 +24,15 @@ range = [0, 1]
 message = "scale the bytes by 1/255"
 
 [inputs.ids]
+dtype = "int64"
 range = [0, 30521]
 shape = ["batch", 3, "?"]
 
 [inputs.lengths]
 shape = ["batch"]
+
+[inputs.names]
+dtype = "string"
 
 [sizes]
 batch = [1, 8]
@@ -71,6 +76,7 @@ READ = Contract(
         SizeContract("depth", 0, 2**31 - 1, 4),
     ),
     (StateContract("mask", "next_mask"),),
+    (TypeContract("ids", "int64"), TypeContract("names", "string")),
 )
 
 
@@ -130,6 +136,12 @@ def test_contract_survives_json():
         ("[states]\nh = 3", 'states: write the output of each state: h = "h_out"'),
         ("sizes = 3", "sizes: it is not a table of sizes; write [sizes]"),
         ("[values.x]\nshape = [1]", "values.x: 'shape' is unknown; an entry has range, finite"),
+        (
+            "[inputs.x]\ndtype = 'flaot'",
+            "inputs.x: 'dtype' is 'flaot' (did you mean 'float'?); write a type of ONNX, such as",
+        ),
+        ("[inputs.x]\ndtype = 1", "inputs.x: 'dtype' is 1; write a type of ONNX, such as float"),
+        ("[values.x]\ndtype = 'float'", "values.x: 'dtype' is unknown; an entry has range, fin"),
         ("[inputs.x]\nshape = 3", "inputs.x: 'shape' is 3; write one entry for each axis"),
         ("[inputs.x]\nshape = [-1]", "inputs.x: 'shape' has -1; an axis is a size, a name of"),
         ("[inputs.x]\nshape = ['a b']", "inputs.x: 'shape' has 'a b'; an axis is a size, a name"),
@@ -313,3 +325,45 @@ def test_sizes_that_do_not_fit_the_model_are_refused(contract, message):
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.check(parse(LIMITED), contract=contract)
     assert str(caught.value) == f"contract: {message}"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (TypeContract("z", "float"), "there is no input 'z'"),
+        (TypeContract("a", "float"), "there is no input 'a'"),
+        (
+            TypeContract("x", "double"),
+            (
+                "the type of 'x' is declared as float, and the contract says double; correct the "
+                "contract, or convert the input in the model"
+            ),
+        ),
+        (
+            TypeContract("s", "bool"),
+            (
+                "the type of 's' is declared as string, and the contract says bool; correct the "
+                "contract, or convert the input in the model"
+            ),
+        ),
+    ],
+)
+def test_types_that_do_not_fit_the_model_are_refused(entry, message):
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.check(parse(LIMITED), contract=Contract(types=(entry,)))
+    assert str(caught.value) == f"contract: {message}"
+
+
+def test_type_of_the_model_demands_nothing_of_runs():
+    types = TypeContract("x", "float"), TypeContract("s", "string")
+    report = sonnx_ort.check(parse(LIMITED), contract=Contract(types=types))
+    assert not [o for o in report.obligations if o.rule.id.startswith("Contract")]
+
+
+def test_name_of_values_in_two_bodies_is_refused():
+    graph = """(bool c, float[2] x) => (float[2] y) { y = If(c) <
+        then_branch = t () => (float[2] a) { s = Neg(x) a = Exp(s) },
+        else_branch = e () => (float[2] b) { s = Abs(x) b = Exp(s) }> }"""
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.check(parse(graph), contract=Contract((ValueContract("s"),)))
+    assert str(caught.value) == ("contract: several subgraphs have a value 's'; rename one of them")

@@ -14,7 +14,7 @@ from sonnx_ort import (
     ValueContract,
     Waiver,
 )
-from support.graphs import LIMITED, parse
+from support.graphs import LIMITED, PARTS_OF_AN_AXIS, parse
 
 
 def found(*entries, graph=LIMITED, rule="Contract", operators="default,Graph.finite_values"):
@@ -213,3 +213,89 @@ def test_mean_over_an_axis_of_a_bounded_size_is_finite():
         report = sonnx_ort.check(parse(graph), contract=contract, operators="Graph.finite_values")
         finite = [o for o in report.obligations if o.node == "mean" and o.rule.id == "Graph.finite"]
         assert [str(o.status) for o in finite] == [status]
+
+
+@pytest.mark.parametrize(
+    ("node", "rule", "evidence"),
+    [
+        ("whole", "Slice.C2", "the places are within the sizes"),
+        ("whole", "Slice.R6", "the places are within the sizes"),
+        ("in_rows", "Reshape.X.C1", "X (4*trunc(n/4),) has the elements of [-1, 4]"),
+        ("in_rows", "Reshape.allowzero.C3", "X (4*trunc(n/4),) is not empty"),
+        ("best", "Reshape.allowzero.C3", "X (trunc(n/4),) is not empty"),
+        ("counted", "Reshape.allowzero.C3", "X (trunc(n/4),) is not empty"),
+    ],
+)
+def test_sizes_of_parts_follow_from_the_size_of_an_axis(node, rule, evidence):
+    contract = Contract(sizes=(SizeContract("n", 4, 99),))
+    report = sonnx_ort.check(parse(PARTS_OF_AN_AXIS), contract=contract)
+    (found,) = [o for o in report.obligations if (o.node, o.rule.id) == (node, rule)]
+    assert (str(found.status), found.evidence) == ("proved", evidence)
+
+
+@pytest.mark.parametrize("size", [(3, 99), (0, 99)], ids=str)
+def test_part_of_an_axis_that_may_be_short_may_be_empty(size):
+    contract = Contract(sizes=(SizeContract("n", *size),))
+    report = sonnx_ort.check(parse(PARTS_OF_AN_AXIS), contract=contract)
+    found = [o for o in report.obligations if o.rule.id == "Reshape.allowzero.C3"]
+    assert [str(o.status) for o in found] == ["runtime"] * 3
+
+
+PLACES = """(float[n] x) => (float[k] y)
+<int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] step = {{{step}}}, int64[1] half = {{2}}>
+{{
+    s = Shape(x) h = Div(s, half) o = Sub(zero, s) m = Sub(s, one) b = Sub(zero, one)
+    {more}
+    y = Slice(x, {start}, {end}, zero, step)
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "more", "statuses"),
+    [
+        ("h", "s", 1, "", "proved proved proved"),
+        ("s", "s", 1, "", "violated proved proved"),
+        ("m", "s", 1, "", "proved proved proved"),
+        ("o", "b", 1, "", "proved proved proved"),
+        ("h", "e", 1, "e = Add(s, one)", "proved violated proved"),
+        ("e", "s", 1, "e = Sub(o, one)", "violated proved proved"),
+        ("h", "e", 1, "e = Sub(h, one)", "proved proved violated"),
+        ("m", "h", -1, "", "proved proved proved"),
+        ("h", "m", -1, "", "proved proved runtime"),
+        ("m", "o", -1, "", "proved proved proved"),
+        ("m", "e", -1, "e = Sub(o, one)", "proved proved proved"),
+        ("m", "e", -1, "g = Sub(o, one) e = Sub(g, one)", "proved violated proved"),
+        ("zero", "e", 1, "e = Sub(s, h)", "proved proved proved"),
+        ("h", "e", 1, "e = Sub(s, h)", "proved proved proved"),
+        ("zero", "e", 1, "e = Mul(h, half)", "proved proved proved"),
+        ("zero", "e", 1, "u = Mul(h, half) e = Add(u, one)", "proved runtime proved"),
+    ],
+)
+def test_places_are_compared_with_the_size_that_they_follow_from(start, end, step, more, statuses):
+    text = PLACES.format(start=start, end=end, step=step, more=more)
+    contract = Contract(sizes=(SizeContract("n", 2, 99),))
+    report = sonnx_ort.check(parse(text), contract=contract)
+    found = {o.rule.id: str(o.status) for o in report.obligations}
+    assert [found[rule] for rule in ("Slice.R8", "Slice.C2", "Slice.R6")] == statuses.split()
+
+
+@pytest.mark.parametrize(
+    ("least", "verdict"),
+    [
+        (-9, ("proved", "every element of X 'x' lies in -9 to 1")),
+        (-math.inf, ("runtime", OPEN.format("X"))),
+    ],
+)
+def test_lines_of_a_softmax_are_above_negative_infinity(least, verdict):
+    graph = "(float[n, 3] x) => (float[n, 3] y) { [share] y = Softmax<axis = 1>(x) }"
+    entry = ValueContract("x", (least, 1))
+    statuses = found(entry, graph=graph, rule="Softmax.float.C6", operators="Softmax")
+    assert statuses == {"Softmax 'share'": verdict}
+
+
+def test_numbers_of_an_operator_keep_lines_of_a_softmax_above_negative_infinity():
+    graph = "(float[n, 3] x) => (float[n, 3] y) { s = Tanh(x) [share] y = Softmax<axis = 1>(s) }"
+    statuses = found(graph=graph, rule="Softmax.float.C6", operators="Softmax")
+    assert statuses == {
+        "Softmax 'share'": ("proved", "every element of X 's' lies in -1 to 1 or NaN")
+    }

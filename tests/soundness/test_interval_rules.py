@@ -21,7 +21,7 @@ from onnx import helper, numpy_helper
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
-from sonnx_ort.kernel.sizes import Interval
+from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.contract import Contract, ValueContract

@@ -294,7 +294,8 @@ def _symbols(index: int, place: int, array: Array) -> list[str]:
 def is_data(case: NodeCase, place: int) -> bool:
     """Whether an input is no constant but an input of the model; numbers are constants."""
     array = case.inputs[place]
-    return place == 0 and array is not None and array.dtype.kind != "i"
+    data = array is not None and array.dtype.kind != "i"
+    return place == 0 and data and case.operator != "Range"
 
 
 def model_of(chunk: Sequence[Outcome], is_open: bool) -> onnx.ModelProto:

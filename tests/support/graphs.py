@@ -101,6 +101,20 @@ def enforced_model(
     )
 
 
+PARTS_OF_AN_AXIS = """(float[n] x) => (float[a, 4] y, float[1, b] c, float[1, d] e)
+<int64[1] zero = {0}, int64[1] one = {1}, int64[1] four = {4}, int64[2] rows = {-1, 4},
+ int64[2] row = {1, -1}, float first = {0}, float by = {1}>
+{
+    s = Shape(x) k = Div(s, four) end = Mul(k, four)
+    [whole] w = Slice(x, zero, end, zero, one)
+    [in_rows] y = Reshape<allowzero = 0>(w, rows)
+    v, p = TopK<axis = -1, largest = 1, sorted = 1>(x, k)
+    [best] c = Reshape<allowzero = 0>(v, row)
+    i = Squeeze(k, zero) f = Cast<to = 1>(i) r = Range(first, f, by)
+    [counted] e = Reshape<allowzero = 0>(r, row)
+}"""
+"""The whole rows of an axis, as many of its best elements, and as many numbers."""
+
 LIMITED = """(float[n, 3] x, float[n, 3] d, int32[k] i, uint8[k] u, string[1] s)
     => (float[n, 3] y, int32[k] j, uint8[k] v, string[1] t)
 {

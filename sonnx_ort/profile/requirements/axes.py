@@ -4,6 +4,7 @@ Tensors that differ on one axis alone, so that they can be put one behind the ot
 Concat, draft of the working group, constraints C2 and C3 of the inputs.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -285,8 +286,11 @@ class LinesAboveNegativeInfinity(DependsOnAttributes, HintByExample):
         return replace(self, axis=axis)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Check a constant."""
+        """Look at what the elements can be, and check a constant."""
         (operand,) = operands
+        known = operand.range
+        if known is not None and known.lower > -math.inf:
+            return proved(f"every element of {operand.name} '{operand.value}' lies in {known}")
         if operand.constant is None:
             return at_run_time(f"the elements of {operand.name} are known only in a run")
         found = self.violation([operand.constant])

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from sonnx_ort.kernel.bounds import LIMITS
-from sonnx_ort.kernel.sizes import Bounds
+from sonnx_ort.kernel.sizes import Bounds, Size, Symbolic, bounds_of_size
 from sonnx_ort.profile.rule import (
     Illustration,
     JudgedInRuns,
@@ -22,7 +22,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import Dimension, Operand, Shape, bounds_of_axis, bounds_of_element
+from sonnx_ort.terms.operand import SIZES, Dimension, OpenSize, Operand, Shape
 
 
 class SliceDemand(enum.Enum):
@@ -38,6 +38,26 @@ class SliceDemand(enum.Enum):
     """The start is not after the end in the direction of the step."""
 
 
+_Place = Size | Bounds
+"""A size or a place on an axis; of one of which no more is known, what it is within."""
+
+
+def _bounds_of(place: _Place) -> Bounds:
+    known = place if isinstance(place, Bounds) else bounds_of_size(place)
+    return known or LIMITS["int64"]
+
+
+def _sum(one: _Place, other: _Place) -> _Place:
+    if not isinstance(one, Bounds) and not isinstance(other, Bounds):
+        return one + other
+    a, b = _bounds_of(one), _bounds_of(other)
+    return Bounds(a.lower + b.lower, a.upper + b.upper)
+
+
+def _negative(place: _Place) -> _Place:
+    return Bounds(-place.upper, -place.lower) if isinstance(place, Bounds) else place * -1
+
+
 @dataclass(frozen=True, slots=True)
 class _Axis:
     """What is known of one axis and of how it is cut.
@@ -50,9 +70,9 @@ class _Axis:
         to_the_end: Whether the end is known to be the size.
     """
 
-    size: Bounds
-    start: Bounds
-    end: Bounds
+    size: _Place
+    start: _Place
+    end: _Place
     step: int
     to_the_end: bool = False
 
@@ -69,31 +89,32 @@ class _Axis:
             case SliceDemand.IN_ORDER:
                 return self._in_order()
 
-    def _within(self, place: Bounds, above: int, below: int = 0) -> bool | None:
+    def _within(self, place: _Place, above: int, below: int = 0) -> bool | None:
         """Whether a place is at most the size and `above`, and not before the first and `below`."""
-        least, most = self.size.lower, self.size.upper
-        if -least - below <= place.lower and place.upper <= least + above:
+        behind = _bounds_of(_sum(place, _negative(self.size)))
+        before = _bounds_of(_sum(place, self.size))
+        if behind.upper <= above and -below <= before.lower:
             return True
-        return False if place.upper < -most - below or place.lower > most + above else None
+        return False if before.upper < -below or behind.lower > above else None
 
     def _in_order(self) -> bool | None:
-        start: Bounds | None = self.start
-        end: Bounds | None = self.end
-        if self.start.upper >= 0 or self.end.upper >= 0:
+        start: _Place | None = self.start
+        end: _Place | None = self.end
+        if _bounds_of(self.start).upper >= 0 or _bounds_of(self.end).upper >= 0:
             start, end = self._from_the_front(self.start), self._from_the_front(self.end)
         if start is None or end is None:
             return None
         first, last = (end, start) if self.step < 0 else (start, end)
-        if first.upper <= last.lower:
+        distance = _bounds_of(_sum(last, _negative(first)))
+        if distance.lower >= 0:
             return True
-        return False if first.lower > last.upper else None
+        return False if distance.upper < 0 else None
 
-    def _from_the_front(self, place: Bounds) -> Bounds | None:
-        if place.lower >= 0:
+    def _from_the_front(self, place: _Place) -> _Place | None:
+        known = _bounds_of(place)
+        if known.lower >= 0:
             return place
-        if place.upper >= 0:
-            return None
-        return Bounds(place.lower + self.size.lower, place.upper + self.size.upper)
+        return None if known.upper >= 0 else _sum(place, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +164,10 @@ class Slicing(JudgedInRuns):
     def _reason(self, cut: Sequence[_Axis], index: int) -> str:
         axis = cut[index]
         text = self.demand.value.format(
-            start=axis.start, end=axis.end, step=axis.step, size=axis.size
+            start=_bounds_of(axis.start),
+            end=_bounds_of(axis.end),
+            step=axis.step,
+            size=_bounds_of(axis.size),
         )
         return f"{text} (entry {index})"
 
@@ -184,10 +208,11 @@ def _cut(
             return None
         size = sizes[axis]
         to_the_end = size is not None and end == size and certain(size)
-        found.append(_Axis(bounds_of_axis(size), _place(start), _place(end), step, to_the_end))
+        found.append(_Axis(_known(size, SIZES), _known(start), _known(end), step, to_the_end))
     return found
 
 
-def _place(element: Dimension) -> Bounds:
-    """What a start or an end can be."""
-    return bounds_of_element(element) or LIMITS["int64"]
+def _known(given: Dimension, otherwise: Bounds = LIMITS["int64"]) -> _Place:
+    """A size or a place, or what it is within at least."""
+    found = given.size if isinstance(given, OpenSize) else given
+    return found if isinstance(found, int | Symbolic) and bounds_of_size(found) else otherwise

@@ -163,8 +163,21 @@ def ranges() -> Iterator[NodeCase]:
             yield NodeCase("Range", 11, [*numbers])
 
 
+def ranges_of_floats() -> Iterator[NodeCase]:
+    exact = 1 << 23
+    near = (*range(-3, 4), 0.5, 2.5, -exact - 1, -exact, exact, exact + 1, 1e30, np.inf, np.nan)
+    steps = (*range(-3, 4), 0.5, -exact, exact - 1, exact)
+    for kind, start, limit, step in product((np.float32, np.float64), near, near, steps):
+        if step and not abs(limit - start) / abs(step) > _LONGEST:
+            numbers = (np.array(n, kind) for n in (start, limit, step))
+            yield NodeCase("Range", 11, [*numbers])
+
+
+_LONGEST = 64
+
+
 def _is_short(start: int, limit: int, step: int) -> bool:
-    return step == 0 or (limit - start) // step < 64
+    return step == 0 or (limit - start) // step < _LONGEST
 
 
 def resizes() -> Iterator[NodeCase]:
@@ -363,6 +376,7 @@ CUBES: Mapping[str, Cube] = {
     "axes of pads": Cube(axes_of_pads),
     "splits": Cube(splits),
     "ranges": Cube(ranges, 2),
+    "ranges of floats": Cube(ranges_of_floats),
     "resizes": Cube(resizes),
     "highest": Cube(highest),
     "windows": Cube(windows, 2),
