@@ -51,7 +51,8 @@ def _is_on_graph(rule: Rule) -> bool:
 
 def _measure(path: Path, options: argparse.Namespace) -> Figures:
     checks = {
-        operators: partial(check, path, operators=operators) for operators in (DEFAULT, PROFILE)
+        operators: partial(check, path, operators=operators, forecast=False)
+        for operators in (DEFAULT, PROFILE)
     }
     reports = {operators: made() for operators, made in checks.items()}
     return figures(reports, take_turns(checks, options.seconds, DEFAULT, fewest=3))

@@ -33,6 +33,8 @@ from sonnx_ort.envelope import propose_contract
 from sonnx_ort.profile.rule import Subject
 
 _ORIGINAL, _PLAIN, _UNDER = "original", "enforced", "under a contract"
+_COMPILED = "under a contract by the compiled backend"
+_SUBJECTS = (_UNDER, _COMPILED, _PLAIN)
 
 _MOST_CHECKPOINTS = 5
 
@@ -55,7 +57,8 @@ are checked / without: medians turn by turn."""
 
 def _measure(path: Path, options: argparse.Namespace) -> Figures:
     contract = _plausible(onnx.load(path, load_external_data=False))
-    reports = check(path), check(path, contract=contract)
+    analyze = partial(check, path, forecast=False)
+    reports = analyze(), analyze(contract=contract)
     plain = propose_contract(path, contract=contract)
     try:
         checked = propose_contract(path, contract=contract, checkpoints=True)
@@ -65,8 +68,8 @@ def _measure(path: Path, options: argparse.Namespace) -> Figures:
     whole = finite and len(checked.checkpoints) <= _MOST_CHECKPOINTS
     trials = trials_for(onnx.load(path))
     turns = timed_in_first(trials, _time, path, checked.contract, options.seconds)
-    ratios = {s: ratio_of(turns, s, _ORIGINAL) if turns else None for s in (_UNDER, _PLAIN)}
-    under, unsaid = ratios.values()
+    ratios = {s: ratio_of(turns, s, _ORIGINAL) if turns else None for s in _SUBJECTS}
+    under, unsaid = ratios[_UNDER], ratios[_PLAIN]
     return {
         "before": Counter(o.status for o in _of_elements(reports[0])),
         "after": Counter(o.status for o in _of_elements(reports[1])),
@@ -144,7 +147,7 @@ def _shortest(path: Path, contract: Contract) -> float:
     found = []
     for _ in range(_TIMES):
         start = perf_counter()
-        check(path, contract=contract, operators=_OPERATORS)
+        check(path, contract=contract, operators=_OPERATORS, forecast=False)
         found.append(perf_counter() - start)
     return min(found)
 
@@ -155,13 +158,12 @@ def _time(path: Path, contract: Contract, seconds: float, trial: DryRun) -> list
     feeds = {n: np.clip(a, *ranges[n]) if n in ranges else a for n, a in feeds.items()}
 
     def sessions() -> dict[str, Any]:
-        enforced = partial(
-            InferenceSession, path, backend="native", broadcast="explicit", operators=_OPERATORS
-        )
+        enforced = partial(InferenceSession, path, broadcast="explicit", operators=_OPERATORS)
         return {
             _ORIGINAL: start_session(path, optimized=True, enforcing=True),
-            _PLAIN: enforced(),
-            _UNDER: enforced(contract=contract),
+            _PLAIN: enforced(backend="native"),
+            _UNDER: enforced(backend="native", contract=contract),
+            _COMPILED: enforced(backend="compiled", contract=contract),
         }
 
     return timed(sessions, feeds, seconds, _ORIGINAL)
@@ -181,7 +183,7 @@ def summary(found: Sequence[Figures]) -> Iterator[str]:
     yield f"Models of which every float is proved finite: {whole}."
     yield f"The same with at most {_MOST_CHECKPOINTS} values checked inside: {reached}."
     yield f"check takes {median(each['check'] for each in found):.2f} times as long (median)."
-    for subject in (_UNDER, _PLAIN):
+    for subject in _SUBJECTS:
         models, ratios = means(found, subject)
         if models:
             yield f"Geometric means of the times {subject} over {models} models: {ratios}."
