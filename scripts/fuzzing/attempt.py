@@ -84,7 +84,9 @@ def analyze(
     """
     logging.getLogger("sonnx_ort").disabled = True
     stages: dict[str, Callable[[], str]] = {
-        "check": lambda: "kept" if sonnx_ort.check(content, **choices).ok else "violated",
+        "check": lambda: (
+            "kept" if sonnx_ort.check(content, forecast=False, **choices).ok else "violated"
+        ),
         "conform": lambda: _conform(content, choices),
         **{f"rewrite, {each}": partial(_rewrite, content, choices, each) for each in backends},
     }
@@ -165,7 +167,7 @@ def _outcome(stage: str, perform: Callable[[], str]) -> str:
 
 
 def _conform(content: bytes, choices: dict[str, Any]) -> str:
-    sonnx_ort.conform(content, **choices)
+    sonnx_ort.conform(content, rounding=True, **choices)
     return "conformed"
 
 

@@ -131,6 +131,23 @@ class Change:
         return [o for o in examined.obligations if o.rule.id in rules and o.status in statuses]
 
 
+def converted(elements: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Numbers in another type.
+
+    Raises:
+        NoChangeError: They are infinite, or too large for its integers.
+    """
+    try:
+        with np.errstate(invalid="raise", over="ignore", under="ignore"):
+            return elements.astype(dtype)
+    except FloatingPointError:
+        raise NoChangeError(f"{dtype} has no such numbers") from None
+
+
+_MOST_NODES = 10_000
+"""The most nodes in place of one; an operator with a hundred axes would take more."""
+
+
 @dataclass
 class NodeEdit:
     """A node that may be edited.
@@ -240,6 +257,17 @@ class NodeEdit:
             raise NoChangeError(f"the elements of '{value.name}' are known only in a run")
         return found
 
+    def integer_of(self, value: ir.Value) -> int:
+        """The only integer that a value holds.
+
+        Raises:
+            NoChangeError: It holds another number of them, or they are known only in a run.
+        """
+        found = self.elements_of(value)
+        if found.size != 1:
+            raise NoChangeError(f"'{value.name}' has {found.size} elements in place of one")
+        return int(found.item())
+
     def attribute(self, name: str) -> Any:
         """An attribute, or the default that ONNX defines; None if there is neither."""
         if (own := self.node.attributes.get(name)) is not None:
@@ -300,7 +328,12 @@ class NodeEdit:
 
         The name of the new node is that of its output by default; one that takes the place of the
         node takes its name.
+
+        Raises:
+            NoChangeError: The change takes too many nodes.
         """
+        if len(self.added) >= _MOST_NODES:
+            raise NoChangeError(f"it takes more than {_MOST_NODES:,} nodes")
         output = ir.Value(name=self._name(operator.lower()))
         own = self.names.fresh_for_node(str(output.name)) if name is None else name
         # What is only tried reads nothing, and nothing reads it.

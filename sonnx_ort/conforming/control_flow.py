@@ -206,7 +206,7 @@ def _loop(edit: NodeEdit, body: ir.Graph) -> list[ir.Value]:
 def _steps_of(edit: NodeEdit, body: ir.Graph) -> int:
     """How many steps a Loop takes in every run."""
     trips, go_on = edit.input(0), edit.input(1)
-    limit = None if trips is None else max(int(edit.elements_of(trips).item()), 0)
+    limit = None if trips is None else max(edit.integer_of(trips), 0)
     number, condition, *taken = body.inputs
     goes = np.array(True) if go_on is None else _known(edit.facts, go_on, {})
     if goes is None:

@@ -66,6 +66,8 @@ def pool_along_two_axes(edit: NodeEdit) -> bool:
     if shape is None:
         return False
     kernel = edit.integers("kernel_shape")
+    if kernel is not None and len(kernel) != 1:
+        raise NoChangeError("its kernel does not fit the axes of its operand")
     is_part = isinstance(shape[-1], int) and kernel is not None and kernel[-1] != shape[-1]
     of_integers = "int" in (edit.facts.element_type(edit.operand(_X)) or "")
     if not (is_part or any(edit.integers("pads") or ()) or of_integers):
@@ -151,6 +153,8 @@ def write_padding_down(edit: NodeEdit) -> bool:
     if edit.integers("pads") is not None:
         raise NoChangeError("it has both pads and auto_pad, which ONNX does not allow")
     axes = len(edit.shape(edit.operand(_X))) - _SPATIAL
+    if axes < 1:
+        raise NoChangeError("its operand has no axis to move along")
     if mode == "VALID":
         pads = [(0, 0)] * axes
     elif mode in {"SAME_UPPER", "SAME_LOWER"}:

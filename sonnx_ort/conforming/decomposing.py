@@ -32,7 +32,14 @@ from sonnx_ort.conforming import (
     trees,
     vectors,
 )
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, TooEarlyError
+from sonnx_ort.conforming.change import (
+    Change,
+    NoChangeError,
+    NodeEdit,
+    Safety,
+    TooEarlyError,
+    converted,
+)
 from sonnx_ort.conforming.control_flow import take_branch, unroll
 from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.kernel.catalog import operator_version
@@ -124,7 +131,7 @@ def _written(
     dtype = kind.dtype
     stored = constant_tensor(given)
     if stored is not None:
-        return edit.constant(stored.numpy().astype(dtype.numpy()), purpose)
+        return edit.constant(converted(stored.numpy(), dtype.numpy()), purpose)
     return Operators(edit).cast(given, dtype)
 
 

@@ -250,7 +250,7 @@ def _of_hidden_state(node: ir.Node, facts: Facts) -> Iterator[Input]:
     dtype, hidden = _dtype(facts, node.inputs[0]), node.attributes.get_int("hidden_size", 0)
     directions = 2 if node.attributes.get_string("direction", "forward") == "bidirectional" else 1
     match _known_sequences(node, facts):
-        case (_, batch) if dtype is not None and batch * hidden <= MOST_ELEMENTS:
+        case (_, batch) if dtype is not None and 0 <= batch * hidden <= MOST_ELEMENTS:
             yield "initial_h", np.zeros((directions, batch, hidden), dtype)
 
 

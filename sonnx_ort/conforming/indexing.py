@@ -30,7 +30,7 @@ def count_of_elements(op: Operators, x: ir.Value) -> ir.Value:
 
 def tile(op: Operators, x: ir.Value, repeats: ir.Value) -> ir.Value:
     """Tile: each axis as often as it is repeated, one behind the other."""
-    for axis, times in enumerate(op.elements(repeats).tolist()):
+    for axis, times in enumerate(op.integers(repeats)):
         if not 0 < times <= _MOST_PARTS:
             raise NoChangeError(f"axis {axis} of '{x.name}' is repeated {times} times")
         x = op.Concat(*[x] * times, axis=axis) if times > 1 else x
@@ -41,9 +41,8 @@ def one_hot(op: Operators, indices: ir.Value, depth: ir.Value, values: ir.Value)
     """OneHot: the second value where an index, counted from either end, is that of the new axis."""
     rank = op.rank(indices)
     axis = op.attribute("axis") % (rank + 1)
-    known = op.edit.facts.constant(depth)
-    if known is not None and known.item() > MOST_ELEMENTS:
-        raise NoChangeError(f"its depth is {known.item():,}")
+    if op.edit.facts.constant(depth) is not None and op.integer(depth) > MOST_ELEMENTS:
+        raise NoChangeError(f"its depth is {op.integer(depth):,}")
     size = op.cast(op.squeeze(depth, [0] if op.rank(depth) else []), _INT64)
     places = op.Reshape(_count_up(op, size), _along(axis, rank + 1))
     chosen = op.Unsqueeze(op.cast(indices, _INT64), axes=[axis])
@@ -163,7 +162,7 @@ def space_to_depth(op: Operators, x: ir.Value) -> ir.Value:
 def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
     """Trilu: 0 on one side of a diagonal."""
     rows, columns = op.edit.sizes(x)[-2:]
-    diagonal = 0 if k is None else op.elements(k).item()
+    diagonal = 0 if k is None else op.integer(k)
     upper = bool(op.attribute("upper"))
     every = filled((rows, columns), 1, np.bool_)
     kept = np.triu(every, diagonal) if upper else np.tril(every, diagonal)
@@ -172,7 +171,7 @@ def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
 
 def cumulative_sum(op: Operators, x: ir.Value, axis: ir.Value) -> ir.Value:
     """CumSum: from the first element on, each sum of the one before and of an element."""
-    along = op.elements(axis).item() % op.rank(x)
+    along = op.integer(axis) % op.rank(x)
     size = op.edit.sizes(x)[along]
     if not 0 < size <= _MOST_PARTS:
         raise NoChangeError(f"axis {along} of '{x.name}' has {size} elements")

@@ -16,7 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import SLICED_BY_INPUTS, Attribute, NodeEdit, TooEarlyError
+from sonnx_ort.conforming.change import (
+    SLICED_BY_INPUTS,
+    Attribute,
+    NoChangeError,
+    NodeEdit,
+    TooEarlyError,
+)
 from sonnx_ort.kernel.catalog import operator_version
 
 Given = ir.Value | npt.NDArray[Any] | Sequence[int] | float | None
@@ -71,6 +77,14 @@ class Operators:
         """The elements of an input, as `NodeEdit.elements_of` gives them."""
         return self.edit.elements_of(value)
 
+    def integers(self, value: ir.Value) -> list[int]:
+        """The integers that an input holds, whatever its rank is."""
+        return [int(each) for each in self.elements(value).ravel()]
+
+    def integer(self, value: ir.Value) -> int:
+        """The only integer of an input, as `NodeEdit.integer_of` gives it."""
+        return self.edit.integer_of(value)
+
     def rank(self, value: ir.Value) -> int:
         """The certain rank of a value.
 
@@ -83,9 +97,12 @@ class Operators:
         """The axis of a value that the attribute `axis` names, counted from the front.
 
         Raises:
-            NoChangeError: The rank is not known.
+            NoChangeError: The rank is not known, or 0.
         """
-        return int(self.attribute("axis")) % max(self.rank(value), 1)
+        rank = self.rank(value)
+        if not rank:
+            raise NoChangeError(f"'{value.name}' has no axis")
+        return int(self.attribute("axis")) % rank
 
     def cast(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
         """Convert elements."""
@@ -93,7 +110,8 @@ class Operators:
 
     def number(self, number: float, dtype: ir.DataType | None = None) -> ir.Value:
         """A number, by default of the type of the node's operand."""
-        elements = np.asarray(number).astype((dtype or self.dtype).numpy())
+        with np.errstate(over="ignore"):
+            elements = np.asarray(number).astype((dtype or self.dtype).numpy())
         return self.edit.constant(elements, "number")
 
     def slice(self, value: ir.Value, axis: int, start: int, end: int) -> ir.Value:

@@ -32,6 +32,7 @@ from sonnx_ort.conforming.change import (
     NodeEdit,
     Safety,
     TooEarlyError,
+    converted,
 )
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.knowledge.declarations import constant_tensor
@@ -276,7 +277,8 @@ def multiply_a(edit: NodeEdit) -> bool:
 def _multiply(edit: NodeEdit, position: int, attribute: str) -> None:
     value = edit.operand(position)
     dtype = edit.dtype(value).numpy()
-    factor = np.asarray(edit.node.attributes.get_float(attribute, 1.0), np.float32).astype(dtype)
+    stored = np.asarray(edit.node.attributes.get_float(attribute, 1.0), np.float32)
+    factor = converted(stored, dtype)
     tensor = constant_tensor(value)
     if tensor is not None:
         with np.errstate(all="ignore"):

@@ -92,9 +92,11 @@ def quantize_to_bytes(edit: NodeEdit) -> bool:
     """Write the quotients where there are several scales, and what is of int8 by uint8."""
     x, scale, zero = edit.operand(0), edit.operand(1), edit.input(2)
     kinds = edit.facts.element_type(x), edit.facts.element_type(scale)
-    kind = ir.DataType(edit.integer("output_dtype") or _UINT8) if zero is None else edit.dtype(zero)
-    if kinds != ("float", "float") or edit.integer("block_size") or kind not in (_UINT8, _INT8):
+    asked = edit.integer("output_dtype") if zero is None else edit.dtype(zero).value
+    wanted = asked or _UINT8.value
+    if kinds != ("float", "float") or edit.integer("block_size") or wanted not in (_UINT8, _INT8):
         raise NoChangeError("it is of other types, or for blocks of elements")
+    kind = ir.DataType(wanted)
     op = Operators(edit, _FLOAT)
     after, shape = _axes_after(op, x, scale), edit.shape(scale)
     one = edit.constant(np.zeros((), kind.numpy()), "zero") if zero is None else zero
@@ -215,7 +217,7 @@ def quantized_convolution(op: Operators, *inputs: ir.Value) -> ir.Value:
             raise NoChangeError(f"version {op.edit.opset} of the standard operators pads floats")
         x = op.Pad(x, [0, 0, *pads[:2], 0, 0, *pads[2:]], zero_x)
     names = ("kernel_shape", "strides", "dilations", "group")
-    window = {name: op.attribute(name) for name in names}
+    window = {name: op.attribute(name) or None for name in names}
     sums = op.ConvInteger(x, w, zero_x, zero_w, **window)
     if bias and bias[0] is not None:
         sums = op.Add(sums, op.Unsqueeze(bias[0], axes=[0, 2, 3]))

@@ -42,13 +42,14 @@ def count_axes_from_the_front(edit: NodeEdit) -> bool:
     if node.op_type not in REDUCTIONS or "axis" in node.attributes:
         return False
     x, stored = edit.operand(0), edit.input(1)
-    given = edit.integers("axes") if stored is None else edit.facts.constant(stored)
+    known = None if stored is None else edit.facts.constant(stored)
+    given = edit.integers("axes") if known is None else [int(axis) for axis in known.ravel()]
     shape, found = edit.facts.shape(x), edit.facts.shape(node.outputs[0])
     if given is None or shape is None or edit.facts.depends_on_scalar_inputs(x):
         return False
     if not all(-len(shape) <= axis < len(shape) for axis in given):
         return False
-    axes = [int(axis) % len(shape) for axis in given]
+    axes = [axis % len(shape) for axis in given]
     if axes == list(given):
         return False
     if found is not None and (len(found) < len(shape) or all(found[axis] == 1 for axis in axes)):
@@ -63,7 +64,7 @@ def count_axes_from_the_front(edit: NodeEdit) -> bool:
 def reduced_axes(op: Operators, x: ir.Value, axes: ir.Value | None) -> tuple[int, ...]:
     """The axes that a reduction removes, from the front; none if it removes none."""
     rank = op.rank(x)
-    given = op.elements(axes).tolist() if axes is not None else op.attribute("axes")
+    given = op.integers(axes) if axes is not None else op.attribute("axes")
     if given is None or not len(given):
         return () if op.attribute("noop_with_empty_axes") else tuple(range(rank))
     return tuple(sorted(axis % rank for axis in given))
@@ -156,7 +157,7 @@ def arg_min(op: Operators, x: ir.Value) -> ir.Value:
 
 def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.Value, ir.Value]:
     """TopK of one element."""
-    count = op.elements(k).item() if k is not None else op.attribute("k")
+    count = op.integer(k) if k is not None else op.attribute("k")
     if count != 1:
         raise NoChangeError(f"it gives the {count} largest elements, and ArgMax gives one")
     axis = op.axis(x)

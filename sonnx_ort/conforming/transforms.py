@@ -33,10 +33,10 @@ def short_time_transform(
     shape = op.edit.shape(signal)
     if len(shape) != 2 and shape[-1] != 1:
         raise NoChangeError("its signal may be complex")
-    hop = op.elements(step).item()
+    hop = op.integer(step)
     weights = None if window is None else op.elements(window)
     if length is not None:
-        size = op.elements(length).item()
+        size = op.integer(length)
     elif weights is not None:
         size = weights.size
     else:
@@ -57,13 +57,13 @@ def transform(
 ) -> ir.Value:
     """DFT: a MatMul of the axis with the bases."""
     rank, shape = op.rank(x), op.edit.shape(x)
-    given = op.elements(axis).item() if axis is not None else op.attribute("axis")
+    given = op.integer(axis) if axis is not None else op.attribute("axis")
     along = int(-2 if given is None else given) % rank
     size = shape[along]
     if not isinstance(size, int) or shape[-1] not in (1, 2) or along == rank - 1:
         raise NoChangeError("the length of the axis, or whether X is complex, is not known")
     if length is not None:
-        wanted = op.elements(length).item()
+        wanted = op.integer(length)
         x, size = _of_length(op, x, along, size, wanted), wanted
     inverse = bool(op.attribute("inverse"))
     bins = size // 2 + 1 if op.attribute("onesided") else size

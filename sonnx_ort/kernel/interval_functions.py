@@ -220,6 +220,7 @@ def _exponential(node: Node) -> Sequence[Interval]:
     require(node.attribute("alpha", 1.0) > 0, "alpha is not positive")
     alpha = abs(float_attribute(node, "alpha", 1.6732632 if selu else 1.0))
     gamma = abs(float_attribute(node, "gamma", 1.0507010 if selu else 1.0))
+    require(gamma > 0 and math.isfinite(alpha * gamma), "its factors have no finite product")
     lower = np.where(x.lower >= 0, 0.0, -alpha * gamma)
     upper = np.maximum(x.upper, 0) * gamma + alpha * gamma
     return [rounded(node, lower, upper, nan=x.nan or x.infinite)]

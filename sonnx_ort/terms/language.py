@@ -323,8 +323,9 @@ class NumberSet:
     def first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
         """The index of the first element outside; None if there is none."""
         lower, upper = self.limits(array.dtype)
-        masks = [] if lower is None else [array < lower]
-        masks += [] if upper is None else [array > upper]
+        with np.errstate(invalid="ignore", over="ignore"):
+            masks = [] if lower is None else [array < lower]
+            masks += [] if upper is None else [array > upper]
         masks += [] if self.admits_nan else [np.isnan(array)]
         # To count zeros is faster than to compare with 0.
         if not self.admits_zero and np.count_nonzero(array) < array.size:

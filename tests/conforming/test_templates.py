@@ -304,6 +304,37 @@ def test_what_is_not_written_gives_the_reason(node: str, dtype: str, reason: str
     assert reasons(model, rounding=True)["Graph.operator_set"] == reason
 
 
+@pytest.mark.parametrize(("node", "operands", "opset", "reason"), [
+    ("y = GlobalMaxPool(x)", "float[" + ",".join("1" * 100) + "] x", 22,
+     "it takes more than 10,000 nodes"),
+    ("y = ScatterElements(one, k, one)", "float[2] x", 18, "'one' has no axis"),
+    ("y = OneHot(i, pair, pair)", "int64[2] i", 18, "'pair' has 2 elements in place of one"),
+    ("y = Trilu(x, pair)", "float[2,2] x", 18, "'pair' has 2 elements in place of one"),
+    ("y = Shrink <bias = 1e30>(i)", "int64[2] i", 18, "int64 has no such numbers"),
+    ("y = QuantizeLinear <output_dtype = 99>(x, one)", "float[2] x", 21,
+     "it is of other types, or for blocks of elements"),
+    ("y = ConvInteger <auto_pad = \"SAME_UPPER\">(b, b)", "uint8[2,2] b", 17,
+     "its operand has no axis to move along"),
+])  # fmt: skip
+def test_what_no_operator_can_be_given_ends_in_a_reason(
+    node: str, operands: str, opset: int, reason: str
+) -> None:
+    constants = {"k": np.array(0), "pair": np.array([1, 1]), "one": np.float32(1)}
+    model = parse(f"({operands}) => (float[] y) {{ {node} }}", constants=constants, opset=opset)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    found = sonnx_ort.conform(model, rounding=True)
+    assert reason in {why for _, why in found.remaining}
+
+
+def test_axes_of_a_reduction_may_be_one_number() -> None:
+    model = parse(
+        "(float[2,3] x) => (float[2,1] y) { y = ReduceSumSquare(x, axis) }",
+        constants={"axis": np.array(-1)},
+        opset=18,
+    )
+    assert sonnx_ort.conform(model, name_outputs=True).remaining == ()
+
+
 @pytest.mark.parametrize("opset", [11, 17])
 @pytest.mark.parametrize(("node", "indices"), [
     *(("GatherElements <axis = 1>(X, K)", [[index]]) for index in (3, -4, 4)),

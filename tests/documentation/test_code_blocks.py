@@ -43,7 +43,7 @@ NOT_RUN = {
     "it measures times": 5,
     "it needs the frameworks": 1,
     "it prints a path of the machine": 1,
-    "a part of a file": 2,
+    "a part of a file": 3,
     "see examples/ocr_model.py": 2,
     "see examples/pytorch_cnn.py": 1,
     "see examples/pytorch_transformer.py": 3,

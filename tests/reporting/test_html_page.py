@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_
 EVIDENCE = """\
 rank 2 is not rank 1
 To fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
-[*] sonnx-ort conform can fix it: make the broadcast of the operands explicit
+[*] sonnx-ort conform fixes it: make the broadcast of the operands explicit
 A 'r' float (n, 3) [Softplus 'relu']
 B 'y' float (3,) [input]
 rule and source
@@ -173,9 +173,7 @@ def test_mended_at_many_nodes_is_told_once(opened: Opened) -> None:
     assert places.split("\n")[-1] == "Show all 4"
     lines = evidence.splitlines()
     assert "rank 2 is not rank 1" in lines
-    assert (
-        "[*] sonnx-ort conform can fix them: make the broadcast of the operands explicit" in lines
-    )
+    assert "[*] sonnx-ort conform fixes them: make the broadcast of the operands explicit" in lines
 
 
 def test_next_command_is_copied(opened: Opened) -> None:
@@ -296,7 +294,7 @@ def test_what_conform_can_mend_is_marked_and_says_how(opened: Opened) -> None:
     browser = opened("mendable", *check_with_outline(mendable(), operators="profile,-Graph"))
     status, _, evidence = browser.texts(f"{ROWS}:first-child td")
     assert status.split() == ["violated", "Concat.R1", "[*]"]
-    assert f"[*] sonnx-ort conform can fix it: {MENDING}" in evidence.splitlines()
+    assert f"[*] sonnx-ort conform fixes it: {MENDING}" in evidence.splitlines()
 
 
 def test_a_script_that_got_into_the_page_would_not_run(opened: Opened, tmp_path: Path) -> None:

@@ -307,7 +307,7 @@ def test_verdict_says_how_much_conform_can_mend() -> None:
 def test_verdict_says_nothing_of_mending_where_nothing_can_be_mended() -> None:
     made = parse("(float[2] x) => (float[2] y) { y = Softmax<axis = 5>(x) }")
     page = written(made, operators="profile,-Graph")
-    assert "conform can fix" not in page[: page.index("<main>")]
+    assert "sonnx-ort conform" not in page[: page.index("<main>")]
 
 
 def test_no_backtick_of_ours_is_shown() -> None:
