@@ -26,13 +26,14 @@ from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
 from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_tensors, nodes_within
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice
-from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
+from sonnx_ort.pipeline import Enforced, examine, load
 from sonnx_ort.pipeline import conform as conform_graph
 from sonnx_ort.profile.contract import NO_CONTRACT, contract_to_json
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice

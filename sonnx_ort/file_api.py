@@ -21,6 +21,7 @@ from sonnx_ort.files import (
     write_model,
 )
 from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.obligations.waivers import files_of
@@ -33,7 +34,6 @@ from sonnx_ort.pipeline import (
     load,
     plan,
     proofs_of,
-    require_serializable,
 )
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import EditionChoice

@@ -446,19 +446,3 @@ def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
         require_readable(checkable(made))
     made.training_info.extend(original.training_info)
     return made
-
-
-def require_serializable(proto: onnx.ModelProto) -> bytes:
-    """Serialize a model, or say why that cannot be.
-
-    Raises:
-        SonnxError: It is larger than one message can be.
-    """
-    try:
-        content: bytes = proto.SerializeToString()
-    except Exception as error:
-        raise SonnxError(
-            f"the model is too large for one message of 2 GiB ({error}); "
-            "keep its tensors as external data and use rewrite_file"
-        ) from error
-    return content

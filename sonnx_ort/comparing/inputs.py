@@ -20,9 +20,9 @@ from onnx import helper
 from sonnx_ort.comparing.input_shapes import UNSAID, Choice, InputShapes, Sizes, with_axes
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, profile_of
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, ValueContract
 from sonnx_ort.profile.contract_rules import (
     ShapeDemand,

@@ -22,8 +22,8 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.derived_models import has_random_operators
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
 from sonnx_ort.runtime.feeds import run_on_values, to_array, to_ort_value
 from sonnx_ort.runtime.session_options import (

@@ -31,13 +31,13 @@ from sonnx_ort.comparing.isolated_run import (
 )
 from sonnx_ort.comparing.shrinking import MOST_TRIES, Feeds, Trial, known_values, shrink
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.loading.validity import check_validity
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.obligations.report import ModelRejected, choose_rules
 from sonnx_ort.options import PROFILE, OperatorsChoice
-from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice

@@ -20,9 +20,9 @@ from sonnx_ort.comparing.derived_models import constants_of, exposed, names_read
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Results, types_of_outputs
 from sonnx_ort.comparing.runs import trace
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import read
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, all_tensors, bodies_of, names_needed
-from sonnx_ort.pipeline import require_serializable
 
 Feeds = Mapping[str, Array]
 

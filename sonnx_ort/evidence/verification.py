@@ -44,6 +44,7 @@ from sonnx_ort.evidence.record import (
 )
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.waiving import recorded_waivers
 from sonnx_ort.options import Choices
@@ -54,7 +55,6 @@ from sonnx_ort.pipeline import (
     examine,
     load,
     plan,
-    require_serializable,
 )
 from sonnx_ort.profile.contract import contract_from_json
 from sonnx_ort.reading import json_of

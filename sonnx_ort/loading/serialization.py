@@ -15,7 +15,7 @@ from itertools import chain
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.errors import InvalidModel
+from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_tensors, bodies_of, graphs_and_nodes
 
@@ -246,3 +246,19 @@ def too_deep(proto: onnx.ModelProto) -> InvalidModel:
         f"branches of If, and messages more than {DEEPEST} deep, which no reader of ONNX takes; "
         "nest less"
     )
+
+
+def require_serializable(proto: onnx.ModelProto) -> bytes:
+    """Serialize a model, or say why that cannot be.
+
+    Raises:
+        SonnxError: It is larger than one message can be.
+    """
+    try:
+        content: bytes = proto.SerializeToString()
+    except Exception as error:
+        raise SonnxError(
+            f"the model is too large for one message of 2 GiB ({error}); "
+            "keep its tensors as external data and use rewrite_file"
+        ) from error
+    return content

@@ -14,11 +14,11 @@ from sonnx_ort.backends import Backend, BackendChoice, require_runnable
 from sonnx_ort.custom_ops.failure_channel import LOG
 from sonnx_ort.errors import ContractViolation, SonnxError, printable
 from sonnx_ort.loading.pauses import collector_paused
-from sonnx_ort.loading.serialization import deserialize
+from sonnx_ort.loading.serialization import deserialize, require_serializable
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, Waivers, name_operators
-from sonnx_ort.pipeline import Enforced, enforce, require_serializable
+from sonnx_ort.pipeline import Enforced, enforce
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.runtime.feeds import (

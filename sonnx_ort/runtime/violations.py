@@ -20,7 +20,8 @@ import onnxruntime
 from sonnx_ort.backends import Backend
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, LOG, FailedGuard, failed_guards
 from sonnx_ort.errors import ContractViolation, SonnxError, restored
-from sonnx_ort.pipeline import reference_of, require_serializable
+from sonnx_ort.loading.serialization import require_serializable
+from sonnx_ort.pipeline import reference_of
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.runtime.session_options import FATAL, register
 from sonnx_ort.runtime.weights import INSIDE, Weights

@@ -11,8 +11,9 @@ from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.options import Choices
-from sonnx_ort.pipeline import enforce, require_serializable
+from sonnx_ort.pipeline import enforce
 from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, parse
 from support.sessions import quiet

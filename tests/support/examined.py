@@ -9,6 +9,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.certificates import Certificate, Traced, names_of_values
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.obligations import conclude
+from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.report import Report
@@ -20,7 +21,6 @@ from sonnx_ort.pipeline import (
     examine,
     load,
     plan,
-    require_serializable,
 )
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.options import Demands
