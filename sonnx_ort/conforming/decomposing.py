@@ -68,7 +68,6 @@ SAME_SINCE: Mapping[str, int] = {
     **dict.fromkeys(
         ("NegativeLogLikelihoodLoss", "ReduceSum", "Split", "Squeeze", "Unsqueeze"), 13
     ),
-    "CastLike": 15,
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin"), 18),
 }
 """The first version since which an operator computes the same.
@@ -191,9 +190,10 @@ def _require_same_meaning(function: onnx.FunctionProto, theirs: int, ours: int) 
     for node in function.node:
         name = node.op_type
         own = operator_version(name, ours)
-        if own != operator_version(name, theirs) and own < SAME_SINCE.get(name, ours + 1):
-            if name == "CastLike":
-                continue
+        # A CastLike becomes a Cast.
+        if name == "CastLike" or own == operator_version(name, theirs):
+            continue
+        if own < SAME_SINCE.get(name, ours + 1):
             raise NoChangeError(
                 f"its definition by ONNX is of version {theirs} of the standard operators, in "
                 f"which {name} is another one"

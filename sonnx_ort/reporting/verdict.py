@@ -327,8 +327,8 @@ def next_command(report: Report, name: str) -> str:
             explicit = Broadcasting.EXPLICIT
             return _command(report, "rewrite", name, output="enforced", broadcast=explicit)
         case NextStep.CONFORM:
-            command = _command(report, "conform", name, output="conforming")
-            return command if report.mendable else f"{command} --rounding"
+            rounding = not report.mendable
+            return _command(report, "conform", name, output="conforming", rounding=rounding)
         case NextStep.EXPLAIN:
             return f"sonnx-ort explain {report.violations[0].rule.id}"
 
@@ -341,6 +341,7 @@ def _command(  # noqa: PLR0913 - the options of the commands
     output: str = "",
     operators: str = "",
     broadcast: Broadcasting | None = None,
+    rounding: bool = False,
 ) -> str:
     options = {
         "--edition": (report.edition, Edition.TYPED),
@@ -357,7 +358,7 @@ def _command(  # noqa: PLR0913 - the options of the commands
     for option, (value, default) in options.items():
         if value != default:
             words += [option, value]
-    return shlex.join(words)
+    return shlex.join([*words, *(["--rounding"] if rounding else [])])
 
 
 _PLACES_SHOWN = 3
@@ -425,13 +426,19 @@ def next_call(report: Report) -> str:
         case NextStep.EXPAND:
             return _call("rewrite", report, Broadcasting.EXPLICIT, DEFAULT_OPERATORS)
         case NextStep.CONFORM:
-            call = _call("conform", report, report.broadcasting, WHOLE_PROFILE)
-            return call if report.mendable else f"{call[:-1]}, rounding=True)"
+            further = () if report.mendable else ("rounding=True",)
+            return _call("conform", report, report.broadcasting, WHOLE_PROFILE, further)
         case NextStep.EXPLAIN:
             return f"!sonnx-ort explain {report.violations[0].rule.id}"
 
 
-def _call(function: str, report: Report, broadcast: Broadcasting, default: frozenset[str]) -> str:
+def _call(
+    function: str,
+    report: Report,
+    broadcast: Broadcasting,
+    default: frozenset[str],
+    further: Sequence[str] = (),
+) -> str:
     options = ["model"]
     if report.edition is not Edition.TYPED:
         options.append(f'edition="{report.edition}"')
@@ -439,4 +446,4 @@ def _call(function: str, report: Report, broadcast: Broadcasting, default: froze
         options.append(f'broadcast="{broadcast}"')
     if report.demands.operators != default:
         options.append("operators=report.demands.operators")
-    return f"sonnx_ort.{function}({', '.join(options)})"
+    return f"sonnx_ort.{function}({', '.join([*options, *further])})"
