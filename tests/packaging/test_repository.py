@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -122,3 +123,12 @@ def test_page_for_language_models_leads_to_pages_of_the_site():
     links = re.findall(r"\]\((.*?)\.html\)", text)
     assert len(links) == text.count("](")
     assert [link for link in links if not (ROOT / f"docs/{link}.md").is_file()] == []
+
+
+def test_what_a_command_downloads_or_builds_is_not_committed():
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    ).stdout.split("\0")
+    files = [ROOT / name for name in names if (ROOT / name).is_file()]
+    assert files
+    assert [path.name for path in files if path.stat().st_size > 500_000] == []
