@@ -67,6 +67,36 @@ def follow_links(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{target} has no heading {anchor}"
 
 
+@pytest.mark.parametrize("page", LINKING, ids=lambda p: p.relative_to(REPOSITORY).as_posix())
+def test_every_row_of_a_table_stands_below_its_head(page):
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
+        head, rule, *rows = table.splitlines()
+        assert re.fullmatch(r"\|(?: :?-+:? \|)+", rule), f"no table begins with {head}"
+        assert [row for row in rows if cells(row) != cells(head)] == []
+
+
+def cells(row: str) -> int:
+    """The cells of a row; a bar in code parts none, nor does one behind a backslash."""
+    return len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row)))
+
+
+def test_readme_says_how_long_the_rules_of_proofs_are():
+    files = [
+        file
+        for room in ("kernel", "terms")
+        for file in (REPOSITORY / "sonnx_ort" / room).glob("*.py")
+    ]
+    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+    (stated,) = re.findall(
+        r"some ([\d,]+)\s+lines that an assessor has to read",
+        (REPOSITORY / "README.md").read_text(encoding="utf-8"),
+    )
+    assert int(stated.replace(",", "")) == round(lines, -2)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(REPOSITORY).as_posix())
 def test_links_of_the_site_lead_to_files_of_the_site(page):
     text = page.read_text(encoding="utf-8")
