@@ -93,7 +93,7 @@ class ConformOptions(TypedDict, total=False):
             `rewrite` makes them explicit.
         operators: The operators whose violations are fixed, as for `rewrite`; "profile" by default.
         rounding: Whether to make also changes after which results may be rounded differently.
-        name_outputs: Whether outputs that nodes leave out, or that nothing reads, become outputs of
+        name_outputs: Whether outputs that nodes omit, or that nothing reads, become outputs of
             the graph.
         unroll: How many steps a Loop or Scan may have that becomes the nodes of all its steps; 16
             by default.
@@ -109,7 +109,7 @@ class ConformOptions(TypedDict, total=False):
             enforce it.
         select: The rules to fix, by id or the beginning of ids; all by default.
         ignore: The rules not to fix.
-        verify: Whether to run both models, and to leave out each change after which a value has
+        verify: Whether to run both models, and to omit each change after which a value has
             other bits; each that rounds, after which less than half of its digits agree, or it is
             not near to the exact result, where the oracle knows that.
         inputs: Inputs of these runs, by name; the others are random, as for `sonnx-ort diff`.
@@ -398,7 +398,7 @@ def _verified(
     selection: Selection,
     compared: Callable[..., Comparison],
 ) -> _Result:
-    """Leave out changes until every value has the bits of the original, or is near enough."""
+    """Omit changes until every value has the bits of the original, or is near enough."""
     left_out: list[Made] = []
     while result.graph.made:
         made = replace(source, proto=result.changed.to_proto())

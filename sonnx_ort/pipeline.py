@@ -7,7 +7,7 @@
     plan     what a backend has to do; a model with violations is refused here
     apply    the enforced model
 
-`check` stops behind `examine`, and tries what `conform` would mend. A step takes what the one
+`check` stops after `examine`, and tries what `conform` would mend. A step takes what the one
 before gives, and nothing else. A model that `rewrite` made is recognized while it is loaded, by
 examining what it was made from; that examination is the model's own.
 

@@ -214,7 +214,7 @@ def read_samples(folder: Path, inputs: Sequence[str]) -> dict[str, dict[str, Any
     """Read the samples in a folder: its own, or one of each folder in it.
 
     A sample has a file for each input: `NAME.npy`, as `audit --save-values` names them, or
-    `input_0.pb` and so on, as ONNX's backend tests do. Inputs may be left out.
+    `input_0.pb` and so on, as ONNX's backend tests do. Inputs may be omitted.
 
     Args:
         folder: The folder.

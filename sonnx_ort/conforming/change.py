@@ -63,7 +63,7 @@ def filled(sizes: Sequence[int], number: float, dtype: npt.DTypeLike) -> npt.NDA
 
 
 def set_input(node: ir.Node, position: int, value: ir.Value | None) -> None:
-    """Let a node read another value, also behind its last input."""
+    """Let a node read another value, also after its last input."""
     if position >= len(node.inputs):
         node.resize_inputs(position + 1)
     node.replace_input_with(position, value)
@@ -160,7 +160,7 @@ class NodeEdit:
         operands: What is known of the operands that are given; none of an operator without rules.
         declared_results: The results as the file declares them; none of an operator without rules.
         added: The nodes to insert in front of the node, in their order.
-        replacements: What takes the place of the node's outputs; None for one that is left out.
+        replacements: What takes the place of the node's outputs; None for one that is omitted.
         stored: The initializers that were added to the graph.
         not_fixed: The ids of the rules that the change does not fix here, unlike elsewhere.
         tried: Whether a change is only tried: then the node and its graph stay as they are.
@@ -187,18 +187,18 @@ class NodeEdit:
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
-        """The inputs as they are now, without those that are left out."""
+        """The inputs as they are now, without those that are omitted."""
         return tuple(value for value in self.node.inputs if value is not None)
 
     def input(self, position: int) -> ir.Value | None:
-        """An input; None if it is left out."""
+        """An input; None if it is omitted."""
         return self.node.inputs[position] if position < len(self.node.inputs) else None
 
     def operand(self, position: int) -> ir.Value:
         """An input.
 
         Raises:
-            NoChangeError: It is left out.
+            NoChangeError: It is omitted.
         """
         value = self.input(position)
         if value is None:
@@ -242,7 +242,7 @@ class NodeEdit:
         """The elements of an input.
 
         Raises:
-            NoChangeError: It is left out, or known only in a run.
+            NoChangeError: It is omitted, or known only in a run.
         """
         return self.elements_of(self.operand(position))
 
@@ -281,11 +281,11 @@ class NodeEdit:
         return onnx.helper.get_attribute_value(default) if default.type else None
 
     def integer(self, name: str) -> int:
-        """An attribute that is one number; 0 if it is left out."""
+        """An attribute that is one number; 0 if it is omitted."""
         return self.node.attributes.get_int(name, 0)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """An attribute that is a list of numbers; None if it is left out."""
+        """An attribute that is a list of numbers; None if it is omitted."""
         found = self.node.attributes.get_ints(name)
         return None if found is None else tuple(found)
 
@@ -300,7 +300,7 @@ class NodeEdit:
             del self.node.attributes[name]
 
     def set_input(self, position: int, value: ir.Value | None) -> None:
-        """Let the node read another value, also behind its last input."""
+        """Let the node read another value, also after its last input."""
         if not self.tried:
             set_input(self.node, position, value)
 
@@ -344,7 +344,7 @@ class NodeEdit:
     def replace_by(self, *values: ir.Value | None) -> None:
         """Let all that reads the node's outputs read values of the added nodes instead.
 
-        The node is removed. An output without a value must be left out.
+        The node is removed. An output without a value must be omitted.
         """
         self.replacements = values
 

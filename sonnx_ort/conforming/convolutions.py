@@ -127,7 +127,7 @@ def _of_two_axes(edit: NodeEdit, *, in_front: bool, strides: int) -> dict[str, A
 def _replace(
     edit: NodeEdit, operands: Sequence[ir.Value], attributes: Mapping[str, Attribute], axis: int
 ) -> None:
-    """Put a node of two spatial axes in the place of the node, and remove the axis behind it."""
+    """Put a node of two spatial axes in the place of the node, and remove the axis after it."""
     node = edit.node
     inputs = [*operands, *node.inputs[len(operands) :]]
     result = edit.add(node.op_type, inputs, attributes, node.name)
@@ -142,10 +142,10 @@ def write_padding_down(edit: NodeEdit) -> bool:
     """Write the padding down that auto_pad asks for, and set auto_pad to NOTSET.
 
     VALID pads nothing. SAME_UPPER and SAME_LOWER pad each axis so that Y has as many elements as X
-    has strides, rounded up; an odd one more is padded behind it or in front of it (ONNX, Conv-11
+    has strides, rounded up; an odd one more is padded after it or before it (ONNX, Conv-11
     and MaxPool-12). Where ONNX Runtime does otherwise, which is at dilated windows and at strides
     that leave elements of X out, there is no change: it refuses the first for convolutions and pads
-    them as if they were not dilated for MaxPool, and lets a stride begin behind the first element.
+    them as if they were not dilated for MaxPool, and lets a stride begin after the first element.
     """
     mode = edit.node.attributes.get_string("auto_pad", "NOTSET")
     if mode == "NOTSET":
@@ -167,7 +167,7 @@ def write_padding_down(edit: NodeEdit) -> bool:
 
 
 def _same_pads(edit: NodeEdit, axes: int, *, upper: bool) -> list[tuple[int, int]]:
-    """The padding in front of each axis and behind it."""
+    """The padding before each axis and after it."""
     pooling = edit.node.op_type == "MaxPool"
     x = edit.operand(_X)
     sizes = edit.shape(x)[_SPATIAL:]

@@ -1,4 +1,4 @@
-"""Writes down what a file leaves out: types, shapes, the values that ONNX assumes, and outputs.
+"""Writes down what a file omits: types, shapes, the values that ONNX assumes, and outputs.
 
 Nothing that is computed changes: a type or shape is written only where it is proved.
 """
@@ -85,12 +85,12 @@ def _is_guard(node: ir.Node) -> bool:
 def add_outputs(
     model: ir.Model, names: ValueNames, rules: Container[str], without: Container[str]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Make what nodes of the main graph leave out, or give in vain, outputs of it, in place.
+    """Make what nodes of the main graph omit, or give in vain, outputs of it, in place.
 
     Args:
         model: The model.
         names: Its names.
-        rules: The rules to keep: Graph.edges for what is left out, Graph.unread for what is unread.
+        rules: The rules to keep: Graph.edges for what is omitted, Graph.unread for what is unread.
         without: The labels of nodes, and the names of unread values, that stay as they are.
 
     Returns:
@@ -118,7 +118,7 @@ def unread_outputs(node: ir.Node) -> list[ir.Value]:
 
 
 def _name_outputs(node: ir.Node, version: int, names: ValueNames) -> list[ir.Value]:
-    """Name the outputs that a node leaves out, and give them."""
+    """Name the outputs that a node omits, and give them."""
     left_out = [
         each
         for each in optional_outputs(node.op_type, version, node.domain)
@@ -140,7 +140,7 @@ def declare_outputs(model: ir.Model, facts: Facts) -> None:
 
 
 def give_inputs(model: ir.Model, facts: Facts, names: ValueNames, rule: str) -> None:
-    """Give each node the inputs that are left out and that a rule wants, in place."""
+    """Give each node the omitted inputs that a rule wants, in place."""
     for node in every_node(model.graph):
         for position, elements in list(omitted_inputs(node, model.opset_imports, facts, rule)):
             stem = node.outputs[0].name if node.outputs else node.op_type

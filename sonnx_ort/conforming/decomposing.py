@@ -72,7 +72,7 @@ SAME_SINCE: Mapping[str, int] = {
 }
 """The first version since which an operator computes the same.
 
-Later ones have more types, and attributes and inputs that may be left out.
+Later ones have more types, and attributes and inputs that may be omitted.
 """
 
 

@@ -1,4 +1,4 @@
-"""What ONNX assumes where a node leaves out an attribute or an input.
+"""What ONNX assumes where a node omits an attribute or an input.
 
 ONNX states most defaults of attributes as values in its schemas; what it states in words stands
 here. Each gives what ONNX Runtime computes with anyway: a window without `strides` moves by 1, a
@@ -29,9 +29,9 @@ Input = tuple[str, npt.NDArray[Any]]
 def write_attributes(
     node: ir.Node, versions: Mapping[str, int], facts: Facts, *, in_words: bool
 ) -> None:
-    """Write the attributes of a node that are left out, and for which ONNX assumes a value.
+    """Write the omitted attributes of a node for which ONNX assumes a value.
 
-    Those that the operator's draft does not support stay left out.
+    Those that the operator's draft does not support stay omitted.
 
     With `in_words`, those are written too that ONNX states in words alone.
     """
@@ -50,7 +50,7 @@ def write_attributes(
 def omitted_inputs(
     node: ir.Node, versions: Mapping[str, int], facts: Facts, rule: str
 ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """The inputs that are left out and that a rule wants: position and elements."""
+    """The omitted inputs that a rule wants: position and elements."""
     schema = _schema(node, versions)
     if schema is None:
         return

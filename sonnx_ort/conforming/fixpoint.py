@@ -2,13 +2,13 @@
 
 Types, shapes and defaults are written down first, since a default may be one that a round has to
 fix. Each round visits every node in its order, and makes the first change of the catalog that has
-something to fix there; what it leaves is for the next round. Behind the last round all is written
+something to fix there; what it leaves is for the next round. After the last round all is written
 down again, for the new nodes, until nothing changes. So a graph that needs no change gets none.
 
 A graph is examined again only where something changed, and no more of it than an edit concerns:
 what is written down changes no value, so that all that is known of values stays.
 
-The forecast of `check` is the same: the changes are made, those that round behind the others, and
+The forecast of `check` is the same: the changes are made, those that round after the others, and
 each violation that is gone afterwards is marked.
 """
 
@@ -56,7 +56,7 @@ from sonnx_ort.profile.graph import (
 from sonnx_ort.profile.rule import Rule, Status
 
 _MOST_ROUNDS = 20
-"""More rounds than changes can need one behind the other."""
+"""More rounds than changes can need one after the other."""
 
 WRITE_DOWN = "write what the file omits"
 """The title of what is written into the file, and changes nothing that is computed."""
@@ -171,7 +171,7 @@ class _Editing:
             self._edit(REMOVE_INITIALIZER, lambda: remove_unread_initializers(model.graph))
 
     def add_outputs(self) -> None:
-        """Make outputs that are left out or unread outputs of the graph, if that is wanted.
+        """Make outputs that are omitted or unread outputs of the graph, if that is wanted.
 
         It is the last edit, because a change may put another node in the place of one of these.
         """
@@ -193,7 +193,7 @@ class _Editing:
         ]
 
     def write_down(self) -> None:
-        """Write down what is left out."""
+        """Write down what is omitted."""
         known, rules = self.conformed.examination, self.conformed.selection.rules
         self._edit(WRITE_DOWN, lambda: _write_down(self._model, known, rules))
 
@@ -328,7 +328,7 @@ def with_marks(
 ) -> Report:
     """The report, which says of each violation what change would fix it, and whether that rounds.
 
-    Nothing else in it changes. A forecast that fails is left out, for a report needs none.
+    Nothing else in it changes. A forecast that fails is omitted, for a report needs none.
 
     The graph that was examined is changed, and of no use afterwards.
     """
@@ -339,12 +339,12 @@ def with_marks(
             selection = Selection(frozenset(RULES), rounding)
             conformed = conform_graph(model, examination, examine, selection)
             examination = conformed.examination
-            left = {place_of(o) for o in examination.report.violations}
+            remaining = {place_of(o) for o in examination.report.violations}
             titles = _titles(conformed.made)
-            for place in wanted - left:
+            for place in wanted - remaining:
                 title = titles.get(place) or titles.get(("", *place[1:4], "")) or _AROUND
                 forecast[place] = title, rounding
-            wanted &= left
+            wanted &= remaining
             if not wanted:
                 break
     except Exception as error:  # noqa: BLE001 - what is violated is known without it

@@ -1,7 +1,7 @@
 """Operators that choose, repeat or place elements, written by operators of the set.
 
 An element of a tensor has a place in the tensor without axes: the sum of its indices times the
-products of the sizes behind. So what chooses elements by indices is a Gather of such places.
+products of the sizes that follow. So what chooses elements by indices is a Gather of such places.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def count_of_elements(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def tile(op: Operators, x: ir.Value, repeats: ir.Value) -> ir.Value:
-    """Tile: each axis as often as it is repeated, one behind the other."""
+    """Tile: each axis as often as it is repeated, one after the other."""
     for axis, times in enumerate(op.integers(repeats)):
         if not 0 < times <= _MOST_PARTS:
             raise NoChangeError(f"axis {axis} of '{x.name}' is repeated {times} times")

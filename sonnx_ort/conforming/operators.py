@@ -189,7 +189,7 @@ class Template:
     Attributes:
         operator: The operator, with its domain if that is not the standard one.
         make: Gives what takes the place of the outputs. A node's optional inputs are None where
-            they are left out.
+            they are omitted.
         exact: The types of the first operand for which every result keeps its bits in every run.
         near: The other types for which the template is written.
         deviates: How results of these may differ from those of the operator's own kernel, as a

@@ -110,7 +110,7 @@ def multiply_instead(edit: NodeEdit) -> bool:
 
     Where one exponent of 2 or 3 is for whole rows of X, the kernel multiplies: x * x, or x * x * x
     from the left. A Mul of x by itself rounds the same products, and has operands of one shape. Of
-    float16 the kernel rounds once behind the products, and Mul behind each.
+    float16 the kernel rounds once after the products, and Mul after each.
     """
     if not _multiplies(edit) or edit.facts.element_type(edit.operand(_X)) == "float16":
         return False

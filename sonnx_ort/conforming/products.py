@@ -2,7 +2,7 @@
 
 MatMul: products of two matrices, in place of those of stacks and of vectors. In ONNX Runtime,
 MatMul of a stack of matrices by one matrix is one product: that of all rows of the stack, which lie
-one behind the other. So folding the stack into rows makes the call of the same routine with the
+one after the other. So folding the stack into rows makes the call of the same routine with the
 same numbers, of any type. The same holds for a vector in the place of A, which is one row, and for
 stacks of one matrix. Other products are computed matrix by matrix, or with operands changed over,
 and the routine for one row sums up in another order than that for several; only for integers, whose
@@ -242,7 +242,7 @@ def transpose_operand(edit: NodeEdit, position: int, *, exact: bool) -> bool:
 
 
 def leave_c_out(edit: NodeEdit) -> bool:
-    """Leave out C where beta is 0, and give beta its default where it multiplies nothing.
+    """Omit C where beta is 0, and give beta its default where it multiplies nothing.
 
     ONNX Runtime does not read C if beta is 0, and not beta if there is no C.
     """

@@ -107,7 +107,7 @@ def quantize_to_bytes(edit: NodeEdit) -> bool:
 
 
 def _axes_after(op: Operators, x: ir.Value, scale: ir.Value) -> list[int]:
-    """The axes to add behind that of a scale for each channel, so that it is that of X."""
+    """The axes to add after that of a scale for each channel, so that it is that of X."""
     if op.rank(scale) == 0 or op.edit.shape(scale) == (1,):
         return []
     axis = op.edit.node.attributes.get_int("axis", 1) % op.rank(x)

@@ -1,6 +1,6 @@
 """LSTM: every input is given, and all but X are constants.
 
-An input that is left out gets what ONNX says of it (LSTM-7): each sequence is as long as X, both
+An input that is omitted gets what ONNX says of it (LSTM-7): each sequence is as long as X, both
 states begin with zeros. ONNX Runtime fills in the same numbers and computes in the same way. It
 skips what a bias and peepholes add, however, so that for these zeros have to be proved to add
 nothing.

@@ -6,7 +6,7 @@ largest elements are 0 and -0, the kernels of ONNX Runtime may give another one.
 The kernels of ReduceSumSquare, ReduceL1 and ReduceL2 add from the first element of a line to the
 last, whatever axes it lies along, or in one way with that of ReduceSum where all axes are reduced.
 The kernel of ReduceSum does so only where the reduced axes are the first ones: then it adds whole
-rows, one behind the other. So they are made the first ones, and every sum of floats and of doubles
+rows, one after the other. So they are made the first ones, and every sum of floats and of doubles
 keeps its bits. A sum of two has one order. Measured with ONNX Runtime 1.23.0 and 1.32.0, on one and
 two threads, for shapes with and without axes of size 0 and 1, up to 3 million elements, and special
 numbers.

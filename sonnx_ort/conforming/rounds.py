@@ -117,7 +117,7 @@ class Selection:
     Attributes:
         rules: The ids of the rules that are to be fixed.
         rounding: Whether changes are made that may round otherwise.
-        name_outputs: Whether outputs that nodes leave out, or that nothing reads, become outputs of
+        name_outputs: Whether outputs that nodes omit, or that nothing reads, become outputs of
             the graph.
         most_steps: How many steps a Loop or Scan may have that is unrolled.
         both_branches: Whether both branches of an If may be computed.

@@ -6,14 +6,14 @@ the same whatever shape a file claims of a value that a node computes: where it 
 warns, and keeps its own.
 
 Added layout nodes are merged so that ONNX Runtime can fuse around them. Each change adds its nodes
-for itself. Next to each other they remove an axis that is inserted again behind, and they part what
+for itself. Next to each other they remove an axis that is inserted again later, and they part what
 ONNX Runtime computes as one: a convolution from its Relu, a product from the quantization of its
 operands and its result. So, of the added nodes,
 
 - one is taken for all that put the same values into the same form;
 - one that lays elements out otherwise changes places with a neighbour that computes each element
   by itself, if nothing else reads what is between them;
-- an Unsqueeze behind a Squeeze of the same axes is left out.
+- an Unsqueeze after a Squeeze of the same axes is omitted.
 
 What computes gets the same elements in the same order in memory, so that no bit changes.
 """
@@ -144,7 +144,7 @@ def _corrected(shape: Shape, claimed: Shape | None, *, is_output: bool) -> list[
     """The certain sizes, and names of the others if the rank is right; of an output numbers, too.
 
     ONNX Runtime believes nothing of a claim that contradicts what it infers, and all of one that
-    does not: nodes behind it may contradict another number of the claim.
+    does not: nodes after it may contradict another number of the claim.
     """
     kept = claimed if claimed is not None and len(claimed) == len(shape) else (None,) * len(shape)
     names = [own if is_output or not isinstance(own, int) else None for own in kept]
@@ -257,7 +257,7 @@ class _Simplified:
         return True
 
     def _sink(self, node: ir.Node) -> bool:
-        """Lay elements out behind the only node that reads them, if it computes each by itself."""
+        """Lay elements out after the only node that reads them, if it computes each by itself."""
         if node.op_type not in _LAYING_OUT - {"Flatten"} or not _has_one_reader(node):
             return False
         (use,) = node.outputs[0].uses()
@@ -271,7 +271,7 @@ class _Simplified:
         return True
 
     def _keeps_axis(self, node: ir.Node, dequantize: ir.Node) -> bool:
-        """Whether the axis that scales belong to is the same one behind an Unsqueeze."""
+        """Whether the axis that scales belong to is the same one after an Unsqueeze."""
         axes = self._axes(node) if node.op_type == "Unsqueeze" else None
         axis = dequantize.attributes.get_int("axis", 1)
         blocks = dequantize.attributes.get_int("block_size", 0)

@@ -1,12 +1,12 @@
 """Slice: every axis is named and counted from the front, and starts and ends lie within it.
 
-Axes that are counted from the end or left out: counted from the front, and named. An axis of -n is
+Axes that are counted from the end or omitted: counted from the front, and named. An axis of -n is
 the n-th from the end, by ONNX's definition of each of these operators, so that adding the rank
 gives the same axis. A Squeeze without axes removes all axes of size 1; named, it removes the same
 ones if it is certain of each axis whether its size is 1.
 
 Slice: every axis is named, steps are given, and starts and ends lie within the axes. What a Slice
-gives does not change: an axis that it does not name it takes whole, steps that are left out it
+gives does not change: an axis that it does not name it takes whole, steps that are omitted it
 takes for 1, and a start or an end beyond the axis it moves to the axis' own (ONNX, Slice-13). So
 the same elements are selected by numbers that say what is meant.
 """

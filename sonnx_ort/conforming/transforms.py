@@ -70,7 +70,7 @@ def transform(
     cosines, sines = _bases(size, bins, 1 if inverse else -1)
     if inverse:
         cosines, sines = cosines / size, sines / size
-    # Rows of real and imaginary parts, one behind the other, of each element.
+    # Rows of real and imaginary parts, one after the other, of each element.
     real, imaginary = np.stack([cosines, sines], -1), np.stack([-sines, cosines], -1)
     parts = (real,) if shape[-1] == 1 else (real, imaginary)
     matrix = np.stack(parts, 2).transpose(1, 2, 0, 3).reshape(size * len(parts), bins * 2)

@@ -236,7 +236,7 @@ def ensemble(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def _forest_of_nodes_and_leaves(op: Operators, count: int) -> Forest:
-    """Read the nodes, behind which the leaves have their places."""
+    """Read the nodes, after which the leaves have their places."""
     modes = set(op.attribute("nodes_modes").numpy().tolist())
     if len(modes) > 1 or max(modes) >= len(_COMPARISONS_BY_NUMBER):
         raise NoChangeError(f"its nodes compare in the ways {', '.join(map(str, sorted(modes)))}")

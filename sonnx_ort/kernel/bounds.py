@@ -84,7 +84,7 @@ def _operand(node: Node, index: int) -> Bounds:
     The bytes of a bool are 0 or 1 only if an operator ensures it.
 
     Raises:
-        Rejected: It is left out, of no known type, no integers, or bools without bounds.
+        Rejected: It is omitted, of no known type, no integers, or bools without bounds.
     """
     known = node.known_bounds(index)
     return known if known is not None else _range_of(node.type(index))

@@ -66,7 +66,7 @@ def operand(node: Node, index: int) -> Interval:
     """The interval of an operand of floats, of integers, or of bools that are known to be 0 or 1.
 
     Raises:
-        Rejected: It is left out, or nothing is known of its type.
+        Rejected: It is omitted, or nothing is known of its type.
     """
     kind = node.type(index)
     if kind in FLOATS:
@@ -122,7 +122,7 @@ def _flushed(lower: Ends, upper: Ends, kind: Format, *, nan: bool = False) -> In
 def within(lower: Ends | float, upper: Ends | float, element_type: str) -> Interval:
     """The numbers of a type in an interval that a guard ensures.
 
-    A guard compares 16-bit floats before they are rounded, or behind it.
+    A guard compares 16-bit floats before they are rounded, or after it.
     """
     kind = FORMATS[element_type]
     if kind.unit > FORMATS["float"].unit:
@@ -261,7 +261,7 @@ def element_count(node: Node, index: int, axes: Iterable[int]) -> Bounds:
 
 
 _DEEPEST = 3
-"""How many sums and maxima are looked through in front of a root, or behind it."""
+"""How many sums and maxima are looked through before a root, or after it."""
 
 _PER_TERM = 8
 """How many units per term a sum, and what is computed of it, may be away from the exact one."""

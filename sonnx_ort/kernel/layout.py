@@ -222,8 +222,8 @@ def _padded(node: Node) -> Shapes:
     except Rejected:
         return ((None,) * len(shape),)
     sizes: list[Size | None] = list(shape)
-    before, behind = pads[: len(axes)], pads[len(axes) :]
-    for axis, first, last in zip(axes, before, behind, strict=True):
+    before, after = pads[: len(axes)], pads[len(axes) :]
+    for axis, first, last in zip(axes, before, after, strict=True):
         index = from_the_front(axis, len(shape))
         padded = None if first is None or last is None else first + last
         sizes[index] = None if padded is None else shape[index] + padded

@@ -37,7 +37,7 @@ class Node(ABC):
     @property
     @abstractmethod
     def operands(self) -> int:
-        """How many operands it has, with those that are left out."""
+        """How many operands it has, with those that are omitted."""
 
     @property
     @abstractmethod
@@ -55,11 +55,11 @@ class Node(ABC):
 
     @abstractmethod
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, strings as text, or the default if it is left out."""
+        """The value of an attribute, strings as text, or the default if it is omitted."""
 
     @abstractmethod
     def operand(self, index: int) -> Any:
-        """What stands for an operand, equal for two that are one value; None if it is left out."""
+        """What stands for an operand, equal for two that are one value; None if it is omitted."""
 
     @abstractmethod
     def result(self, index: int) -> Any:
@@ -74,11 +74,11 @@ class Node(ABC):
         return None if value is None else self.fact(kind, value)
 
     def given(self, index: int) -> bool:
-        """Whether an operand is there and not left out."""
+        """Whether an operand is there and not omitted."""
         return self.operand(index) is not None
 
     def known_shape(self, index: int) -> Sizes | None:
-        """The shape of an operand; None if its rank is not known or it is left out."""
+        """The shape of an operand; None if its rank is not known or it is omitted."""
         shape: Sizes | None = self._known("shape", index)
         return shape
 
@@ -92,7 +92,7 @@ class Node(ABC):
         """The elements of an operand that is a small constant; None if it is not."""
 
     def type(self, index: int = 0) -> str | None:
-        """The type of an operand's elements; None if it is not known or the operand left out."""
+        """The type of an operand's elements; None if it is not known or the operand omitted."""
         element_type: str | None = self._known("type", index)
         return element_type
 
@@ -126,7 +126,7 @@ class Node(ABC):
 
     @abstractmethod
     def tensor(self, name: str) -> npt.NDArray[Any] | None:
-        """The elements of an attribute that is a tensor; None if it is none or left out."""
+        """The elements of an attribute that is a tensor; None if it is none or omitted."""
 
     @abstractmethod
     def is_free(self, index: int) -> bool:

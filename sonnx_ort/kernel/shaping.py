@@ -97,10 +97,10 @@ def _reshaped(node: Node) -> Shapes:
     remains = zero_copies or all(wanted == -1 or is_positive(wanted) for wanted in target)
     if target.count(-1) == 1 and shape is not None and remains:
         copied = {axis for axis, wanted in enumerate(target) if wanted == 0 and zero_copies}
-        left = [size for axis, size in enumerate(shape) if axis not in copied]
+        remaining = [size for axis, size in enumerate(shape) if axis not in copied]
         index = target.index(-1)
         others = [s for axis, s in enumerate(sizes) if axis not in copied and axis != index]
-        sizes[index] = _remaining(left, others, node.shared)
+        sizes[index] = _remaining(remaining, others, node.shared)
     return (tuple(sizes),)
 
 
@@ -117,16 +117,16 @@ def _remaining(
     sizes: Sequence[Size], others: Sequence[Size | None], shared: frozenset[str]
 ) -> Size | None:
     """The size for -1; symbols that several inputs share do not cancel out."""
-    left, gone = Counter(sizes), Counter(others)
+    remaining, gone = Counter(sizes), Counter(others)
     for size in list(gone):
         if isinstance(size, Symbolic) and shared.isdisjoint(size.names):
-            cancelled = min(left[size], gone[size])
-            left[size] -= cancelled
+            cancelled = min(remaining[size], gone[size])
+            remaining[size] -= cancelled
             gone[size] -= cancelled
     if any(not isinstance(size, int) for size in gone.elements()):
         return None
     divisor = math.prod(size for size in gone.elements() if isinstance(size, int))
-    product = math.prod(left.elements())
+    product = math.prod(remaining.elements())
     if divisor == 1:
         return product
     if bounds_of_size(product) is None or divisor <= 0:

@@ -44,9 +44,9 @@ def is_within(numbers: Iterable[object]) -> bool:
 def selected(size: int, start: int, end: int, step: int) -> range:
     """The indices that a Slice selects on an axis, by any numbers and a step other than 0.
 
-    A negative start or end counts from behind; beyond the axis it is moved to its ends. In negative
-    steps a start in front of the axis is moved to the first element, where Python selects nothing.
-    Kernels do otherwise in negative steps to `END_OF_ALL`.
+    A negative start or end counts from the last element; beyond the axis it is moved to its ends.
+    In negative steps a start in front of the axis is moved to the first element, where Python
+    selects nothing. Kernels do otherwise in negative steps to `END_OF_ALL`.
     """
     lowest, highest = (-1, size - 1) if step < 0 else (0, size)
     first = min(max(start + size if start < 0 else start, 0), highest)

@@ -56,7 +56,7 @@ def certain_shapes(
     They follow from the declarations of graph inputs, from initializers and from operators with
     verified shapes, never from other declarations or from inference. An open size is a symbol: the
     name of the input's dimension, or a generated one such as `?7`. `types` gives the types of
-    values. What a contract demands of inputs holds behind the guards that enforce it. `constants`
+    values. What a contract demands of inputs holds after the guards that enforce it. `constants`
     are those that were computed for the same model already.
 
     Raises:

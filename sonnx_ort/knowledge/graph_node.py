@@ -72,12 +72,12 @@ class GraphNode(Node):
             yield name, REFERENCE if attribute.is_ref() else attribute.value
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute, or the default if it is left out."""
+        """The value of an attribute, or the default if it is omitted."""
         attribute = self.node.attributes.data.get(name)
         return default if attribute is None else attribute.value
 
     def operand(self, index: int) -> ir.Value | None:
-        """The value that is an operand; None if it is left out."""
+        """The value that is an operand; None if it is omitted."""
         return self.node.inputs[index] if index < len(self.node.inputs) else None
 
     def result(self, index: int) -> ir.Value:

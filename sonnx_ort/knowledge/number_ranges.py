@@ -1,7 +1,7 @@
 """Which numbers the values of a model can be, and which float tensors hold no -0.
 
 Intervals of integers and of floats follow from constants, from what a contract demands of inputs
-and other values, and from verified operators. What a contract demands holds behind the guard that
+and other values, and from verified operators. What a contract demands holds after the guard that
 enforces it.
 
 The gap of a tensor is a number g such that each of its elements with a minus sign is at most -g: 0
@@ -53,7 +53,7 @@ _TYPES: Mapping[str, _Limits] = {
 }
 
 _DEEPEST = 64
-"""How many nodes one behind the other are looked at."""
+"""How many nodes one after the other are looked at."""
 
 _ROUNDING = 1 - 2.0**-20
 """A product is rounded to no less than this part of it, unless it is subnormal."""
@@ -148,7 +148,7 @@ def _positive_of_all(seen: _Seen) -> float:
 
 
 def _padded(seen: _Seen) -> float:
-    """The elements of the operand, and the one that is added, 0 if it is left out."""
+    """The elements of the operand, and the one that is added, 0 if it is omitted."""
     added = _POSITIVE if seen.value(2) is None else seen.gap(2)
     return min(seen.gap(0), added) if "value" not in seen.node.attributes else _UNKNOWN
 
@@ -276,7 +276,7 @@ class NumberRanges:
             model: The model.
             element_type: Gives the ONNX name of a value's type if it is certain.
             shapes: The certain shapes of values.
-            contract: What holds behind the guards of the model.
+            contract: What holds after the guards of the model.
             reads_weights: Whether constants of any size are read.
         """
         self.bounds: dict[ir.Value, Bounds] = {}
@@ -364,11 +364,11 @@ class NumberRanges:
             return
         before = (self.intervals if kind in FLOATS else self.bounds).get(value)
         self.unguarded[value] = before.whole if isinstance(before, Interval) else before
-        behind = entry.intersected(element_type, before, self._shapes.get(value))
-        if isinstance(behind, Interval):
-            self.intervals[value] = behind
-        elif behind is not None:
-            self.bounds[value] = behind
+        narrowed = entry.intersected(element_type, before, self._shapes.get(value))
+        if isinstance(narrowed, Interval):
+            self.intervals[value] = narrowed
+        elif narrowed is not None:
+            self.bounds[value] = narrowed
 
 
 def _results(

@@ -42,7 +42,7 @@ _WITHOUT_DEFAULT = frozenset((name, "clip") for name in ("GRU", "LSTM", "RNN"))
 """Attributes of which ONNX says that without them something is not done: no value is assumed."""
 
 _TRAINED = frozenset({"BatchNormalization"})
-"""Operators whose outputs behind the first one belong to training."""
+"""Operators whose outputs after the first one belong to training."""
 
 _INDEX_TYPES = {ElementType.INT32, ElementType.INT64}
 
@@ -127,14 +127,14 @@ def convertible_inputs(
 
 @functools.cache
 def optional_inputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
-    """The inputs that a node of an operator may leave out; empty without a schema."""
+    """The inputs that a node of an operator may omit; empty without a schema."""
     schema = _schema_of(name, version, domain)
     return () if schema is None else _optional(schema.inputs)
 
 
 @functools.cache
 def optional_outputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
-    """The outputs that a node of an operator may leave out; those of training do not count."""
+    """The outputs that a node of an operator may omit; those of training do not count."""
     schema = _schema_of(name, version, domain)
     return () if schema is None or name in _TRAINED else _optional(schema.outputs)
 
@@ -315,7 +315,7 @@ def unsupported_type(
     """What new nodes of standard operators read that a version of these does not: "Sub of int8".
 
     Args:
-        nodes: The nodes, each behind those whose results it reads.
+        nodes: The nodes, each after those whose results it reads.
         version: The version of the standard operators.
         known: The type of a value that none of them computes, if it is known.
     """

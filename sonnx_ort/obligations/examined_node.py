@@ -260,7 +260,7 @@ def _made_equal(plan: BroadcastPlan, required: BroadcastPlan) -> Judgement:
 
 
 def _expanded(aligned: Operands) -> Operands:
-    """The operands behind the Broadcast, with their common shape if it is known."""
+    """The operands after the Broadcast, with their common shape if it is known."""
     common = broadcast_shape(*(operand.shape for operand in aligned))
     return tuple(replace(o, name=f"the expanded {o.name}", shape=common) for o in aligned)
 

@@ -225,7 +225,7 @@ def _dead_nodes(nodes: Sequence[_Placed], dead: Container[ir.Node]) -> Iterator[
 
 
 def _without_edge(placed: _Placed) -> Iterator[Finding]:
-    """The inputs and outputs of the operator that a node leaves out."""
+    """The inputs and outputs of the operator that a node omits."""
     node, operator = placed.node, (placed.node.op_type, placed.version, placed.node.domain)
     for kind, optional, values in (
         ("input", optional_inputs(*operator), node.inputs),

@@ -72,7 +72,7 @@ class PassedGuards:
         return replace(examined, obligations=proved, broadcast=plan, proof_uses_guards=True)
 
     def record(self, examined: ExaminedNode) -> None:
-        """Visit an enforced node: a run continues behind it only if its rules are kept."""
+        """Visit an enforced node: a run continues after it only if its rules are kept."""
         target = examined.target
         own = self._add_guard(f"{target.operator.name} '{target.label}'")
         passed = self._guards_before(target.inputs) | own
@@ -144,7 +144,7 @@ class PassedGuards:
         return 1 << (len(self._labels) - 1)
 
     def _note_image(self, node: ir.Node, own: int) -> None:
-        """Note the sizes behind a Conv, whose kernel rejects an image smaller than a filter."""
+        """Note the sizes after a Conv, whose kernel rejects an image smaller than a filter."""
         self._note_positive((self._shape(node.outputs[0]) or ())[_SPATIAL:], own)
 
     def _note_positive(self, sizes: Iterable[Dimension], own: int) -> None:

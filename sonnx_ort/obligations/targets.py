@@ -62,7 +62,7 @@ class Target:
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
-        """The operands as they are now, without those that are left out."""
+        """The operands as they are now, without those that are omitted."""
         return tuple(value for value in self.node.inputs if value is not None)
 
     @cached_property
@@ -291,7 +291,7 @@ class CheckedValue:
         """The node that computes it; None for an input with a contract.
 
         Raises:
-            SonnxError: There is none, so that no guard can stand behind it.
+            SonnxError: There is none, so that no guard can stand after it.
         """
         producer = self.value.producer()
         if producer is None and self.rule is FINITE:

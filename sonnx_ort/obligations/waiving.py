@@ -1,7 +1,7 @@
 """Matches waivers with violations, and decides what is enforced instead.
 
 A waiver covers exactly one violation, or as many as it says. If the rule requires equal shapes, an
-explicit Broadcast is inserted and all other rules are enforced behind it. Any other waived rule is
+explicit Broadcast is inserted and all other rules are enforced after it. Any other waived rule is
 not enforced; the remaining rules of the node are. The metadata of the rewritten model lists the
 waivers used, for readers and to recognize what the native backend generated. This list grants no
 exemption: rewriting such a model again requires the waivers again.
@@ -229,7 +229,7 @@ def _recorded_and_applied(
         examination: The examination of the model.
         recorded: The recorded waivers.
         given: The given ones.
-        held: What waived rules are behind the Broadcast that made shapes equal.
+        held: What waived rules are after the Broadcast that made shapes equal.
     """
     places = {
         (o.rule.id, o.operator, o.node, o.path)
