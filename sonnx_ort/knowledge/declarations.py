@@ -61,19 +61,24 @@ class Iteration:
 
 def iteration_of(node: ir.Node, version: int) -> Iteration | None:
     """The values passed between a node and its body; None if it is not a verified Loop or Scan."""
-    subgraphs = subgraphs_of(node)
-    since = operator_version(node.op_type, version)
-    if node.domain != STANDARD_DOMAIN or since > _LAST:
+    if node.domain != STANDARD_DOMAIN or node.op_type not in ("Loop", "Scan"):
         return None
-    if node.op_type == "Scan" and len(subgraphs) == 1 and since >= FIRST_WITHOUT_BATCH:
-        return _scan(node, subgraphs[0])
-    return loop_of(node)
+    since = operator_version(node.op_type, version)
+    if since > _LAST:
+        return None
+    if node.op_type == "Loop":
+        return loop_of(node)
+    subgraphs = subgraphs_of(node)
+    verified = len(subgraphs) == 1 and since >= FIRST_WITHOUT_BATCH
+    return _scan(node, subgraphs[0]) if verified else None
 
 
 def loop_of(node: ir.Node) -> Iteration | None:
     """The values passed between a Loop and its body; None if the node is no Loop."""
+    if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Loop"):
+        return None
     subgraphs = subgraphs_of(node)
-    if (node.domain, node.op_type, len(subgraphs)) != (STANDARD_DOMAIN, "Loop", 1):
+    if len(subgraphs) != 1:
         return None
     (body,) = subgraphs
     count = max(len(node.inputs) - _COUNTERS, 0)

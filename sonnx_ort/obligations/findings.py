@@ -74,22 +74,26 @@ def find_declarations(model: ir.Model, facts: Facts, *, rewritten: bool) -> tupl
         rewritten: Whether `rewrite` made the model. It adds nodes whose values and attributes stand
             in no file, so that the rules on what stands there bind the original alone.
     """
-    nodes = _placed(model)
+    return tuple(_declarations(model, _placed(model), facts, rewritten=rewritten))
+
+
+def _declarations(
+    model: ir.Model, nodes: Sequence[_Placed], facts: Facts, *, rewritten: bool
+) -> Iterator[Finding]:
     dead = set(dead_nodes([placed.node for placed in nodes]))
-    return tuple(
-        finding
-        for finding in chain(
-            _wrong_declarations(model, facts),
-            _unused_inputs(model),
-            _dead_nodes(nodes, dead),
-            chain.from_iterable(map(_without_edge, nodes)),
-            _unread(model, dead),
-            chain.from_iterable(map(_defaults, nodes)),
-            chain.from_iterable(_conversions(node, facts) for node in nodes),
-            _missing_declarations(model, facts),
-        )
-        if not (rewritten and finding.rule in DECLARED_IN_FILE)
-    )
+    values = defined_values(model.graph)
+    for finding in chain(
+        _wrong_declarations(values, facts),
+        _unused_inputs(model),
+        _dead_nodes(nodes, dead),
+        chain.from_iterable(map(_without_edge, nodes)),
+        _unread(values, dead),
+        chain.from_iterable(map(_defaults, nodes)),
+        chain.from_iterable(_conversions(node, facts) for node in nodes),
+        _missing_declarations(values, facts),
+    ):
+        if not (rewritten and finding.rule in DECLARED_IN_FILE):
+            yield finding
 
 
 def graph_obligations(
@@ -110,7 +114,7 @@ def graph_obligations(
     found = [
         *chain.from_iterable(map(_unsuitable, nodes)),
         *_of_file(identity),
-        *find_declarations(model, facts, rewritten=rewritten),
+        *_declarations(model, nodes, facts, rewritten=rewritten),
     ]
     rules = [rule for rule in GRAPH_RULES if not (rewritten and rule in DECLARED_IN_FILE)]
     return tuple(chain.from_iterable(_decided(rule, found) for rule in rules))
@@ -172,8 +176,8 @@ def _of_file(identity: Identity) -> Iterator[Finding]:
         yield Finding(INFERENCE, "model", "training_info", "the file has training information")
 
 
-def _missing_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
-    for value in defined_values(model.graph):
+def _missing_declarations(values: Sequence[ir.Value], facts: Facts) -> Iterator[Finding]:
+    for value in values:
         if not value.name or value.is_initializer():
             continue
         if value.type is None:
@@ -244,8 +248,8 @@ def _excluded(node: ir.Node, name: str) -> bool:
     return any(value is not None and bool(value.name) for value in node.inputs[2:])
 
 
-def _unread(model: ir.Model, dead: Container[ir.Node | None]) -> Iterator[Finding]:
-    for value in defined_values(model.graph):
+def _unread(values: Sequence[ir.Value], dead: Container[ir.Node | None]) -> Iterator[Finding]:
+    for value in values:
         if not value.name or value.is_graph_input() or value.is_graph_output() or value.uses():
             continue
         if value.producer() in dead:
@@ -261,8 +265,8 @@ def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
             yield Finding(UNUSED_INPUT, "input", str(value.name), "nothing reads it")
 
 
-def _wrong_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
-    for value in defined_values(model.graph):
+def _wrong_declarations(values: Sequence[ir.Value], facts: Facts) -> Iterator[Finding]:
+    for value in values:
         if value.is_graph_input():
             continue
         stated = declared_type(value)
