@@ -210,7 +210,7 @@ def separate(
     content = _content(model)
     if len(content) >= LARGE and _TAKES_MEMORY:
         inside = WeightsInMemory(content)
-        graph = detached(memoryview(content), inside.location)
+        graph = detached(content, inside.location)
         if graph is not None:
             return SeparatedModel(ReadModel(graph, None, ""), inside, whole=model)
     source = read(model)
