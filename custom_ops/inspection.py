@@ -322,9 +322,8 @@ def checked_sizes(
     try:
         demanded = ShapeDemand.from_json(demand)
         shapes = tuple(shapes_in(sizes, ranks))
-        violation = sizes_requirement(demanded).violation_in(
-            dict(zip(demanded.operands, shapes, strict=True))
-        )
+        requirement = sizes_requirement(demanded)
+        violation = requirement.violation_of(demanded.operands, [*map(_of_shape, shapes)])
         if violation is not None:
             operands, node = demanded.operands, demanded.input
             operator = computing_operator("Input")

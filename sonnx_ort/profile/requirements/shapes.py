@@ -27,7 +27,7 @@ from sonnx_ort.profile.rule import (
 )
 from sonnx_ort.terms.language import Decided, Each, Tensor, Term
 from sonnx_ort.terms.operand import Operand, Shape, broadcast_shape, contradict, format_shape
-from sonnx_ort.terms.reading import Answer, Shapes, holds
+from sonnx_ort.terms.reading import Answer, Shapes, answer_in_run
 
 _BROADCASTABLE = Broadcastable()
 
@@ -220,10 +220,9 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
     ) -> Violation | None:
         """Read the term of the shapes of arrays that have these names."""
-        shapes = [array.shape for array in arrays]
-        if holds(self.term, dict(zip(names, shapes, strict=True))):
-            return None
-        return Violation(Shapes(names, shapes, lambda _, __: True).answer(self.term).words)
+        shapes = tuple(array.shape for array in arrays)
+        answer = answer_in_run(self.term, tuple(names), shapes)
+        return None if answer.holds else Violation(answer.words)
 
 
 def on_shapes(
