@@ -17,7 +17,7 @@ from sonnx_ort.enforcing.broadcasting import (
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.record import Groups, Original, write_enforcement
-from sonnx_ort.enforcing.value_info import declare_output
+from sonnx_ort.enforcing.value_info import declare_output, numbers_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
@@ -208,4 +208,4 @@ def _shape_of_output(checked: CheckedValue, value: ir.Value) -> ir.Shape | None:
             f"{checked.rule.id}: {place.place} computes '{checked.operand.value}', which the body "
             "returns and whose rank is unknown; declare its shape"
         )
-    return ir.Shape([size if isinstance(size, int) else None for size in checked.operand.shape])
+    return numbers_of(checked.operand.shape)

@@ -128,7 +128,8 @@ def common_shape(
         case [one, other]:
             fits = _equal_or_one(nodes, one, other)
         case _:
-            fits = _all(nodes, [_largest_or_one(nodes, shape, largest) for shape in shapes])
+            each_fits = [_largest_or_one(nodes, shape, largest) for shape in shapes]
+            fits = nodes.together("And", each_fits, "all_fit")
     return _guarded(nodes, label, largest, fits, rank_of(operands))
 
 
@@ -180,10 +181,6 @@ def _largest_or_one(nodes: StandardNodes, sizes: ir.Value, largest: ir.Value) ->
     one = nodes.add("Equal", [sizes, nodes.constant([1], "one")], "is_one")
     equal = nodes.add("Equal", [sizes, largest], "is_largest")
     return nodes.add("Or", [equal, one], "fits")
-
-
-def _all(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
-    return reduce(lambda one, other: nodes.add("And", [one, other], "all_fit"), conditions)
 
 
 def _maximum(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:

@@ -16,7 +16,6 @@ Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import onnx_ir as ir
 
@@ -143,7 +142,7 @@ def compare_shapes(
     if examined.broadcast is not None or not has_equal_ranks(examined.operands):
         # Equal broadcasts: it would compare a shape of one size with each size of the other.
         shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
-    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible)
+    return ShapeComparison(own, all_equal(nodes, own, shapes), impossible)
 
 
 def _of_equal_rank(
@@ -151,14 +150,15 @@ def _of_equal_rank(
 ) -> ir.Value:
     """A shape, readable only if its rank is that of the first."""
     rank = nodes.shape(own)
-    equal = _all_equal(nodes, rank, [nodes.shape(shape)])
+    equal = all_equal(nodes, rank, [nodes.shape(shape)])
     decided = nodes.add("Where", [equal, rank, impossible], "shape_or_code")
     return nodes.add("Reshape", [shape, decided], "shape_of_equal_rank", name=f"{name} (rank)")
 
 
-def _all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -> ir.Value:
+def all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -> ir.Value:
+    """For each element of a vector, whether it is the same in others."""
     flags = [nodes.add("Equal", [one, other], "equal") for other in others]
-    return reduce(lambda x, y: nodes.add("And", [x, y], "all_equal"), flags)
+    return nodes.together("And", flags, "all_equal")
 
 
 _REDUCED_AS = {
