@@ -165,13 +165,9 @@ def _check_input(
     if not uses:
         return
     given = backend.check_value(nodes, checked, value)
-    given.type = given.type or value.type
     # ONNX Runtime holds inputs to declared ranks but 0, and a Scan does not run without a rank.
     given.shape = ir.Shape([None] * len(value.shape)) if value.shape else None
-    for node, index in uses:
-        node.replace_input_with(index, given)
-    graph.insert_before(graph[0], nodes.nodes)
-    backend.groups.record_behind(nodes, {value: given})
+    backend.groups.read_behind_inputs(graph, nodes, {value: given}, {value: uses})
 
 
 def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) -> None:

@@ -14,7 +14,7 @@ from sonnx_ort.enforcing.hidden_shapes import (
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.lowering import EnforcingBackend
-from sonnx_ort.enforcing.native.decision import Decision, guards_of, result_forms
+from sonnx_ort.enforcing.native.decision import Decision, gives_infinity, guards_of
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
     find_shared_broadcasts,
@@ -31,6 +31,7 @@ from sonnx_ort.enforcing.nodes import (
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import GuardedNode, Operands
 from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examination import Examination
@@ -91,7 +92,7 @@ class NativeBackend(EnforcingBackend):
         runtime = [o.rule.requirement for o in left]
         if any(isinstance(each, EqualButOnAxis) for each in runtime):
             return _GUARDS if has_equal_ranks(examined.operands) else _RANGE
-        if runtime or result_forms(examined, element_type):
+        if runtime or gives_infinity(examined, element_type):
             return _GUARDS
         return examined.target.operator.oldest_kernels
 
@@ -172,11 +173,12 @@ class NativeBackend(EnforcingBackend):
             operands = expand_read_operands(nodes, examined, operands, self.decisions())
         operands = Decision(examined, node, guards).guard_operands(nodes, operands)
         # The shape of a result from expanded operands is declared anew, which has to be undone.
-        if not nodes.nodes and not guards.results and not expanded:
+        infinite = gives_infinity(examined, element_type)
+        if not nodes.nodes and not infinite and not expanded:
             return None
         result, *others = computed(nodes, examined, operands)
-        for form in guards.results:
-            result = form(nodes, result, operands, node)
+        if infinite:
+            result = with_infinity(nodes, result, operands, node)
         if carrier is not None and target.operator.result_type is None:
             result = converted_back(nodes, result, element_type)
         return [result, *others]

@@ -14,7 +14,7 @@ Shape(A), Shape(B) -> Equal -> Where(equal, Shape(A), -code) -> Reshape(A) -> A
 Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import onnx_ir as ir
@@ -23,7 +23,6 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.catalog import deciding_guard
-from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import DecidingGuard, Flag, GuardedNode, Operands, Precondition
 from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -32,28 +31,18 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import InfinityForZeroDivisor
 from sonnx_ort.profile.rule import Rule, Status, Subject
 
-ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
-"""Transforms a node's result: takes the result, the operands and the node."""
-
-RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = {
-    InfinityForZeroDivisor: (Family.FLOAT, with_infinity)
-}
-"""Transformations that apply to all results of a family of types, even if the rule is proved."""
-
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """The guards in front of a node, and the transformations behind it.
+    """The guards in front of a node.
 
     Attributes:
         shapes: The rules that demand equal shapes; one guard checks all of them.
         deciding: The other rules, each with its guard, in the order of decision.
-        results: The transformations of the result.
     """
 
     shapes: Sequence[Rule]
     deciding: Sequence[tuple[Rule, DecidingGuard]]
-    results: Sequence[ResultForm]
 
     @property
     def any_in_front(self) -> bool:
@@ -79,16 +68,14 @@ def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Editio
             )
         elif guard.binds(element_type):
             deciding.append((rule, guard))
-    return Guards(shapes, deciding, result_forms(examined, element_type))
+    return Guards(shapes, deciding)
 
 
-def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> list[ResultForm]:
-    """The transformations of a node's result; none if the element type is unknown."""
-    kinds = dict.fromkeys(type(o.rule.requirement) for o in examined.obligations)
-    forms = [RESULT_FORMS[kind] for kind in kinds if kind in RESULT_FORMS]
-    if element_type is None:
-        return []
-    return [form for family, form in forms if family is element_type.family]
+def gives_infinity(examined: ExaminedNode, element_type: ElementType | None) -> bool:
+    """Whether the result is infinite wherever a divisor is 0, even if that rule is proved."""
+    floats = element_type is not None and element_type.family is Family.FLOAT
+    rules = (obligation.rule for obligation in examined.obligations)
+    return floats and any(isinstance(r.requirement, InfinityForZeroDivisor) for r in rules)
 
 
 def _left_to_the_run(

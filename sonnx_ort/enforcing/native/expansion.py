@@ -291,12 +291,8 @@ def share_broadcasts(
         for value, other in instead.items():
             other.type = value.type
         for examined in shared.nodes:
-            _read(examined.target.node, instead)
+            node = examined.target.node
+            for index, read in enumerate(node.inputs):
+                if read in instead:
+                    node.replace_input_with(index, instead[read])
     return frozenset(examined.target.node for shared in found for examined in shared.nodes)
-
-
-def _read(node: ir.Node, instead: dict[ir.Value, ir.Value]) -> None:
-    """Let a node read other values."""
-    for index, value in enumerate(node.inputs):
-        if value in instead:
-            node.replace_input_with(index, instead[value])

@@ -257,7 +257,8 @@ def _guard_inputs(
         own = [(a, equal) for a, equal in kept if any(p.value is value for p in a.axes)]
         agreed = nodes.together("And", [equal for _, equal in own], "agreed")
         agreement = own[0][0]
-        rule = _broken_rule(agreement.checking_nodes[0])
+        obligations = agreement.checking_nodes[0].obligations
+        rule = next(o.rule for o in obligations if _about_shapes_of_a_run(o))
         decided = nodes.add(
             "Where", [agreed, shape, nodes.constant([-rule.code], "code")], "shape_or_code"
         )
@@ -279,15 +280,6 @@ def _agree(
         for place in axes
     )
     return all_equal(nodes, first, others)
-
-
-def _broken_rule(node: ExaminedNode) -> Rule:
-    """The rule that the node violates if the inputs do not agree."""
-    return next(
-        o.rule
-        for o in node.obligations
-        if o.status is Status.RUNTIME and o.rule.requirement.subject is Subject.EQUAL_SHAPES
-    )
 
 
 def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
