@@ -144,9 +144,7 @@ def load_external_data(tensors: Iterable[onnx.TensorProto], folder: Path) -> Non
         _check_file(reference, folder)
         with (folder / reference.location).open("rb") as file:
             file.seek(reference.offset)
-            tensor.raw_data = file.read(reference.size)
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
+            hold(tensor, file.read(reference.size))
 
 
 _KEYS = ("location", "offset", "length", "checksum")
@@ -333,6 +331,13 @@ def _place_of(elements: bytes, model: bytes, after: int) -> int:
     """Where elements, or equal ones, stand in the bytes of a model behind those that were found."""
     likely = model.find(elements[:_LOOKED_FOR], after)
     return likely if model.startswith(elements, likely) else model.find(elements, after)
+
+
+def hold(tensor: onnx.TensorProto, elements: bytes) -> None:
+    """Let a tensor hold its elements, in place of a reference to external data."""
+    tensor.raw_data = elements
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
 
 
 def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:

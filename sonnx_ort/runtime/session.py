@@ -41,6 +41,7 @@ from sonnx_ort.runtime.violations import (
     NOT_RENAMED,
     ReferenceRun,
     Run,
+    raised_instead,
     violation_behind,
     violations_raised,
 )
@@ -345,22 +346,15 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._reference is None:
             with violations_raised(held):
                 return run(self)
-        try:
-            results = run(self)
-        except Exception as error:
-            found = violation_behind(str(error), self._renamed)
-            cause = found
+
+        def cause_of(message: str) -> BaseException | None:
+            found = violation_behind(message, self._renamed)
             if repeated is not None:
-                cause = self._compared_with_reference(found, repeated, str(error))
-            cause = cause or held(str(error))
-            if cause is None:
-                raise
-            try:
-                raise cause from error
-            finally:
-                # An error in a cycle with its traceback keeps the inputs alive until garbage
-                # collection.
-                del found, cause
+                found = self._compared_with_reference(found, repeated, message)
+            return found or held(message)
+
+        with raised_instead(cause_of):
+            results = run(self)
         if repeated is None:
             return results
         cause = self._compared_with_reference(None, repeated, "")

@@ -65,21 +65,28 @@ NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
 """No guard was renamed."""
 
 
-def _none(message: str) -> None:
-    del message
-
-
 @contextmanager
-def violations_raised(otherwise: Callable[[str], BaseException | None] = _none) -> Iterator[None]:
+def violations_raised(
+    otherwise: Callable[[str], BaseException | None] = lambda _: None,
+) -> Iterator[None]:
     """Raise the violation that caused a run to fail, instead of ONNX Runtime's error.
 
     `otherwise` looks for it where no kernel recorded one.
     """
+    with (
+        raised_instead(lambda message: violation_behind(message) or otherwise(message)),
+        interrupts_deferred(),
+    ):
+        yield
+
+
+@contextmanager
+def raised_instead(cause_of: Callable[[str], BaseException | None]) -> Iterator[None]:
+    """Raise what caused an error of ONNX Runtime, if it is known, instead of the error."""
     try:
-        with interrupts_deferred():
-            yield
+        yield
     except Exception as error:
-        found = violation_behind(str(error)) or otherwise(str(error))
+        found = cause_of(str(error))
         if found is None:
             raise
         try:
