@@ -149,7 +149,7 @@ class Model(Definitions):
                 "type": self._type,
                 "shape": self._shape,
                 "elements": self._elements,
-                "bounds": self._bounds,
+                "bounds": lambda name: self._within_contract(name, kind, self._computed_bounds),
                 "interval": self._interval,
             }
             require(kind in rules, "there are no such steps")
@@ -286,12 +286,8 @@ class Model(Definitions):
         require(len(certain) == len(elements), "an element is not known")
         return certain
 
-    def _bounds(self, value: str) -> Bounds:
-        """The interval of integers, or of bools as bytes."""
-        found: Bounds = self._within_contract(value, "bounds", self._computed_bounds)
-        return found
-
     def _computed_bounds(self, value: str) -> Bounds | None:
+        """The interval of integers, or of bools as bytes."""
         if value in self._constants:
             return bounds_of_elements(self.array(value))
         node, place = self._node(value)

@@ -26,7 +26,14 @@ from sonnx_ort.profile.rule import (
     violated,
 )
 from sonnx_ort.terms.language import Decided, Each, Tensor, Term
-from sonnx_ort.terms.operand import Operand, Shape, broadcast_shape, contradict, format_shape
+from sonnx_ort.terms.operand import (
+    Operand,
+    Shape,
+    broadcast_shape,
+    contradict,
+    format_shape,
+    format_size,
+)
 from sonnx_ort.terms.reading import Answer, Shapes, answer_in_run
 
 _BROADCASTABLE = Broadcastable()
@@ -133,7 +140,8 @@ def _judge_pair(a: Operand, b: Operand) -> Judgement | None:
             return violated(f"axis {axis} has size {x} in {a.name} and {y} in {b.name}")
     for axis, (x, y) in pairs:
         if x != y or x is None:
-            return at_run_time(f"axis {axis} is {_size(x)} in {a.name} and {_size(y)} in {b.name}")
+            sizes = f"{format_size(x)} in {a.name} and {format_size(y)} in {b.name}"
+            return at_run_time(f"axis {axis} is {sizes}")
         if not a.certain(x):
             return at_run_time(
                 f"axis {axis} is {x} in both, but several dimensions of the inputs are declared "
@@ -150,10 +158,6 @@ def _all_equal(operands: Sequence[Operand]) -> str:
             return f"both shapes are {format_shape(operands[0].shape)}"
         case _:
             return f"all shapes are {format_shape(operands[0].shape)}"
-
-
-def _size(dimension: int | str | None) -> str:
-    return "unknown" if dimension is None else str(dimension)
 
 
 AssumedAxes = tuple[tuple[int, int], ...]
