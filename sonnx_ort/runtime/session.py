@@ -39,6 +39,7 @@ from sonnx_ort.runtime.session_options import (
 )
 from sonnx_ort.runtime.violations import (
     NOT_RENAMED,
+    EnforcedRuns,
     ReferenceRun,
     Run,
     raised_instead,
@@ -151,10 +152,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)
         self.contract = enforced.demands.contract
-        runs = enforced.backend, self._own_options, self._weights
-        in_python = enforced.backend is Backend.PYTHON
-        self._reference = None if in_python else ReferenceRun(self._content, *runs)
-        self._held = HeldRules(self._content, choices, *runs)
+        level = self._own_options.graph_optimization_level
+        runs = EnforcedRuns(self._content, enforced.backend, level, self._weights)
+        self._reference = None if enforced.backend is Backend.PYTHON else ReferenceRun(runs)
+        self._held = HeldRules(choices, runs)
         self._verifies_proofs = verify_proofs
         if verify_proofs and self._reference is not None:
             require_runnable(Backend.PYTHON)

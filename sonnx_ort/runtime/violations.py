@@ -10,6 +10,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from types import FrameType, MappingProxyType
 from typing import Any
 
@@ -196,37 +198,40 @@ def _from_message(guard: FailedGuard) -> ContractViolation | None:
 Run = Callable[[onnxruntime.InferenceSession], object]
 
 
-def start_session(
-    content: bytes, backend: Backend, level: onnxruntime.GraphOptimizationLevel, weights: Weights
-) -> onnxruntime.InferenceSession:
-    """Start a session of ONNX Runtime on what a backend made, beside that of the user."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = FATAL
-    options.graph_optimization_level = level
-    register(options, backend=backend)
-    weights.attach(options)
-    started = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    weights.require_unchanged()
-    return started
+@dataclass(frozen=True, slots=True)
+class EnforcedRuns:
+    """An enforced model, and how it runs in sessions beside that of the user.
+
+    Attributes:
+        model: The model.
+        backend: What enforces it.
+        level: The level of optimization: an optimizer can change the sizes that reach a node.
+        weights: Where its weights are.
+    """
+
+    model: bytes
+    backend: Backend
+    level: onnxruntime.GraphOptimizationLevel
+    weights: Weights = INSIDE
+
+    def start(self, content: bytes, backend: Backend) -> onnxruntime.InferenceSession:
+        """Start a session of ONNX Runtime on what a backend made."""
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = FATAL
+        options.graph_optimization_level = self.level
+        register(options, backend=backend)
+        self.weights.attach(options)
+        started = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        self.weights.require_unchanged()
+        return started
 
 
 class ReferenceRun:
     """An enforced model, rewritten for the python backend when it is first needed."""
 
-    def __init__(
-        self,
-        model: bytes,
-        backend: Backend,
-        options: onnxruntime.SessionOptions,
-        weights: Weights = INSIDE,
-    ) -> None:
-        """Keep the model, and which backend enforces it."""
-        self._model = model
-        self._backend = backend
-        self._weights = weights
-        # An optimizer can change the sizes that reach a node.
-        self._level = options.graph_optimization_level
-        self._session: onnxruntime.InferenceSession | None = None
+    def __init__(self, runs: EnforcedRuns) -> None:
+        """Keep the model, and how it runs."""
+        self._runs = runs
         self._lock = threading.Lock()
 
     def explain(self, violation: ContractViolation, run: Run) -> ContractViolation:
@@ -273,23 +278,23 @@ class ReferenceRun:
 
     def _contradiction(self, difference: str) -> SonnxError:
         return SonnxError(
-            f"verify_proofs=True: the {self._backend} backend {difference}",
-            f"A proof of `check` is wrong in this run. Do not use the {self._backend} backend for "
-            "this model, and report the model with these inputs",
+            f"verify_proofs=True: the {self._runs.backend} backend {difference}",
+            "A proof of `check` is wrong in this run. Do not use the "
+            f"{self._runs.backend} backend for this model, and report the model with these inputs",
         )
 
     def _raised_in(self, run: Run) -> BaseException | None:
         """What the reference raises: a `ContractViolation`, an interrupt or another exception."""
         try:
             with interrupts_deferred():
-                run(self._started())
+                with self._lock:
+                    session = self._session
+                run(session)
         except Exception as error:  # noqa: BLE001 - whatever the reference may raise
             return violation_behind(str(error)) or error
         return None
 
-    def _started(self) -> onnxruntime.InferenceSession:
-        with self._lock:
-            if self._session is None:
-                content = require_serializable(reference_of(self._model))
-                self._session = start_session(content, Backend.PYTHON, self._level, self._weights)
-            return self._session
+    @cached_property
+    def _session(self) -> onnxruntime.InferenceSession:
+        content = require_serializable(reference_of(self._runs.model))
+        return self._runs.start(content, Backend.PYTHON)
