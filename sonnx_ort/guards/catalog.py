@@ -343,7 +343,7 @@ def _any_outside(
 ) -> Value:
     """Whether an element is not as demanded."""
     own = known.element_type
-    numbers = requirement.decides
+    numbers = requirement.numbers
     if not isinstance(numbers, NumberSet):
         raise TypeError("a value is held to a set of numbers")
     compared = CARRIERS.get(own, own)
