@@ -105,10 +105,9 @@ class Model(Definitions):
             Rejected: The file can be read in two ways, or the contract is of other values.
         """
         self.proto, self.names = with_unique_names(strict(model))
-        super().__init__(self.proto.graph)
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
-        self.version, self._open = versions[""], 0
-        self._known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+        super().__init__(self.proto.graph, versions[""], KINDS)
+        self._open = 0
         self._unguarded: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
         self.states = States(changing)
         for graph in graphs_of(self.proto.graph):
@@ -121,15 +120,6 @@ class Model(Definitions):
         self.contract = contract
         require_contract(self.proto.graph, contract)
         self.demands = demands_on_shapes(self.proto.graph, contract)
-
-    def knows(self, kind: str, value: str) -> bool:
-        """Whether an earlier step has established this of a value."""
-        return value in self._known[kind]
-
-    def known(self, kind: str, value: str) -> Any:
-        """What an earlier step has established."""
-        require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
-        return self._known[kind][value]
 
     def derive(self, value: str, kind: str, claim: Any = None) -> Any:
         """What is established of a value by one more step.

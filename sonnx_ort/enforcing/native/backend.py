@@ -167,7 +167,7 @@ class NativeBackend(EnforcingBackend):
         if carrier is not None:
             operands = converted_operands(nodes, target, operands, carrier)
         expanded = target.node in self._expanded
-        if examined.broadcast is None and guards.any_in_front:
+        if examined.broadcast is None and (guards.shapes or guards.deciding):
             operands = hide_misinferred_shapes(nodes, operands, examined)
         elif examined.broadcast is not None and not expanded:
             operands = expand_read_operands(nodes, examined, operands, self.decisions())

@@ -44,11 +44,6 @@ class Guards:
     shapes: Sequence[Rule]
     deciding: Sequence[tuple[Rule, DecidingGuard]]
 
-    @property
-    def any_in_front(self) -> bool:
-        """Whether a run checks any rule."""
-        return bool(self.shapes or self.deciding)
-
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
     """Find the guards of a node.
