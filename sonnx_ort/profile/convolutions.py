@@ -276,7 +276,8 @@ _OTHER_ZERO_POINTS = "accepts one element with one axis as a scalar, and rejects
 
 
 def _zero_where_padded(attributes: Attributes) -> NumberSet | Decided:
-    if not any(Window.of(attributes).padding):
+    window = Window.of(attributes)
+    if not any((*window.before, *window.behind)):
         return Decided(True, "X is not padded")
     return _ONLY_ZERO
 

@@ -315,11 +315,6 @@ class Rule:
         first, given = release_numbers(self.needed_before), release_numbers(runtime)
         return first is None or given is None or given < first
 
-    @property
-    def versioned(self) -> bool:
-        """Whether it does not apply to all versions of the standard operators."""
-        return self.since > 1 or self.until is not None
-
     def binds_version(self, version: int) -> bool:
         """Whether the rule applies to a version of the standard operators."""
         return self.since <= version and (self.until is None or version <= self.until)

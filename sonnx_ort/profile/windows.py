@@ -95,11 +95,6 @@ class Window:
         padding = self.before[place] + self.behind[place]
         return reach(kernel, self.dilations[place]) - padding
 
-    @property
-    def padding(self) -> tuple[int, ...]:
-        """All paddings."""
-        return (*self.before, *self.behind)
-
     def pads(self, place: int) -> bool:
         """Whether a spatial axis is padded."""
         return bool(self.before[place] or self.behind[place])

@@ -234,19 +234,11 @@ class ReferenceRun:
         self._runs = runs
         self._lock = threading.Lock()
 
-    def explain(self, violation: ContractViolation, run: Run) -> ContractViolation:
-        """Complete a violation.
+    def violation_in(self, run: Run) -> ContractViolation | None:
+        """The violation that the reference raises in the same run; None if there is none.
 
         `run` repeats the run in another session.
-
-        Returns:
-            The violation that the reference raises; the given one if the reference cannot run or
-            does not fail.
         """
-        return self.violation_in(run) or violation
-
-    def violation_in(self, run: Run) -> ContractViolation | None:
-        """The violation that the reference raises in the same run, or None."""
         found = self._raised_in(run)
         return found if isinstance(found, ContractViolation) else None
 
