@@ -282,15 +282,11 @@ def _sliced(nodes: GuardNodes, shape: Value, first: int) -> Value:
     return nodes.add("Slice", [shape, *places], "sizes_behind")
 
 
-DECIDING_GUARDS: Mapping[type, DecidingGuard] = {
+_GUARDS: Mapping[type, DecidingGuard | Callable[[Any], DecidingGuard | None]] = {
     RepresentableQuotient: REPRESENTABLE_QUOTIENT,
     ExactPower: EXACT_POWER,
     DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
     NumbersUnderCrossedBounds: NUMBERS_UNDER_CROSSED_BOUNDS,
-}
-"""The guards of elements, and of shapes of single operands."""
-
-_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = {
     OnElements: elements_guard,
     InfinityForZeroDivisor: elements_guard,
     OnShapes: term_guard,
@@ -301,13 +297,13 @@ _MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = {
     InferableSize: inferable_size_guard,
     AxesNamedOnce: axes_named_once_guard,
 }
-"""What makes the guards that depend on more of a requirement than its kind."""
+"""The guard of each kind of requirement, or what makes it if it depends on more than the kind."""
 
 
 def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     """The guard of a requirement, or None."""
-    make = _MADE_GUARDS.get(type(requirement))
-    return DECIDING_GUARDS.get(type(requirement)) if make is None else make(requirement)
+    found = _GUARDS.get(type(requirement))
+    return found(requirement) if callable(found) else found
 
 
 _COMPARED = (ElementType.FLOAT, ElementType.DOUBLE, ElementType.INT32, ElementType.INT64)

@@ -38,6 +38,7 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import CheckedValue, Target
 from sonnx_ort.options import Enforcement
+from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
@@ -48,17 +49,15 @@ _GUARDS = 9
 """The first opset with Where and with integer constants."""
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
-    "Div": ("Conv", "ConvInteger"),
-    "Floor": (),
-    "Mul": ("Conv", "ConvInteger"),
+    "Div": ("Conv", "ConvInteger", CONTRACT),
+    "Floor": (CONTRACT,),
+    "Mul": ("Conv", "ConvInteger", CONTRACT),
     "Pow": ("Pow",),
-    "ReduceSum": ("Softmax",),
+    "ReduceSum": ("Softmax", CONTRACT),
     "Slice": ("Softmax",),
     "Sub": ("Slice",),
 }
-"""The added operators that are in guards of these operators alone, or of contracts."""
-
-_IN_GUARDS_OF_CONTRACTS = frozenset({"Div", "Floor", "Mul", "ReduceSum"})
+"""The added operators that are in guards of these operators, or of contracts, alone."""
 
 _RANGE = 11
 """The first opset with Range, which guards of shapes of different ranks contain."""
@@ -106,9 +105,9 @@ class NativeBackend(EnforcingBackend):
     def added(examination: Examination) -> Container[str]:
         """The operators of all guards; some of them are in guards of few operators alone."""
         guarded = {node.target.operator.name for node in examination.nodes}
-        unused = {name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users)}
         if any(checked.contract is not None for checked in examination.checked_values):
-            unused -= _IN_GUARDS_OF_CONTRACTS
+            guarded.add(CONTRACT)
+        unused = {name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users)}
         return ADDED_OPERATORS - unused
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
