@@ -220,7 +220,7 @@ class Groups:
         """
         self.record_behind(nodes, behind)
         for value, made in behind.items():
-            made.type = value.type
+            made.type = made.type or value.type
             for node, index in uses[value]:
                 node.replace_input_with(index, made)
         graph.insert_before(graph[0], nodes.nodes)
@@ -262,8 +262,8 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
     """
     found = [(nodes, Original.parse(nodes[-1].metadata_props[ORIGINAL])) for nodes in groups(model)]
     # A group may read what earlier groups made, so the last one is restored first.
-    by_number = sorted(found, key=lambda group: int(group[0][0].metadata_props[GROUP]))
-    for nodes, original in reversed(by_number):
+    found.sort(key=lambda group: int(group[0][0].metadata_props[GROUP]), reverse=True)
+    for nodes, original in found:
         each = (value for n in nodes for value in (*n.inputs, *n.outputs) if value is not None)
         values = {str(value.name): value for value in each}
         if original.node is None:
