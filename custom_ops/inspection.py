@@ -100,7 +100,8 @@ class Inspection:
 
     def definitions(self) -> tuple[KernelDefinition, ...]:
         """One kernel, or one for each type of operands whose elements are read."""
-        inputs = dict.fromkeys(self._inputs(kind) for kind in self._kinds())
+        kinds = (kind for kind in KERNEL_TYPES if kind.family in self.operator.families)
+        inputs = dict.fromkeys(map(self._inputs, kinds))
         return tuple(
             KernelDefinition(
                 name=self.name,
@@ -112,9 +113,6 @@ class Inspection:
             )
             for types in inputs
         )
-
-    def _kinds(self) -> Sequence[ElementType]:
-        return [kind for kind in KERNEL_TYPES if kind.family in self.operator.families]
 
     def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
         operator = self.operator
@@ -322,9 +320,8 @@ def checked_sizes(
     try:
         demanded = ShapeDemand.from_json(demand)
         shapes = tuple(shapes_in(sizes, ranks))
-        violation = sizes_requirement(demanded).violation_in(
-            dict(zip(demanded.operands, shapes, strict=True))
-        )
+        requirement = sizes_requirement(demanded)
+        violation = requirement.violation_of(demanded.operands, [*map(_of_shape, shapes)])
         if violation is not None:
             operands, node = demanded.operands, demanded.input
             operator = computing_operator("Input")

@@ -9,7 +9,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,23 +44,8 @@ def for_any_version(edition: Edition) -> str:
     return f"{edition.value}, any version"
 
 
-class Decision(Protocol):
-    """Finds the first violated rule."""
-
-    def __call__(
-        self,
-        operands: Sequence[Array],
-        node: str,
-        edition: str,
-        attributes: Mapping[str, str],
-        names: Sequence[str] = (),
-    ) -> tuple[KernelOutput, KernelOutput] | None:
-        """Return what a kernel returns for a violation; None if all rules are kept.
-
-        The attributes are the operator's parameters in JSON; names are given if operands are
-        omitted.
-        """
-        ...
+Decision = Callable[..., tuple[KernelOutput, KernelOutput] | None]
+"""Finds the first violated rule, as `refusal` below."""
 
 
 def make_decision(
@@ -96,6 +81,11 @@ def make_decision(
         attributes: Mapping[str, str],
         names: Sequence[str] = (),
     ) -> tuple[KernelOutput, KernelOutput] | None:
+        """Return what a kernel returns for a violation; None if all rules are kept.
+
+        The attributes are the operator's parameters in JSON; names are given if operands are
+        omitted.
+        """
         binding = of_node(edition, tuple(attributes.items())) if attributes else plain[edition]
         operand_names = tuple(names or operator.operand_names(len(operands)))
         for rule in binding:

@@ -10,11 +10,9 @@ which table it was made, so that one of another profile is refused.
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-
-import numpy as np
 
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.profile.catalog import OPERATORS
@@ -24,13 +22,14 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import (
     NONZERO,
+    NOT_SMALLEST,
+    WITHIN_WIDTH,
     InfinityForZeroDivisor,
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import OnElements
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.terms.language import Limits, NumberSet
 
 _PAIR = 2
 
@@ -157,6 +156,14 @@ def _known_rules(
     return known
 
 
+_CHECKS: Mapping[tuple[int, object], str] = {
+    (1, NONZERO): "NonZeroDivisor",
+    (0, NOT_SMALLEST): "NotSmallest",
+    (1, WITHIN_WIDTH): "WithinWidth",
+}
+"""The structs that check demands on elements, by the place of the operand and the demand."""
+
+
 def _checked(rule: Rule, family: Family) -> CheckedRule | None:
     """How C++ checks a rule; None if it does not know it."""
     requirement = rule.requirement
@@ -169,38 +176,10 @@ def _checked(rule: Rule, family: Family) -> CheckedRule | None:
         case InfinityForZeroDivisor():
             breakable = family is not Family.FLOAT
             return CheckedRule(rule, "InfinityForZeroDivisor", requirement.finding, breakable)
-        case OnElements() if (check := _check_of_elements(requirement)) is not None:
-            return CheckedRule(rule, check, requirement.finding)
+        case OnElements(numbers=numbers, position=place) if (place, numbers) in _CHECKS:
+            return CheckedRule(rule, _CHECKS[place, numbers], requirement.finding)
         case _:
             return None
-
-
-def _check_of_elements(requirement: OnElements) -> str | None:
-    """The struct that checks a demand on elements; None if there is none."""
-    match requirement.position, requirement.numbers:
-        case 1, numbers if numbers == NONZERO:
-            return "NonZeroDivisor"
-        case 0, NumberSet() as numbers if _limits_integers(numbers, _all_but_the_smallest):
-            return "NotSmallest"
-        case 1, NumberSet() as numbers if _limits_integers(numbers, _within_width):
-            return "WithinWidth"
-    return None
-
-
-def _limits_integers(numbers: NumberSet, limits: Callable[[np.dtype[np.generic]], Limits]) -> bool:
-    """Whether a set has these limits, and nothing else outside, in each integer type."""
-    dtypes = (kind.dtype for kind in ElementType if kind.family is Family.INTEGER)
-    return numbers.admits_zero and all(numbers.limits(dtype) == limits(dtype) for dtype in dtypes)
-
-
-def _all_but_the_smallest(dtype: np.dtype[np.generic]) -> Limits:
-    """All numbers but the smallest of a signed type."""
-    return (1 - (1 << (8 * dtype.itemsize - 1)) if dtype.kind == "i" else None, None)
-
-
-def _within_width(dtype: np.dtype[np.generic]) -> Limits:
-    """From 0 on, and below the number of bits."""
-    return 0 if dtype.kind == "i" else None, 8 * dtype.itemsize - 1
 
 
 COMPILED_OPERATORS: Mapping[str, CompiledOperator] = MappingProxyType(

@@ -3,7 +3,6 @@
 And their nodes, with what is known of their operands.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -189,17 +188,19 @@ def with_original_names(
     return renamed, {new: name for name, new in names.items() if new not in names}
 
 
-class Definitions(ABC):
+class Definitions:
     """What the graphs of a model define: inputs, constants, results, and what bodies take.
 
-    What is established of values is added by `Model`.
+    And what is established of values, by the steps that `Model` takes.
+
+    Attributes:
+        version: The version of the standard operators.
     """
 
-    version: int
-    """The version of the standard operators."""
-
-    def __init__(self, graph: GraphProto) -> None:
-        """Look through the main graph and all bodies."""
+    def __init__(self, graph: GraphProto, version: int, kinds: Sequence[str]) -> None:
+        """Look through the main graph and all bodies; nothing of these kinds is known yet."""
+        self.version = version
+        self._known: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
         self._inputs = {value.name: value for value in graph.input}
         self._constants: dict[str, TensorProto] = {}
         self._producers: dict[str, NodeProto] = {}
@@ -231,13 +232,14 @@ class Definitions(ABC):
         self._constants |= tensors
         self._producers |= results
 
-    @abstractmethod
     def knows(self, kind: str, value: str) -> bool:
         """Whether an earlier step has established this of a value."""
+        return value in self._known[kind]
 
-    @abstractmethod
     def known(self, kind: str, value: str) -> Any:
         """What an earlier step has established."""
+        require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
+        return self._known[kind][value]
 
     def require_true_claims(self, value: str) -> None:
         """Reject a value on whose way the file claims a size that no step establishes.

@@ -105,10 +105,9 @@ class Model(Definitions):
             Rejected: The file can be read in two ways, or the contract is of other values.
         """
         self.proto, self.names = with_unique_names(strict(model))
-        super().__init__(self.proto.graph)
         versions = {entry.domain: entry.version for entry in self.proto.opset_import}
-        self.version, self._open = versions[""], 0
-        self._known: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+        super().__init__(self.proto.graph, versions[""], KINDS)
+        self._open = 0
         self._unguarded: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
         self.states = States(changing)
         for graph in graphs_of(self.proto.graph):
@@ -121,15 +120,6 @@ class Model(Definitions):
         self.contract = contract
         require_contract(self.proto.graph, contract)
         self.demands = demands_on_shapes(self.proto.graph, contract)
-
-    def knows(self, kind: str, value: str) -> bool:
-        """Whether an earlier step has established this of a value."""
-        return value in self._known[kind]
-
-    def known(self, kind: str, value: str) -> Any:
-        """What an earlier step has established."""
-        require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
-        return self._known[kind][value]
 
     def derive(self, value: str, kind: str, claim: Any = None) -> Any:
         """What is established of a value by one more step.
@@ -149,7 +139,7 @@ class Model(Definitions):
                 "type": self._type,
                 "shape": self._shape,
                 "elements": self._elements,
-                "bounds": self._bounds,
+                "bounds": lambda name: self._within_contract(name, kind, self._computed_bounds),
                 "interval": self._interval,
             }
             require(kind in rules, "there are no such steps")
@@ -286,12 +276,8 @@ class Model(Definitions):
         require(len(certain) == len(elements), "an element is not known")
         return certain
 
-    def _bounds(self, value: str) -> Bounds:
-        """The interval of integers, or of bools as bytes."""
-        found: Bounds = self._within_contract(value, "bounds", self._computed_bounds)
-        return found
-
     def _computed_bounds(self, value: str) -> Bounds | None:
+        """The interval of integers, or of bools as bytes."""
         if value in self._constants:
             return bounds_of_elements(self.array(value))
         node, place = self._node(value)

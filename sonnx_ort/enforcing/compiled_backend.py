@@ -63,7 +63,10 @@ class CompiledBackend(NativeBackend):
         kept = {checked.node for checked in examination.checked_values}
         for node, examined in compiled.items():
             reader = _only_reader(node) if _is_broadcast(examined) else None
-            if reader in compiled and node not in kept and _broadcasts_all(compiled[reader]):
+            if reader not in compiled or node in kept:
+                continue
+            # An operator that reads a single element gives another result if its kernel expands it.
+            if not compiled[reader].target.operator.single:
                 self._in_front[reader] = examined
         others = tuple(n for n in examination.nodes if n.target.node not in compiled)
         prepared = super().prepare(replace(examination, nodes=others))
@@ -154,7 +157,9 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     element_type = element_type_of(examined)
     if not (_broadcasts_alike(examined) or _computes(examined)):
         return False
-    if examined.waived or _aligns(examined):
+    plan = examined.broadcast
+    aligns_as_old_versions = plan is not None and plan.alignment is not None
+    if examined.waived or aligns_as_old_versions:
         return False
     in_run = [obligation for obligation in examined.obligations if obligation.rule.in_run]
     if any(obligation.status is Status.VIOLATED for obligation in in_run):
@@ -174,11 +179,6 @@ def _only_reader(node: ir.Node) -> ir.Node | None:
     (reader,) = readers
     reads_results = reader.graph is node.graph and tuple(reader.inputs) == tuple(node.outputs)
     return reader if reads_results else None
-
-
-def _broadcasts_all(examined: ExaminedNode) -> bool:
-    """Whether the kernel of a node gives the same when it broadcasts any operand by itself."""
-    return not examined.target.operator.single
 
 
 def _is_broadcast(examined: ExaminedNode) -> bool:
@@ -225,8 +225,3 @@ def _broadcasts_alike(examined: ExaminedNode) -> bool:
     of_one_type = ElementType.named(first) is not None and all(each == first for each in others)
     returned = any(output.is_graph_output() for output in examined.target.node.outputs)
     return of_one_type and not (returned and examined.target.path)
-
-
-def _aligns(examined: ExaminedNode) -> bool:
-    """Whether operands are aligned as old versions of operators do."""
-    return examined.broadcast is not None and examined.broadcast.alignment is not None

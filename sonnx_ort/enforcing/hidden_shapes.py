@@ -213,24 +213,39 @@ def _reads_shape(node: ir.Node, index: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BodyOutput:
+    """An output of a body.
+
+    Attributes:
+        body: The body.
+        index: The index of the output.
+    """
+
+    body: ir.Graph
+    index: int
+
+    @property
+    def value(self) -> ir.Value:
+        """The output, which enforcement may replace."""
+        return self.body.outputs[self.index]
+
+    def return_instead(self, given: ir.Value, nodes: StandardNodes, groups: Groups) -> None:
+        """Let the body return another value, which new nodes compute from the output."""
+        groups.record_behind(nodes, {self.value: given})
+        self.body.extend(nodes.nodes)
+        self.body.outputs[self.index] = given
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOutput(BodyOutput):
     """An output of a Scan's body whose shape is declared.
 
     Attributes:
         scan: The Scan.
-        body: Its body.
-        index: The index of the output.
         rank: The declared rank.
     """
 
     scan: ir.Node
-    body: ir.Graph
-    index: int
     rank: int
-
-    @property
-    def value(self) -> ir.Value:
-        """The output."""
-        return self.body.outputs[self.index]
 
 
 def scan_bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
@@ -239,17 +254,17 @@ def scan_bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
     return ((scan, body) for scan in scans for body in subgraphs_of(scan))
 
 
-def declared_outputs(graph: ir.Graph) -> list[BodyOutput]:
+def declared_outputs(graph: ir.Graph) -> list[ScanOutput]:
     """The outputs of the bodies of Scans that have a declared shape."""
     return [
-        BodyOutput(scan, body, index, len(output.shape))
+        ScanOutput(body, index, scan, len(output.shape))
         for scan, body in scan_bodies(graph)
         for index, output in enumerate(body.outputs)
         if output.shape is not None
     ]
 
 
-def keep_rank(output: BodyOutput, facts: Facts, groups: Groups) -> None:
+def keep_rank(output: ScanOutput, facts: Facts, groups: Groups) -> None:
     """Let a body return an output without a shape in its declared rank.
 
     Nodes are inserted in the body, and in front of the Scan.
@@ -267,18 +282,15 @@ def keep_rank(output: BodyOutput, facts: Facts, groups: Groups) -> None:
             output.scan.replace_input_with(position, given)
             groups.record_behind(nodes, {value: given})
     value, nodes = output.value, groups.nodes(str(output.value.name))
-    given = _with_rank(nodes, value, output.rank)
-    output.body.extend(nodes.nodes)
-    output.body.outputs[output.index] = given
-    groups.record_behind(nodes, {value: given})
+    output.return_instead(_with_rank(nodes, value, output.rank), nodes, groups)
 
 
-def _inputs_in_front(output: BodyOutput) -> int:
+def _inputs_in_front(output: ScanOutput) -> int:
     """How many inputs a Scan has in front of those of its body: one before opset 9."""
     return len(output.scan.inputs) - len(output.body.inputs)
 
 
-def _initial(output: BodyOutput) -> tuple[int, ir.Value] | None:
+def _initial(output: ScanOutput) -> tuple[int, ir.Value] | None:
     """The index and value of the output's initial state; None if the output is collected."""
     states = len(output.body.inputs) - output.scan.attributes.get_int("num_scan_inputs", 0)
     position = output.index + _inputs_in_front(output)
@@ -315,25 +327,16 @@ def _vector(nodes: StandardNodes, elements: tuple[int, ...], purpose: str) -> ir
 
 
 @dataclass(frozen=True, slots=True)
-class LoopOutput:
+class LoopOutput(BodyOutput):
     """An output of a Loop's body whose values the Loop collects.
 
     Attributes:
-        body: The body.
-        index: The index of the output.
         declared: What the file declares of its shape.
         known: What ONNX Runtime knew of its shape before enforcement; None if not even the rank.
     """
 
-    body: ir.Graph
-    index: int
     declared: ir.Shape | None
     known: ir.Shape | None
-
-    @property
-    def value(self) -> ir.Value:
-        """The output, which enforcement may replace."""
-        return self.body.outputs[self.index]
 
 
 def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
@@ -390,9 +393,7 @@ def hide_further_knowledge(
         value.shape = None
         given = hide_shape(nodes, value)
         given.type, given.shape = value.type, output.known
-        output.body.extend(nodes.nodes)
-        output.body.outputs[output.index] = given
-        groups.record_behind(nodes, {value: given})
+        output.return_instead(given, nodes, groups)
 
 
 def _unless_false(

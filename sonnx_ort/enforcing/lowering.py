@@ -17,7 +17,7 @@ from sonnx_ort.enforcing.broadcasting import (
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.record import Groups, Original, write_enforcement
-from sonnx_ort.enforcing.value_info import declare_output
+from sonnx_ort.enforcing.value_info import declare_output, numbers_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
@@ -165,13 +165,9 @@ def _check_input(
     if not uses:
         return
     given = backend.check_value(nodes, checked, value)
-    given.type = given.type or value.type
     # ONNX Runtime holds inputs to declared ranks but 0, and a Scan does not run without a rank.
     given.shape = ir.Shape([None] * len(value.shape)) if value.shape else None
-    for node, index in uses:
-        node.replace_input_with(index, given)
-    graph.insert_before(graph[0], nodes.nodes)
-    backend.groups.record_behind(nodes, {value: given})
+    backend.groups.read_behind_inputs(graph, nodes, {value: given}, {value: uses})
 
 
 def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) -> None:
@@ -208,4 +204,4 @@ def _shape_of_output(checked: CheckedValue, value: ir.Value) -> ir.Shape | None:
             f"{checked.rule.id}: {place.place} computes '{checked.operand.value}', which the body "
             "returns and whose rank is unknown; declare its shape"
         )
-    return ir.Shape([size if isinstance(size, int) else None for size in checked.operand.shape])
+    return numbers_of(checked.operand.shape)

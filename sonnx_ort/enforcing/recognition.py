@@ -21,9 +21,7 @@ from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.serialization import serialize
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation, identify, waiver_of
-from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.catalog import kernels_since
@@ -137,7 +135,8 @@ def recognize(loaded: LoadedModel, enforcement: Enforcement) -> EnforcedBefore |
 
             proofs = Proofs(serialize(model), model.graph, examination)
             examination = only_certified(examination, proofs)
-        if not all(_may_be_waived(o, recorded) for o in examination.report.violations):
+        violations = examination.report.violations
+        if not all(o.rule.waivable and waiver_of(o, recorded) for o in violations):
             return None
         apply_plan(model, plan_enforcement(model, examination, choices, proofs))
     except Exception:  # noqa: BLE001 - whatever a model may say of itself
@@ -178,22 +177,16 @@ def require_standard_operators(model: ir.Model) -> None:
             )
 
 
-def _may_be_waived(violation: Obligation, recorded: Sequence[Waiver]) -> bool:
-    return violation.rule.waivable and waiver_of(violation, recorded) is not None
-
-
 def _with_broadcasts(examination: Examination) -> Iterator[Obligation]:
     """All obligations; kernels check also what was waived, behind a Broadcast in its place."""
-    kept = {id(w): o for n in examination.nodes for w, o in _waived_shapes(n)}
+    kept = {
+        id(waived): obligation
+        for node in examination.nodes
+        for waived, obligation in product(node.waived, node.obligations)
+        if waived.rule.requirement.subject is Subject.EQUAL_SHAPES
+        and obligation.rule is waived.rule
+    }
     yield from (kept.get(id(o), o) for o in examination.report.obligations)
-
-
-def _waived_shapes(node: ExaminedNode) -> Iterator[tuple[Obligation, Obligation]]:
-    """The waived obligations about equal shapes, with what holds behind the Broadcast."""
-    for waived, obligation in product(node.waived, node.obligations):
-        about_shapes = waived.rule.requirement.subject is Subject.EQUAL_SHAPES
-        if about_shapes and obligation.rule is waived.rule:
-            yield waived, obligation
 
 
 def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:

@@ -19,7 +19,7 @@ from sonnx_ort.enforcing.nodes import StandardNodes, Uses
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Enforcement, choose_demands
-from sonnx_ort.profile.contract import Contract, contract_document, contract_of
+from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
 ENFORCED = "sonnx_ort.enforced"
@@ -39,22 +39,19 @@ _JSON = onnx.serialization.registry.get("json")
 
 def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
     """Write into a model's metadata how it is enforced."""
+    contract = enforcement.demands.contract
     model.metadata_props[ENFORCED] = json.dumps(
         {
             "backend": enforcement.backend.value,
             "edition": enforcement.demands.edition.value,
             "broadcast": enforcement.demands.broadcasting.value,
             "operators": sorted(enforcement.demands.operators),
-            **_contract_entry(enforcement.demands.contract),
+            **({"contract": contract_document(contract)} if contract else {}),
             "opset": enforcement.opset,
             **({"certified": True} if enforcement.certified else {}),
             **({"runtime": enforcement.runtime} if enforcement.runtime else {}),
         }
     )
-
-
-def _contract_entry(contract: Contract) -> Mapping[str, object]:
-    return {"contract": contract_document(contract)} if contract else {}
 
 
 def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
@@ -223,7 +220,7 @@ class Groups:
         """
         self.record_behind(nodes, behind)
         for value, made in behind.items():
-            made.type = value.type
+            made.type = made.type or value.type
             for node, index in uses[value]:
                 node.replace_input_with(index, made)
         graph.insert_before(graph[0], nodes.nodes)
@@ -241,12 +238,6 @@ def remember_declaration(value: ir.Value) -> None:
     """Write the declared shape of a value into its metadata, before another one is declared."""
     sizes = [size if isinstance(size, int) else size.value for size in value.shape or ()]
     value.metadata_props[DECLARED] = json.dumps(sizes)
-
-
-def _restore_declarations(model: ir.Model) -> None:
-    for value in defined_values(model.graph):
-        if DECLARED in value.metadata_props:
-            value.shape = ir.Shape(json.loads(value.metadata_props.pop(DECLARED)))
 
 
 def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
@@ -271,29 +262,23 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
     """
     found = [(nodes, Original.parse(nodes[-1].metadata_props[ORIGINAL])) for nodes in groups(model)]
     # A group may read what earlier groups made, so the last one is restored first.
-    for nodes, original in sorted(found, key=_number, reverse=True):
-        values = _values_of(nodes)
+    found.sort(key=lambda group: int(group[0][0].metadata_props[GROUP]), reverse=True)
+    for nodes, original in found:
+        each = (value for n in nodes for value in (*n.inputs, *n.outputs) if value is not None)
+        values = {str(value.name): value for value in each}
         if original.node is None:
             _restore_guarded(nodes, original, values)
         else:
             _restore_node(nodes, original.node, original, values)
-    _restore_declarations(model)
+    for value in defined_values(model.graph):
+        if DECLARED in value.metadata_props:
+            value.shape = ir.Shape(json.loads(value.metadata_props.pop(DECLARED)))
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
     model.opset_imports.pop(COMPILED_DOMAIN, None)
     forget(model)
     if enforcement.backend is Backend.PYTHON:
         # onnx_ir names no node as one that was removed.
         model.graph = model.graph.clone()
-
-
-def _number(group: tuple[Sequence[ir.Node], Original]) -> int:
-    return int(group[0][0].metadata_props[GROUP])
-
-
-def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
-    """The inputs and outputs of a group, by name."""
-    values = (value for n in nodes for value in (*n.inputs, *n.outputs) if value is not None)
-    return {str(value.name): value for value in values}
 
 
 def _restore_guarded(

@@ -89,8 +89,8 @@ def declare_output(examined: ExaminedNode, *, guarded: bool) -> None:
         # A run may give an input declared as a scalar any rank.
         certain = not any(operand.scalar_inputs for operand in examined.operands)
         if shape or (shape is not None and certain):
-            known = certain and not guarded
-            output.shape = ir.Shape([d if known and isinstance(d, int) else None for d in shape])
+            known = shape if certain and not guarded else (None,) * len(shape)
+            output.shape = numbers_of(known)
 
 
 def _result_type(examined: ExaminedNode) -> ir.DataType | None:
@@ -145,7 +145,7 @@ def drop_unproved_sizes(
             if value not in checked:
                 value.shape = None
         elif len(known) != len(value.shape):
-            value.shape = _sizes(known)
+            value.shape = numbers_of(known)
         else:
             _open_sizes(value, value.shape, known)
 
@@ -221,5 +221,6 @@ def _contradicts(declared: ir.Shape, known: Shape) -> bool:
     return any(isinstance(one, int) and isinstance(two, int) and one != two for one, two in pairs)
 
 
-def _sizes(known: Shape) -> ir.Shape:
+def numbers_of(known: Shape) -> ir.Shape:
+    """The sizes of a shape that are numbers; others are open."""
     return ir.Shape([size if isinstance(size, int) else None for size in known])

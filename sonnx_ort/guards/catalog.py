@@ -16,7 +16,6 @@ Of a contract's range the extremes decide, in place of all elements, where its l
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import groupby
 from typing import Any
 
@@ -140,7 +139,7 @@ class _Guard:
                 return self.flag(inner)
             case Each(of):
                 kept = [self._kept(of(Tensor(name))) for name in self.operands]
-                return Flag(self._joined_by("And", kept), when_kept=True)
+                return Flag(self.nodes.together("And", kept, "together"), when_kept=True)
             case Compare(_, Relation.EQUAL) | HasAxis():
                 return Flag(self._kept(term), when_kept=True)
             case _:
@@ -173,7 +172,8 @@ class _Guard:
                 )
                 return any_true(self.nodes, longer, "any_longer")
             case Either(terms):
-                return self._joined_by("And", [self._broken(each) for each in terms])
+                broken = [self._broken(each) for each in terms]
+                return self.nodes.together("And", broken, "together")
             case IsMultiple(number, factor):
                 given, divisor = self._vector([number]), self.nodes.constant([factor], "factor")
                 count = self.nodes.add("Div", [given, divisor], "count")
@@ -181,11 +181,9 @@ class _Guard:
             case All(terms) if all(isinstance(each, Compare | IsMultiple) for each in terms):
                 compared = [each for each in terms if isinstance(each, Compare)]
                 others = (self._broken(each) for each in terms if not isinstance(each, Compare))
-                return self._joined_by("Or", [self._any_broken(compared), *others])
+                broken = [self._any_broken(compared), *others]
+                return self.nodes.together("Or", broken, "together")
         raise _no_guard(term)
-
-    def _joined_by(self, operator: str, flags: Sequence[Value]) -> Value:
-        return reduce(lambda one, two: self.nodes.add(operator, [one, two], "together"), flags)
 
     def _any_broken(self, comparisons: Sequence[Compare]) -> Value:
         """Whether any of some comparisons does not hold, with one node for all of one relation."""
@@ -204,7 +202,7 @@ class _Guard:
                     broken = self.nodes.add("Greater", [left, right], "is_too_large")
             alone = len(of_relation) == 1
             flags.append(broken if alone else any_true(self.nodes, broken, "any_broken"))
-        return self._joined_by("Or", flags)
+        return self.nodes.together("Or", flags, "together")
 
     def _differs(self, left: Value, right: Value) -> Value:
         return self.nodes.negated(self.nodes.add("Equal", [left, right], "is_same"), "differs")
@@ -284,15 +282,11 @@ def _sliced(nodes: GuardNodes, shape: Value, first: int) -> Value:
     return nodes.add("Slice", [shape, *places], "sizes_behind")
 
 
-DECIDING_GUARDS: Mapping[type, DecidingGuard] = {
+_GUARDS: Mapping[type, DecidingGuard | Callable[[Any], DecidingGuard | None]] = {
     RepresentableQuotient: REPRESENTABLE_QUOTIENT,
     ExactPower: EXACT_POWER,
     DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
     NumbersUnderCrossedBounds: NUMBERS_UNDER_CROSSED_BOUNDS,
-}
-"""The guards of elements, and of shapes of single operands."""
-
-_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = {
     OnElements: elements_guard,
     InfinityForZeroDivisor: elements_guard,
     OnShapes: term_guard,
@@ -303,13 +297,13 @@ _MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard | None]] = {
     InferableSize: inferable_size_guard,
     AxesNamedOnce: axes_named_once_guard,
 }
-"""What makes the guards that depend on more of a requirement than its kind."""
+"""The guard of each kind of requirement, or what makes it if it depends on more than the kind."""
 
 
 def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     """The guard of a requirement, or None."""
-    make = _MADE_GUARDS.get(type(requirement))
-    return DECIDING_GUARDS.get(type(requirement)) if make is None else make(requirement)
+    found = _GUARDS.get(type(requirement))
+    return found(requirement) if callable(found) else found
 
 
 _COMPARED = (ElementType.FLOAT, ElementType.DOUBLE, ElementType.INT32, ElementType.INT64)
@@ -345,7 +339,7 @@ def _any_outside(
 ) -> Value:
     """Whether an element is not as demanded."""
     own = known.element_type
-    numbers = requirement.decides
+    numbers = requirement.numbers
     if not isinstance(numbers, NumberSet):
         raise TypeError("a value is held to a set of numbers")
     compared = CARRIERS.get(own, own)
@@ -390,7 +384,7 @@ def _beyond_of_index(
     ]
     if own in FLOAT_TYPES:
         flags.append(nodes.add("IsNaN", [elements], "is_nan"))
-    return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
+    return nodes.together("Or", flags, "is_outside")
 
 
 def _comparable(element_type: ElementType, limits: Limits | Limited) -> Limits:
@@ -435,7 +429,4 @@ def _by_extremes(
     if compared in FLOAT_TYPES:
         total = nodes.add("ReduceSum", [elements], "total", whole)
         flags.append(nodes.add("IsNaN", [total], "is_nan"))
-    found = flags[0]
-    for flag in flags[1:]:
-        found = nodes.add("Or", [found, flag], "any_outside")
-    return found
+    return nodes.together("Or", flags, "any_outside")

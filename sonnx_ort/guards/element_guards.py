@@ -21,7 +21,6 @@ ReduceMax passes over some NaN, depending on their places, and a sum over none.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -95,7 +94,7 @@ def outside(nodes: GuardNodes, operand: Value, computed_in: ElementType, limits:
         )
         if limit is not None
     ]
-    return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
+    return nodes.together("Or", flags, "is_outside")
 
 
 def not_within(
@@ -109,7 +108,7 @@ def not_within(
             [] if limits == (None, None) else [outside(nodes, operand, computed_in, limits)]
         )
         flags = [*beyond_limit, nodes.add("IsNaN", [operand], "is_nan")]
-        return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
+        return nodes.together("Or", flags, "is_outside")
     scalar = computed_in.dtype.type
     with np.errstate(over="ignore"):
         below_all = float(np.nextafter(scalar(lower), scalar(-np.inf)))
@@ -216,8 +215,7 @@ def _is_within_int32(nodes: GuardNodes, operands: Operands, node: GuardedNode) -
     """One pass over each operand."""
     del node
     found = [any_true(nodes, _beyond(nodes, operand), "some_beyond") for operand in operands]
-    some = reduce(lambda one, other: nodes.add("Or", [one, other], "some_beyond"), found)
-    return Flag(some, when_kept=False)
+    return Flag(nodes.together("Or", found, "some_beyond"), when_kept=False)
 
 
 def _beyond(nodes: GuardNodes, operand: Value) -> Value:

@@ -9,6 +9,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from onnx import TensorProto
@@ -75,6 +76,10 @@ class NodesOf(ABC, Generic[V]):
     def cast(self, value: V, to: ElementType, purpose: str) -> V:
         """A value in another type."""
         return self.add("Cast", [value], purpose, {"to": TensorProto.DataType.Value(to.upper())})
+
+    def together(self, operator: str, flags: Sequence[V], purpose: str) -> V:
+        """Flags by And or Or, each with the result of those before."""
+        return reduce(lambda one, other: self.add(operator, [one, other], purpose), flags)
 
     def negated(self, flags: V, purpose: str) -> V:
         """Which flags are false. ONNX Runtime's optimizer removes a Not."""

@@ -8,7 +8,6 @@ They read shapes, and the few elements that name sizes or axes.
 """
 
 from collections.abc import Sequence
-from functools import reduce
 
 from sonnx_ort.guards.guard import (
     DecidingGuard,
@@ -166,7 +165,7 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
                 sizes = nodes.add("Gather", [many, places], "sizes", {"axis": 0})
             equal = nodes.add("Equal", [sizes, first], "equal")
             flags.append(nodes.add("Or", [equal, on_axis], "equal_or_the_axis"))
-        kept = reduce(lambda one, two: nodes.add("And", [one, two], "all_equal"), flags)
+        kept = nodes.together("And", flags, "all_equal")
         if not node.may_be_scalar:
             return Flag(kept, when_kept=True)
         # What passes on a scalar is decided by one flag.

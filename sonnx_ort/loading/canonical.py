@@ -1,6 +1,7 @@
 """Loads a model from any source into one valid, canonical graph."""
 
 from collections.abc import Container, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -48,16 +49,15 @@ def densify_declarations(
             _refuse_sparse(f"{node.op_type} '{node.name}'")
     if not any(graph.sparse_initializer or _sparse_constants(graph) for graph in graphs):
         return proto, {}
-    copy = onnx.ModelProto()
-    copy.CopyFrom(proto)
+    copy = deepcopy(proto)
     origins: dict[str, tuple[str, onnx.SparseTensorProto]] = {}
     for graph in all_graphs(copy):
         for tensor in graph.sparse_initializer:
             _declare(copy.graph, tensor.values.name, tensor)
-            origins[tensor.values.name] = ("sparse initializer", _copied(tensor))
+            origins[tensor.values.name] = ("sparse initializer", deepcopy(tensor))
         for node in _sparse_constants(graph):
             _declare(copy.graph, node.output[0], _sparse_value(node))
-            origins[node.output[0]] = ("sparse constant", _copied(_sparse_value(node)))
+            origins[node.output[0]] = ("sparse constant", deepcopy(_sparse_value(node)))
             graph.node.remove(node)
         del graph.sparse_initializer[:]
     return copy, origins
@@ -89,12 +89,6 @@ def _sparse_value(node: onnx.NodeProto) -> onnx.SparseTensorProto:
     (attribute,) = (a for a in node.attribute if a.name == "sparse_value")
     tensor: onnx.SparseTensorProto = attribute.sparse_tensor
     return tensor
-
-
-def _copied(tensor: onnx.SparseTensorProto) -> onnx.SparseTensorProto:
-    copy = onnx.SparseTensorProto()
-    copy.CopyFrom(tensor)
-    return copy
 
 
 def _declare(graph: onnx.GraphProto, name: str, tensor: onnx.SparseTensorProto) -> None:
@@ -149,7 +143,9 @@ def load_canonical(
 
 
 def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
-    dense_proto, sparse = densify_declarations(_inlinable(proto))
+    # Inlining of functions renames tensors in place.
+    own = deepcopy(proto) if proto.functions else proto
+    dense_proto, sparse = densify_declarations(own)
     model = deserialize(dense_proto)
     for graph_input in model.graph.inputs:
         found = sparse.get(graph_input.name or "")
@@ -162,12 +158,3 @@ def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
         for graph in (model.graph, *(function.graph for function in model.functions.values())):
             ir.external_data.set_base_dir(graph, folder)
     return model
-
-
-def _inlinable(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model, or a copy if functions may be inlined, because that renames tensors in place."""
-    if not proto.functions:
-        return proto
-    copy = onnx.ModelProto()
-    copy.CopyFrom(proto)
-    return copy

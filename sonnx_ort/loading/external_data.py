@@ -1,15 +1,13 @@
 """Checks the elements of tensors, in the file and in external data, and refers to large ones.
 
-Checks external data, and replaces large weights of a serialized model by references. Messages are
-parsed field by field (https://protobuf.dev/programming-guides/encoding). Anything unexpected is
-left to the regular parser.
+Checks external data, and replaces large weights of a serialized model by references. Anything
+unexpected is left to the regular way of loading.
 """
 
-import enum
 import math
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -146,9 +144,7 @@ def load_external_data(tensors: Iterable[onnx.TensorProto], folder: Path) -> Non
         _check_file(reference, folder)
         with (folder / reference.location).open("rb") as file:
             file.seek(reference.offset)
-            tensor.raw_data = file.read(reference.size)
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
+            hold(tensor, file.read(reference.size))
 
 
 _KEYS = ("location", "offset", "length", "checksum")
@@ -274,13 +270,10 @@ def _check_file(reference: Reference, folder: Path) -> None:
 LARGE = 1 << 16
 """Tensors of at least this many bytes are replaced by references."""
 
-_GRAPH_OF_MODEL = 7
-_INITIALIZER_OF_GRAPH = 5
-_RAW_DATA_OF_TENSOR = 9
-_REST_OF_TENSOR = frozenset({1, 2, 8, 12, 16})
-"""Shape, type, name, documentation and metadata; tensors with other fields are not replaced."""
+_OF_REPLACED = frozenset({"dims", "data_type", "name", "raw_data", "doc_string", "metadata_props"})
+"""The fields of tensors that are replaced; those with others are not."""
 
-_SIZES = {
+_SIZES: Mapping[int, int] = {
     onnx.TensorProto.FLOAT: 4,
     onnx.TensorProto.FLOAT16: 2,
     onnx.TensorProto.BFLOAT16: 2,
@@ -288,31 +281,11 @@ _SIZES = {
 }
 """Bytes per element. Integers are not replaced, because proofs use them."""
 
-
-_Parts = list[bytes | memoryview]
-
-
-class _Kind(enum.IntEnum):
-    """The wire type of a field."""
-
-    VARINT = 0
-    FIXED_64 = 1
-    LENGTH_DELIMITED = 2
-    FIXED_32 = 5
+_LOOKED_FOR = 64
+"""To look for so many bytes, and then to compare all, is quicker than to look for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A field of a message: its number, wire type and byte positions."""
-
-    number: int
-    kind: int
-    start: int
-    content: int
-    end: int
-
-
-def detached(model: memoryview, location: str) -> onnx.ModelProto | None:
+def detached(model: bytes, location: str) -> onnx.ModelProto | None:
     """Replace the large floating-point initializers of the main graph by references.
 
     Args:
@@ -324,68 +297,47 @@ def detached(model: memoryview, location: str) -> onnx.ModelProto | None:
         cannot be parsed. The caller then loads it the regular way.
     """
     try:
-        parts, found = _without_weights(model, location)
-        if not found:
+        whole = onnx.load_model_from_string(model)
+        if any(external_tensors(whole)):
             return None
-        reduced = onnx.load_model_from_string(b"".join(parts))
+        after = 0
+        for tensor in whole.graph.initializer:
+            size = _bytes_of_floats(tensor)
+            elements = tensor.raw_data if size >= LARGE and _is_plain(tensor) else b""
+            if elements and len(elements) == size:
+                offset = _place_of(elements, model, after)
+                after = offset + len(elements)
+                tensor.ClearField("raw_data")
+                refer(tensor, location, offset, len(elements))
+        # A message keeps the memory of what is cleared.
+        return onnx.load_model_from_string(whole.SerializeToString()) if after else None
     except Exception:  # noqa: BLE001 - the regular parser reports what is wrong
         return None
-    entries = (entry for tensor in external_tensors(reduced) for entry in tensor.external_data)
-    others = (e for e in entries if e.key == "location" and e.value != location)
-    return reduced if next(others, None) is None else None
 
 
-def _without_weights(model: memoryview, location: str) -> tuple[_Parts, bool]:
-    def initializer(tensor: _Field) -> _Parts | None:
-        large = tensor.end - tensor.content >= LARGE
-        reference = _reference(model, tensor, location) if large else None
-        return None if reference is None else [reference]
-
-    def graph(field: _Field) -> _Parts | None:
-        inside = field.content, field.end
-        parts, found = _with_others(model, *inside, _INITIALIZER_OF_GRAPH, initializer)
-        return parts if found else None
-
-    return _with_others(model, 0, len(model), _GRAPH_OF_MODEL, graph)
+def _is_plain(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor has a name, and nothing that is not expected of one with bytes."""
+    expected = all(field.name in _OF_REPLACED for field, _ in tensor.ListFields())
+    return expected and bool(tensor.name)
 
 
-def _with_others(
-    model: memoryview, start: int, end: int, number: int, other: Callable[[_Field], _Parts | None]
-) -> tuple[_Parts, bool]:
-    """A message with other messages in fields of a number, and whether there is any."""
-    parts: _Parts = []
-    found = False
-    for field in _fields(model, start, end):
-        meant = field.number == number and field.kind == _Kind.LENGTH_DELIMITED
-        made = other(field) if meant else None
-        found |= made is not None
-        parts += [model[field.start : field.end]] if made is None else _message(number, made)
-    return parts, found
+def _bytes_of_floats(tensor: onnx.TensorProto) -> int:
+    """How many bytes the elements have; 0 if they are no floats, or a size is negative."""
+    known = min(tensor.dims, default=0) >= 0
+    return _SIZES.get(tensor.data_type, 0) * math.prod(tensor.dims) if known else 0
 
 
-def _reference(model: memoryview, tensor: _Field, location: str) -> bytes | None:
-    """The tensor with a reference instead of its elements; None if it cannot be replaced."""
-    rest: _Parts = []
-    elements: list[_Field] = []
-    for field in _fields(model, tensor.content, tensor.end):
-        if field.number == _RAW_DATA_OF_TENSOR and field.kind == _Kind.LENGTH_DELIMITED:
-            elements.append(field)
-        elif field.number in _REST_OF_TENSOR:
-            rest.append(model[field.start : field.end])
-        else:
-            return None
-    if len(elements) != 1:
-        return None
-    offset, length = elements[0].content, elements[0].end - elements[0].content
-    proto = onnx.TensorProto.FromString(b"".join(rest))
-    size = _SIZES.get(proto.data_type)
-    if length < LARGE or size is None or not proto.name:
-        return None
-    if any(dimension < 0 for dimension in proto.dims) or size * math.prod(proto.dims) != length:
-        return None
-    refer(proto, location, offset, length)
-    content: bytes = proto.SerializeToString()
-    return content
+def _place_of(elements: bytes, model: bytes, after: int) -> int:
+    """Where elements, or equal ones, stand in the bytes of a model behind those that were found."""
+    likely = model.find(elements[:_LOOKED_FOR], after)
+    return likely if model.startswith(elements, likely) else model.find(elements, after)
+
+
+def hold(tensor: onnx.TensorProto, elements: bytes) -> None:
+    """Let a tensor hold its elements, in place of a reference to external data."""
+    tensor.raw_data = elements
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
 
 
 def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:
@@ -394,54 +346,3 @@ def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> 
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, value in (("location", location), ("offset", offset), ("length", length)):
         tensor.external_data.add(key=key, value=str(value))
-
-
-def _fields(model: memoryview, start: int, end: int) -> Iterator[_Field]:
-    while start < end:
-        tag, content = _varint(model, start, end)
-        number, kind = tag >> 3, tag & 7
-        match kind:
-            case _Kind.VARINT:
-                _, after = _varint(model, content, end)
-            case _Kind.FIXED_64:
-                after = content + 8
-            case _Kind.LENGTH_DELIMITED:
-                length, content = _varint(model, content, end)
-                after = content + length
-            case _Kind.FIXED_32:
-                after = content + 4
-            case _:
-                raise ValueError("no message of protocol buffers")
-        if after > end:
-            raise ValueError("no message of protocol buffers")
-        yield _Field(number, kind, start, content, after)
-        start = after
-
-
-def _varint(model: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Decode a varint; return it and the position after it."""
-    number = 0
-    for shift in range(0, 70, 7):
-        if at >= end:
-            break
-        byte = model[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, at
-    raise ValueError("no message of protocol buffers")
-
-
-def _message(number: int, parts: _Parts) -> _Parts:
-    """Encode a field that contains a message."""
-    length = sum(len(part) for part in parts)
-    return [_encoded(number << 3 | _Kind.LENGTH_DELIMITED) + _encoded(length), *parts]
-
-
-def _encoded(number: int) -> bytes:
-    encoded = bytearray()
-    while number >= 0x80:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)

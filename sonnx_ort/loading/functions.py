@@ -7,6 +7,7 @@ each copy of a node has the path of its calls.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from copy import deepcopy
 from itertools import chain
 from typing import Any
 
@@ -17,7 +18,7 @@ from onnx_ir.passes.common import InlinePass
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.catalog import operator_version
-from sonnx_ort.loading.traversal import ValueNames, all_nodes, every_node
+from sonnx_ort.loading.traversal import ValueNames, all_nodes, every_node, subgraphs_of
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.graph import FINITE_VALUES, GRAPH
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -76,10 +77,10 @@ def resolve_default_domain(proto: onnx.ModelProto) -> onnx.ModelProto:
 
     A version of a domain that is imported more than once, as by skl2onnx, is imported once.
     """
-    if not _has_alias(proto) and not any(map(_repeated, _imports(proto))):
+    aliases = any(owner.domain == _ALIAS for owner in _domain_owners(proto))
+    if not aliases and not any(map(_repeated, _imports(proto))):
         return proto
-    copy = onnx.ModelProto()
-    copy.CopyFrom(proto)
+    copy = deepcopy(proto)
     for entry in _domain_owners(copy):
         if entry.domain == _ALIAS:
             entry.domain = STANDARD_DOMAIN
@@ -97,10 +98,6 @@ def _repeated(imports: Sequence[onnx.OperatorSetIdProto]) -> list[int]:
     """The places of imports that stand at an earlier place as well."""
     pairs = [(entry.domain, entry.version) for entry in imports]
     return [index for index, pair in enumerate(pairs) if pair in pairs[:index]]
-
-
-def _has_alias(proto: onnx.ModelProto) -> bool:
-    return any(owner.domain == _ALIAS for owner in _domain_owners(proto))
 
 
 def _domain_owners(
@@ -210,7 +207,8 @@ def _require_few_copies(
             continue
         for node in every_node(model.functions[identifier].graph):
             copies[node.op_identifier()] += number
-            names.update(dict.fromkeys((node.name or "", *_output_names(node)), number))
+            results = (value.name or "" for value in node.outputs)
+            names.update(dict.fromkeys((node.name or "", *results), number))
     most = max(names.values(), default=0)
     if most > _MOST_COPIES:
         raise InvalidModel(
@@ -218,10 +216,6 @@ def _require_few_copies(
             f"is replaced by its function, and at most {_MOST_COPIES:,} are examined: make fewer "
             "calls, or give them different names"
         )
-
-
-def _output_names(node: ir.Node) -> Iterator[str]:
-    return (value.name or "" for value in node.outputs)
 
 
 def _known_through(model: ir.Model) -> set[ir.OperatorIdentifier]:
@@ -291,8 +285,8 @@ def _restore_name(node: ir.Node) -> bool:
 def _rename_repeated_values(inlined: Iterable[ir.Node], names: ValueNames) -> None:
     """Rename inlined values whose names also occur elsewhere, for example in a later subgraph."""
     for node in inlined:
-        subgraphs = [a.as_graph() for a in node.attributes.values() if _holds_graph(a)]
-        values = chain(node.outputs, *(chain(g.inputs, g.initializers.values()) for g in subgraphs))
+        bodies = (chain(g.inputs, g.initializers.values()) for g in subgraphs_of(node))
+        values = chain(node.outputs, *bodies)
         repeated = [v for v in values if names.repeated(v.name) and not v.is_graph_output()]
         fresh = [names.fresh(str(value.name)) for value in repeated]
         ir.convenience.rename_values(repeated, fresh)
@@ -305,7 +299,3 @@ def _rename_repeated_nodes(nodes: Iterable[ir.Node], names: ValueNames) -> None:
         if PATH in node.meta and (node.graph, node.name) in taken:
             node.name = names.fresh_for_node(str(node.name))
         taken.add((node.graph, node.name))
-
-
-def _holds_graph(attribute: ir.Attr) -> bool:
-    return attribute.type == ir.AttributeType.GRAPH and not attribute.is_ref()

@@ -10,6 +10,7 @@ inside another, as in an If, costs three: its node, the node's attribute, and th
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from itertools import chain
 
 import onnx
@@ -56,8 +57,7 @@ def deserialize_type(proto: onnx.TypeProto) -> ir.TypeAndShape:
     Args:
         proto: The type; not modified.
     """
-    readable = onnx.TypeProto()
-    readable.CopyFrom(proto)
+    readable = deepcopy(proto)
     _hold(readable)
     return ir.TypeAndShape(
         ir.serde.deserialize_type_proto_for_type(readable),
@@ -130,8 +130,7 @@ def _readable(proto: onnx.ModelProto) -> onnx.ModelProto:
         )
     if not any(map(_is_unknown, layers)):
         return proto
-    copy = onnx.ModelProto()
-    copy.CopyFrom(proto)
+    copy = deepcopy(proto)
     for declared in layered_types(copy):
         _hold(declared)
     return copy

@@ -141,10 +141,14 @@ def _read(model: ModelSource) -> ReadModel:
             return ReadModel(proto, _external_folder(model), _digest(_content(proto)))
         case bytes() | bytearray() | memoryview():
             content = bytes(model)
-            return ReadModel(_parse(content), None, _digest(content))
+            if len(content) > LARGEST:
+                raise InvalidModel("the bytes are not an ONNX model: they are more than 2 GiB")
+            return ReadModel(_parsed(content, "the bytes are"), None, _digest(content))
     path = Path(model)
     content = _file(path)
-    return ReadModel(_parse_file(path, content), path.parent, _digest(content))
+    _require_size(path, len(content))
+    form = _TEXTS.get_format_from_file_extension(path.suffix)
+    return ReadModel(_parsed(content, f"'{path}' is", form), path.parent, _digest(content))
 
 
 def _serialize(model: ir.Model) -> onnx.ModelProto:
@@ -176,17 +180,6 @@ def _external_folder(model: ir.Model) -> Path | None:
         if isinstance(value.const_value, ir.ExternalTensor):
             return Path(value.const_value.base_dir)
     return None
-
-
-def _parse(content: bytes) -> onnx.ModelProto:
-    if len(content) > LARGEST:
-        raise InvalidModel("the bytes are not an ONNX model: they are more than 2 GiB")
-    return _parsed(content, "the bytes are")
-
-
-def _parse_file(path: Path, content: bytes) -> onnx.ModelProto:
-    _require_size(path, len(content))
-    return _parsed(content, f"'{path}' is", _TEXTS.get_format_from_file_extension(path.suffix))
 
 
 _TEXTS = onnx.serialization.registry

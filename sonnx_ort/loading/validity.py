@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from itertools import chain
 from math import isnan
 
@@ -27,8 +28,11 @@ def reason_for_disorder(proto: onnx.ModelProto) -> str:
     """Say why the nodes of a model are not sorted, and what to do; empty if that is not known."""
     for owner in (*all_graphs(proto), *proto.functions):
         nodes = list(owner.node)
-        if cycle := _cycle(_predecessors(nodes)):
-            shown = " needs ".join(_label(nodes[at]) for at in (*cycle[:_SHOWN], cycle[0]))
+        makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+        before = [{makers[n] for n in names_needed(node) if n in makers} for node in nodes]
+        if cycle := _cycle(before):
+            labels = [f"{nodes[at].op_type} '{nodes[at].name}'" for at in cycle]
+            shown = " needs ".join((*labels[:_SHOWN], labels[0]))
             left = len(cycle) - _SHOWN
             through = f" (with {left} more nodes before the last)" if left > 0 else ""
             return (
@@ -38,18 +42,11 @@ def reason_for_disorder(proto: onnx.ModelProto) -> str:
     return ""
 
 
-def _label(node: onnx.NodeProto) -> str:
-    return f"{node.op_type} '{node.name}'"
-
-
-def _predecessors(nodes: Sequence[onnx.NodeProto]) -> list[set[int]]:
-    """The positions of the nodes whose results each node needs."""
-    makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
-    return [{makers[name] for name in names_needed(node) if name in makers} for node in nodes]
-
-
 def _cycle(before: Sequence[set[int]]) -> list[int]:
-    """Positions of nodes of which each needs the next, and the last the first; empty if none."""
+    """Positions of nodes of which each needs the next, and the last the first; empty if none.
+
+    `before` has the positions of the nodes whose results each node needs.
+    """
     waiting = {at: set(needed) for at, needed in enumerate(before)}
     users: dict[int, list[int]] = {}
     for at, needed in waiting.items():
@@ -88,7 +85,8 @@ def check_validity(proto: onnx.ModelProto) -> None:
         onnx.checker.check_model(checkable(proto))
     except onnx.checker.ValidationError as error:
         reason = reason_for_disorder(proto) if _UNSORTED in str(error) else ""
-        raise InvalidModel(f"the model is not valid ONNX: {reason or _sentence(error)}") from error
+        reason = reason or " ".join(str(error).split())
+        raise InvalidModel(f"the model is not valid ONNX: {reason}") from error
     except ValueError as error:
         if may_be_too_deep(proto):
             raise too_deep(proto) from error
@@ -254,8 +252,7 @@ def checkable(proto: onnx.ModelProto) -> onnx.ModelProto:
     """
     if not (any(external_tensors(proto)) or any(_shapeless(proto))):
         return proto
-    copy = onnx.ModelProto()
-    copy.CopyFrom(proto)
+    copy = deepcopy(proto)
     for tensor in list(external_tensors(copy)):
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
@@ -271,10 +268,6 @@ def _shapeless(proto: onnx.ModelProto) -> Iterator[onnx.ValueInfoProto]:
             kind = declared.type
             if kind.HasField("tensor_type") and not kind.tensor_type.HasField("shape"):
                 yield declared
-
-
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def refuse_impostors(proto: onnx.ModelProto) -> None:

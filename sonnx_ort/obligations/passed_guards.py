@@ -20,7 +20,9 @@ from sonnx_ort.obligations.examined_node import ExaminedNode, operands_fit
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
-from sonnx_ort.profile.rule import DecidedByOperands, Status, Subject
+from sonnx_ort.profile.requirements.elements import OnElements
+from sonnx_ort.profile.rule import Status, Subject
+from sonnx_ort.terms.language import NumberSet
 from sonnx_ort.terms.operand import Dimension, Shape
 
 _SPATIAL = 2
@@ -206,14 +208,10 @@ def _decided_by(
     obligation: Obligation, examined: ExaminedNode
 ) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
     """What a run checks, and the values that decide it; None if other values matter too."""
-    requirement = obligation.rule.requirement
-    checked = obligation.status is Status.RUNTIME
-    if not checked or not isinstance(requirement, DecidedByOperands) or not requirement.deciding:
+    requirement, target = obligation.rule.requirement, examined.target
+    if obligation.status is not Status.RUNTIME or not isinstance(requirement, OnElements):
         return None
-    target = examined.target
-    names = target.operand_names
-    return requirement.decides, tuple(
-        value
-        for name, value in zip(names, target.inputs, strict=True)
-        if name in requirement.deciding
-    )
+    if not requirement.checked or not isinstance(requirement.numbers, NumberSet):
+        return None
+    given = zip(target.operand_names, target.inputs, strict=True)
+    return requirement.numbers, tuple(v for name, v in given if name == requirement.checked)

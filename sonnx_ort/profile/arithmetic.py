@@ -1,7 +1,5 @@
 """Add, Mul, Mod, Max, Min and PRelu."""
 
-from typing import Any
-
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
@@ -9,7 +7,7 @@ from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, Represent
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
 
 
-def _sum_or_product(name: str, first_code: int, description: str, **fields: Any) -> Operator:
+def _sum_or_product(name: str, first_code: int, what: str, operation: str) -> Operator:
     """Add or Mul, whose drafts say the same."""
     constraint = f"Inputs, A, Constraints [E_{name.upper()}_{{}}_CONSTR_A"
     return CommonRules(
@@ -19,35 +17,22 @@ def _sum_or_product(name: str, first_code: int, description: str, **fields: Any)
         'broadcast="explicit" writes that out, and satisfies both.',
         shape_at=f"{constraint}_0010]",
         type_at=f"{constraint}_0020]",
-    ).operator(description=description, versions=(1, 6, 7, 13, 14), **fields)
+    ).operator(
+        description=f"""
+            `{name}`: the {what} of two tensors of one shape and type.
+
+            Results: IEEE 754 {operation} for floats, rounded to nearest even; modulo 2^n for
+            integers.
+
+            ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+            symbol, in every numeric type except bfloat16, for which it has no kernel.
+        """,
+        versions=(1, 6, 7, 13, 14),
+    )
 
 
-ADD = _sum_or_product(
-    "Add",
-    101,
-    """
-        `Add`: the sum of two tensors of one shape and type.
-
-        Results: IEEE 754 addition for floats, rounded to nearest even; modulo 2^n for integers.
-
-        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-        symbol, in every numeric type except bfloat16, for which it has no kernel.
-    """,
-)
-
-MUL = _sum_or_product(
-    "Mul",
-    121,
-    """
-        `Mul`: the product of two tensors of one shape and type.
-
-        Results: IEEE 754 multiplication for floats, rounded to nearest even; modulo 2^n for
-        integers.
-
-        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
-        symbol, in every numeric type except bfloat16, for which it has no kernel.
-    """,
-)
+ADD = _sum_or_product("Add", 101, "sum", "addition")
+MUL = _sum_or_product("Mul", 121, "product", "multiplication")
 
 
 _mod = CommonRules("Mod", 441, by_analogy("Mod"))

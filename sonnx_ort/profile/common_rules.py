@@ -113,7 +113,7 @@ class RulesOf:
         place = self("RG1", offset, _RESTRICTIONS, RESTRICTED)
         return place.states(SPARSE, Dense(), source=source, survived=False)
 
-    def general(
+    def general(  # noqa: PLR0913 - a row of a table, by name
         self,
         kinds: tuple[ElementType, ...] | None,
         *operands: str,
@@ -121,12 +121,12 @@ class RulesOf:
         source: Source | None = None,
         at: str = "",
         remark: str = "",
+        sentence: str = "Tensors that have no type of their own have the same type.",
     ) -> tuple[Rule, Rule]:
         """The rules about types, of all operands or of some, and about sparse tensors.
 
-        `at` is where the draft states the one about types, with a remark.
+        `at` is where the draft states the one about types, with a remark; `sentence` is its text.
         """
-        sentence = "Tensors that have no type of their own have the same type."
         same = SameNumericType(result_type, kinds)
         place = self("types", 0, at, remark)
         types = place.states(sentence, same, *operands, source=source, survived=False)

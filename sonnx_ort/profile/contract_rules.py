@@ -27,7 +27,7 @@ from sonnx_ort.profile.rule import (
 from sonnx_ort.profile.source import Source, Standing, Words
 from sonnx_ort.terms.language import All, IsMultiple, Tensor, Term
 from sonnx_ort.terms.operand import Operand, first_index, format_index
-from sonnx_ort.terms.reading import Shapes, Sizes, holds
+from sonnx_ort.terms.reading import answer_in_run
 
 CONTRACT = "Contract"
 """What the ids of these rules begin with, in place of an operator."""
@@ -203,8 +203,14 @@ WITHIN_FINITE = Rule(
 )
 
 
-def _parts(demand: ShapeDemand) -> Iterator[tuple[Term, Axis]]:
+# Terms are the same if they are one object, and answers about them are kept.
+@functools.cache
+def _parts(demand: ShapeDemand) -> tuple[tuple[Term, Axis], ...]:
     """What is demanded of the rank and of each axis, and the axis that it is about."""
+    return tuple(_each_part(demand))
+
+
+def _each_part(demand: ShapeDemand) -> Iterator[tuple[Term, Axis]]:
     tensor = Tensor(demand.input)
     yield tensor.rank == len(demand.axes), None
     for index, axis in enumerate(demand.axes):
@@ -238,16 +244,13 @@ class OnSizes(OnShapes):
     def violation_of(
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
     ) -> Violation | None:
-        """Read the shapes of arrays that have these names."""
-        return self.violation_in({n: a.shape for n, a in zip(names, arrays, strict=True)})
-
-    def violation_in(self, shapes: Sizes) -> Violation | None:
-        """Read the shapes of inputs, and say what the contract allows."""
+        """Read the shapes of arrays that have these names, and say what the contract allows."""
+        shapes = tuple(array.shape for array in arrays)
         for term, axis in _parts(self.of):
-            if not holds(term, shapes):
-                known = Shapes(tuple(shapes), tuple(shapes.values()), lambda _, __: True)
+            answer = answer_in_run(term, tuple(names), shapes)
+            if not answer.holds:
                 stated = f"; {_stated(axis)}" if isinstance(axis, SizeContract) else ""
-                return Violation(f"{known.answer(term).words}{stated}")
+                return Violation(f"{answer.words}{stated}")
         return None
 
     @property

@@ -227,12 +227,11 @@ def _rules_of_both(  # noqa: PLR0913 - what differs
 CONV = _conv.operator(
     Family.FLOAT,
     rules=[
-        _conv("types", 0, "Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]").states(
-            "Tensors X, W, B and Y have the same type: float16, float or double.",
-            SameNumericType(None, IEEE_TYPES),
-            survived=False,
+        *_conv.general(
+            IEEE_TYPES,
+            at="Inputs, X, Constraints [E_CONV_FLOAT_CONSTR_X_0020]",
+            sentence="Tensors X, W, B and Y have the same type: float16, float or double.",
         ),
-        _conv.dense(1),
         *_rules_of_both(
             _conv,
             "E_CONV_REAL_CONSTR_",
@@ -277,7 +276,8 @@ _OTHER_ZERO_POINTS = "accepts one element with one axis as a scalar, and rejects
 
 
 def _zero_where_padded(attributes: Attributes) -> NumberSet | Decided:
-    if not any(Window.of(attributes).padding):
+    window = Window.of(attributes)
+    if not any((*window.before, *window.behind)):
         return Decided(True, "X is not padded")
     return _ONLY_ZERO
 

@@ -3,12 +3,10 @@
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, of_one_operand
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.arithmetic import ExactPower
+from sonnx_ort.profile.requirements.arithmetic import NOT_SMALLEST, ExactPower
 from sonnx_ort.profile.requirements.attributes import admitted
 from sonnx_ort.profile.requirements.elements import NumbersUnderCrossedBounds, on_elements
 from sonnx_ort.profile.requirements.shapes import of_rank
@@ -30,13 +28,7 @@ ABS = _abs.operator(
             "No element of X is the smallest value of a signed type.",
             on_elements(
                 "X",
-                NumberSet(
-                    "the smallest value",
-                    lambda dtype: (
-                        int(np.iinfo(dtype).min) + 1 if dtype.kind == "i" else -math.inf,
-                        math.inf,
-                    ),
-                ),
+                NOT_SMALLEST,
                 *("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
             ),
             remark="Its magnitude does not fit the type; ONNX Runtime returns the value itself.",

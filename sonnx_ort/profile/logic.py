@@ -5,6 +5,7 @@ from typing import Any
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, of_one_operand
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.arithmetic import WITHIN_WIDTH
 from sonnx_ort.profile.requirements.attributes import axis_from_the_front, flag
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.requirements.shapes import axis_not_empty
@@ -65,10 +66,7 @@ BIT_SHIFT = _bit_shift.operator(
             "No element of Y is negative, or the number of bits of the type or more.",
             on_elements(
                 "Y",
-                NumberSet(
-                    "negative, or the number of bits of the type or more",
-                    lambda dtype: (0, 8 * dtype.itemsize - 1),
-                ),
+                WITHIN_WIDTH,
                 "X [1], Y [7], both uint8",
                 "X [1], Y [8], both uint8",
                 "keep wide shifts out, for example with Min, or widen the type with Cast",

@@ -203,7 +203,8 @@ class Operator:
     @property
     def parameters(self) -> tuple[str, ...]:
         """What its run-time rules depend on besides operands: attributes, and the version."""
-        versioned = any(rule.in_run and rule.versioned for rule in self.all_rules())
+        in_run = [rule for rule in self.all_rules() if rule.in_run]
+        versioned = any(rule.since > 1 or rule.until is not None for rule in in_run)
         return (*self.attributes, VERSION) if versioned else self.attributes
 
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:

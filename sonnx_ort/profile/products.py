@@ -6,7 +6,6 @@ from sonnx_ort.profile.common_rules import CommonRules, RulesOf
 from sonnx_ort.profile.element_type import FLOAT_TYPES, IEEE_TYPES, Family
 from sonnx_ort.profile.requirements.attributes import (
     ConstantOperands,
-    SameNumericType,
     admitted,
     attribute_is,
     required,
@@ -86,13 +85,11 @@ def _inner_sizes_agree(attributes: Attributes) -> Term:
 GEMM = _gemm.operator(
     Family.FLOAT,
     rules=[
-        _gemm("types", 0).states(
-            "Tensors A, B, C and Y have the same type: float16, float or double.",
-            SameNumericType(None, IEEE_TYPES),
+        *_gemm.general(
+            IEEE_TYPES,
             remark="The draft has a section for real numbers only; other drafts name these types.",
-            survived=False,
+            sentence="Tensors A, B, C and Y have the same type: float16, float or double.",
         ),
-        _gemm.dense(1),
         _gemm("R1", 2, "Restrictions [R1]").states(
             "A, B and C are of rank 2.",
             of_rank(
@@ -225,14 +222,13 @@ def _shapes(operands: tuple[str, ...], *example: str, held: bool = False) -> OnS
 LSTM = _lstm.operator(
     Family.FLOAT,
     rules=[
-        _lstm("types", 0, "Signature").states(
-            "All tensors have the same type, one of floats, but for sequence_lens.",
-            SameNumericType(None, FLOAT_TYPES),
+        *_lstm.general(
+            FLOAT_TYPES,
             *(name for name in _OF_LSTM if name != "sequence_lens"),
+            at="Signature",
             remark="The heading of the section on floats names the types.",
-            survived=False,
+            sentence="All tensors have the same type, one of floats, but for sequence_lens.",
         ),
-        _lstm.dense(1),
         _lstm("constant", 2, _RESTRICTIONS).states(
             "All inputs but X are constant.",
             ConstantOperands(

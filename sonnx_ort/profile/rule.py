@@ -3,9 +3,9 @@
 import enum
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 import numpy.typing as npt
 
@@ -126,18 +126,6 @@ _DECIDED_IN_RUNS = frozenset(
     {Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE, Subject.OWN_SHAPE, Subject.ELEMENTS}
 )
 _DEMANDED_OF_ALL = frozenset({Subject.TYPES, Subject.STORAGE})
-
-
-@runtime_checkable
-class DecidedByOperands(Protocol):
-    """A requirement decided by elements of the `deciding` operands, if any, for any operator."""
-
-    deciding: tuple[str, ...]
-
-    @property
-    def decides(self) -> Hashable:
-        """A key that is equal for equivalent requirements."""
-        ...
 
 
 AttributeValue = int | float | str | tuple[int | float | str, ...] | None
@@ -326,11 +314,6 @@ class Rule:
             return True
         first, given = release_numbers(self.needed_before), release_numbers(runtime)
         return first is None or given is None or given < first
-
-    @property
-    def versioned(self) -> bool:
-        """Whether it does not apply to all versions of the standard operators."""
-        return self.since > 1 or self.until is not None
 
     def binds_version(self, version: int) -> bool:
         """Whether the rule applies to a version of the standard operators."""

@@ -44,12 +44,10 @@ class Text:
         return f"https://github.com/{self.repository}/blob/{self.commit}/{self.path}"
 
 
-def _read() -> Mapping[str, Text]:
-    with _TABLE.open(encoding="utf-8", newline="") as table:
-        return MappingProxyType({row["title"]: Text(**row) for row in csv.DictReader(table)})
-
-
-TEXTS = _read()
+with _TABLE.open(encoding="utf-8", newline="") as _table:
+    TEXTS: Mapping[str, Text] = MappingProxyType(
+        {row["title"]: Text(**row) for row in csv.DictReader(_table)}
+    )
 """Every text that is followed, by its title."""
 
 

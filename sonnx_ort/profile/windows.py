@@ -12,7 +12,6 @@ from sonnx_ort.kernel.sizes import Bounds, reach
 from sonnx_ort.profile.common_rules import RulesOf
 from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.requirements.attributes import (
-    SameNumericType,
     admitted,
     attribute_is,
     given_attributes,
@@ -96,11 +95,6 @@ class Window:
         padding = self.before[place] + self.behind[place]
         return reach(kernel, self.dilations[place]) - padding
 
-    @property
-    def padding(self) -> tuple[int, ...]:
-        """All paddings."""
-        return (*self.before, *self.behind)
-
     def pads(self, place: int) -> bool:
         """Whether a spatial axis is padded."""
         return bool(self.before[place] or self.behind[place])
@@ -137,7 +131,6 @@ def known_size(operand: Operand, axis: int) -> int | None:
 _max_pool = RulesOf("MaxPool", 781, survived=True)
 _WINDOW = ("kernel_shape", "pads", "dilations")
 _X = Tensor("X")
-_TYPES = (*IEEE_TYPES, *(ElementType.INT8, ElementType.UINT8))
 _COUNTED = "C2 of it has their number."
 _NONE_OF_THEM = "silently accepts none of them if shapes are not declared, and rejects other"
 
@@ -190,13 +183,12 @@ MAX_POOL = _max_pool.operator(
     Family.FLOAT,
     Family.INTEGER,
     rules=[
-        _max_pool("types", 0, "MaxPool (float)").states(
-            "Tensors X and Y have the same type: float16, float, double, int8 or uint8.",
-            SameNumericType(None, _TYPES),
+        *_max_pool.general(
+            (*IEEE_TYPES, ElementType.INT8, ElementType.UINT8),
+            at="MaxPool (float)",
             remark="The draft has another section for integers of 8 bits.",
-            survived=False,
+            sentence="Tensors X and Y have the same type: float16, float, double, int8 or uint8.",
         ),
-        _max_pool.dense(1),
         _max_pool("R1", 2, "Restrictions [R1]").states(
             "X has two spatial axes.",
             of_rank(4, "X (1, 3, 8, 8)", "X (1, 3, 8)", "insert an axis of size 1 with Unsqueeze"),

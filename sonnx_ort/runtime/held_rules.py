@@ -16,7 +16,6 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 
-from sonnx_ort.backends import Backend
 from sonnx_ort.custom_ops.failure_channel import contract_violation
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.loading.traversal import names_needed
@@ -24,8 +23,7 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine_original
 from sonnx_ort.profile.rule import Rule, Status, Subject
-from sonnx_ort.runtime.violations import interrupts_deferred, start_session, violation_behind
-from sonnx_ort.runtime.weights import INSIDE, Weights
+from sonnx_ort.runtime.violations import EnforcedRuns, interrupts_deferred, violation_behind
 
 Array = npt.NDArray[Any]
 
@@ -40,20 +38,10 @@ _BRANCH = "If '"
 class HeldRules:
     """The rules of a model that ONNX Runtime holds itself, in runs."""
 
-    def __init__(
-        self,
-        model: bytes,
-        choices: Choices,
-        backend: Backend,
-        options: onnxruntime.SessionOptions,
-        weights: Weights = INSIDE,
-    ) -> None:
-        """Keep the enforced model, what its user asks for, and what it takes to run it."""
-        self._model = model
+    def __init__(self, choices: Choices, runs: EnforcedRuns) -> None:
+        """Keep what the user asks for, the enforced model, and how it runs."""
         self._choices = choices
-        self._backend = backend
-        self._level = options.graph_optimization_level
-        self._weights = weights
+        self._runs = runs
         self._lock = threading.Lock()
 
     def violation_in(self, message: str, feeds: Mapping[str, Any]) -> ContractViolation | None:
@@ -87,7 +75,7 @@ class HeldRules:
     @cached_property
     def _nodes(self) -> tuple[ExaminedNode, ...]:
         """The nodes that ONNX Runtime holds to a rule in runs, but for those in a Loop or Scan."""
-        examination = examine_original(self._model, self._choices)
+        examination = examine_original(self._runs.model, self._choices)
         return tuple(
             node
             for node in examination.nodes
@@ -117,7 +105,7 @@ class HeldRules:
         """Values that a run reads in a branch; None if they cannot be computed, or not there."""
         try:
             values = dict(feeds)
-            model = onnx.load_model_from_string(self._model)
+            model = onnx.load_model_from_string(self._runs.model)
             chosen = inline_branches(model.graph, path)
             computed = [name for name in dict.fromkeys((*names, *chosen)) if name not in feeds]
             if computed:
@@ -135,9 +123,7 @@ class HeldRules:
     ) -> list[Any]:
         keep_only(model.graph, names)
         with interrupts_deferred():
-            session = start_session(
-                model.SerializeToString(), self._backend, self._level, self._weights
-            )
+            session = self._runs.start(model.SerializeToString(), self._runs.backend)
             return session.run(names, dict(feeds))  # type: ignore[no-any-return]
 
 

@@ -174,15 +174,11 @@ def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path
             "folder of the optimized model; name a file without a folder"
         )
     if weights:
-        _discard(folder / weights)
+        # What is written there is discarded, if the system can do that.
+        with suppress(OSError, NotImplementedError):
+            (folder / weights).symlink_to(os.devnull)
     with attribute(options, "optimized_model_filepath", str(path)):
         yield path
-
-
-def _discard(file: Path) -> None:
-    """Discard what is written to a file, if the system can do that."""
-    with suppress(OSError, NotImplementedError):
-        file.symlink_to(os.devnull)
 
 
 def _inlined(model: ir.Model) -> ir.Model:

@@ -316,7 +316,8 @@ def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) 
     losses: list[str] = []
     complete = len(pairs) == len(to_keep)
     if complete:
-        losses = _losses(expected, optimized, pairs, _separate_bits(to_keep))
+        bits = {node: VARYING << (place + 1) for place, node in enumerate(to_keep)}
+        losses = _losses(expected, optimized, pairs, bits)
     if losses or not complete:
         # An equal node may have replaced it.
         losses = _losses(expected, optimized, pairs, _classes(expected, to_keep))
@@ -387,11 +388,6 @@ def _always_passes(node: KeptNode) -> bool:
     shape = node.operands[1]
     constant = None if shape.is_graph_input() else shape.const_value
     return constant is not None and bool((constant.numpy() >= -1).all())
-
-
-def _separate_bits(nodes: list[KeptNode]) -> dict[KeptNode, int]:
-    """A separate bit for each node."""
-    return {node: VARYING << (place + 1) for place, node in enumerate(nodes)}
 
 
 def _classes(model: ir.Model, nodes: list[KeptNode]) -> dict[KeptNode, int]:

@@ -39,8 +39,10 @@ from sonnx_ort.runtime.session_options import (
 )
 from sonnx_ort.runtime.violations import (
     NOT_RENAMED,
+    EnforcedRuns,
     ReferenceRun,
     Run,
+    raised_instead,
     violation_behind,
     violations_raised,
 )
@@ -150,10 +152,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)
         self.contract = enforced.demands.contract
-        runs = enforced.backend, self._own_options, self._weights
-        in_python = enforced.backend is Backend.PYTHON
-        self._reference = None if in_python else ReferenceRun(self._content, *runs)
-        self._held = HeldRules(self._content, choices, *runs)
+        level = self._own_options.graph_optimization_level
+        runs = EnforcedRuns(self._content, enforced.backend, level, self._weights)
+        self._reference = None if enforced.backend is Backend.PYTHON else ReferenceRun(runs)
+        self._held = HeldRules(choices, runs)
         self._verifies_proofs = verify_proofs
         if verify_proofs and self._reference is not None:
             require_runnable(Backend.PYTHON)
@@ -345,22 +347,15 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._reference is None:
             with violations_raised(held):
                 return run(self)
-        try:
-            results = run(self)
-        except Exception as error:
-            found = violation_behind(str(error), self._renamed)
-            cause = found
+
+        def cause_of(message: str) -> BaseException | None:
+            found = violation_behind(message, self._renamed)
             if repeated is not None:
-                cause = self._compared_with_reference(found, repeated, str(error))
-            cause = cause or held(str(error))
-            if cause is None:
-                raise
-            try:
-                raise cause from error
-            finally:
-                # An error in a cycle with its traceback keeps the inputs alive until garbage
-                # collection.
-                del found, cause
+                found = self._compared_with_reference(found, repeated, message)
+            return found or held(message)
+
+        with raised_instead(cause_of):
+            results = run(self)
         if repeated is None:
             return results
         cause = self._compared_with_reference(None, repeated, "")
@@ -395,8 +390,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._verifies_proofs:
             return self._reference.verify(found, run, failed=bool(message))
         if isinstance(found, ContractViolation):
-            # A compiled kernel has said all.
-            return found if found.shapes else self._reference.explain(found, run)
+            # A compiled kernel has said all; what another one said, the reference completes.
+            return found if found.shapes else self._reference.violation_in(run) or found
         if found is None and _BUFFER_REUSED in message:
             return self._reference.violation_in(run)
         return found

@@ -10,6 +10,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from types import FrameType, MappingProxyType
 from typing import Any
 
@@ -65,21 +67,28 @@ NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
 """No guard was renamed."""
 
 
-def _none(message: str) -> None:
-    del message
-
-
 @contextmanager
-def violations_raised(otherwise: Callable[[str], BaseException | None] = _none) -> Iterator[None]:
+def violations_raised(
+    otherwise: Callable[[str], BaseException | None] = lambda _: None,
+) -> Iterator[None]:
     """Raise the violation that caused a run to fail, instead of ONNX Runtime's error.
 
     `otherwise` looks for it where no kernel recorded one.
     """
+    with (
+        raised_instead(lambda message: violation_behind(message) or otherwise(message)),
+        interrupts_deferred(),
+    ):
+        yield
+
+
+@contextmanager
+def raised_instead(cause_of: Callable[[str], BaseException | None]) -> Iterator[None]:
+    """Raise what caused an error of ONNX Runtime, if it is known, instead of the error."""
     try:
-        with interrupts_deferred():
-            yield
+        yield
     except Exception as error:
-        found = violation_behind(str(error)) or otherwise(str(error))
+        found = cause_of(str(error))
         if found is None:
             raise
         try:
@@ -189,52 +198,47 @@ def _from_message(guard: FailedGuard) -> ContractViolation | None:
 Run = Callable[[onnxruntime.InferenceSession], object]
 
 
-def start_session(
-    content: bytes, backend: Backend, level: onnxruntime.GraphOptimizationLevel, weights: Weights
-) -> onnxruntime.InferenceSession:
-    """Start a session of ONNX Runtime on what a backend made, beside that of the user."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = FATAL
-    options.graph_optimization_level = level
-    register(options, backend=backend)
-    weights.attach(options)
-    started = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    weights.require_unchanged()
-    return started
+@dataclass(frozen=True, slots=True)
+class EnforcedRuns:
+    """An enforced model, and how it runs in sessions beside that of the user.
+
+    Attributes:
+        model: The model.
+        backend: What enforces it.
+        level: The level of optimization: an optimizer can change the sizes that reach a node.
+        weights: Where its weights are.
+    """
+
+    model: bytes
+    backend: Backend
+    level: onnxruntime.GraphOptimizationLevel
+    weights: Weights = INSIDE
+
+    def start(self, content: bytes, backend: Backend) -> onnxruntime.InferenceSession:
+        """Start a session of ONNX Runtime on what a backend made."""
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = FATAL
+        options.graph_optimization_level = self.level
+        register(options, backend=backend)
+        self.weights.attach(options)
+        started = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        self.weights.require_unchanged()
+        return started
 
 
 class ReferenceRun:
     """An enforced model, rewritten for the python backend when it is first needed."""
 
-    def __init__(
-        self,
-        model: bytes,
-        backend: Backend,
-        options: onnxruntime.SessionOptions,
-        weights: Weights = INSIDE,
-    ) -> None:
-        """Keep the model, and which backend enforces it."""
-        self._model = model
-        self._backend = backend
-        self._weights = weights
-        # An optimizer can change the sizes that reach a node.
-        self._level = options.graph_optimization_level
-        self._session: onnxruntime.InferenceSession | None = None
+    def __init__(self, runs: EnforcedRuns) -> None:
+        """Keep the model, and how it runs."""
+        self._runs = runs
         self._lock = threading.Lock()
 
-    def explain(self, violation: ContractViolation, run: Run) -> ContractViolation:
-        """Complete a violation.
+    def violation_in(self, run: Run) -> ContractViolation | None:
+        """The violation that the reference raises in the same run; None if there is none.
 
         `run` repeats the run in another session.
-
-        Returns:
-            The violation that the reference raises; the given one if the reference cannot run or
-            does not fail.
         """
-        return self.violation_in(run) or violation
-
-    def violation_in(self, run: Run) -> ContractViolation | None:
-        """The violation that the reference raises in the same run, or None."""
         found = self._raised_in(run)
         return found if isinstance(found, ContractViolation) else None
 
@@ -266,23 +270,23 @@ class ReferenceRun:
 
     def _contradiction(self, difference: str) -> SonnxError:
         return SonnxError(
-            f"verify_proofs=True: the {self._backend} backend {difference}",
-            f"A proof of `check` is wrong in this run. Do not use the {self._backend} backend for "
-            "this model, and report the model with these inputs",
+            f"verify_proofs=True: the {self._runs.backend} backend {difference}",
+            "A proof of `check` is wrong in this run. Do not use the "
+            f"{self._runs.backend} backend for this model, and report the model with these inputs",
         )
 
     def _raised_in(self, run: Run) -> BaseException | None:
         """What the reference raises: a `ContractViolation`, an interrupt or another exception."""
         try:
             with interrupts_deferred():
-                run(self._started())
+                with self._lock:
+                    session = self._session
+                run(session)
         except Exception as error:  # noqa: BLE001 - whatever the reference may raise
             return violation_behind(str(error)) or error
         return None
 
-    def _started(self) -> onnxruntime.InferenceSession:
-        with self._lock:
-            if self._session is None:
-                content = require_serializable(reference_of(self._model))
-                self._session = start_session(content, Backend.PYTHON, self._level, self._weights)
-            return self._session
+    @cached_property
+    def _session(self) -> onnxruntime.InferenceSession:
+        content = require_serializable(reference_of(self._runs.model))
+        return self._runs.start(content, Backend.PYTHON)

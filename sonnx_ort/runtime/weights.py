@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from sonnx_ort.loading.external_data import (
     LARGE,
     detached,
     external_tensors,
+    hold,
     load_external_data,
     refer,
+    reference_of,
 )
 from sonnx_ort.loading.source import LARGEST, ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
@@ -73,12 +76,7 @@ class WeightsInFolder(Weights):
     def __init__(self, folder: Path, graph: onnx.ModelProto) -> None:
         """Record the state of the files to which the graph refers."""
         self._folder = folder.absolute()
-        locations = {
-            entry.value
-            for tensor in external_tensors(graph)
-            for entry in tensor.external_data
-            if entry.key == "location"
-        }
+        locations = {reference_of(tensor).location for tensor in external_tensors(graph)}
         self._states = {name: _state(self._folder / name) for name in locations}
 
     def attach(self, options: onnxruntime.SessionOptions) -> None:
@@ -92,7 +90,10 @@ class WeightsInFolder(Weights):
         """Reject files that have changed."""
         for name, state in self._states.items():
             if _state(self._folder / name) != state:
-                raise _changed(self._folder / name)
+                path = self._folder / name
+                raise SonnxError(
+                    f"'{path}' has changed since the model was read; create a new session"
+                )
 
     def _load(self, tensors: Iterable[onnx.TensorProto]) -> None:
         load_external_data(tensors, self._folder)
@@ -117,16 +118,9 @@ class WeightsInMemory(Weights):
 
     def _load(self, tensors: Iterable[onnx.TensorProto]) -> None:
         for tensor in tensors:
-            place = {entry.key: entry.value for entry in tensor.external_data}
-            if place["location"] == self.location:
-                start = int(place["offset"])
-                tensor.raw_data = bytes(self._content[start : start + int(place["length"])])
-                _belongs_to_graph(tensor)
-
-
-def _belongs_to_graph(tensor: onnx.TensorProto) -> None:
-    tensor.ClearField("external_data")
-    tensor.ClearField("data_location")
+            place = reference_of(tensor)
+            if place.location == self.location:
+                hold(tensor, bytes(self._content[place.offset : place.offset + place.size]))
 
 
 def _state(file: Path) -> tuple[int, int, int] | None:
@@ -136,10 +130,6 @@ def _state(file: Path) -> tuple[int, int, int] | None:
     except (OSError, ValueError):
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _changed(path: Path) -> SonnxError:
-    return SonnxError(f"'{path}' has changed since the model was read; create a new session")
 
 
 _TAKES_MEMORY = hasattr(
@@ -210,7 +200,7 @@ def separate(
     content = _content(model)
     if len(content) >= LARGE and _TAKES_MEMORY:
         inside = WeightsInMemory(content)
-        graph = detached(memoryview(content), inside.location)
+        graph = detached(content, inside.location)
         if graph is not None:
             return SeparatedModel(ReadModel(graph, None, ""), inside, whole=model)
     source = read(model)
@@ -235,7 +225,7 @@ def _content(model: ModelSource) -> bytes:
                 return path.read_bytes() if LARGE <= path.stat().st_size <= LARGEST else b""
             case bytes():
                 return model
-            case onnx.ModelProto() if any(map(_is_large, model.graph.initializer)):
+            case onnx.ModelProto() if any(t.ByteSize() >= LARGE for t in model.graph.initializer):
                 content: bytes = model.SerializeToString()
                 return content
     except Exception:  # noqa: BLE001 - the ordinary way says what is wrong with it
@@ -243,14 +233,9 @@ def _content(model: ModelSource) -> bytes:
     return b""
 
 
-def _is_large(tensor: onnx.TensorProto) -> bool:
-    return bool(tensor.ByteSize() >= LARGE)
-
-
 def _copied_from_memory(source: ReadModel, options: onnxruntime.SessionOptions) -> SeparatedModel:
     """The model with external data in a copy of what its options hold in memory."""
-    proto = onnx.ModelProto()
-    proto.CopyFrom(source.proto)
+    proto = deepcopy(source.proto)
     tensors = list(external_tensors(proto))
     content = bytearray()
     weights = WeightsInMemory(content)
@@ -259,8 +244,7 @@ def _copied_from_memory(source: ReadModel, options: onnxruntime.SessionOptions) 
         content += elements
         if not elements:
             # ONNX Runtime reads nothing from the end of a file.
-            tensor.raw_data = b""
-            _belongs_to_graph(tensor)
+            hold(tensor, b"")
     return SeparatedModel(ReadModel(proto, None, source.sha256), weights)
 
 

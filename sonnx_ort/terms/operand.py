@@ -136,6 +136,11 @@ def format_shape(shape: Shape | None) -> str:
     return f"({entries[0]},)" if len(entries) == 1 else f"({', '.join(entries)})"
 
 
+def format_size(dimension: Dimension) -> str:
+    """Format a size in a sentence: `4`, `n`, `unknown`."""
+    return "unknown" if dimension is None else str(dimension)
+
+
 def has_known_sizes(shape: Shape | None) -> bool:
     """Whether the rank and all sizes of a shape are known numbers."""
     return shape is not None and all(isinstance(size, int) for size in shape)

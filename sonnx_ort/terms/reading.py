@@ -1,6 +1,7 @@
 """Whether a term holds of shapes, as far as they are known, and why, in words."""
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sonnx_ort.kernel.sizes import Bounds
@@ -230,48 +231,9 @@ def _either(answers: Sequence[Answer]) -> Answer:
     return Answer(False, ", and ".join(each.words for each in answers))
 
 
-Sizes = Mapping[str, tuple[int, ...]]
-"""The shapes of a run, by the names of operands."""
-
-
-def holds(term: Term, shapes: Sizes) -> bool:  # noqa: PLR0911 - a case for each constructor
-    """Whether a term holds of the shapes of a run, as `Shapes` answers, in less time."""
-    match term:
-        case Compare(left, relation, right):
-            one, other = _number(left, shapes), _number(right, shapes)
-            return one is not None and other is not None and relation.holds(one, other)
-        case All(terms):
-            return all(holds(each, shapes) for each in terms)
-        case Either(terms):
-            return any(holds(each, shapes) for each in terms)
-        case Each(of):
-            return all(holds(of(Tensor(name)), shapes) for name in shapes)
-        case IfGiven(tensor, inner):
-            return tensor.name not in shapes or holds(inner, shapes)
-        case Decided(decided, _):
-            return bool(decided)
-        case IsMultiple(number, factor):
-            value = _number(number, shapes)
-            return value is not None and value % factor == 0
-        case HasAxis(tensor, axis, or_end):
-            rank = _number(Rank(tensor), shapes)
-            return rank is not None and -rank <= axis < rank + or_end
-        case SizesBehind(tensor, axis, longest):
-            there = _number(Size(tensor, axis), shapes) is not None
-            sizes = shapes[tensor.name] if there else ()
-            return there and all(s <= longest for s in sizes[axis % len(sizes) + 1 :])
-
-
-def _number(number: int | Number, shapes: Sizes) -> int | None:
-    """A number of a run; None if there is no such operand or axis."""
-    match number:
-        case int():
-            return number
-        case Rank(tensor):
-            return len(shapes[tensor.name]) if tensor.name in shapes else None
-        case Size(tensor, axis):
-            shape = shapes.get(tensor.name, ())
-            return shape[axis] if -len(shape) <= axis < len(shape) else None
-        case Times(factor, inner):
-            value = _number(inner, shapes)
-            return None if value is None else factor * value
+@functools.lru_cache(maxsize=4096)
+def answer_in_run(
+    term: Term, names: tuple[str, ...], shapes: tuple[tuple[int, ...], ...]
+) -> Answer:
+    """Whether a term holds of the shapes of a run, and why; most runs have the same shapes."""
+    return Shapes(names, shapes, lambda _, __: True).answer(term)

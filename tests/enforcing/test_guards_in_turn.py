@@ -7,12 +7,15 @@ import pytest
 
 from support.package_copy import PackageCopy, followed
 
+FILE, VERSIONS = "sonnx_ort/profile/arithmetic.py", "versions=(1, 6, 7, 13, 14),"
 RULE = """
 from sonnx_ort.profile.requirements.ordered import Ordered
 from sonnx_ort.profile.rule import Rule
 
 _C9 = Rule("Add.C9", 9501, "A is not above B.", own("Add", ""), Ordered())
-ADD ="""
+
+
+def _sum_or_product("""
 
 RUN = """
 import numpy as np
@@ -48,9 +51,8 @@ OUTCOMES = {
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> PackageCopy:
     made = followed(tmp_path_factory.mktemp("ordered"))
-    made.replace("sonnx_ort/profile/arithmetic.py", "\nADD =", RULE)
-    one_more = "\n    rules=[_C9],\n)\n\nMUL ="
-    made.replace("sonnx_ort/profile/arithmetic.py", "\n)\n\nMUL =", one_more)
+    made.replace(FILE, "\ndef _sum_or_product(", RULE)
+    made.replace(FILE, VERSIONS, f"{VERSIONS} rules=[_C9] if name == 'Add' else (),")
     return made
 
 

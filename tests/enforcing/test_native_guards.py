@@ -69,7 +69,7 @@ def test_requirement_beyond_equal_shapes_has_a_guard(rule: Rule) -> None:
 
 
 def test_rule_without_a_guard_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "_MADE_GUARDS", {})
+    monkeypatch.setattr(catalog, "_GUARDS", {})
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(binary_model("Div", "uint8", ["n"], ["n"]), backend="native")
     assert str(caught.value) == (
@@ -137,7 +137,7 @@ def test_interval_without_zero_is_refused() -> None:
 
 @pytest.mark.parametrize(("element_type", "room", "table", "key", "checked_before"), [
     ("uint8", element_guards, "TUNED_GUARDS", NONZERO, "21 Div.int.R1"),
-    ("int32", catalog, "DECIDING_GUARDS", RepresentableQuotient,
+    ("int32", catalog, "_GUARDS", RepresentableQuotient,
      "21 Div.int.R1, 24 Div.int.C1"),
 ])  # fmt: skip
 def test_guard_that_presumes_earlier_rules_reads_guarded_operands(  # noqa: PLR0917

@@ -12,7 +12,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.kernel import catalog
 from sonnx_ort.kernel.node import ShapeRule
-from sonnx_ort.runtime.violations import ReferenceRun
+from sonnx_ort.runtime.violations import EnforcedRuns, ReferenceRun
 from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import quiet
@@ -96,7 +96,8 @@ def test_false_proof_reaches_the_callback(false_proof: onnx.ModelProto, backend:
 
 def reference_of(backend: str) -> ReferenceRun:
     enforced = sonnx_ort.rewrite(squeezed(), backend=backend, broadcast="explicit")
-    return ReferenceRun(enforced.SerializeToString(), Backend(backend), quiet())
+    level = quiet().graph_optimization_level
+    return ReferenceRun(EnforcedRuns(enforced.SerializeToString(), Backend(backend), level))
 
 
 def test_false_alarm_is_an_error(backend: str) -> None:

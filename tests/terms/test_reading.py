@@ -2,7 +2,6 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from itertools import product
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from sonnx_ort.terms.language import (
     Term,
 )
 from sonnx_ort.terms.operand import Operand
-from sonnx_ort.terms.reading import Shapes, holds
 from support.decisions import judged
 
 EXAMPLE = Illustration("kept", "broken", "correct the shape")
@@ -149,17 +147,6 @@ def test_what_is_known_decides(
     requirement: OnShapes, operands: list[Operand], judgement: Judgement
 ) -> None:
     assert requirement.judge(operands) == judgement
-
-
-@pytest.mark.parametrize("name", TERMS)
-def test_run_is_decided_as_known_shapes_are(name: str) -> None:
-    term = TERMS[name]
-    shapes = [shape for rank in range(4) for shape in product((0, 1, 2, 3), repeat=rank)]
-    for one in shapes[::3]:
-        for given in ([one], *([one, other] for other in shapes[::5])):
-            names = "XW"[: len(given)]
-            answer = Shapes(names, given, lambda _, __: True).answer(term)
-            assert holds(term, dict(zip(names, given, strict=True))) is bool(answer.holds)
 
 
 @pytest.mark.parametrize(

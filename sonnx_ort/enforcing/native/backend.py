@@ -14,7 +14,7 @@ from sonnx_ort.enforcing.hidden_shapes import (
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.lowering import EnforcingBackend
-from sonnx_ort.enforcing.native.decision import Decision, guards_of, result_forms
+from sonnx_ort.enforcing.native.decision import Decision, gives_infinity, guards_of
 from sonnx_ort.enforcing.native.expansion import (
     BY_OPERATORS,
     find_shared_broadcasts,
@@ -31,12 +31,14 @@ from sonnx_ort.enforcing.nodes import (
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import GuardedNode, Operands
 from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import CheckedValue, Target
 from sonnx_ort.options import Enforcement
+from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
@@ -47,17 +49,15 @@ _GUARDS = 9
 """The first opset with Where and with integer constants."""
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = {
-    "Div": ("Conv", "ConvInteger"),
-    "Floor": (),
-    "Mul": ("Conv", "ConvInteger"),
+    "Div": ("Conv", "ConvInteger", CONTRACT),
+    "Floor": (CONTRACT,),
+    "Mul": ("Conv", "ConvInteger", CONTRACT),
     "Pow": ("Pow",),
-    "ReduceSum": ("Softmax",),
+    "ReduceSum": ("Softmax", CONTRACT),
     "Slice": ("Softmax",),
     "Sub": ("Slice",),
 }
-"""The added operators that are in guards of these operators alone, or of contracts."""
-
-_IN_GUARDS_OF_CONTRACTS = frozenset({"Div", "Floor", "Mul", "ReduceSum"})
+"""The added operators that are in guards of these operators, or of contracts, alone."""
 
 _RANGE = 11
 """The first opset with Range, which guards of shapes of different ranks contain."""
@@ -91,7 +91,7 @@ class NativeBackend(EnforcingBackend):
         runtime = [o.rule.requirement for o in left]
         if any(isinstance(each, EqualButOnAxis) for each in runtime):
             return _GUARDS if has_equal_ranks(examined.operands) else _RANGE
-        if runtime or result_forms(examined, element_type):
+        if runtime or gives_infinity(examined, element_type):
             return _GUARDS
         return examined.target.operator.oldest_kernels
 
@@ -105,9 +105,9 @@ class NativeBackend(EnforcingBackend):
     def added(examination: Examination) -> Container[str]:
         """The operators of all guards; some of them are in guards of few operators alone."""
         guarded = {node.target.operator.name for node in examination.nodes}
-        unused = {name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users)}
         if any(checked.contract is not None for checked in examination.checked_values):
-            unused -= _IN_GUARDS_OF_CONTRACTS
+            guarded.add(CONTRACT)
+        unused = {name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users)}
         return ADDED_OPERATORS - unused
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
@@ -166,17 +166,18 @@ class NativeBackend(EnforcingBackend):
         if carrier is not None:
             operands = converted_operands(nodes, target, operands, carrier)
         expanded = target.node in self._expanded
-        if examined.broadcast is None and guards.any_in_front:
+        if examined.broadcast is None and (guards.shapes or guards.deciding):
             operands = hide_misinferred_shapes(nodes, operands, examined)
         elif examined.broadcast is not None and not expanded:
             operands = expand_read_operands(nodes, examined, operands, self.decisions())
         operands = Decision(examined, node, guards).guard_operands(nodes, operands)
         # The shape of a result from expanded operands is declared anew, which has to be undone.
-        if not nodes.nodes and not guards.results and not expanded:
+        infinite = gives_infinity(examined, element_type)
+        if not nodes.nodes and not infinite and not expanded:
             return None
         result, *others = computed(nodes, examined, operands)
-        for form in guards.results:
-            result = form(nodes, result, operands, node)
+        if infinite:
+            result = with_infinity(nodes, result, operands, node)
         if carrier is not None and target.operator.result_type is None:
             result = converted_back(nodes, result, element_type)
         return [result, *others]

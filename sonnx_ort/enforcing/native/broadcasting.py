@@ -22,7 +22,7 @@ from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.layout import BROADCAST, E1
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
-from sonnx_ort.terms.operand import Dimension, Operand
+from sonnx_ort.terms.operand import Operand
 
 
 def aligned_shape(
@@ -46,9 +46,9 @@ def aligned_shape(
     part = _all_hold(
         nodes, [matching, _is(nodes, beyond, 0), nodes.add("Equal", [start, before], "is_inside")]
     )
-    one_element = _all_hold(
-        nodes, [_is(nodes, b, 1), _is(nodes, _larger_rank(nodes, a_rank, b_rank), 0)]
-    )
+    ones = _is(nodes, b, 1)
+    larger_rank = _not_negative(nodes, _minus(nodes, b_rank, a_rank))
+    one_element = _all_hold(nodes, [ones, _is(nodes, larger_rank, 0)])
     fits = nodes.add("Or", [part, one_element], "fits")
     shape = _joined(nodes, [b, trailing])
     code = nodes.constant([-alignment.rule.code], "code")
@@ -62,11 +62,6 @@ def _start(nodes: StandardNodes, axis: int | None, a_rank: ir.Value, b_rank: ir.
         return _minus(nodes, a_rank, b_rank)
     constant = nodes.constant([axis], "axis")
     return nodes.add("Add", [a_rank, constant], "start") if axis < 0 else constant
-
-
-def _larger_rank(nodes: StandardNodes, a_rank: ir.Value, b_rank: ir.Value) -> ir.Value:
-    """By how much the second rank exceeds the first, or 0."""
-    return _not_negative(nodes, _minus(nodes, b_rank, a_rank))
 
 
 def _minus(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
@@ -128,7 +123,8 @@ def common_shape(
         case [one, other]:
             fits = _equal_or_one(nodes, one, other)
         case _:
-            fits = _all(nodes, [_largest_or_one(nodes, shape, largest) for shape in shapes])
+            each_fits = [_largest_or_one(nodes, shape, largest) for shape in shapes]
+            fits = nodes.together("And", each_fits, "all_fit")
     return _guarded(nodes, label, largest, fits, rank_of(operands))
 
 
@@ -149,12 +145,9 @@ def axes_exempt_from_size_0(operands: Sequence[Operand], reference: int) -> list
         certain = fit_in_every_run(operands, sizes)
         if not certain and any(s != 1 for i, s in enumerate(sizes) if i != reference):
             return None
-        exempt.append(certain and not _positive_size(sizes[reference]))
+        size = sizes[reference]
+        exempt.append(certain and not (isinstance(size, int) and size > 0))
     return exempt
-
-
-def _positive_size(size: Dimension) -> bool:
-    return isinstance(size, int) and size > 0
 
 
 def _positive(nodes: StandardNodes, sizes: ir.Value, exempt: Sequence[bool]) -> ir.Value:
@@ -180,10 +173,6 @@ def _largest_or_one(nodes: StandardNodes, sizes: ir.Value, largest: ir.Value) ->
     one = nodes.add("Equal", [sizes, nodes.constant([1], "one")], "is_one")
     equal = nodes.add("Equal", [sizes, largest], "is_largest")
     return nodes.add("Or", [equal, one], "fits")
-
-
-def _all(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
-    return reduce(lambda one, other: nodes.add("And", [one, other], "all_fit"), conditions)
 
 
 def _maximum(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:

@@ -14,9 +14,8 @@ Shape(A), Shape(B) -> Equal -> Where(equal, Shape(A), -code) -> Reshape(A) -> A
 Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import onnx_ir as ir
 
@@ -24,7 +23,6 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.catalog import deciding_guard
-from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import DecidingGuard, Flag, GuardedNode, Operands, Precondition
 from sonnx_ort.guards.shape_guards import has_equal_ranks
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -33,33 +31,18 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import InfinityForZeroDivisor
 from sonnx_ort.profile.rule import Rule, Status, Subject
 
-ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
-"""Transforms a node's result: takes the result, the operands and the node."""
-
-RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = {
-    InfinityForZeroDivisor: (Family.FLOAT, with_infinity)
-}
-"""Transformations that apply to all results of a family of types, even if the rule is proved."""
-
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """The guards in front of a node, and the transformations behind it.
+    """The guards in front of a node.
 
     Attributes:
         shapes: The rules that demand equal shapes; one guard checks all of them.
         deciding: The other rules, each with its guard, in the order of decision.
-        results: The transformations of the result.
     """
 
     shapes: Sequence[Rule]
     deciding: Sequence[tuple[Rule, DecidingGuard]]
-    results: Sequence[ResultForm]
-
-    @property
-    def any_in_front(self) -> bool:
-        """Whether a run checks any rule."""
-        return bool(self.shapes or self.deciding)
 
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
@@ -80,16 +63,14 @@ def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Editio
             )
         elif guard.binds(element_type):
             deciding.append((rule, guard))
-    return Guards(shapes, deciding, result_forms(examined, element_type))
+    return Guards(shapes, deciding)
 
 
-def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> list[ResultForm]:
-    """The transformations of a node's result; none if the element type is unknown."""
-    kinds = dict.fromkeys(type(o.rule.requirement) for o in examined.obligations)
-    forms = [RESULT_FORMS[kind] for kind in kinds if kind in RESULT_FORMS]
-    if element_type is None:
-        return []
-    return [form for family, form in forms if family is element_type.family]
+def gives_infinity(examined: ExaminedNode, element_type: ElementType | None) -> bool:
+    """Whether the result is infinite wherever a divisor is 0, even if that rule is proved."""
+    floats = element_type is not None and element_type.family is Family.FLOAT
+    rules = (obligation.rule for obligation in examined.obligations)
+    return floats and any(isinstance(r.requirement, InfinityForZeroDivisor) for r in rules)
 
 
 def _left_to_the_run(
@@ -143,7 +124,7 @@ def compare_shapes(
     if examined.broadcast is not None or not has_equal_ranks(examined.operands):
         # Equal broadcasts: it would compare a shape of one size with each size of the other.
         shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
-    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible)
+    return ShapeComparison(own, all_equal(nodes, own, shapes), impossible)
 
 
 def _of_equal_rank(
@@ -151,14 +132,15 @@ def _of_equal_rank(
 ) -> ir.Value:
     """A shape, readable only if its rank is that of the first."""
     rank = nodes.shape(own)
-    equal = _all_equal(nodes, rank, [nodes.shape(shape)])
+    equal = all_equal(nodes, rank, [nodes.shape(shape)])
     decided = nodes.add("Where", [equal, rank, impossible], "shape_or_code")
     return nodes.add("Reshape", [shape, decided], "shape_of_equal_rank", name=f"{name} (rank)")
 
 
-def _all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -> ir.Value:
+def all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -> ir.Value:
+    """For each element of a vector, whether it is the same in others."""
     flags = [nodes.add("Equal", [one, other], "equal") for other in others]
-    return reduce(lambda x, y: nodes.add("And", [x, y], "all_equal"), flags)
+    return nodes.together("And", flags, "all_equal")
 
 
 _REDUCED_AS = {

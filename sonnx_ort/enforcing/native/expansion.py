@@ -23,7 +23,6 @@ checked. C has the common shape, and depends on all guards: it stands for any op
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 import onnx_ir as ir
@@ -190,30 +189,22 @@ _FEWEST = 2
 """The minimum number of nodes; the operands of a single node are expanded with it."""
 
 
-@dataclass(slots=True, eq=False)
-class SharedBroadcast:
-    """Nodes of one graph whose operands are expanded once, in front of the first.
+Sharing = list[ExaminedNode]
+"""Nodes of one graph, in its order, whose operands are expanded once, in front of the first.
 
-    Attributes:
-        operands: The operands of the first node.
-        nodes: The nodes, in graph order. None of them reads other values than these operands and
-            results that have their common shape; each reads all of the operands, or such a result.
-    """
-
-    operands: frozenset[ir.Value]
-    nodes: list[ExaminedNode] = field(default_factory=list)
+None of them reads other values than the operands of the first and results that have their common
+shape; each reads all of these operands, or such a result.
+"""
 
 
-def find_shared_broadcasts(
-    model: ir.Model, nodes: Sequence[ExaminedNode]
-) -> tuple[SharedBroadcast, ...]:
+def find_shared_broadcasts(model: ir.Model, nodes: Sequence[ExaminedNode]) -> list[Sharing]:
     """Find the nodes that can share a Broadcast; the nodes to enforce are in graph order."""
     version, in_order = model.opset_imports[STANDARD_DOMAIN], every_node(model.graph)
     # A run need not reach a dead node, and a guard names the first of the nodes that share it.
     dead = set(dead_nodes(in_order))
     expandable = {n.target.node: n for n in nodes if _can_share(n)}
-    found: dict[tuple[object, frozenset[ir.Value]], SharedBroadcast] = {}
-    behind: dict[ir.Value, SharedBroadcast] = {}
+    found: dict[tuple[object, frozenset[ir.Value]], Sharing] = {}
+    behind: dict[ir.Value, Sharing] = {}
     for node in in_order:
         examined = expandable.get(node)
         if examined is None:
@@ -224,10 +215,10 @@ def find_shared_broadcasts(
             shared = next(_reached(examined, behind), None)
             if shared is None:
                 operands = frozenset(examined.target.inputs)
-                shared = found.setdefault((node.graph, operands), SharedBroadcast(operands))
-            shared.nodes.append(examined)
+                shared = found.setdefault((node.graph, operands), [])
+            shared.append(examined)
             behind[examined.target.output] = shared
-    return tuple(shared for shared in found.values() if len(shared.nodes) >= _FEWEST)
+    return [shared for shared in found.values() if len(shared) >= _FEWEST]
 
 
 def _can_share(examined: ExaminedNode) -> bool:
@@ -253,22 +244,21 @@ def _keeping_shape(node: ir.Node, version: int) -> ir.Value | None:
     return node.inputs[0]
 
 
-def _reached(
-    examined: ExaminedNode, behind: dict[ir.Value, SharedBroadcast]
-) -> Iterator[SharedBroadcast]:
+def _reached(examined: ExaminedNode, behind: dict[ir.Value, Sharing]) -> Iterator[Sharing]:
     """The Broadcasts one of whose results a node reads, together with what they expand."""
     if any(examined.may_be_misinferred):
         # If only the shape of the result was read, ONNX Runtime would remove the guards as well.
         return
     values, graph = examined.target.inputs, examined.target.node.graph
-    for shared in dict.fromkeys(behind[value] for value in values if value in behind):
-        of_graph = shared.nodes[0].target.node.graph is graph
-        if of_graph and all(v in shared.operands or behind.get(v) is shared for v in values):
+    for shared in (behind[value] for value in values if value in behind):
+        first = shared[0].target
+        of_graph = first.node.graph is graph
+        if of_graph and all(v in first.inputs or behind.get(v) is shared for v in values):
             yield shared
 
 
 def share_broadcasts(
-    found: Sequence[SharedBroadcast], decisions: ShapeDecisions, groups: Groups
+    found: Sequence[Sharing], decisions: ShapeDecisions, groups: Groups
 ) -> frozenset[ir.Node]:
     """Expand the operands of nodes that share a Broadcast, in place.
 
@@ -281,7 +271,7 @@ def share_broadcasts(
         The nodes, which read the expanded operands now.
     """
     for shared in found:
-        first = shared.nodes[0]
+        first = shared[0]
         target, nodes = first.target, groups.nodes(str(first.target.output.name))
         expanded = expand_operands(nodes, first, target.inputs, decisions)
         pairs = zip(target.inputs, expanded, strict=True)
@@ -290,13 +280,9 @@ def share_broadcasts(
         cast(ir.Graph, target.node.graph).insert_before(target.node, nodes.nodes)
         for value, other in instead.items():
             other.type = value.type
-        for examined in shared.nodes:
-            _read(examined.target.node, instead)
-    return frozenset(examined.target.node for shared in found for examined in shared.nodes)
-
-
-def _read(node: ir.Node, instead: dict[ir.Value, ir.Value]) -> None:
-    """Let a node read other values."""
-    for index, value in enumerate(node.inputs):
-        if value in instead:
-            node.replace_input_with(index, instead[value])
+        for examined in shared:
+            node = examined.target.node
+            for index, read in enumerate(node.inputs):
+                if read in instead:
+                    node.replace_input_with(index, instead[read])
+    return frozenset(examined.target.node for shared in found for examined in shared)

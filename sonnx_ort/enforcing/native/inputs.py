@@ -20,13 +20,13 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import value_guard_name
 from sonnx_ort.enforcing.hidden_shapes import hide_scalars_behind, hide_shape
+from sonnx_ort.enforcing.native.decision import all_equal
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError, escaped
@@ -251,15 +251,14 @@ def _guard_inputs(
     """
     concerned = dict.fromkeys(place.value for a in agreements for place in a.axes)
     shapes = {value: nodes.shape(value) for value in concerned}
-    kept = [(agreement, _all_equal(nodes, agreement.axes, shapes)) for agreement in agreements]
+    kept = [(agreement, _agree(nodes, agreement.axes, shapes)) for agreement in agreements]
     guarded = {}
     for value, shape in shapes.items():
         own = [(a, equal) for a, equal in kept if any(p.value is value for p in a.axes)]
-        agreed = reduce(
-            lambda one, other: nodes.add("And", [one, other], "agreed"), [e for _, e in own]
-        )
+        agreed = nodes.together("And", [equal for _, equal in own], "agreed")
         agreement = own[0][0]
-        rule = _broken_rule(agreement.checking_nodes[0])
+        obligations = agreement.checking_nodes[0].obligations
+        rule = next(o.rule for o in obligations if _about_shapes_of_a_run(o))
         decided = nodes.add(
             "Where", [agreed, shape, nodes.constant([-rule.code], "code")], "shape_or_code"
         )
@@ -268,7 +267,7 @@ def _guard_inputs(
     return guarded
 
 
-def _all_equal(
+def _agree(
     nodes: StandardNodes, axes: Sequence[InputAxis], shapes: dict[ir.Value, ir.Value]
 ) -> ir.Value:
     first, *others = (
@@ -280,17 +279,7 @@ def _all_equal(
         )
         for place in axes
     )
-    equal = [nodes.add("Equal", [first, other], "equal") for other in others]
-    return reduce(lambda one, other: nodes.add("And", [one, other], "all_equal"), equal)
-
-
-def _broken_rule(node: ExaminedNode) -> Rule:
-    """The rule that the node violates if the inputs do not agree."""
-    return next(
-        o.rule
-        for o in node.obligations
-        if o.status is Status.RUNTIME and o.rule.requirement.subject is Subject.EQUAL_SHAPES
-    )
+    return all_equal(nodes, first, others)
 
 
 def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:

@@ -1,5 +1,6 @@
 """Requirements of integer arithmetic: quotients, powers and differences."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,6 +27,18 @@ from sonnx_ort.terms.operand import Operand, first_index, format_index
 
 NONZERO = NumberSet("zero", admits_zero=False, finding="a zero divisor")
 """What divisors have to be."""
+
+NOT_SMALLEST = NumberSet(
+    "the smallest value",
+    lambda dtype: (int(np.iinfo(dtype).min) + 1 if dtype.kind == "i" else -math.inf, math.inf),
+)
+"""The numbers whose magnitude a type has."""
+
+WITHIN_WIDTH = NumberSet(
+    "negative, or the number of bits of the type or more",
+    lambda dtype: (0, 8 * dtype.itemsize - 1),
+)
+"""By how many places the bits of a type can be shifted."""
 
 NONZERO_DIVISOR = on_elements(
     "B",

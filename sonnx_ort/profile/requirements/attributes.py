@@ -195,20 +195,15 @@ class ConstantOperands(DecidedBeforeRuns):
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the origins of the operands."""
-        computed = [f"{o.name} is {_origin(o)}" for o in operands if not _is_stored(o)]
+        computed = [
+            f"{o.name} is {'an input' if o.origin == 'input' else f'computed by {o.origin}'}"
+            for o in operands
+            if o.constant is None and o.origin.partition(" ")[0] not in {"initializer", "Constant"}
+        ]
         if computed:
             return violated(" and ".join(computed))
         names = " and ".join(o.name for o in operands)
         return proved(f"{names}: constant" if names else "no such operand is given")
-
-
-def _is_stored(operand: Operand) -> bool:
-    operator = operand.origin.partition(" ")[0]
-    return operand.constant is not None or operator in {"initializer", "Constant"}
-
-
-def _origin(operand: Operand) -> str:
-    return "an input" if operand.origin == "input" else f"computed by {operand.origin}"
 
 
 Relation = Callable[[Sequence[Operand], Attributes], Judgement]

@@ -29,7 +29,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import Operand, format_shape
+from sonnx_ort.terms.operand import Operand, format_shape, format_size
 
 Axes = tuple[int, ...]
 
@@ -56,13 +56,9 @@ def named_axes(operands: Sequence[Operand], attributes: Attributes) -> Axes | No
     """
     if len(operands) > 1:
         constant = operands[1].constant
-        return None if constant is None else _numbers(constant)
+        return None if constant is None else tuple(int(axis) for axis in constant.ravel())
     given = attributes.get("axes")
     return given if isinstance(given, tuple) else ()  # type: ignore[return-value]
-
-
-def _numbers(axes: npt.NDArray[Any]) -> Axes:
-    return tuple(int(axis) for axis in axes.ravel())
 
 
 def _unknown(operands: Sequence[Operand]) -> Judgement:
@@ -235,9 +231,7 @@ class EqualButOnAxis(DependsOnAttributes, HintByExample):
             return rank_unknown(next(o for o in operands if o.shape is None))
         for axis, sizes in axes.items():
             if len(set(sizes)) > 1 or not operands[0].certain(sizes[0]):
-                shown = " and ".join(
-                    "unknown" if s is None else str(s) for s in dict.fromkeys(sizes)
-                )
+                shown = " and ".join(map(format_size, dict.fromkeys(sizes)))
                 return at_run_time(f"axis {axis} is {shown}")
         return certain(operands[0], f"the shapes differ on axis {self.axis} at most")
 

@@ -23,7 +23,7 @@ from sonnx_ort.profile.rule import (
     proved,
     violated,
 )
-from sonnx_ort.terms.operand import Dimension, Operand, Shape, contradict, format_shape
+from sonnx_ort.terms.operand import Dimension, Operand, Shape, contradict, format_shape, format_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class LimitedBroadcasting:
         part = None if start is None else a.shape[start : start + len(b.shape)]
         if part is not None and part == b.shape and all(map(a.certain, part)):
             return proved(f"the shape of B is that of A from axis {start} on")
-        if not _may_have_one_element(b.shape) and (part is None or contradict(part, b.shape)):
+        more_elements = any(isinstance(size, int) and size != 1 for size in b.shape)
+        if more_elements and (part is None or contradict(part, b.shape)):
             return violated(_misaligned(a.shape, b.shape))
         return at_run_time("whether B lines up with A is known only in a run")
 
@@ -88,10 +89,6 @@ def _misaligned(a: Shape, b: Shape) -> str:
     )
 
 
-def _may_have_one_element(shape: Shape) -> bool:
-    return all(size == 1 or not isinstance(size, int) for size in shape)
-
-
 SCALAR_INPUTS = (
     "the declared shapes fit, but an input of the model is declared as a scalar, and ONNX Runtime "
     "accepts tensors of any rank for it"
@@ -125,7 +122,9 @@ class Broadcastable:
             if misfit is not None:
                 return violated(_clash(axis, misfit, [o.name for o in operands], shapes))
             if not fit_in_every_run(operands, sizes):
-                open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))
+                open_axis = open_axis or f"axis {axis} is " + " against ".join(
+                    map(format_size, sizes)
+                )
         if open_axis is not None:
             return at_run_time(open_axis)
         if operands[0].scalar_inputs:
@@ -206,10 +205,6 @@ def fit_in_every_run(operands: Sequence[Operand], sizes: Sequence[Dimension]) ->
     if all(isinstance(size, int) for size in sizes):
         return True
     return len(set(sizes)) == 1 and operands[0].certain(sizes[0])
-
-
-def _size(size: Dimension) -> str:
-    return "unknown" if size is None else str(size)
 
 
 def _clash(

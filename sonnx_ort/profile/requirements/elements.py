@@ -64,16 +64,6 @@ class OnElements(DependsOnAttributes, NamesOperands, HintByExample):
         return Subject.ELEMENTS
 
     @property
-    def deciding(self) -> tuple[str, ...]:
-        """The operand."""
-        return (self.checked,) if self.checked and isinstance(self.numbers, NumberSet) else ()
-
-    @property
-    def decides(self) -> "NumberSet | Decided":
-        """The set."""
-        return self.numbers
-
-    @property
     def finding(self) -> str:
         """What a forbidden element of the operand is, as a clause."""
         return _finding(self.checked, self.numbers)

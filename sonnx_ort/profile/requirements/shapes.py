@@ -26,8 +26,15 @@ from sonnx_ort.profile.rule import (
     violated,
 )
 from sonnx_ort.terms.language import Decided, Each, Tensor, Term
-from sonnx_ort.terms.operand import Operand, Shape, broadcast_shape, contradict, format_shape
-from sonnx_ort.terms.reading import Answer, Shapes, holds
+from sonnx_ort.terms.operand import (
+    Operand,
+    Shape,
+    broadcast_shape,
+    contradict,
+    format_shape,
+    format_size,
+)
+from sonnx_ort.terms.reading import Answer, Shapes, answer_in_run
 
 _BROADCASTABLE = Broadcastable()
 
@@ -133,7 +140,8 @@ def _judge_pair(a: Operand, b: Operand) -> Judgement | None:
             return violated(f"axis {axis} has size {x} in {a.name} and {y} in {b.name}")
     for axis, (x, y) in pairs:
         if x != y or x is None:
-            return at_run_time(f"axis {axis} is {_size(x)} in {a.name} and {_size(y)} in {b.name}")
+            sizes = f"{format_size(x)} in {a.name} and {format_size(y)} in {b.name}"
+            return at_run_time(f"axis {axis} is {sizes}")
         if not a.certain(x):
             return at_run_time(
                 f"axis {axis} is {x} in both, but several dimensions of the inputs are declared "
@@ -150,10 +158,6 @@ def _all_equal(operands: Sequence[Operand]) -> str:
             return f"both shapes are {format_shape(operands[0].shape)}"
         case _:
             return f"all shapes are {format_shape(operands[0].shape)}"
-
-
-def _size(dimension: int | str | None) -> str:
-    return "unknown" if dimension is None else str(dimension)
 
 
 AssumedAxes = tuple[tuple[int, int], ...]
@@ -220,10 +224,9 @@ class OnShapes(DependsOnAttributes, NamesOperands, HintByExample):
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
     ) -> Violation | None:
         """Read the term of the shapes of arrays that have these names."""
-        shapes = [array.shape for array in arrays]
-        if holds(self.term, dict(zip(names, shapes, strict=True))):
-            return None
-        return Violation(Shapes(names, shapes, lambda _, __: True).answer(self.term).words)
+        shapes = tuple(array.shape for array in arrays)
+        answer = answer_in_run(self.term, tuple(names), shapes)
+        return None if answer.holds else Violation(answer.words)
 
 
 def on_shapes(

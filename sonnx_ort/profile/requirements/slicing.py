@@ -146,7 +146,8 @@ class Slicing(JudgedInRuns):
         unknown = " and ".join(
             operand.name
             for operand, known in zip(others, given.values(), strict=True)
-            if known is None or (operand.name in _NUMBERS and not all(map(_is_number, known)))
+            if known is None
+            or (operand.name in _NUMBERS and not all(isinstance(each, int) for each in known))
         )
         known = [entry for entry in entries if entry is not None]
         cut = None if unknown else _cut(data.shape, known, data.certain)
@@ -174,10 +175,6 @@ class Slicing(JudgedInRuns):
 
 _NUMBERS = ("axes", "steps")
 """The operands of which each element has to be known."""
-
-
-def _is_number(element: Dimension) -> bool:
-    return isinstance(element, int)
 
 
 def _entries(operand: Operand) -> Sequence[Dimension] | None:
