@@ -17,10 +17,10 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import ball_type
-from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
+from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError, excerpts
 from sonnx_ort.oracle.meaning import MOVED, meaning_of
 from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
-from sonnx_ort.oracle.numbers import NO_ATTRIBUTES
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Indices
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 

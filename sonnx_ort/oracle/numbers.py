@@ -359,6 +359,7 @@ def as_number(datum: Datum) -> Number:
 
 
 Array = npt.NDArray[Any]
+Indices = npt.NDArray[np.int64]
 
 Attributes = Mapping[str, Any]
 """The attributes of a node: numbers, texts, and sequences of them."""
