@@ -25,7 +25,6 @@ from sonnx_ort.comparing.enclosing import Enclosing
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.observing import Step
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.oracle import Undefined
 from sonnx_ort.oracle.elementwise import bound_of_tangent
 from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, meaning_of
@@ -187,27 +186,13 @@ class ErrorBounds:
         self.values: list[BoundedValue] = []
         self._enclosing = Enclosing(model, feeds, errors)
         self._bounds: dict[str, Doubles | float | str] = dict(errors)
-        self._missing = {name for node in model.graph.node for name in node.output}
-        self._waiting: list[Step] = []
 
     def follow(self, step: Step) -> None:
-        """Bound the results of a node, as soon as its operands are bounded.
+        """Bound the results of a node, whose operands are bounded.
 
         Raises:
             SonnxError: The model is too large to be enclosed.
         """
-        waiting = [*self._waiting, step]
-        while ready := [each for each in waiting if self._is_ready(each)]:
-            waiting = [each for each in waiting if not self._is_ready(each)]
-            for each in ready:
-                self._follow(each)
-                self._missing.difference_update(each.audited.node.output)
-        self._waiting = waiting
-
-    def _is_ready(self, step: Step) -> bool:
-        return self._missing.isdisjoint(names_needed(step.audited.node))
-
-    def _follow(self, step: Step) -> None:
         audited = step.audited
         self._enclosing.follow(audited.node)
         for position, (name, found) in enumerate(
