@@ -20,7 +20,7 @@ from sonnx_ort.oracle.balls import ball_type
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError, excerpts
 from sonnx_ort.oracle.meaning import MOVED, meaning_of
 from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
-from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Indices
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Indices, tensor
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 
@@ -291,9 +291,8 @@ def _array(elements: Sequence[Any]) -> Array:
     if all(isinstance(each, np.generic) for each in elements):
         return np.array(elements, elements[0].dtype if elements else np.float32)
     ball = ball_type()
-    made = np.empty(len(elements), object)
-    made[:] = [ball(float(e)) if isinstance(e, np.generic) else e for e in elements]
-    return made
+    made = (ball(float(e)) if isinstance(e, np.generic) else e for e in elements)
+    return tensor(made, [len(elements)])
 
 
 def _elements_or_balls(result: Result) -> Array:
@@ -305,6 +304,5 @@ def _elements_or_balls(result: Result) -> Array:
         return result.nearest
     ball = ball_type()
     ends = zip(admitted.lowest.ravel(), admitted.highest.ravel(), strict=True)
-    made = np.empty(admitted.lowest.size, object)
-    made[:] = [ball(float(low)).union(ball(float(high))) for low, high in ends]
-    return made.reshape(admitted.lowest.shape)
+    made = (ball(float(low)).union(ball(float(high))) for low, high in ends)
+    return tensor(made, admitted.lowest.shape)

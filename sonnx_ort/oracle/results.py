@@ -31,6 +31,7 @@ from sonnx_ort.oracle.numbers import (
     encoded_elements,
     number,
     power_of_two,
+    tensor,
 )
 from sonnx_ort.profile.element_type import ElementType
 
@@ -392,10 +393,7 @@ class Elements:
         pairs = [each.admitted for each in flat]
 
         def encoded(numbers: Iterable[Number]) -> Array:
-            return encoded_elements(list(numbers), element_type).reshape(shape)
-
-        def mask(values: Iterable[bool]) -> Mask:
-            return np.array(list(values), np.bool_).reshape(shape)
+            return encoded_elements(tensor(numbers, shape), element_type)
 
         nearest = lowest = highest = encoded(each.nearest for each in flat)
         if any(low is not high for low, high in pairs):
@@ -403,8 +401,8 @@ class Elements:
         if self.units:
             lowest, highest = (_shifted_by_ulps(nearest, k) for k in (-self.units, self.units))
         limit = power_of_two(FLOAT_FORMATS[element_type].largest_exponent)
-        anything = mask(e.reach >= limit for e in flat)
-        undefined = mask(not e.defined for e in flat)
+        anything = mask((e.reach >= limit for e in flat), shape)
+        undefined = mask((not e.defined for e in flat), shape)
         alone = not anything.any() and bool(equal_elements(lowest, highest).all())
         return Result(
             nearest,
@@ -415,18 +413,17 @@ class Elements:
         )
 
 
-def tensor(elements: Iterable[Any], shape: Sequence[int]) -> Exact:
-    """A tensor of elements that are no arrays, from row-major order."""
-    flat = list(elements)
-    made = np.empty(len(flat), object)
-    made[:] = flat
-    return made.reshape(shape)
+def mask(values: Iterable[bool], shape: Sequence[int]) -> Mask:
+    """What holds of which elements, from row-major order."""
+    return np.array(list(values), np.bool_).reshape(shape)
 
 
 def exactly(nearest: Array, undefined: Mask | None = None, reason: str = "") -> Result:
     """A result of which no other is admitted."""
-    mask = np.zeros(nearest.shape, np.bool_) if undefined is None else undefined
-    return Result(nearest, between(nearest, nearest), mask, EXACT, reason if mask.any() else "")
+    nothing = np.zeros(nearest.shape, np.bool_) if undefined is None else undefined
+    return Result(
+        nearest, between(nearest, nearest), nothing, EXACT, reason if nothing.any() else ""
+    )
 
 
 def copied(elements: Array) -> Result:

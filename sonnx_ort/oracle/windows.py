@@ -17,7 +17,7 @@ from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.functions import largest, less
 from sonnx_ort.oracle.node import BallNode, Node, are_balls
-from sonnx_ort.oracle.numbers import Array, Exact, Indices, Kind, Number, encoded_elements
+from sonnx_ort.oracle.numbers import Array, Exact, Indices, Kind, Number, encoded_elements, tensor
 from sonnx_ort.oracle.results import (
     EXACT,
     UNDEFINED,
@@ -27,7 +27,7 @@ from sonnx_ort.oracle.results import (
     NotDefinedError,
     Result,
     exactly,
-    tensor,
+    mask,
 )
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
             tops.append(top)
             chosen.append({number * size + numbers[place] for place in those})
     shape = (*x.shape[:2], *windows.counts)
-    undefined = np.array([top is None for top in tops], np.bool_).reshape(shape)
+    undefined = mask((top is None for top in tops), shape)
     indices = Result(
         np.array([min(places, default=0) for places in chosen], np.int64).reshape(shape),
         Choices(np.zeros(shape, np.int64), [frozenset(places) for places in chosen]),
@@ -279,7 +279,7 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     )
     element_type = node.element_type()
     if element_type is not None and node.is_of_integers():
-        maxima = encoded_elements([top or 0 for top in tops], element_type).reshape(shape)
+        maxima = encoded_elements(tensor((top or 0 for top in tops), shape), element_type)
         return exactly(maxima, undefined, _ONLY_PADDING), indices
     points = [UNDEFINED if top is None else Enclosed(top) for top in tops]
     return Elements(tensor(points, shape), element_type, EXACT, _ONLY_PADDING), indices
