@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.comparing.stepwise import compare_stepwise
+from sonnx_ort.comparing.difference import compare_stepwise
 from sonnx_ort.loading.source import read
 from support.conformed import violated
 from support.graphs import parse
