@@ -64,6 +64,11 @@ class Audited:
         return node.op_type if standard else f"{node.domain}::{node.op_type}"
 
     @property
+    def label(self) -> str:
+        """The operator and the name."""
+        return f"{self.operator} '{self.name}'"
+
+    @property
     def computed_operator(self) -> str:
         """The operator of ONNX that the node computes; empty for one that is of no standard."""
         node = self.node

@@ -213,7 +213,7 @@ class ErrorBounds:
     def _bound(self, audited: Audited, position: int, found: Array) -> tuple[Doubles, str]:
         """The bounds of the elements of a result, and what document states them."""
         if has_bodies(audited.node):
-            raise _NoBoundError(f"the bodies of {_named(audited)} are not followed")
+            raise _NoBoundError(f"the bodies of {audited.label} are not followed")
         if _reads_no_elements(audited, position):
             return np.zeros(found.shape), _MOVES
         errors = [
@@ -249,12 +249,8 @@ class ErrorBounds:
                 exceeded = tuple(places[0].tolist()) if len(places) else None
         if bound == np.inf:
             bound, reason = None, "an element is not finite, or its divisor may be zero"
-        bounded = _named(audited), bound, "" if reason else source, reason
+        bounded = audited.label, bound, "" if reason else source, reason
         self.values.append(BoundedValue(name, *bounded, enclosed, exceeded))
-
-
-def _named(audited: Audited) -> str:
-    return f"{audited.operator} '{audited.name}'"
 
 
 def _is_float(array: Array) -> bool:
@@ -282,9 +278,9 @@ def _bound_of_node(
     operator, operands = audited.computed_operator, [o for o in audited.operands if o is not None]
     if operator in _BOUNDS and _is_float(found):
         if audited.version < _BROADCASTS_LIKE_NUMPY:
-            raise _NoBoundError(f"{_named(audited)} is of a version before 7")
+            raise _NoBoundError(f"{audited.label} is of a version before 7")
         if operator == "MatMul" and any(operand.ndim != 2 for operand in operands):
-            raise _NoBoundError(f"matmul_acc.md is about matrices, unlike {_named(audited)}")
+            raise _NoBoundError(f"matmul_acc.md is about matrices, unlike {audited.label}")
         compute, source = _BOUNDS[operator]
         binary = FLOAT_FORMATS[ELEMENT_TYPES[found.dtype]]
         doubles = tuple(operand.astype(np.float64) for operand in operands)
@@ -298,6 +294,6 @@ def _bound_of_node(
         ]
         made = meaning_of(operator, replace(audited.applied, operands=tuple(moved)))
         if isinstance(made, Undefined):
-            raise _NoBoundError(f"{_named(audited)} has no result: {made.reason}")
+            raise _NoBoundError(f"{audited.label} has no result: {made.reason}")
         return made[position].nearest, _MOVES
-    raise _NoBoundError(f"no document bounds the error of {_named(audited)}")
+    raise _NoBoundError(f"no document bounds the error of {audited.label}")
