@@ -18,6 +18,7 @@ import numpy as np
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Array, Indices, Operands
+from sonnx_ort.oracle.results import NotDefinedError
 from sonnx_ort.oracle.windows import patches, windows_of
 
 Choose = Callable[[Array, int], Indices]
@@ -65,7 +66,10 @@ def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Itera
     Raises:
         ValueError: The node cannot be cut.
     """
-    yield from _CUTS.get(operator, _whole)(node, found, choose)
+    try:
+        yield from _CUTS.get(operator, _whole)(node, found, choose)
+    except NotDefinedError as error:
+        raise ValueError(str(error)) from error
 
 
 def _whole(node: Node, found: Results, _: Choose) -> Iterator[Excerpt]:
