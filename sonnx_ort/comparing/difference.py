@@ -32,6 +32,7 @@ from sonnx_ort.models.example import differing_elements
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
+from sonnx_ort.oracle.results import apart, places
 from sonnx_ort.profile.contract import NO_CONTRACT
 
 
@@ -103,25 +104,14 @@ def distances(one: Array, other: Array, measure: Measure = Measure.BITS) -> Arra
 
 
 def _ulps(one: Array, other: Array) -> Array:
-    if one.dtype.kind in "iu":
-        return _absolute(one, other)
     nan = np.isnan(one) | np.isnan(other)
-    return np.where(nan, np.inf, _absolute(_steps(one), _steps(other)))
-
-
-def _steps(numbers: Array) -> Array:
-    """Integers in the order of floats, one more from each to the next; both zeros are 0."""
-    bits = np.ascontiguousarray(numbers).reshape(numbers.shape).view(f"i{numbers.dtype.itemsize}")
-    wide = bits.astype(np.int64)
-    return np.where(wide < 0, np.int64(np.iinfo(bits.dtype).min) - wide, wide)
+    return np.where(nan, np.inf, apart(places(one), places(other)))
 
 
 def _absolute(one: Array, other: Array) -> Array:
-    if one.dtype.kind not in "iu":
-        return np.abs(one.astype(np.float64) - other.astype(np.float64))
-    # Modulo 2^64 the difference of the larger and the smaller is exact.
-    larger, smaller = np.maximum(one, other), np.minimum(one, other)
-    return np.asarray(larger.astype(np.uint64) - smaller.astype(np.uint64), np.float64)
+    if one.dtype.kind in "iu":
+        return np.asarray(apart(one, other), np.float64)
+    return np.abs(one.astype(np.float64) - other.astype(np.float64))
 
 
 def largest(one: Array | None, other: Array | None, measure: Measure = Measure.BITS) -> float:
