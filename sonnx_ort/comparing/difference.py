@@ -34,6 +34,7 @@ from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.oracle.results import apart, places
 from sonnx_ort.profile.contract import NO_CONTRACT
+from sonnx_ort.terms.operand import first_index
 
 
 class Measure(enum.StrEnum):
@@ -276,8 +277,7 @@ def _mismatch(
     if a is None or b is None or not comparable(a, b):
         return Mismatch(name, node, a, b, None, 0)
     beyond = distances(a, b, tolerance.measure) > tolerance.most
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))
-    return Mismatch(name, node, a, b, index, int(np.count_nonzero(beyond)))
+    return Mismatch(name, node, a, b, first_index(beyond), int(np.count_nonzero(beyond)))
 
 
 _COMPUTED = "{} computed anew"

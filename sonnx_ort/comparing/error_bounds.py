@@ -31,6 +31,7 @@ from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, meaning_of
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.terms.operand import first_index
 
 Doubles = npt.NDArray[np.float64]
 
@@ -245,8 +246,8 @@ class ErrorBounds:
         if not isinstance(elements, str):
             bound = float(np.max(elements, initial=0))
             if distances is not None:
-                places = np.argwhere(distances[0] > elements)
-                exceeded = tuple(places[0].tolist()) if len(places) else None
+                beyond = distances[0] > elements
+                exceeded = first_index(beyond) if beyond.any() else None
         if bound == np.inf:
             bound, reason = None, "an element is not finite, or its divisor may be zero"
         bounded = audited.label, bound, "" if reason else source, reason
