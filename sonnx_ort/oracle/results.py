@@ -421,10 +421,10 @@ def mask(values: Iterable[bool], shape: Sequence[int]) -> Mask:
 
 def exactly(nearest: Array, undefined: Mask | None = None, reason: str = "") -> Result:
     """A result of which no other is admitted."""
-    nothing = np.zeros(nearest.shape, np.bool_) if undefined is None else undefined
-    return Result(
-        nearest, between(nearest, nearest), nothing, EXACT, reason if nothing.any() else ""
-    )
+    if undefined is None:
+        undefined = np.zeros(nearest.shape, np.bool_)
+    said = reason if undefined.any() else ""
+    return Result(nearest, between(nearest, nearest), undefined, EXACT, said)
 
 
 def copied(elements: Array) -> Result:

@@ -257,13 +257,13 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     if isinstance(node, BallNode):
         made = _pooled(node, windows, lambda line, _: largest(*line))
         return (Elements(made, None),)
-    size = prod(windows.sizes)
+    size, rows = prod(windows.sizes), windows.places()
     order: Any = "F" if node.integer("storage_order", 0) else "C"
     numbers = np.arange(size).reshape(windows.sizes, order=order).ravel().tolist()
     tops, chosen = [], []
     for number, channel in enumerate(np.ndindex(*x.shape[:2])):
         elements = x[channel].ravel()
-        for places in windows.places():
+        for places in rows:
             found = places[places >= 0]
             top, those = _largest(elements[found].tolist(), found.tolist())
             tops.append(top)
