@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle import Undefined, elementwise, meaning
 from sonnx_ort.oracle.domains import Domain, ElementRule, domain, smallest_by_minus_one
-from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Attributes, Operands, decoded_elements
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Attributes, Operands, exact_elements
 from sonnx_ort.profile import rule as profile
 from sonnx_ort.profile.catalog import OPERATORS as PROFILED
 from sonnx_ort.profile.element_type import ElementType
@@ -125,7 +125,7 @@ def violation(  # noqa: PLR0913 - what a node has
     bounds = Domain(rules, bounds.limits)
     if not bounds.rules:
         return None
-    decoded = [decoded_elements(operand, element_type) for operand in present]
+    decoded = [exact_elements(operand, element_type).ravel().tolist() for operand in present]
     return violation_of_elements(bounds, present, decoded, edition)
 
 

@@ -17,9 +17,8 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend
-from sonnx_ort.comparing.difference import Comparison
+from sonnx_ort.comparing.difference import Comparison, compare_stepwise
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.stepwise import compare_stepwise
 from sonnx_ort.conforming.change import MOST_STEPS, Safety
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection

@@ -18,8 +18,19 @@ from sonnx_ort.cli.batch import (
     progress,
     with_waivers,
 )
-from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcommand
-from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
+from sonnx_ort.cli.options import (
+    PATH,
+    STANDARD,
+    ExitStatus,
+    command,
+    examples,
+    files_among,
+    flag,
+    option,
+    say,
+    subcommand,
+    write_report,
+)
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.files import (
@@ -136,7 +147,7 @@ def check(
     options = {**choices, "contract": contract, "forecast": not no_forecast}
     wanted = [_to_check(name, options, context.obj) for name in names]
     waived = read_waivers(waivers) if waivers else ()
-    _refuse_inputs(written, names, [p for p in (waivers, contract) if isinstance(p, Path)])
+    _refuse_inputs(written, names, files_among(waivers, contract))
     with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
         drawn = report_format is ReportFormat.HTML
         checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)

@@ -10,16 +10,19 @@ import typer
 
 from sonnx_ort.cli.options import (
     PATH,
+    STANDARD,
     TEXTS,
+    ExitStatus,
+    by_name,
     command,
     examples,
     flag,
-    numbers_by_name,
     option,
     read_values,
+    say,
     subcommand,
+    write_report,
 )
-from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.comparing.against_plain import AgainstPlain, against_plain, ways
 from sonnx_ort.comparing.against_plain import repeat as repeat_runs
 from sonnx_ort.comparing.audit import Audit
@@ -251,9 +254,7 @@ def _plain(
             "--error",
             metavar="NAME=E",
             read=lambda given: (
-                numbers_by_name("--error", given, "NAME=E, such as x=0.001", float)
-                if given
-                else None
+                by_name("--error", "NAME=E, such as x=0.001", float, given) if given else None
             ),
         ),
         "report_format": option(

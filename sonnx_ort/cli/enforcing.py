@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +11,17 @@ from sonnx_ort.cli.options import (
     OUTPUT,
     PATH,
     TEXTS,
+    ExitStatus,
     command,
     examples,
+    files_among,
     flag,
     option,
     read_values,
+    say,
     shapes_by_name,
     subcommand,
 )
-from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, check_place, refuse_inputs, write_text
@@ -167,7 +168,7 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
             "The shape of an input in every run; NAME= of a scalar.",
             "--assume-shape",
             metavar="NAME=N,N",
-            read=partial(shapes_by_name, "--assume-shape"),
+            read=shapes_by_name("--assume-shape"),
         ),
         "verify": flag(
             "Run both models, on --input and random inputs, and leave out changes that change a "
@@ -214,8 +215,7 @@ def conform(
         if output is None:
             conformed = conform_model(model, **choices)
         else:
-            own = [choices["contract"]] if isinstance(choices["contract"], Path) else []
-            refuse_inputs(output, [*inputs.values(), *own])
+            refuse_inputs(output, [*inputs.values(), *files_among(choices["contract"])])
             choices |= {"external_data": external_data, "force": force, "strict": strict}
             conformed = conform_file(model, output, **choices)
     if not quiet:
@@ -283,7 +283,7 @@ def certify(
     if output is None:
         return
     check_place(output)
-    refuse_inputs(output, [model, *(p for p in [choices["contract"]] if isinstance(p, Path))])
+    refuse_inputs(output, [model, *files_among(choices["contract"])])
     made = certify_model(model, **choices)
     write_text(output, made.to_json())
     certified, missing = len(made.obligations), len(made.uncertified)

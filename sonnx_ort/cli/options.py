@@ -1,26 +1,124 @@
-"""What the commands share: their options, what is read of these, and exit statuses."""
+"""What the commands share: their options, what they print, and the statuses that they end with."""
 
+import enum
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.cli.output import STANDARD, errors_as_sentences
 from sonnx_ort.cli.settings import CommandWithSettings
-from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer
+from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
+from sonnx_ort.files import Transfer, is_standard_output, write_text
+from sonnx_ort.obligations.report import ModelRejected, Report
 from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.terminal import colours_wanted, fitted, lines_for_standard_output
+from sonnx_ort.reporting.verdict import in_commands, next_command
 from sonnx_ort.value_files import read_value
 
-Number = TypeVar("Number")
+STANDARD = "-"
+"""The name of standard input and output instead of a file."""
+
+
+class ExitStatus(enum.IntEnum):
+    """The meaning of the command's exit status."""
+
+    KEPT = 0
+    VIOLATED = 1
+    UNUSABLE = 2
+
+
+@contextmanager
+def errors_as_sentences(model: Path | None = None, *, conformed: bool = False) -> Iterator[None]:
+    """Print errors without a traceback, and exit with the appropriate status.
+
+    Args:
+        model: The model to be rewritten; if it is rejected, the command to type next is printed.
+        conformed: Whether it was conformed first.
+
+    Raises:
+        Exit: An error occurred.
+    """
+    try:
+        yield
+    except ModelRejected as error:
+        if model is not None:
+            error.add_note(f"next: {_next_command(error.report, model, conformed=conformed)}")
+        _leave(error, ExitStatus.VIOLATED)
+    except ContractViolation as error:
+        _leave(error, ExitStatus.VIOLATED)
+    except SonnxError as error:
+        _leave(error, ExitStatus.UNUSABLE)
+
+
+def _next_command(rejected: Report, model: Path, *, conformed: bool) -> str:
+    from sonnx_ort.api import check
+
+    report = rejected
+    if not conformed:
+        # A rejection does not say what conforming the model would fix.
+        demands = rejected.demands
+        report = check(
+            model,
+            edition=demands.edition,
+            broadcast=demands.broadcasting,
+            operators=demands.operators,
+        )
+    return next_command(report, str(model))
+
+
+def _leave(error: Exception, status: ExitStatus) -> NoReturn:
+    say("\n".join([f"sonnx-ort: {error}", *getattr(error, "__notes__", ())]), err=True)
+    raise typer.Exit(status) from None
+
+
+def say(text: str, *written: Path | None, err: bool = False) -> None:
+    """Write lines for people: the options in them are the command's.
+
+    What a terminal would obey is escaped.
+
+    Args:
+        text: The lines.
+        *written: The files that were written; if one is standard output, the lines do not go there.
+        err: Whether they go to standard error in any case.
+    """
+    err = err or any(map(is_standard_output, written))
+    lines = printable_lines(in_commands(text))
+    # What another program reads keeps its lines.
+    shown = (sys.stderr if err else sys.stdout).isatty()
+    typer.echo(fitted(lines) if shown else lines, err=err)
+
+
+def write_report(output: str, text: Callable[[bool], str], *, quiet: bool) -> None:
+    """Write a report to a file, or to standard output unless that is to be quiet.
+
+    Args:
+        output: The name of the file, or "-".
+        text: Gives the report; its argument says whether it has colours.
+        quiet: Whether nothing goes to standard output.
+    """
+    shown = output == STANDARD
+    if shown and quiet:
+        return
+    coloured = shown and colours_wanted()
+    with lines_for_standard_output(shown=shown):
+        written = text(coloured)
+    if shown:
+        typer.echo(written, color=coloured or None)
+    else:
+        write_text(Path(output), f"{written}\n")
+
+
+Read = TypeVar("Read")
 
 
 def subcommand() -> typer.Typer:
@@ -33,19 +131,19 @@ def examples(*lines: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
-def numbers_by_name(
-    option: str, given: Sequence[str], form: str, read: Callable[[str], Number]
-) -> dict[str, Number]:
-    """What is given as `NAME=NUMBER`, by name.
+def by_name(
+    option: str, form: str, read: Callable[[str], Read], given: Sequence[str] | None
+) -> dict[str, Read]:
+    """What is given as `NAME=TEXT`, by name; `form` says that in words.
 
     Raises:
         SonnxError: One has another form or is repeated.
     """
-    found: dict[str, Number] = {}
-    for each in given:
-        name, _, numbers = each.rpartition("=")
+    found: dict[str, Read] = {}
+    for each in given or ():
+        name, _, text = each.rpartition("=")
         try:
-            made = read(numbers)
+            made = read(text)
         except ValueError:
             name = ""
         if not name:
@@ -56,40 +154,29 @@ def numbers_by_name(
     return found
 
 
-def _integers(numbers: str) -> tuple[int, ...]:
-    return tuple(map(int, numbers.split(",")))
+def numbers_by_name(option: str) -> Callable[[Sequence[str] | None], dict[str, int]]:
+    """What reads sizes or axes by name, given as `NAME=N`."""
+    return functools.partial(by_name, option, "NAME=N", int)
 
 
-def shapes_by_name(option: str, given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """Shapes of inputs, given as `NAME=N,N`."""
-    return numbers_by_name(option, given or (), "NAME=N,N, such as x=1,3,48,320", _sizes)
+def shapes_by_name(option: str) -> Callable[[Sequence[str] | None], dict[str, tuple[int, ...]]]:
+    """What reads shapes of inputs, given as `NAME=N,N`."""
+    return functools.partial(by_name, option, "NAME=N,N, such as x=1,3,48,320", _sizes)
 
 
 def _sizes(numbers: str) -> tuple[int, ...]:
-    return _integers(numbers) if numbers else ()
+    return tuple(map(int, numbers.split(","))) if numbers else ()
 
 
-def integers_by_name(option: str, given: Sequence[str] | None) -> dict[str, int]:
-    """Sizes or axes by name, given as `NAME=N`."""
-    named = numbers_by_name(option, given or (), "NAME=N", _integers)
-    for name, numbers in named.items():
-        if len(numbers) > 1:
-            shown = ",".join(map(str, numbers))
-            raise SonnxError(f"{option} {name}={shown}: the form is NAME=N")
-    return {name: size for name, (size,) in named.items()}
+def _file(name: str) -> Path:
+    if not name:
+        raise ValueError("a file has a name")
+    return Path(name)
 
 
-def _files(given: Sequence[str] | None) -> dict[str, Path]:
-    """The files of inputs by name, given as `NAME=FILE.npy`."""
-    files: dict[str, Path] = {}
-    for each in given or ():
-        name, equals, file = each.rpartition("=")
-        if not (name and equals and file):
-            raise SonnxError(f"--input {each}: the form is NAME=FILE.npy")
-        if name in files:
-            raise SonnxError(f"--input {each}: '{name}' is given twice")
-        files[name] = Path(file)
-    return files
+def files_among(*values: object) -> list[Path]:
+    """The files that are named by values of options."""
+    return [value for value in values if isinstance(value, Path)]
 
 
 def read_values(files: Mapping[str, Path]) -> dict[str, Any]:
@@ -154,21 +241,21 @@ OPTIONS: Mapping[str, Option] = {
         "An input; repeat for each. The others are random.",
         "--input",
         metavar="NAME=FILE.npy",
-        read=_files,
+        read=functools.partial(by_name, "--input", "NAME=FILE.npy", _file),
     ),
     "sizes": option(
         TEXTS,
         "The size of an open dimension of random inputs, by its name; repeat for each.",
         "--size",
         metavar="NAME=N",
-        read=functools.partial(integers_by_name, "--size"),
+        read=numbers_by_name("--size"),
     ),
     "input_shapes": option(
         TEXTS,
         "The shape of a random input, such as x=1,3,48,320; repeat for each.",
         "--input-shape",
         metavar="NAME=N,N,...",
-        read=functools.partial(shapes_by_name, "--input-shape"),
+        read=shapes_by_name("--input-shape"),
     ),
     "seed": option(int, "The seed of random numbers.", default=0, least=0),
     "data": option(

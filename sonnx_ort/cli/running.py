@@ -1,7 +1,6 @@
 """`sonnx-ort run`, `reduce`, `contract` and `suite`: what runs models, and compares no two runs."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,17 @@ from sonnx_ort.cli.options import (
     PATH,
     TEXT,
     TEXTS,
+    ExitStatus,
     command,
     examples,
+    files_among,
     flag,
-    integers_by_name,
+    numbers_by_name,
     option,
     read_values,
+    say,
     subcommand,
 )
-from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.inputs import Inputs, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns, Level
@@ -93,10 +94,9 @@ def run(
     for name, value in outputs.items():
         lines += describe_value(name, value)
     if output_dir is not None:
-        named = [choices[name] for name in ("waivers", "contract")]
         external = external_locations(read(model).proto)
         used = [model, *(model.parent / each for each in external), *inputs.values()]
-        used += [path for path in named if isinstance(path, Path)]
+        used += files_among(choices["waivers"], choices["contract"])
         lines += [f"written: {path}" for path in write_values(outputs, output_dir, used)]
     if not quiet:
         say("\n".join(lines))
@@ -187,8 +187,8 @@ def reduce(
     folder = output.with_suffix(".inputs")
     check_place(output)
     refuse_source(output, model, read(model).proto, force=force)
-    contracts = [choices["contract"]] if isinstance(choices["contract"], Path) else []
-    refuse_inputs(output, [*inputs.values(), *(data.rglob("*") if data else ()), *contracts])
+    used = [*inputs.values(), *(data.rglob("*") if data else ()), *files_among(choices["contract"])]
+    refuse_inputs(output, used)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise SonnxError(f"'{folder}', the place of its inputs, is not empty; name another file")
     given = only_sample(model, data) | read_values(inputs)
@@ -235,7 +235,7 @@ def _reduced_in_words(
             "An axis each index of which gets a range of its own.",
             "--axis",
             metavar="NAME=N",
-            read=partial(integers_by_name, "--axis"),
+            read=numbers_by_name("--axis"),
         ),
         "checkpoints": flag(
             "Find the few values inside of the model whose checked range keeps all others finite.",
@@ -265,7 +265,7 @@ def contract(
 
     if output is not None:
         check_place(output)
-        refuse_inputs(output, [model, *([contract] if isinstance(contract, Path) else [])])
+        refuse_inputs(output, [model, *files_among(contract)])
     proposed = propose_contract(model, contract=contract, axes=axes, **choices)
     if output is not None:
         write_text(output, proposed.toml)

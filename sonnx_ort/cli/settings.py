@@ -172,7 +172,7 @@ class CommandWithSettings(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Give the parameters their values, and run the command."""
-        from sonnx_ort.cli.output import errors_as_sentences
+        from sonnx_ort.cli.options import errors_as_sentences
 
         models = [str(name) for name in ctx.params.get("models") or [ctx.params["model"]]]
         with errors_as_sentences():

@@ -17,10 +17,10 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import ball_type
-from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
+from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError, excerpts
 from sonnx_ort.oracle.meaning import MOVED, meaning_of
 from sonnx_ort.oracle.node import Node, are_balls, balls, is_float
-from sonnx_ort.oracle.numbers import NO_ATTRIBUTES
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Indices, tensor
 from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 
@@ -62,6 +62,11 @@ class Audited:
         node = self.node
         standard = node.domain in STANDARD_DOMAINS
         return node.op_type if standard else f"{node.domain}::{node.op_type}"
+
+    @property
+    def label(self) -> str:
+        """The operator and the name."""
+        return f"{self.operator} '{self.name}'"
 
     @property
     def computed_operator(self) -> str:
@@ -291,9 +296,8 @@ def _array(elements: Sequence[Any]) -> Array:
     if all(isinstance(each, np.generic) for each in elements):
         return np.array(elements, elements[0].dtype if elements else np.float32)
     ball = ball_type()
-    made = np.empty(len(elements), object)
-    made[:] = [ball(float(e)) if isinstance(e, np.generic) else e for e in elements]
-    return made
+    made = (ball(float(e)) if isinstance(e, np.generic) else e for e in elements)
+    return tensor(made, [len(elements)])
 
 
 def _elements_or_balls(result: Result) -> Array:
@@ -305,6 +309,5 @@ def _elements_or_balls(result: Result) -> Array:
         return result.nearest
     ball = ball_type()
     ends = zip(admitted.lowest.ravel(), admitted.highest.ravel(), strict=True)
-    made = np.empty(admitted.lowest.size, object)
-    made[:] = [ball(float(low)).union(ball(float(high))) for low, high in ends]
-    return made.reshape(admitted.lowest.shape)
+    made = (ball(float(low)).union(ball(float(high))) for low, high in ends)
+    return tensor(made, admitted.lowest.shape)

@@ -86,10 +86,6 @@ def _scope(step: Step) -> dict[str, Array]:
     return {name: array for name, array in step.scope.items() if array is not None}
 
 
-def _label(step: Step, attribute: str) -> str:
-    return f"{step.audited.operator} '{step.audited.name}' {attribute}"
-
-
 def _graph(step: Step, name: str) -> onnx.GraphProto:
     found = next(a.g for a in step.audited.node.attribute if a.name == name)
     graph: onnx.GraphProto = found
@@ -121,7 +117,7 @@ def _branch(step: Step, outer: Observation) -> Iterator[Body]:
     if condition is None:
         raise NotRepeatedError("the run has no value for its condition")
     name = "then_branch" if bool(condition.ravel()[0]) else "else_branch"
-    body = Body(_graph(step, name), _label(step, name), _scope(step))
+    body = Body(_graph(step, name), f"{step.audited.label} {name}", _scope(step))
     _require_results(step, list(_run(body, outer)))
     yield body
 
@@ -174,7 +170,7 @@ class _Steps:
         _require_few(len(self.bodies) + 1)
         names = [value.name for value in self._graph.input]
         given = dict(zip(names, [*before, *self.states, *behind], strict=False))
-        body = Body(self._graph, _label(self._step, "body"), {**self._scope, **given})
+        body = Body(self._graph, f"{self._step.audited.label} body", {**self._scope, **given})
         found = _run(body, self._outer)
         end = own + len(self.states)
         self.states = found[own:end]

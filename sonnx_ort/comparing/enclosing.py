@@ -24,7 +24,7 @@ from sonnx_ort.comparing.derived_models import constants_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
-from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
+from sonnx_ort.oracle.balls import NotFollowedError, ball_type, ends, has_flint, precisely
 from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, followed, operations
 from sonnx_ort.oracle.node import (
     ELEMENT_TYPES,
@@ -127,12 +127,10 @@ class Enclosing:
         Raises:
             SonnxError: python-flint is not installed.
         """
-        try:
-            from flint import arb  # noqa: PLC0415 - an optional dependency
-        except ImportError as error:
+        if not has_flint():
             raise SonnxError(
                 "outputs cannot be enclosed without python-flint: pip install python-flint"
-            ) from error
+            )
         self._versions = versions(model)
         self._limit = limit
         self._operations = 0
@@ -147,8 +145,8 @@ class Enclosing:
         for name, value in given.items():
             self._give(name, value)
             if errors.get(name) and name in self._arrays:
-                off = np.asarray(balls(self._arrays[name]) + arb(0, errors[name]), object)
-                self._arrays[name] = off
+                off = balls(self._arrays[name]) + ball_type()(0, errors[name])
+                self._arrays[name] = np.asarray(off, object)
 
     def _give(self, name: str, value: Any) -> None:
         """Take an input or initializer."""

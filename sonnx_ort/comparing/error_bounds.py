@@ -25,13 +25,13 @@ from sonnx_ort.comparing.enclosing import Enclosing
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.observing import Step
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.oracle import Undefined
 from sonnx_ort.oracle.elementwise import bound_of_tangent
 from sonnx_ort.oracle.meaning import FOLLOWED, MOVED, meaning_of
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS
 from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.terms.operand import first_index
 
 Doubles = npt.NDArray[np.float64]
 
@@ -187,27 +187,13 @@ class ErrorBounds:
         self.values: list[BoundedValue] = []
         self._enclosing = Enclosing(model, feeds, errors)
         self._bounds: dict[str, Doubles | float | str] = dict(errors)
-        self._missing = {name for node in model.graph.node for name in node.output}
-        self._waiting: list[Step] = []
 
     def follow(self, step: Step) -> None:
-        """Bound the results of a node, as soon as its operands are bounded.
+        """Bound the results of a node, whose operands are bounded.
 
         Raises:
             SonnxError: The model is too large to be enclosed.
         """
-        waiting = [*self._waiting, step]
-        while ready := [each for each in waiting if self._is_ready(each)]:
-            waiting = [each for each in waiting if not self._is_ready(each)]
-            for each in ready:
-                self._follow(each)
-                self._missing.difference_update(each.audited.node.output)
-        self._waiting = waiting
-
-    def _is_ready(self, step: Step) -> bool:
-        return self._missing.isdisjoint(names_needed(step.audited.node))
-
-    def _follow(self, step: Step) -> None:
         audited = step.audited
         self._enclosing.follow(audited.node)
         for position, (name, found) in enumerate(
@@ -228,7 +214,7 @@ class ErrorBounds:
     def _bound(self, audited: Audited, position: int, found: Array) -> tuple[Doubles, str]:
         """The bounds of the elements of a result, and what document states them."""
         if has_bodies(audited.node):
-            raise _NoBoundError(f"the bodies of {_named(audited)} are not followed")
+            raise _NoBoundError(f"the bodies of {audited.label} are not followed")
         if _reads_no_elements(audited, position):
             return np.zeros(found.shape), _MOVES
         errors = [
@@ -260,16 +246,12 @@ class ErrorBounds:
         if not isinstance(elements, str):
             bound = float(np.max(elements, initial=0))
             if distances is not None:
-                places = np.argwhere(distances[0] > elements)
-                exceeded = tuple(places[0].tolist()) if len(places) else None
+                beyond = distances[0] > elements
+                exceeded = first_index(beyond) if beyond.any() else None
         if bound == np.inf:
             bound, reason = None, "an element is not finite, or its divisor may be zero"
-        bounded = _named(audited), bound, "" if reason else source, reason
+        bounded = audited.label, bound, "" if reason else source, reason
         self.values.append(BoundedValue(name, *bounded, enclosed, exceeded))
-
-
-def _named(audited: Audited) -> str:
-    return f"{audited.operator} '{audited.name}'"
 
 
 def _is_float(array: Array) -> bool:
@@ -297,9 +279,9 @@ def _bound_of_node(
     operator, operands = audited.computed_operator, [o for o in audited.operands if o is not None]
     if operator in _BOUNDS and _is_float(found):
         if audited.version < _BROADCASTS_LIKE_NUMPY:
-            raise _NoBoundError(f"{_named(audited)} is of a version before 7")
+            raise _NoBoundError(f"{audited.label} is of a version before 7")
         if operator == "MatMul" and any(operand.ndim != 2 for operand in operands):
-            raise _NoBoundError(f"matmul_acc.md is about matrices, unlike {_named(audited)}")
+            raise _NoBoundError(f"matmul_acc.md is about matrices, unlike {audited.label}")
         compute, source = _BOUNDS[operator]
         binary = FLOAT_FORMATS[ELEMENT_TYPES[found.dtype]]
         doubles = tuple(operand.astype(np.float64) for operand in operands)
@@ -313,6 +295,6 @@ def _bound_of_node(
         ]
         made = meaning_of(operator, replace(audited.applied, operands=tuple(moved)))
         if isinstance(made, Undefined):
-            raise _NoBoundError(f"{_named(audited)} has no result: {made.reason}")
+            raise _NoBoundError(f"{audited.label} has no result: {made.reason}")
         return made[position].nearest, _MOVES
-    raise _NoBoundError(f"no document bounds the error of {_named(audited)}")
+    raise _NoBoundError(f"no document bounds the error of {audited.label}")

@@ -20,8 +20,9 @@ from sonnx_ort.comparing.verdicts import (
 )
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import WITHOUT_FLINT
-from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError
+from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError
 from sonnx_ort.oracle.meaning import FOLLOWED
+from sonnx_ort.oracle.numbers import Indices
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 

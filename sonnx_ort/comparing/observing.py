@@ -8,7 +8,7 @@ the run has, and the node that reads it is compared with what that value makes e
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -144,7 +144,7 @@ class ObservedGraph(Observation):
     """A graph without functions, and a run of it; `steps` sets the outputs."""
 
     def steps(self) -> Iterator[Step]:
-        """Run the graph, and give each of its nodes with its values, which are then dropped.
+        """Run the graph, and give its nodes in their order with their values, which it then drops.
 
         Raises:
             SonnxError: It does not run.
@@ -225,7 +225,7 @@ class _Walk:
     def __init__(self, observed: ObservedGraph, optimized: onnx.ModelProto) -> None:
         self._observed, self._optimized = observed, optimized
         self._nodes = list(optimized.graph.node)
-        self._pending = list(observed.model.graph.node)
+        self._pending = deque(observed.model.graph.node)
         self._folded = constants_of(optimized.graph)
         self._constants = self._folded | constants_of(observed.model.graph)
         self._there = set(_available(optimized.graph))
@@ -300,30 +300,21 @@ class _Walk:
         return outcome
 
     def _ready(self) -> Iterator[Step]:
-        """The nodes whose values are there."""
-        progress = True
-        while progress:
-            progress = False
-            waiting = []
-            for node in self._pending:
-                if all(map(self._is_known, names_needed(node))) and self._is_done(node):
-                    progress = True
-                    given = self._there, self._value, self._values
-                    step = self._observed.step_of(node, *given)
-                    missing = [name for name in node.output if name and not self._is_known(name)]
-                    self._values.update(dict.fromkeys(missing))
-                    yield step
-                    self._release({*names_needed(node), *node.output})
-                else:
-                    waiting.append(node)
-            self._pending = waiting
+        """The nodes whose values are there, up to the first one without."""
+        while self._pending and self._is_ready(self._pending[0]):
+            node = self._pending.popleft()
+            step = self._observed.step_of(node, self._there, self._value, self._values)
+            missing = [name for name in node.output if name and not self._is_known(name)]
+            self._values.update(dict.fromkeys(missing))
+            yield step
+            self._release({*names_needed(node), *node.output})
+
+    def _is_ready(self, node: onnx.NodeProto) -> bool:
+        there = (name for name in node.output if name in self._there)
+        return all(map(self._is_known, (*names_needed(node), *there)))
 
     def _is_known(self, name: str) -> bool:
         return name in self._values or name in self._constants
-
-    def _is_done(self, node: onnx.NodeProto) -> bool:
-        there = [name for name in node.output if name in self._there]
-        return all(map(self._is_known, there))
 
     def _value(self, name: str) -> Array | None:
         if name in self._values:

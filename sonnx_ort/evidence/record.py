@@ -19,6 +19,7 @@ import onnx
 from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.files import external_locations
 from sonnx_ort.loading.functions import resolve_default_domain
+from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.versions import version_of
 
@@ -42,9 +43,13 @@ class Change:
 
     def __str__(self) -> str:
         """The change as a clause."""
-        inside = "".join(f" in {step}" for step in reversed(self.path))
         became = ", ".join(self.became) or "nothing"
-        return printable(f"{self.node or 'added'}{inside}: {became}")
+        return printable(f"{self.node or 'added'}{_inside_of(self.path)}: {became}")
+
+
+def _inside_of(path: NodePath) -> str:
+    """The subgraphs that contain a node, as the end of its name."""
+    return "".join(f" in {step}" for step in reversed(path))
 
 
 def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[Change, ...]:
@@ -97,17 +102,11 @@ def _made_for(
         if index in found:
             continue
         found.add(index)
-        read = (name for name in _read(nodes[index]) if name in made_by and name not in known)
+        read = (
+            name for name in names_needed(nodes[index]) if name in made_by and name not in known
+        )
         pending.extend(made_by[name] for name in read)
     return found
-
-
-def _read(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of the values that a node and its subgraphs read."""
-    yield from node.input
-    for body in _bodies(node).values():
-        for inner in body.node:
-            yield from _read(inner)
 
 
 def _content(node: onnx.NodeProto) -> tuple[object, ...]:
@@ -232,9 +231,8 @@ class Mending:
 
     def __str__(self) -> str:
         """The change as a clause."""
-        inside = "".join(f" in {step}" for step in reversed(self.path))
         added = f", by {', '.join(self.added)}" if self.added else ""
-        place = f"{self.operator} '{self.node}'{inside}"
+        place = f"{self.operator} '{self.node}'{_inside_of(self.path)}"
         return printable(f"{', '.join(self.rules) or 'no rule'} at {place}: {self.title}{added}")
 
     def places(self) -> Iterator[Place]:
@@ -283,8 +281,7 @@ def place_of(obligation: Document) -> str:
     """The node of an obligation as text, with the subgraphs that contain it."""
     if not obligation["operator"]:
         return "the graph"
-    inside = "".join(f" in {step}" for step in reversed(path_of(obligation)))
-    return f"{obligation['operator']} '{obligation['node']}'{inside}"
+    return f"{obligation['operator']} '{obligation['node']}'{_inside_of(path_of(obligation))}"
 
 
 def path_of(obligation: Document) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from sonnx_ort.oracle.numbers import (
     Number,
     encoded_elements,
     power_of_two,
+    tensor,
 )
 from sonnx_ort.oracle.results import (
     OPEN,
@@ -39,7 +40,6 @@ from sonnx_ort.oracle.results import (
     Result,
     between_balls,
     exactly,
-    tensor,
 )
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ def clip(node: Node) -> tuple[Elements | Result, ...]:
         return highest if highest is not None and less(highest, element) else element
 
     if element_type is not None and node.is_of_integers():
-        kept = encoded_elements([clipped(each) for each in x.ravel().tolist()], element_type)
-        return (exactly(kept.reshape(x.shape)),)
+        return (exactly(encoded_elements(mapped(clipped, x), element_type)),)
     return (Elements(mapped(lambda each: Enclosed(clipped(each)), x), element_type),)
 
 

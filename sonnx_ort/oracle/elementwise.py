@@ -36,6 +36,7 @@ from sonnx_ort.oracle.numbers import (
     floor_log2,
     power_of_two,
     spacing,
+    tensor,
     type_numbered,
 )
 from sonnx_ort.oracle.results import (
@@ -50,7 +51,7 @@ from sonnx_ort.oracle.results import (
     equal_elements,
     exactly,
     half_a_subnormal,
-    tensor,
+    mask,
 )
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
@@ -200,13 +201,13 @@ def _of_elements(operator: str, compute: Computation, node: Node) -> Elements | 
         bound = measured if units else _BOUNDS.get(operator, EXACT)
         return Elements(tensor(made, shape), of_result, bound, reason, units)
     zero = ZERO if of_result.family is Family.FLOAT else 0
-    exact = [zero if rule else compute(*p) for rule, p in zip(broken, places, strict=True)]
-    nearest = encoded_elements(exact, of_result).reshape(shape)
-    undefined = np.array([rule is not None for rule in broken], np.bool_).reshape(shape)
+    pairs = zip(broken, places, strict=True)
+    exact = tensor((zero if rule else compute(*place) for rule, place in pairs), shape)
+    nearest = encoded_elements(exact, of_result)
+    undefined = mask((rule is not None for rule in broken), shape)
     if operator == "Cast" and of_result in _NARROW:
         through = exact_elements(encoded_elements(exact, ElementType.FLOAT), ElementType.FLOAT)
-        twice = encoded_elements(through.tolist(), of_result).reshape(shape)
-        return _rounded_once_or_twice(nearest, twice)
+        return _rounded_once_or_twice(nearest, encoded_elements(through, of_result))
     return exactly(nearest, undefined, reason)
 
 

@@ -14,14 +14,13 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Array, Operands
-from sonnx_ort.oracle.windows import Windows, windows_of
+from sonnx_ort.oracle.numbers import NO_ATTRIBUTES, Array, Indices, Operands
+from sonnx_ort.oracle.results import NotDefinedError
+from sonnx_ort.oracle.windows import patches, windows_of
 
-Indices = npt.NDArray[np.int64]
 Choose = Callable[[Array, int], Indices]
 """Chooses elements of a result, as flat indices; the number is how many operands each reads."""
 
@@ -67,7 +66,10 @@ def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Itera
     Raises:
         ValueError: The node cannot be cut.
     """
-    yield from _CUTS.get(operator, _whole)(node, found, choose)
+    try:
+        yield from _CUTS.get(operator, _whole)(node, found, choose)
+    except NotDefinedError as error:
+        raise ValueError(str(error)) from error
 
 
 def _whole(node: Node, found: Results, _: Choose) -> Iterator[Excerpt]:
@@ -210,8 +212,7 @@ def _gemm(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
 def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a Conv or ConvInteger, each a window without padding by one kernel."""
     x, w = node.operand(0), node.operand(1)
-    kernel, inputs = w.shape[2:], w.shape[1]
-    windows = windows_of(node, kernel)
+    inputs, windows = w.shape[1], windows_of(node, w.shape[2:])
     result = _first(found, x.shape[0], w.shape[0], *windows.counts)
     outputs = w.shape[0] // node.integer("group", 1)
     indices, kernels = _indices(x), _indices(w)
@@ -219,9 +220,8 @@ def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         batch, output, *window = (int(i) for i in np.unravel_index(place, result.shape))
         first = output // outputs * inputs
         # Padding is 0, also in a ConvInteger, before the zero point is subtracted.
-        patch = np.full((1, inputs, *kernel), -1)
-        grid, inside = _positions(windows, window)
-        patch[(0, slice(None), *inside)] = indices[(batch, slice(first, first + inputs), *grid)]
+        channels = indices[batch, first : first + inputs]
+        patch = patches(channels, windows.places([window]), -1).reshape(1, *w.shape[1:])
         reads: list[Indices | None] = [patch, kernels[output : output + 1]]
         for each in node.operands[2:]:
             own = each is not None and each.ndim == 1 and each.size == w.shape[0]
@@ -229,31 +229,18 @@ def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         yield _excerpt(node, result, place, reads)
 
 
-def _positions(windows: Windows, window: Sequence[int]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The places of a window in the axes and in the window, as open meshes, without padding."""
-    grid, inside = [], []
-    for axis, place in enumerate(window):
-        start = place * windows.strides[axis] - windows.before[axis]
-        steps = range(windows.kernel[axis])
-        places = [start + windows.dilations[axis] * step for step in steps]
-        kept = [step for step in steps if 0 <= places[step] < windows.sizes[axis]]
-        grid.append([places[step] for step in kept])
-        inside.append(kept)
-    return np.ix_(*grid), np.ix_(*inside)
-
-
 def _pooled(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a MaxPool, each a window of the elements that are not padding."""
     x = node.operand(0)
     windows = windows_of(node, node.integers("kernel_shape", []))
     result = _first(found, *x.shape[:2], *windows.counts)
-    axes, indices = len(windows.kernel), _indices(x)
+    others, indices = [1] * (len(windows.kernel) - 1), _indices(x)
     for place in choose(result, prod(windows.kernel)):
         batch, channel, *window = (int(i) for i in np.unravel_index(place, result.shape))
-        grid, _ = _positions(windows, window)
-        reads = indices[(batch, channel, *grid)][None, None]
-        attributes = {"kernel_shape": list(reads.shape[2:]) if reads.size else [1] * axes}
-        yield _excerpt(node, result, place, [reads], attributes)
+        (places,) = windows.places([window])
+        reads = indices[batch, channel].ravel()[places[places >= 0]]
+        attributes = {"kernel_shape": [max(1, reads.size), *others]}
+        yield _excerpt(node, result, place, [reads.reshape(1, 1, -1, *others)], attributes)
 
 
 _PER_EXPONENTIAL = 16

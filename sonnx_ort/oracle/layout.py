@@ -17,7 +17,7 @@ from sonnx_ort.kernel.sizes import selected
 from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.functions import size
 from sonnx_ort.oracle.node import BallNode, Node, are_balls, balls
-from sonnx_ort.oracle.numbers import Array, Number, encoded_elements, finite_value, number
+from sonnx_ort.oracle.numbers import Array, Number, encoded_elements, finite_value, number, tensor
 from sonnx_ort.oracle.results import (
     EXACT,
     Elements,
@@ -26,7 +26,6 @@ from sonnx_ort.oracle.results import (
     Result,
     copied,
     exactly,
-    tensor,
 )
 
 
@@ -361,7 +360,7 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
     count = count_of_range(node) if isinstance(node, BallNode) else _count(start, limit, delta)
     element_type = node.element_type()
     if element_type is not None and node.is_of_integers():
-        values = [start + i * delta for i in range(count)]
+        values = tensor((start + i * delta for i in range(count)), [count])
         return (exactly(encoded_elements(values, element_type)),)
 
     def of_index(i: int) -> Any:

@@ -25,14 +25,9 @@ from sonnx_ort.oracle.numbers import (
     exact_elements,
     number,
     power_of_two,
-)
-from sonnx_ort.oracle.results import (
-    Enclosed,
-    NotDefinedError,
-    half_a_subnormal,
-    relative_error,
     tensor,
 )
+from sonnx_ort.oracle.results import Enclosed, NotDefinedError, half_a_subnormal, relative_error
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
@@ -162,7 +157,7 @@ class Node:
         operand, element_type = self.operand(place), self.element_type(place)
         if element_type is None:
             return tensor((number(Fraction(each)) for each in operand.ravel()), operand.shape)
-        return exact_elements(np.ascontiguousarray(operand).reshape(operand.shape), element_type)
+        return exact_elements(operand, element_type)
 
     def given(self) -> list[Array]:
         """The operands that are not omitted."""

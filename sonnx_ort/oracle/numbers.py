@@ -14,7 +14,7 @@ Floats outside the integer type have no result.
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -344,21 +344,19 @@ def finite_value(datum: Datum) -> Fraction:
     Raises:
         ValueError: It is an infinity or NaN.
     """
-    if not isinstance(datum, Number):
-        return Fraction(datum)
-    if datum.kind is not Kind.FINITE:
-        raise ValueError(f"{datum.kind.name} has no value")
-    return datum.value
+    made = as_number(datum)
+    if not made.is_finite:
+        raise ValueError(f"{made.kind.name} has no value")
+    return made.value
 
 
 def as_number(datum: Datum) -> Number:
     """A float as it is, and the float of an integer or bool, not yet rounded."""
-    if isinstance(datum, Number):
-        return datum
-    return finite(Fraction(abs(datum)), negative=datum < 0)
+    return datum if isinstance(datum, Number) else number(datum)
 
 
 Array = npt.NDArray[Any]
+Indices = npt.NDArray[np.int64]
 
 Attributes = Mapping[str, Any]
 """The attributes of a node: numbers, texts, and sequences of them."""
@@ -373,21 +371,24 @@ Exact = npt.NDArray[np.object_]
 """A tensor of exact elements: `Number` for floats, else int or bool."""
 
 
-def decoded_elements(array: Array, element_type: ElementType) -> list[Any]:
-    """The exact elements in row-major order: `Number` for floats, else int or bool.
+def tensor(elements: Iterable[Any], shape: Sequence[int]) -> Exact:
+    """A tensor of elements that are no arrays, from row-major order."""
+    flat = list(elements)
+    made = np.empty(len(flat), object)
+    made[:] = flat
+    return made.reshape(shape)
+
+
+def exact_elements(array: Array, element_type: ElementType) -> Exact:
+    """A tensor of the exact elements.
 
     The element type is ignored for a tensor of bools.
     """
-    if array.dtype.kind == "b" or element_type.family is not Family.FLOAT:
-        elements: list[Any] = array.ravel().tolist()
-        return elements
-    return decoded_floats(array, FLOAT_FORMATS[element_type])
-
-
-def decoded_floats(array: Array, binary: BinaryFormat) -> list[Number]:
-    """The numbers of an array in row-major order."""
-    bits = array.view(f"u{array.dtype.itemsize}").ravel().tolist()
-    return [decode(pattern, binary) for pattern in bits]
+    binary = FLOAT_FORMATS.get(element_type)
+    if array.dtype.kind == "b" or binary is None:
+        return array.astype(object)
+    bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").ravel().tolist()
+    return tensor((decode(pattern, binary) for pattern in bits), array.shape)
 
 
 def significands_of(array: Array, binary: BinaryFormat) -> tuple[Array, Array, Array]:
@@ -411,18 +412,11 @@ def significands_of(array: Array, binary: BinaryFormat) -> tuple[Array, Array, A
     )
 
 
-def exact_elements(array: Array, element_type: ElementType) -> Exact:
-    """A tensor of the exact elements."""
-    exact = np.empty(array.size, object)
-    exact[:] = decoded_elements(array, element_type)
-    return exact.reshape(array.shape)
-
-
-def encoded_elements(elements: Sequence[Datum], element_type: ElementType) -> Array:
-    """Round floats, take integers modulo 2^n, and return the elements as a vector."""
+def encoded_elements(elements: Exact, element_type: ElementType) -> Array:
+    """Round floats, take integers modulo 2^n, and return the elements in their shape."""
     dtype = element_type.dtype
-    bits = [_encoded(element, element_type) for element in elements]
-    return np.array(bits, f"u{dtype.itemsize}").view(dtype)
+    bits = [_encoded(element, element_type) for element in elements.ravel().tolist()]
+    return np.array(bits, f"u{dtype.itemsize}").view(dtype).reshape(elements.shape)
 
 
 def _encoded(datum: Datum, element_type: ElementType) -> int:

@@ -30,9 +30,10 @@ from sonnx_ort.oracle.numbers import (
     number,
     power_of_two,
     significands_of,
+    tensor,
 )
 from sonnx_ort.oracle.quantization import integers_or_balls
-from sonnx_ort.oracle.results import Elements, Mask, NotDefinedError, Result, exactly, tensor
+from sonnx_ort.oracle.results import Elements, Mask, NotDefinedError, Result, exactly
 from sonnx_ort.oracle.windows import patches, windows_of
 from sonnx_ort.profile.element_type import ElementType
 
@@ -168,13 +169,8 @@ def mat_mul(node: Node) -> tuple[Elements | Result, ...]:
     if node.operand(1).ndim == 1:
         sums = sums.squeeze(-1)
     if element_type is not None and integers:
-        return (_encoded(sums, element_type),)
+        return (exactly(encoded_elements(sums, element_type)),)
     return (Elements(sums, element_type, _ANY_ORDER),)
-
-
-def _encoded(sums: Exact, element_type: ElementType) -> Result:
-    """Exact integers modulo the width of a type."""
-    return exactly(encoded_elements(sums.ravel().tolist(), element_type).reshape(sums.shape))
 
 
 def _turned(node: Node) -> tuple[Array, Array]:
@@ -209,7 +205,8 @@ def gemm(node: Node) -> tuple[Elements | Result, ...]:
         if not (alpha is beta is None):
             raise NotDefinedError("no document says what alpha and beta do to integers")
         exact = (exact_elements(each, element_type) for each in (a, b))
-        return (_encoded(np.matmul(*exact) + (0 if c is None else c), element_type),)
+        summed = np.matmul(*exact) + (0 if c is None else c)
+        return (exactly(encoded_elements(summed, element_type)),)
     sums = sums_of_products(node, a, b, c, alpha=alpha, beta=beta)
     return (Elements(sums, element_type, _ANY_ORDER),)
 
@@ -259,7 +256,7 @@ def convolve_integers(node: Node) -> tuple[Result, ...]:
     compute = product if of_balls else np.matmul
     sums = convolution(node, x - zero, w - along, -zero, lambda a, b, _: compute(a, b))
     if not of_balls:
-        return (_encoded(sums, ElementType.INT32),)
+        return (exactly(encoded_elements(sums, ElementType.INT32)),)
     limits = INTEGER_FORMATS[ElementType.INT32]
     if not all(limits.smallest <= each <= limits.largest for each in sums.ravel().tolist()):
         raise NotFollowedError("a sum may be outside int32")
@@ -280,7 +277,7 @@ def convolution(
         raise NotDefinedError(f"kernel_shape is not that of W {w.shape}")
     windows = windows_of(node, kernel)
     inputs, outputs = w.shape[1], w.shape[0] // group
-    places = [list(windows.places(window)) for window in np.ndindex(*windows.counts)]
+    places = windows.places()
     result = np.empty((x.shape[0], w.shape[0], *windows.counts), object)
     for batch in range(x.shape[0]):
         for part in range(group):

@@ -32,6 +32,7 @@ from sonnx_ort.oracle.numbers import (
     nearest_integer,
     number,
     power_of_two,
+    tensor,
     type_numbered,
 )
 from sonnx_ort.oracle.results import (
@@ -41,7 +42,7 @@ from sonnx_ort.oracle.results import (
     NotDefinedError,
     Result,
     exactly,
-    tensor,
+    mask,
 )
 from sonnx_ort.profile.element_type import ElementType, Family
 
@@ -75,9 +76,9 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
         raise NotDefinedError("y_scale is 0")
     binary = _precision(node)
     quantized = [_quantized(*place, limits, binary) for place in places]
-    undefined = np.array([each is None for each in quantized], np.bool_).reshape(shape)
-    encoded = encoded_elements([each or 0 for each in quantized], quantized_type)
-    return (exactly(encoded.reshape(shape), undefined, "X / y_scale is NaN, or X infinite"),)
+    undefined = mask((each is None for each in quantized), shape)
+    encoded = encoded_elements(tensor((each or 0 for each in quantized), shape), quantized_type)
+    return (exactly(encoded, undefined, "X / y_scale is NaN, or X infinite"),)
 
 
 def _quantized(

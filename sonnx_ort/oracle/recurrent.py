@@ -109,16 +109,6 @@ class Cell:
         return x if unclipped else x.min(self.clip).max(-self.clip)
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a node, and the length of each sequence."""
-
-    length: int
-    batch: int
-    hidden: int
-    ends: Sequence[int]
-
-
 def lstm(node: Node) -> tuple[Elements, ...]:
     """LSTM: Y, Y_h and Y_c; forward, reverse or both.
 
@@ -154,8 +144,8 @@ def _states(node: BallNode) -> list[Exact]:
     direction = str(node.attributes.get("direction", "forward"))
     if direction not in _DIRECTIONS:
         raise NotDefinedError(f"direction {direction} is none of {', '.join(_DIRECTIONS)}")
-    sizes = _sizes(node, x, len(_DIRECTIONS[direction]))
-    ways = [_results(node, x, sizes, *way) for way in enumerate(_DIRECTIONS[direction])]
+    ends = _ends(node, x, len(_DIRECTIONS[direction]))
+    ways = [_results(node, x, ends, *way) for way in enumerate(_DIRECTIONS[direction])]
     y, *states = (np.stack(each) for each in zip(*ways, strict=True))
     y = y.swapaxes(0, 1)
     if batchwise:
@@ -163,7 +153,8 @@ def _states(node: BallNode) -> list[Exact]:
     return [y, *states]
 
 
-def _sizes(node: Node, x: Exact, ways: int) -> Sizes:
+def _ends(node: Node, x: Exact, ways: int) -> list[int]:
+    """The length of each sequence, where all shapes fit each other."""
     w, r = node.operand(1).shape, node.operand(2).shape
     length, batch, inputs = x.shape
     hidden = r[-1]
@@ -173,16 +164,18 @@ def _sizes(node: Node, x: Exact, ways: int) -> Sizes:
     ends = [length] * batch if given is None else [int(end) for end in given]
     if len(ends) != batch or not all(0 <= end <= length for end in ends):
         raise NotDefinedError(f"sequence_lens {ends} are not lengths of {batch} sequences")
-    return Sizes(length, batch, hidden, ends)
+    return ends
 
 
-def _results(node: BallNode, x: Exact, sizes: Sizes, way: int, reverse: bool) -> tuple[Exact, ...]:
+def _results(
+    node: BallNode, x: Exact, ends: Sequence[int], way: int, reverse: bool
+) -> tuple[Exact, ...]:
     """Y, Y_h and Y_c of one direction."""
-    cell = _cell(node, way)
-    y = np.full((sizes.length, sizes.batch, sizes.hidden), UNDEFINED, object)
-    starts = [_state(node, place, way, sizes) for place in (5, 6)]
-    last = [np.empty((sizes.batch, sizes.hidden), object) for _ in starts]
-    for b, end in enumerate(sizes.ends):
+    cell, shape = _cell(node, way), (len(ends), node.operand(2).shape[-1])
+    y = np.full((len(x), *shape), UNDEFINED, object)
+    starts = [_state(node, place, way, shape) for place in (5, 6)]
+    last = [np.empty(shape, object) for _ in starts]
+    for b, end in enumerate(ends):
         hidden, cells = (start[b].tolist() for start in starts)
         for t in range(end)[:: -1 if reverse else 1]:
             hidden, cells = cell.step(node, x[t, b].tolist(), hidden, cells)
@@ -223,14 +216,14 @@ def _optional(node: BallNode, place: int, way: int, size: int) -> Exact:
     return found
 
 
-def _state(node: BallNode, place: int, way: int, sizes: Sizes) -> Exact:
+def _state(node: BallNode, place: int, way: int, shape: tuple[int, int]) -> Exact:
     """The initial states of a direction, for each sequence; zeros if they are omitted."""
     if node.optional(place) is None:
-        return np.full((sizes.batch, sizes.hidden), ball_type()(0), object)
+        return np.full(shape, ball_type()(0), object)
     found = node.exact(place)
     if node.integer("layout", 0) and found.ndim == 3:
         found = found.swapaxes(0, 1)
-    if found.ndim != 3 or way >= len(found) or found.shape[1:] != (sizes.batch, sizes.hidden):
+    if found.ndim != 3 or way >= len(found) or found.shape[1:] != shape:
         raise NotDefinedError(f"operand {place} has the shape {node.operand(place).shape}")
     state: Exact = found[way]
     return state

@@ -31,6 +31,7 @@ from sonnx_ort.oracle.numbers import (
     encoded_elements,
     number,
     power_of_two,
+    tensor,
 )
 from sonnx_ort.profile.element_type import ElementType
 
@@ -253,9 +254,9 @@ class Result:
         equal = equal_elements(found, self.nearest)
         if found.dtype.kind in "OUS":
             return np.where(equal, 0, -1)
-        away = abs(_place(found) - _place(self.nearest))
+        away = np.asarray(apart(places(found), places(self.nearest)), object)
         if found.dtype.kind in "biu":
-            return np.asarray(away)
+            return away
         with np.errstate(invalid="ignore"):
             distant = ~equal & ~(np.isfinite(found) & np.isfinite(self.nearest))
         return np.where(equal, 0, np.where(distant, -1, away))
@@ -277,25 +278,26 @@ class Result:
             return np.zeros(found.shape, np.int64)
         with np.errstate(invalid="ignore"):
             end = np.where(found < self.nearest, self.admitted.lowest, self.admitted.highest)
-        places = [_place(each.astype(found.dtype)) for each in (end, self.nearest)]
-        reach = np.where(
-            equal_elements(end.astype(found.dtype), self.nearest), 0, abs(places[0] - places[1])
-        )
+        end = np.asarray(end, found.dtype)
+        away = np.asarray(apart(places(end), places(self.nearest)), object)
+        reach = np.where(equal_elements(end, self.nearest), 0, away)
         return np.where(self.admitted.anything | self.undefined, -1, reach)
 
 
-def _place(elements: Array) -> npt.NDArray[Any]:
-    """The place of each element in the order of a format's numbers; 0 for both zeros."""
+def places(elements: Array) -> Array:
+    """Integers in the order of numbers, one more from each of a type to the next; 0 for zeros."""
     if elements.dtype.kind in "biu":
-        return _wide(elements)
-    sign = 1 << (8 * elements.dtype.itemsize - 1)
-    bits = _wide(_bits(elements))
-    return np.where(bits < sign, bits, sign - bits)
+        return elements
+    bits = _bits(elements).view(f"i{elements.dtype.itemsize}")
+    wide = bits.astype(np.int64)
+    return np.where(wide < 0, np.int64(np.iinfo(bits.dtype).min) - wide, wide)
 
 
-def _wide(integers: Array) -> npt.NDArray[Any]:
-    """Integers whose differences do not wrap."""
-    return integers.astype(np.int64 if integers.dtype.itemsize < 8 else object)
+def apart(one: Array, other: Array) -> npt.NDArray[np.uint64]:
+    """The differences of integers of one type, without signs."""
+    # Modulo 2^64 the difference of the larger and the smaller is exact.
+    larger, smaller = np.maximum(one, other), np.minimum(one, other)
+    return np.asarray(larger.astype(np.uint64) - smaller.astype(np.uint64))
 
 
 def _bits(elements: Array) -> Array:
@@ -392,10 +394,7 @@ class Elements:
         pairs = [each.admitted for each in flat]
 
         def encoded(numbers: Iterable[Number]) -> Array:
-            return encoded_elements(list(numbers), element_type).reshape(shape)
-
-        def mask(values: Iterable[bool]) -> Mask:
-            return np.array(list(values), np.bool_).reshape(shape)
+            return encoded_elements(tensor(numbers, shape), element_type)
 
         nearest = lowest = highest = encoded(each.nearest for each in flat)
         if any(low is not high for low, high in pairs):
@@ -403,8 +402,8 @@ class Elements:
         if self.units:
             lowest, highest = (_shifted_by_ulps(nearest, k) for k in (-self.units, self.units))
         limit = power_of_two(FLOAT_FORMATS[element_type].largest_exponent)
-        anything = mask(e.reach >= limit for e in flat)
-        undefined = mask(not e.defined for e in flat)
+        anything = mask((e.reach >= limit for e in flat), shape)
+        undefined = mask((not e.defined for e in flat), shape)
         alone = not anything.any() and bool(equal_elements(lowest, highest).all())
         return Result(
             nearest,
@@ -415,18 +414,17 @@ class Elements:
         )
 
 
-def tensor(elements: Iterable[Any], shape: Sequence[int]) -> Exact:
-    """A tensor of elements that are no arrays, from row-major order."""
-    flat = list(elements)
-    made = np.empty(len(flat), object)
-    made[:] = flat
-    return made.reshape(shape)
+def mask(values: Iterable[bool], shape: Sequence[int]) -> Mask:
+    """What holds of which elements, from row-major order."""
+    return np.array(list(values), np.bool_).reshape(shape)
 
 
 def exactly(nearest: Array, undefined: Mask | None = None, reason: str = "") -> Result:
     """A result of which no other is admitted."""
-    mask = np.zeros(nearest.shape, np.bool_) if undefined is None else undefined
-    return Result(nearest, between(nearest, nearest), mask, EXACT, reason if mask.any() else "")
+    if undefined is None:
+        undefined = np.zeros(nearest.shape, np.bool_)
+    said = reason if undefined.any() else ""
+    return Result(nearest, between(nearest, nearest), undefined, EXACT, said)
 
 
 def copied(elements: Array) -> Result:

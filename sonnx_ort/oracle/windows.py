@@ -6,9 +6,8 @@ the other does not say it. The working group's draft demands auto_pad NOTSET, ce
 storage_order 0; others are ONNX MaxPool, version 22; averages ONNX AveragePool, version 22.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from sonnx_ort.kernel.sizes import reach
 from sonnx_ort.oracle.balls import NotFollowedError
 from sonnx_ort.oracle.functions import largest, less
 from sonnx_ort.oracle.node import BallNode, Node, are_balls
-from sonnx_ort.oracle.numbers import Array, Exact, Kind, Number, encoded_elements
+from sonnx_ort.oracle.numbers import Array, Exact, Indices, Kind, Number, encoded_elements, tensor
 from sonnx_ort.oracle.results import (
     EXACT,
     UNDEFINED,
@@ -28,13 +27,11 @@ from sonnx_ort.oracle.results import (
     NotDefinedError,
     Result,
     exactly,
-    tensor,
+    mask,
 )
 
 if TYPE_CHECKING:
     from flint import arb
-
-Index = tuple[int, ...]
 
 Reduce = Callable[[BallNode, Sequence[Any]], Any]
 """Makes one element of those along some axes."""
@@ -193,17 +190,17 @@ class Windows:
     before: Sequence[int]
     counts: Sequence[int]
 
-    def places(self, window: Index) -> Iterator[Index | None]:
-        """The indices of the elements of a window in row-major order, None for padding."""
-        for step in product(*map(range, self.kernel)):
-            index = tuple(
-                w * s + d * t - b
-                for w, s, d, t, b in zip(
-                    window, self.strides, self.dilations, step, self.before, strict=True
-                )
-            )
-            inside = all(0 <= i < size for i, size in zip(index, self.sizes, strict=True))
-            yield index if inside else None
+    def places(self, chosen: Iterable[Sequence[int]] | None = None) -> Indices:
+        """The flat indices of the elements of windows, a row for each window, -1 for padding.
+
+        These are all windows in row-major order, unless some are chosen.
+        """
+        axes = len(self.sizes)
+        windows = np.array([*(chosen or np.ndindex(*self.counts))], np.int64).reshape(-1, 1, axes)
+        steps = np.array([*np.ndindex(*self.kernel)], np.int64)
+        indices = windows * self.strides + steps * self.dilations - self.before
+        inside = ((indices >= 0) & (indices < self.sizes)).all(-1)
+        return np.where(inside, indices @ [prod(self.sizes[k + 1 :]) for k in range(axes)], -1)
 
 
 def windows_of(node: Node, kernel: Sequence[int]) -> Windows:
@@ -260,17 +257,19 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     if isinstance(node, BallNode):
         made = _pooled(node, windows, lambda line, _: largest(*line))
         return (Elements(made, None),)
-    column_major = bool(node.integer("storage_order", 0))
+    size, rows = prod(windows.sizes), windows.places()
+    order: Any = "F" if node.integer("storage_order", 0) else "C"
+    numbers = np.arange(size).reshape(windows.sizes, order=order).ravel().tolist()
     tops, chosen = [], []
-    for channel in np.ndindex(*x.shape[:2]):
-        plane = (channel[0] * x.shape[1] + channel[1]) * prod(windows.sizes)
-        for window in np.ndindex(*windows.counts):
-            found = [place for place in windows.places(window) if place is not None]
-            top, places = _largest([(x.item(*channel, *place), place) for place in found])
+    for number, channel in enumerate(np.ndindex(*x.shape[:2])):
+        elements = x[channel].ravel()
+        for places in rows:
+            found = places[places >= 0]
+            top, those = _largest(elements[found].tolist(), found.tolist())
             tops.append(top)
-            chosen.append({plane + _offset(p, windows.sizes, column_major) for p in places})
+            chosen.append({number * size + numbers[place] for place in those})
     shape = (*x.shape[:2], *windows.counts)
-    undefined = np.array([top is None for top in tops], np.bool_).reshape(shape)
+    undefined = mask((top is None for top in tops), shape)
     indices = Result(
         np.array([min(places, default=0) for places in chosen], np.int64).reshape(shape),
         Choices(np.zeros(shape, np.int64), [frozenset(places) for places in chosen]),
@@ -280,50 +279,34 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     )
     element_type = node.element_type()
     if element_type is not None and node.is_of_integers():
-        maxima = encoded_elements([top or 0 for top in tops], element_type).reshape(shape)
+        maxima = encoded_elements(tensor((top or 0 for top in tops), shape), element_type)
         return exactly(maxima, undefined, _ONLY_PADDING), indices
     points = [UNDEFINED if top is None else Enclosed(top) for top in tops]
     return Elements(tensor(points, shape), element_type, EXACT, _ONLY_PADDING), indices
 
 
-def _largest(elements: Sequence[tuple[Any, Index]]) -> tuple[Any, list[Index]]:
+def _largest(data: Sequence[Any], places: Sequence[int]) -> tuple[Any, list[int]]:
     """The largest of some elements, and where it is first; a NaN is the largest, anywhere."""
-    data = [datum for datum, _ in elements]
     if not data:
         return None, []
     if not isinstance(data[0], Number):
         top = max(data)
-        return top, [elements[data.index(top)][1]]
-    top = largest(*data)
+        return top, [places[data.index(top)]]
+    top, pairs = largest(*data), zip(data, places, strict=True)
     if top.kind is Kind.NAN:
-        return top, [place for datum, place in elements if datum.kind is Kind.NAN]
-    return top, [next(place for datum, place in elements if not less(datum, top))]
+        return top, [place for datum, place in pairs if datum.kind is Kind.NAN]
+    return top, [next(place for datum, place in pairs if not less(datum, top))]
 
 
-def _offset(place: Index, sizes: Sequence[int], column_major: bool = False) -> int:
-    """The place in a channel, counted along its rows or its columns."""
-    pairs = list(zip(place, sizes, strict=True))
-    offset = 0
-    for index, size in reversed(pairs) if column_major else pairs:
-        offset = offset * size + index
-    return offset
-
-
-def patches(x: Array, places: Sequence[Sequence[Index | None]], padding: int) -> Array:
-    """The elements of some windows over a tensor of channels and spatial axes, a row for each.
+def patches(x: Array, places: Indices, padding: int) -> Array:
+    """The elements at the places of windows in a tensor of channels and axes, a row for each.
 
     A row has the elements of all channels, one channel after the other.
     """
     flat = x.reshape(x.shape[0], -1)
+    # The last element is that at -1.
     flat = np.concatenate([flat, np.full((x.shape[0], 1), padding, x.dtype)], 1)
-    padded = flat.shape[1] - 1
-    indices = [
-        [padded if place is None else _offset(place, x.shape[1:]) for place in window]
-        for window in places
-    ]
-    count = len(indices[0]) if indices else 0
-    chosen = np.array(indices, np.int64).reshape(len(indices), count)
-    return flat[:, chosen].swapaxes(0, 1).reshape(len(indices), x.shape[0] * count)
+    return flat[:, places].swapaxes(0, 1).reshape(len(places), x.shape[0] * places.shape[1])
 
 
 def average_pool(node: BallNode) -> tuple[Array, ...]:
@@ -340,17 +323,15 @@ def average_pool(node: BallNode) -> tuple[Array, ...]:
 
 def _pooled(node: BallNode, windows: Windows, compute: Any) -> Exact:
     """What a function makes of the elements of each window, given the window's size too."""
-    x = node.operand(0)
-    places = [list(windows.places(window)) for window in np.ndindex(*windows.counts)]
-    inside = patches(np.ones((1, *windows.sizes), np.bool_), places, 0)
-    if not inside.any(1).all():
+    x, places = node.operand(0), windows.places()
+    if not (places >= 0).any(1).all():
         raise NotFollowedError("a window has no element of X")
-    size = prod(windows.kernel)
+    size = places.shape[1]
     made = np.empty((*x.shape[:2], *windows.counts), object)
-    for batch, channel in np.ndindex(*x.shape[:2]):
-        rows = patches(x[batch, channel][None], places, 0)
-        found = (compute(row[i].tolist(), size) for row, i in zip(rows, inside, strict=True))
-        made[batch, channel] = tensor(found, windows.counts)
+    for channel in np.ndindex(*x.shape[:2]):
+        elements = x[channel].ravel()
+        found = (compute(elements[row[row >= 0]].tolist(), size) for row in places)
+        made[channel] = tensor(found, windows.counts)
     return made
 
 

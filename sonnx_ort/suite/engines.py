@@ -64,19 +64,10 @@ def _outputs(session: onnxruntime.InferenceSession, feeds: Feeds) -> list[Array]
     return [*run_on_values(session, names, feeds).values()]
 
 
-def _plain(providers: Sequence[str], model: bytes) -> Run:
+def _started(start: Callable[..., onnxruntime.InferenceSession], model: bytes, **said: Any) -> Run:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
-    return partial(_outputs, onnxruntime.InferenceSession(model, options, providers=providers))
-
-
-def _enforced(backend: Backend | None, edition: Edition, operators: str, model: bytes) -> Run:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = FATAL
-    return partial(
-        _outputs,
-        InferenceSession(model, options, operators=operators, edition=edition, backend=backend),
-    )
+    return partial(_outputs, start(model, options, **said))
 
 
 def _reference(model: bytes) -> Run:
@@ -111,12 +102,14 @@ def engine(name: str, edition: Edition = Edition.TYPED, operators: str = NODES) 
     """
     match name.partition(":"):
         case "onnxruntime", _, provider:
-            return _Loading(partial(_plain, available([provider] if provider else CPU)))
+            chosen = available([provider] if provider else CPU)
+            plain = onnxruntime.InferenceSession
+            return _Loading(partial(_started, plain, providers=chosen))
         case "onnx.reference", "", "":
             return _Loading(_reference)
         case "sonnx_ort", _, backend if not backend or backend in list(Backend):
-            chosen = Backend(backend) if backend else None
-            return _Loading(partial(_enforced, chosen, edition, operators))
+            held = partial(_started, InferenceSession, edition=edition, operators=operators)
+            return _Loading(partial(held, backend=backend or None))
         case module, ":", attribute if attribute and module != "sonnx_ort":
             return _of_user(module, attribute)
     raise SonnxError(

@@ -174,7 +174,6 @@ def test_results_of_another_shape_or_type_are_an_error():
 
 
 F = np.float32
-INF, NAN = np.inf, np.nan
 EXACT, ADMITTED, OUTSIDE, UNDEFINED = Verdict
 
 

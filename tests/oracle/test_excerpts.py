@@ -130,6 +130,12 @@ def test_wrong_shape_is_told(
     assert str(caught.value) == f"the result has the shape {shape}, and should have {expected}"
 
 
+def test_node_without_a_result_is_not_cut() -> None:
+    node = Node(21, {"kernel_shape": [5, 5]}, (np.ones((1, 1, 2, 2), F),))
+    with pytest.raises(ValueError, match=r"^the window does not fit axis 2$"):
+        list(excerpts("MaxPool", node, [np.ones((1, 1, 1, 1), F)], every))
+
+
 def test_only_chosen_lines_of_a_softmax_are_computed() -> None:
     x = np.arange(12, dtype=F).reshape(3, 4)
     found = [np.zeros_like(x)]

@@ -173,7 +173,6 @@ def test_number_that_ends_do_not_tell_from_a_neighbour_is_looked_at_more_closely
 
 
 F = np.float32
-INF, NAN = np.inf, np.nan
 FUNCTIONS = {
     "Exp": np.exp,
     "Sin": np.sin,

@@ -170,16 +170,9 @@ F, H = np.float32, np.float16
 INF, NAN = np.inf, np.nan
 
 
-def of_version_21(operator, operands, **attributes):
-    found = meaning(operator, 21, attributes, operands)
-    assert isinstance(found, tuple), found
-    (result,) = found
-    return result
-
-
 def quantized(x, scale, zero, dtype=np.uint8, real=F):
     operands = [np.array(x, real), np.array(scale, real), np.array(zero, dtype)]
-    return of_version_21("QuantizeLinear", operands)
+    return only("QuantizeLinear", operands)
 
 
 @pytest.mark.satisfies(
@@ -219,8 +212,8 @@ def test_no_level_is_defined_for_nan_and_infinities():
 def test_scales_along_an_axis():
     x = np.float32([[1, 2], [3, 4]])
     operands = [x, np.float32([1, 0.5])]
-    assert of_version_21("QuantizeLinear", operands, axis=0).nearest.tolist() == [[1, 2], [6, 8]]
-    assert of_version_21("QuantizeLinear", operands, axis=-1).nearest.tolist() == [[1, 4], [3, 8]]
+    assert only("QuantizeLinear", operands, axis=0).nearest.tolist() == [[1, 2], [6, 8]]
+    assert only("QuantizeLinear", operands, axis=-1).nearest.tolist() == [[1, 4], [3, 8]]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +234,7 @@ def test_operands_without_any_result(operator, operands, attributes, reason):
 
 def test_scales_for_blocks_are_an_error():
     with pytest.raises(ValueError, match=r"^scales for blocks are not computed$"):
-        of_version_21("QuantizeLinear", [np.ones((2, 2), F), np.ones((2, 1), F)], block_size=2)
+        only("QuantizeLinear", [np.ones((2, 2), F), np.ones((2, 1), F)], block_size=2)
 
 
 @pytest.mark.satisfies(
@@ -262,7 +255,7 @@ def test_scales_for_blocks_are_an_error():
 )
 def test_differences_are_rounded_and_scaled(x, scale, zero, dtype, expected):
     operands = [np.array(x, dtype), F(scale), np.array(zero, dtype)]
-    result = of_version_21("DequantizeLinear", [np.asarray(operand) for operand in operands])
+    result = only("DequantizeLinear", [np.asarray(operand) for operand in operands])
     assert result.nearest.dtype == F
     assert result.nearest.tolist() == F(expected).tolist()
     assert result.admitted.admits(F(expected)).all()
@@ -282,16 +275,14 @@ def test_differences_are_rounded_and_scaled(x, scale, zero, dtype, expected):
 @pytest.mark.parametrize("kind", ["int16", "int32", "int64", "float", "double"])
 def test_range_goes_up_to_before_the_limit(kind, start, limit, delta, expected):
     dtype = ElementType(kind).dtype
-    found = of_version_21(
-        "Range", [np.array(each, dtype) for each in (start, limit, delta)]
-    ).nearest
+    found = only("Range", [np.array(each, dtype) for each in (start, limit, delta)]).nearest
     assert (found.dtype, found.tolist()) == (dtype, expected)
 
 
 def test_range_may_round_some_times_and_not_at_every_step():
     steps = np.full(1000, F(0.1))
     steps[0] = 0
-    result = of_version_21("Range", [np.asarray(F(each)) for each in (0, 100, 0.1)])
+    result = only("Range", [np.asarray(F(each)) for each in (0, 100, 0.1)])
     products = F(0.1) * np.arange(1000, dtype=F)
     assert Verdict.OUTSIDE not in verdicts(result, products)
     assert (verdicts(result, np.cumsum(steps, dtype=F)) == Verdict.OUTSIDE).sum() > 900
@@ -299,15 +290,14 @@ def test_range_may_round_some_times_and_not_at_every_step():
 
 def test_range_knows_the_ends_of_integers():
     operands = [np.array(each, np.int64) for each in (-(2**63), 2**63 - 1, 2**62)]
-    assert of_version_21("Range", operands).nearest.tolist() == [-(2**63), -(2**62), 0, 2**62]
+    assert only("Range", operands).nearest.tolist() == [-(2**63), -(2**62), 0, 2**62]
 
 
 def test_range_of_too_many_elements_is_an_error():
     with pytest.raises(ValueError, match=r"^100000000 elements are too many to compute$"):
-        of_version_21("Range", [np.asarray(F(each)) for each in (0, 1e8, 1)])
+        only("Range", [np.asarray(F(each)) for each in (0, 1e8, 1)])
 
 
-INF, NAN = np.inf, np.nan
 NUMBERS = {element_type: number for number, element_type in TYPES.items()}
 BFLOAT16 = ElementType.BFLOAT16
 

@@ -124,6 +124,11 @@ def test_convolution_by_hand(w, attributes, expected):
     assert (shifted.nearest - y.nearest == 0.5).all()
 
 
+def test_convolution_without_a_window_has_no_elements():
+    (y,) = results("Conv", [NINE, np.ones((2, 1, 4, 4), F)])
+    assert y.nearest.shape == (1, 2, 0, 0)
+
+
 @pytest.mark.satisfies("Conv.draft.sums")
 def test_each_group_has_its_own_channels():
     x = np.arange(8, dtype=F).reshape(1, 4, 1, 2)

@@ -15,8 +15,8 @@ from sonnx_ort.oracle import Result, Undefined
 from sonnx_ort.oracle.balls import precisely
 from sonnx_ort.oracle.meaning import OPERATIONS
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, decode, encode, finite
-from sonnx_ort.oracle.results import Elements, NotDefinedError, tensor
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, decode, encode, finite, tensor
+from sonnx_ort.oracle.results import Elements, NotDefinedError
 from sonnx_ort.suite.applied import Applied
 from support import ort_values
 from support.sessions import on_one_thread
