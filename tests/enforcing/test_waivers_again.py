@@ -326,28 +326,3 @@ def test_elements_that_stay_violated_are_counted_again() -> None:
         sonnx_ort.rewrite(once, operators="Acos", waivers=[replace(OF_ANGLES, count=3)])
     with pytest.raises(sonnx_ort.ModelRejected):
         sonnx_ort.rewrite(once, operators="Acos")
-
-
-def test_expired_waiver_is_refused() -> None:
-    with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite(parse(SCALED), waivers=[replace(NAMED, until=dt.date(2020, 1, 31))])
-    assert str(caught.value) == (
-        "the waiver of Div.float.R1 at nodes 'scale_*' expired on 2020-01-31; fix the model, or "
-        "have the waiver renewed"
-    )
-
-
-def test_rule_that_keeps_the_process_alive_takes_no_waiver() -> None:
-    text = """(int32[1] x) => (int32[1] z) <int32[1] y = {0}> {
-        [one] a = Div(x, y)
-        [two] z = Div(a, y)
-    }"""
-    with pytest.raises(sonnx_ort.SonnxError, match=r"of Div\.int\.C1 at Div 'one' has no"):
-        sonnx_ort.rewrite(parse(text), waivers=[replace(MANY, rule="Div.int.C1")])
-
-
-def test_order_of_waivers_makes_no_difference() -> None:
-    given = [replace(NAMED, nodes="*_0", count=1), *each("scale_1")]
-    made = sonnx_ort.rewrite(parse(SCALED), waivers=given)
-    assert sonnx_ort.rewrite(parse(SCALED), waivers=given[::-1]) == made
-    assert sonnx_ort.rewrite(made, waivers=given[::-1]) == made
