@@ -261,14 +261,6 @@ def test_function_of_an_opset_version_that_means_something_else_is_refused() -> 
     )
 
 
-def test_recursive_functions_are_refused() -> None:
-    ping = function("ping", "c = local.pong(a, b)")
-    pong = function("pong", "d = local.ping(a, b) [div] c = Div(d, b)")
-    made = calling("z = local.ping(x, y)", f"{ping} {pong}")
-    with pytest.raises(sonnx_ort.InvalidModel):
-        sonnx_ort.rewrite(made)
-
-
 def test_names_inside_a_function_do_not_collide_with_names_of_the_graph() -> None:
     made = calling(
         """[call] w = local.twice(x, y)

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -379,16 +378,6 @@ def test_rewrite_and_session_reject_what_is_waived(whole: Report) -> None:
         with pytest.raises(sonnx_ort.ModelRejected) as caught:
             enforce(made)
         assert nodes(caught.value.report.violations) == nodes(whole.violations)
-
-
-def test_check_reads_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "waivers.toml"
-    file.write_text(
-        '[[waiver]]\nrule = "Div.float.R1"\nnode = "ratio"\nreason = "r"\nwho = "w"\n'
-        "until = 9999-12-31\n",
-        encoding="utf-8",
-    )
-    assert nodes(sonnx_ort.check(mixed(), operators="default", waivers=file).waived) == ["ratio"]
 
 
 @pytest.fixture
