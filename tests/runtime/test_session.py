@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -70,41 +69,6 @@ def test_session_goes_on_after_a_violation() -> None:
     with pytest.raises(sonnx_ort.ContractViolation):
         session.run(None, {"A": A, "B": B})
     np.testing.assert_array_equal(session.run(["C"], {"A": A, "B": A})[0], [1, 1, 1])
-
-
-def test_violation_with_ort_values() -> None:
-    session = sonnx_ort.InferenceSession(division(), quiet())
-    feeds = {"A": ort.OrtValue.ortvalue_from_numpy(A), "B": ort.OrtValue.ortvalue_from_numpy(B)}
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        session.run_with_ort_values(None, feeds)
-    assert_zero_divisor(caught.value)
-
-
-@on_python
-def test_violation_with_io_binding() -> None:
-    session = sonnx_ort.InferenceSession(division(), quiet())
-    binding = session.io_binding()
-    binding.bind_cpu_input("A", A)
-    binding.bind_cpu_input("B", B)
-    binding.bind_output("C")
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        session.run_with_iobinding(binding)
-    assert_zero_divisor(caught.value)
-
-
-def test_violation_in_an_asynchronous_run_is_told_to_the_callback() -> None:
-    session = sonnx_ort.InferenceSession(division(), quiet())
-    told: list[str] = []
-    done = threading.Event()
-
-    def callback(results: object, data: object, message: str) -> None:
-        del results, data
-        told.append(message)
-        done.set()
-
-    session.run_async(None, {"A": A, "B": B}, callback, None)
-    assert done.wait(60)
-    assert told[0].startswith("Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0")
 
 
 def test_rewritten_model_is_taken_as_it_is() -> None:
