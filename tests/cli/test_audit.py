@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 
 from sonnx_ort.reporting.audit_report import UNITS
-from support.command import command
+from support.command import command, output, refusal
 from support.graphs import parse
 
 F = np.float32
@@ -32,9 +32,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_exact_run_is_the_exit_status_0() -> None:
-    done = command("audit", "model.onnx", *FEEDS)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
+    shown = output("audit", "model.onnx", *FEEDS)
+    assert shown == (
         "Exact: 2 nodes of 2 gave exact results.\n"
         "\n"
         "operator  exact  admitted  outside  not known  largest error\n"
@@ -102,25 +101,15 @@ def test_random_inputs_are_told_with_their_sizes() -> None:
 CONTRACT = ("--contract", "envelope.toml")
 
 
-def test_random_inputs_keep_a_contract(folder: Path) -> None:
-    (folder / "envelope.toml").write_text("[inputs.x]\nrange = [5, 6]\n[sizes]\nn = [4, 4]\n")
-    saved = ("--save-values", "values", "--format", "json")
-    document = json.loads(command("audit", "model.onnx", *CONTRACT, *saved).stdout)
-    x = np.load("values/x.npy")
-    assert (x.shape, bool((x >= 5).all()), bool((x <= 6).all())) == ((4,), True, True)
-    assert document["contract"] == [
-        {"value": "x", "range": [5, 6]},
-        {"size": "n", "range": [4, 4]},
-    ]
-
-
-def test_enforced_model_is_audited_within_its_own_contract(folder: Path) -> None:
+@pytest.mark.parametrize("line", ["model.onnx --contract envelope.toml", "enforced.onnx"])
+def test_random_inputs_keep_a_contract_that_is_given_or_that_the_model_carries(
+    folder: Path, line: str
+) -> None:
     (folder / "envelope.toml").write_text("[inputs.x]\nrange = [5, 6]\n[sizes]\nn = [4, 4]\n")
     backend = ("--backend", "native", "--operators", "Graph.finite")
-    written = command("rewrite", "model.onnx", *CONTRACT, *backend, "-o", "enforced.onnx")
-    assert written.returncode == 0, written.stderr
+    output("rewrite", "model.onnx", *CONTRACT, *backend, "-o", "enforced.onnx")
     saved = ("--save-values", "values", "--format", "json")
-    document = json.loads(command("audit", "enforced.onnx", *saved).stdout)
+    document = json.loads(command("audit", *line.split(), *saved).stdout)
     x = np.load("values/x.npy")
     assert (x.shape, bool((x >= 5).all()), bool((x <= 6).all())) == ((4,), True, True)
     assert document["contract"] == [
@@ -135,20 +124,18 @@ def test_input_that_breaks_a_contract_is_the_exit_status_2(
 ) -> None:
     command("audit", "model.onnx", *FEEDS, "--save-values", "values")
     (folder / "envelope.toml").write_text("[inputs.x]\nrange = [0, 40]\n")
-    done = command("audit", "model.onnx", *FEEDS, *CONTRACT, *source)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[0] == (
+    said = refusal("audit", "model.onnx", *FEEDS, *CONTRACT, *source)
+    assert said.splitlines()[0] == (
         "sonnx-ort: the input 'x' breaks Contract.range: x is outside of 0 to 40: x[1] = 41.0"
     )
 
 
 def test_contract_for_another_model_is_the_exit_status_2(folder: Path) -> None:
     (folder / "envelope.toml").write_text("[inputs.xs]\nrange = [0, 40]\n")
-    done = command("audit", "model.onnx", *CONTRACT)
-    assert (done.returncode, done.stdout) == (2, "")
+    said = refusal("audit", "model.onnx", *CONTRACT)
     wrong = "contract: the graph has no input or value 'xs' (did you mean 'x'?); inputs"
     rest = "of subgraphs and values of functions cannot have a contract"
-    assert done.stderr == f"sonnx-ort: {wrong} {rest}\n"
+    assert said == f"sonnx-ort: {wrong} {rest}\n"
 
 
 def test_nothing_is_printed_on_request() -> None:
@@ -248,8 +235,7 @@ def test_values_are_saved_and_audited_again() -> None:
 
 
 def test_record_has_the_audit_and_is_verified() -> None:
-    done = command("audit", "model.onnx", *FEEDS, "--record", "record.json", "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
+    output("audit", "model.onnx", *FEEDS, "--record", "record.json", "--quiet")
     evidence = json.loads(Path("record.json").read_text())["declarations"]["evidence"]
     (found,) = (each for each in evidence if each["bom-ref"] == "audit:1")
     assert found["description"].startswith(
@@ -258,46 +244,30 @@ def test_record_has_the_audit_and_is_verified() -> None:
     assert command("verify", "model.onnx", "record.json").stdout.endswith("no difference\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--samples", "0"), None),
-        (("--input", "x=nowhere.npy"), "sonnx-ort: there is no file 'nowhere.npy'\n"),
-        (("--values", "nowhere"), "sonnx-ort: there is no folder 'nowhere'\n"),
-        (
-            ("-o", "model.onnx"),
-            "sonnx-ort: 'model.onnx' cannot be written: it would replace the input 'model.onnx'",
-        ),
-        (
-            ("--providers", "NoProvider"),
-            "sonnx-ort: ONNX Runtime has no execution provider 'NoProvider' here; choose from ",
-        ),
-        (
-            ("--values", ".", "--size", "n=3"),
-            "sonnx-ort: sizes and input shapes are for random inputs; values has none\n",
-        ),
-        (("--error", "x"), "sonnx-ort: --error x: the form is NAME=E, such as x=0.001\n"),
-        (("--error", "x=1", "--error", "x=2"), "sonnx-ort: --error x=2: 'x' is given twice\n"),
-        (("--size", "n"), "sonnx-ort: --size n: the form is NAME=N\n"),
-        (("--size", "n=2,3"), "sonnx-ort: --size n=2,3: the form is NAME=N\n"),
-        (("--size", "n=2", "--size", "n=3"), "sonnx-ort: --size n=3: 'n' is given twice\n"),
-        (
-            ("--input-shape", "x=a"),
-            "sonnx-ort: --input-shape x=a: the form is NAME=N,N, such as x=1,3,48,320\n",
-        ),
-        (
-            ("--input-shape", "x=2", "--input-shape", "x=2"),
-            "sonnx-ort: --input-shape x=2: 'x' is given twice\n",
-        ),
-        (
-            ("--input", "x=long.npy", "--input", "y=y.npy"),
-            "sonnx-ort: the model does not run: ONNX Runtime refuses: ",
-        ),
-    ],
-)
-def test_unusable_input_is_a_sentence(arguments: tuple[str, ...], message: str | None) -> None:
+UNUSABLE = {
+    "--samples 0": "",
+    "--input x=nowhere.npy": "sonnx-ort: there is no file 'nowhere.npy'\n",
+    "--values nowhere": "sonnx-ort: there is no folder 'nowhere'\n",
+    "-o model.onnx": "sonnx-ort: 'model.onnx' cannot be written: it would replace the input "
+    "'model.onnx'",
+    "--providers NoProvider": "sonnx-ort: ONNX Runtime has no execution provider 'NoProvider' "
+    "here; choose from ",
+    "--values . --size n=3": "sonnx-ort: sizes and input shapes are for random inputs; values has "
+    "none\n",
+    "--error x": "sonnx-ort: --error x: the form is NAME=E, such as x=0.001\n",
+    "--error x=1 --error x=2": "sonnx-ort: --error x=2: 'x' is given twice\n",
+    "--size n": "sonnx-ort: --size n: the form is NAME=N\n",
+    "--size n=2,3": "sonnx-ort: --size n=2,3: the form is NAME=N\n",
+    "--size n=2 --size n=3": "sonnx-ort: --size n=3: 'n' is given twice\n",
+    "--input-shape x=a": "sonnx-ort: --input-shape x=a: the form is NAME=N,N, such as "
+    "x=1,3,48,320\n",
+    "--input-shape x=2 --input-shape x=2": "sonnx-ort: --input-shape x=2: 'x' is given twice\n",
+    "--input x=long.npy --input y=y.npy": "sonnx-ort: the model does not run: ONNX Runtime "
+    "refuses: ",
+}
+
+
+@pytest.mark.parametrize("line", UNUSABLE)
+def test_unusable_input_is_a_sentence(line: str) -> None:
     np.save("long.npy", F([1, 2, 3]))
-    done = command("audit", "model.onnx", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    if message is not None:
-        assert done.stderr.startswith(message)
+    assert refusal("audit", "model.onnx", *line.split()).startswith(UNUSABLE[line])

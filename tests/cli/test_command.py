@@ -57,11 +57,6 @@ def test_misspelt_command_is_answered_with_a_similar_one() -> None:
     assert "No such command 'chek'. Did you mean 'check'?" in done.stderr
 
 
-def test_unknown_value_of_an_option_is_said_without_the_kind_of_an_exception():
-    error = command("check", "model.onnx", "--edition", "x").stderr
-    assert "Invalid value for '--edition': 'x' is not one of 'typed', 'preliminary'." in error
-
-
 @pytest.fixture
 def good(tmp_path: Path) -> Path:
     path = tmp_path / "good.onnx"
@@ -102,12 +97,6 @@ def test_rewrite_of_a_model_that_breaks_the_profile(bad: Path, tmp_path: Path) -
         "1. Div 'the_node': Div.float.R1 violated: axis 0 has size 3 in A and 1 in B\n"
     )
     assert not (tmp_path / "enforced.onnx").exists()
-
-
-def test_unknown_edition(good: Path) -> None:
-    done = command("run", good, "--edition", "final")
-    assert done.returncode == 2
-    assert "'final' is not one of 'typed', 'preliminary'" in done.stderr
 
 
 def test_run_shows_the_outputs(good: Path, tmp_path: Path) -> None:

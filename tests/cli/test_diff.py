@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from support.command import command
+from support.command import command, output, refusal
 from support.graphs import binary_model, parse
 
 
@@ -25,9 +25,8 @@ def test_rewritten_model_has_no_difference(folder: Path) -> None:
     del folder
     assert command("rewrite", "Div.onnx", "-o", "enforced.onnx").returncode == 0
     inputs = ("--input", "A=a.npy", "--input", "B=b.npy")
-    done = command("diff", "Div.onnx", "enforced.onnx", *inputs)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
+    shown = output("diff", "Div.onnx", "enforced.onnx", *inputs)
+    assert shown == (
         "A: Div.onnx\nB: enforced.onnx\n"
         "input A: int32 (2,) [6, 9]\ninput B: int32 (2,) [3, 2]\n\nno difference\n\n"
         "values with the same name in both: 1 equal, 0 different; 0 only in A, 2 only in B\n"
@@ -47,63 +46,34 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, "", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["Div.onnx", "none.onnx"], "there is no file 'none.onnx'"),
-        (["Div.onnx", "a.npy"], "'a.npy' is an array of numpy; give the model's file"),
-        (
-            ["Div.onnx", "float.onnx"],
-            "the two models have other inputs: int32 'A', int32 'B'; float 'A', float 'B'",
-        ),
-        (["Div.onnx", "Sub.onnx", "--input", "A"], "--input A: the form is NAME=FILE.npy"),
-        (
-            ["Div.onnx", "Sub.onnx", "--tolerance", "2"],
-            "tolerance=2: bits are the same or not; name another --measure",
-        ),
-        (
-            ["Div.onnx", "Sub.onnx", "--data", ".", "--samples", "2"],
-            "'.' has the samples; leave out --data or --samples",
-        ),
-        (
-            ["Div.onnx", "Sub.onnx", "--threads", "2"],
-            "--level, --threads and --providers are for --why",
-        ),
-        (["Div.onnx"], "name two models, one with --why, or none with --from"),
-        (["Div.onnx", "--from", "."], "name two models, one with --why, or none with --from"),
-        (["--from", "none"], "'none' has no runs that `diff --save` has written"),
-        (
-            ["--from", ".", "--samples", "2"],
-            "--from has the inputs; leave out --input, --data and --samples",
-        ),
-        (
-            ["Div.onnx", "--why", "--save", "runs"],
-            "--save is for two models; leave it out, or --why",
-        ),
-        (
-            ["Div.onnx", "--why", "--samples", "2"],
-            "one model is run on one sample; leave out --samples",
-        ),
-        (
-            ["Div.onnx", "--why", "--providers", "Abacus"],
-            "ONNX Runtime has no execution provider 'Abacus' here; choose from ",
-        ),
-        (
-            ["Div.onnx", "Sub.onnx", "--why"],
-            "name two models, one with --why, or none with --from",
-        ),
-        (
-            ["Div.onnx", "Sub.onnx", "--input", "D=a.npy"],
-            "there is no input 'D'; the model's inputs are A, B",
-        ),
-    ],
-    ids=str,
-)
-def test_unusable_arguments(folder: Path, arguments: list[str], message: str) -> None:
+NUMBER_OF_MODELS = "name two models, one with --why, or none with --from"
+UNUSABLE = {
+    "Div.onnx none.onnx": "there is no file 'none.onnx'",
+    "Div.onnx a.npy": "'a.npy' is an array of numpy; give the model's file",
+    "Div.onnx float.onnx": "the two models have other inputs: int32 'A', int32 'B'; float 'A', "
+    "float 'B'",
+    "Div.onnx Sub.onnx --input A": "--input A: the form is NAME=FILE.npy",
+    "Div.onnx Sub.onnx --tolerance 2": "tolerance=2: bits are the same or not; name another "
+    "--measure",
+    "Div.onnx Sub.onnx --data . --samples 2": "'.' has the samples; leave out --data or --samples",
+    "Div.onnx Sub.onnx --threads 2": "--level, --threads and --providers are for --why",
+    "Div.onnx": NUMBER_OF_MODELS,
+    "Div.onnx --from .": NUMBER_OF_MODELS,
+    "Div.onnx Sub.onnx --why": NUMBER_OF_MODELS,
+    "--from none": "'none' has no runs that `diff --save` has written",
+    "--from . --samples 2": "--from has the inputs; leave out --input, --data and --samples",
+    "Div.onnx --why --save runs": "--save is for two models; leave it out, or --why",
+    "Div.onnx --why --samples 2": "one model is run on one sample; leave out --samples",
+    "Div.onnx --why --providers Abacus": "ONNX Runtime has no execution provider 'Abacus' here; "
+    "choose from ",
+    "Div.onnx Sub.onnx --input D=a.npy": "there is no input 'D'; the model's inputs are A, B",
+}
+
+
+@pytest.mark.parametrize("line", UNUSABLE)
+def test_unusable_arguments(folder: Path, line: str) -> None:
     del folder
-    done = command("diff", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"sonnx-ort: {message}")
+    assert refusal("diff", *line.split()).startswith(f"sonnx-ort: {UNUSABLE[line]}")
 
 
 def test_violation_in_both_runs_is_told_once(folder: Path) -> None:
@@ -216,10 +186,9 @@ def test_samples_of_a_folder_are_shown_by_their_names(folder: Path) -> None:
 
 def test_samples_are_made_up_with_seeds_that_follow_each_other(folder: Path) -> None:
     del folder
-    done = command("diff", "Sub.onnx", "Sub.onnx", "--samples", "3", "--seed", "4")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "samples: 3, of which 0 differ\n\nsample 4:\n" in done.stdout
-    assert "(random, seed 4)" in done.stdout
+    shown = output("diff", "Sub.onnx", "Sub.onnx", "--samples", "3", "--seed", "4")
+    assert "samples: 3, of which 0 differ\n\nsample 4:\n" in shown
+    assert "(random, seed 4)" in shown
 
 
 def test_saved_runs_are_compared_again_without_the_models(folder: Path) -> None:
@@ -237,38 +206,35 @@ def test_values_that_are_matched_by_position_are_told(folder: Path) -> None:
     model = onnx.load(folder / "Div.onnx")
     model.graph.node[0].output[0] = model.graph.output[0].name = "quotient"
     onnx.save(model, folder / "renamed.onnx")
-    done = command("diff", "Div.onnx", "renamed.onnx", "--input", "B=b.npy")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(
+    shown = output("diff", "Div.onnx", "renamed.onnx", "--input", "B=b.npy")
+    assert shown.endswith(
         "values with the same name in both: 1 equal, 0 different; 0 only in A, 0 only in B\n"
         "of these, at one place with another name in B: 'C' with 'quotient'\n"
     )
 
 
-def test_random_samples_keep_a_contract(folder: Path) -> None:
-    (folder / "envelope.toml").write_text("[inputs.B]\nrange = [2, 2]\n")
-    done = command("diff", "Div.onnx", "Div.onnx", "--contract", "envelope.toml", "--samples", "3")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "input B: int32 (2,) [2, 2] (random, seed 0)\n" in done.stdout
-
-
-@pytest.mark.parametrize("models", [("Div", "enforced"), ("enforced", "Div")])
-def test_random_samples_keep_the_contract_of_an_enforced_model(
-    folder: Path, models: tuple[str, str]
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Div.onnx Div.onnx --contract envelope.toml",
+        "Div.onnx enforced.onnx",
+        "enforced.onnx Div.onnx",
+    ],
+)
+def test_random_samples_keep_a_contract_that_is_given_or_that_a_model_carries(
+    folder: Path, line: str
 ) -> None:
     (folder / "envelope.toml").write_text("[inputs.B]\nrange = [2, 2]\n")
     options = ("--contract", "envelope.toml", "--backend", "native", "-o", "enforced.onnx")
     command("rewrite", "Div.onnx", *options)
-    done = command("diff", *(f"{name}.onnx" for name in models), "--samples", "3")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "input B: int32 (2,) [2, 2] (random, seed 0)\n" in done.stdout
+    shown = output("diff", *line.split(), "--samples", "3")
+    assert "input B: int32 (2,) [2, 2] (random, seed 0)\n" in shown
 
 
 def test_input_that_breaks_a_contract_is_refused(folder: Path) -> None:
     (folder / "envelope.toml").write_text("[inputs.B]\nrange = [3, 9]\n")
     arguments = ("--contract", "envelope.toml", "--input", "B=b.npy")
-    done = command("diff", "Div.onnx", "Div.onnx", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[0] == (
+    said = refusal("diff", "Div.onnx", "Div.onnx", *arguments)
+    assert said.splitlines()[0] == (
         "sonnx-ort: the input 'B' breaks Contract.range: B is outside of 3 to 9: B[1] = 2"
     )

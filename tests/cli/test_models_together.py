@@ -121,12 +121,6 @@ def test_one_document_for_all(folder: Path) -> None:
     assert [suite.attrib["failures"] for suite in root] == ["0", "0", "1"]
 
 
-def test_folder_without_models(folder: Path) -> None:
-    (folder / "empty").mkdir()
-    said = refusal("check", "--operators", "default", "empty")
-    assert said == "sonnx-ort: there is no .onnx file in the folder 'empty'\n"
-
-
 @pytest.mark.parametrize(("name", "status"), [("models/kept.onnx", 0), ("broken.onnx", 1)])
 def test_quiet_check_says_it_by_its_status_alone(folder: Path, name: str, status: int) -> None:
     done = command("check", "--operators", "default", name, "--quiet")

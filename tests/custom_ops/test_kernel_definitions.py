@@ -1,6 +1,5 @@
 """What ONNX Runtime is told of kernels, how they are registered, and what they need."""
 
-import concurrent.futures
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -173,27 +172,6 @@ def test_violation_fails_the_run_under_its_ticket(operator, element_type):
     (guard,) = failed_guards(str(caught.value))
     error = LOG.take(guard.ticket)
     assert error.rule == f"{operator}.{element_type.family}.R1"
-
-
-def test_session_works_on_after_a_violation():
-    running = session(enforced_model("Div", ElementType.INT32, rank=1))
-    with pytest.raises(Exception, match="got -"):
-        running.run(None, {"A": np.array([1], np.int32), "B": np.array([0], np.int32)})
-    (result,) = running.run(None, {"A": np.array([-7], np.int32), "B": np.array([2], np.int32)})
-    assert result.tolist() == [-3]
-
-
-def test_threads_on_one_session_get_their_own_violations():
-    running = session(enforced_model("Div", ElementType.INT32, rank=1), inter_op_num_threads=2)
-
-    def dividend_of_violation(dividend):
-        feeds = {"A": np.array([dividend], np.int32), "B": np.array([0], np.int32)}
-        with pytest.raises(Exception, match="got -") as caught:
-            running.run(None, feeds)
-        return LOG.take(failed_guards(str(caught.value))[0].ticket).values[0]
-
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(dividend_of_violation, range(200))) == list(range(200))
 
 
 def test_registering_needs_no_more_than_an_import_and_survives_a_second_one():

@@ -140,11 +140,6 @@ def ones(shape, dtype=np.float32):
     return np.ones(shape, dtype)
 
 
-class Unprintable(Exception):  # noqa: N818 - what it is matters, not that it is an error
-    def __str__(self):
-        raise ValueError("no text")
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -162,19 +157,7 @@ def test_kernel_records_whatever_its_arithmetic_raises(error, message):
     code, recorded = failure_of(kernel(ones(3), ones(3), "the_node", "typed"))
     expected = f"sonnx::CheckedDiv, node 'the_node': the kernel could not finish: {message}"
     assert (code, str(recorded)[: len(expected)]) == (KERNEL_FAILURE, expected)
-
-
-def test_recorded_failure_keeps_what_caused_it():
-    cause = MemoryError("no room")
-    kernel = kernel_with(Mock(side_effect=cause))
-    _, recorded = failure_of(kernel(ones(3), ones(3), "the_node", "typed"))
-    assert recorded.__cause__ is cause
-
-
-def test_kernel_survives_an_error_without_text():
-    kernel = kernel_with(Mock(side_effect=Unprintable))
-    code, _ = failure_of(kernel(ones(3), ones(3), "the_node", "typed"))
-    assert code == KERNEL_FAILURE
+    assert recorded.__cause__ is error
 
 
 @pytest.mark.parametrize(("a", "b", "node", "edition", "message"), [

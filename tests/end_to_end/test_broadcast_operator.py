@@ -3,7 +3,6 @@
 import logging
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import pytest
 from onnx import helper
@@ -216,14 +215,3 @@ def test_node_that_is_no_broadcast_is_invalid(name):
             node.output.append("z2")
     with pytest.raises(sonnx_ort.InvalidModel, match="the_node"):
         sonnx_ort.rewrite(made)
-
-
-def test_sparse_tensor_is_refused():
-    made = broadcast_model(["float", "float"], [["n"], ["m"]])
-    values = helper.make_tensor("x1", onnx.TensorProto.FLOAT, [1], [3.0])
-    indices = helper.make_tensor("indices", onnx.TensorProto.INT64, [1], [1])
-    del made.graph.input[1]
-    made.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [3]))
-    with pytest.raises(sonnx_ort.ModelRejected) as caught:
-        sonnx_ort.rewrite(made)
-    assert [o.rule.id for o in caught.value.report.violations] == ["GR1"]

@@ -25,12 +25,6 @@ def run_plain(made: onnx.ModelProto, feeds: dict[str, np.ndarray], level: object
     ort.InferenceSession(sonnx_ort.rewrite(made).SerializeToString(), options).run(None, feeds)
 
 
-def test_one_symbol_for_two_inputs_proves_nothing() -> None:
-    made = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
-    with pytest.raises(Exception, match=" breaks "):
-        run_plain(made, {"A": X, "B": ONE})
-
-
 def test_false_value_info_proves_nothing() -> None:
     made = parse("""(float[x] a, float[y] b) => (float[z] e) <float[3] c, float[3] d> {
         c = Identity(a)
@@ -156,17 +150,6 @@ def test_constant_operands_are_not_folded_past_the_check() -> None:
     assert [o.rule.id for o in caught.value.report.violations] == ["Div.int.C2"]
 
 
-def test_false_sizes_do_not_reach_the_check_of_shapes() -> None:
-    made = parse("""(float[n] x, float[m] y) => (float[k] z) <float[3] a, float[3] b> {
-        a = Neg(x)
-        b = Neg(y)
-        [div] z = Div(a, b)
-    }""")
-    session = sonnx_ort.InferenceSession(made, broadcast="explicit")
-    (result,) = session.run(None, {"x": ONE, "y": ONE})
-    np.testing.assert_array_equal(result, [1])
-
-
 def test_value_that_is_falsely_declared_a_scalar_is_checked_as_it_is() -> None:
     made = parse("""(float[] x) => (float[] z) <float a> {
         [first] a = Div(x, x)
@@ -175,16 +158,6 @@ def test_value_that_is_falsely_declared_a_scalar_is_checked_as_it_is() -> None:
     session = sonnx_ort.InferenceSession(made, broadcast="explicit")
     (result,) = session.run(None, {"x": np.ones((2, 3), np.float32)})
     np.testing.assert_array_equal(result, np.ones((2, 3)))
-
-
-@pytest.mark.parametrize("claims", ["", "<float[3] a>"], ids=["no claim", "a claim"])
-def test_node_of_which_only_the_shape_is_read_is_enforced(claims: str) -> None:
-    made = parse(f"""(float[n] x, float[3] y) => (int64[1] z) {claims} {{
-        [div] a = Div(x, y)
-        z = Shape(a)
-    }}""")
-    with pytest.raises(sonnx_ort.ContractViolation):
-        sonnx_ort.InferenceSession(made).run(None, {"x": ONE, "y": X})
 
 
 def test_model_that_was_given_is_not_renamed() -> None:

@@ -239,12 +239,6 @@ def test_waived_constant_is_not_checked() -> None:
     assert sonnx_ort.rewrite(once, **choices) == once
 
 
-def test_waiver_of_what_a_run_decides_is_refused() -> None:
-    waiver = sonnx_ort.Waiver("Graph.finite", "log", "why", "a reviewer", dt.date(2999, 1, 1))
-    with pytest.raises(sonnx_ort.SonnxError, match="the rule is runtime there; remove the waiver"):
-        sonnx_ort.rewrite(parse(CHAIN), operators=VALUES, waivers=[waiver])
-
-
 def test_output_that_no_node_computes_is_refused() -> None:
     made = parse("(float[n] x) => (float[n] y) { y = Identity(x) }")
     made.graph.output.append(made.graph.input[0])

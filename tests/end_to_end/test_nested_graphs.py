@@ -172,19 +172,35 @@ def test_violation_names_the_call_that_failed(failing: str, path: str) -> None:
     assert caught.value.node == path
 
 
-def test_violation_in_a_nested_call_names_all_calls() -> None:
-    outer = function("outer", "[inner_call] c = local.quotient(a, b)")
-    made = calling("[outer_call] z = local.outer(x, y)", f"{outer} {QUOTIENT}")
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        sonnx_ort.InferenceSession(made).run(None, SHORT_FEEDS)
-    assert caught.value.node == "outer_call/inner_call/div"
+OUTER = function("outer", "[inner_call] c = local.quotient(a, b)")
+CHOSEN = function(
+    "chosen",
+    """p = Constant <value = bool {1}> ()
+    c = If (p) <
+        then_branch = taken () => (float[k] q) { [div] q = Div(a, b) },
+        else_branch = other () => (float[k] e) { e = Identity(a) }
+    >""",
+)
 
 
-def test_unnamed_call_is_named_by_its_function() -> None:
-    made = calling("z = local.quotient(x, y)")
+@pytest.mark.parametrize(
+    ("made", "path"),
+    [
+        pytest.param(
+            calling("[outer_call] z = local.outer(x, y)", f"{OUTER} {QUOTIENT}"),
+            "outer_call/inner_call/div",
+            id="all calls",
+        ),
+        pytest.param(calling("z = local.quotient(x, y)"), "quotient/div", id="without a name"),
+        pytest.param(
+            calling("[call] z = local.chosen(x, y)", CHOSEN), "call/div", id="branch in a function"
+        ),
+    ],
+)
+def test_violation_in_a_function_names_the_calls(made: onnx.ModelProto, path: str) -> None:
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(made).run(None, SHORT_FEEDS)
-    assert caught.value.node == "quotient/div"
+    assert caught.value.node == path
 
 
 def test_function_in_a_branch_is_enforced() -> None:
@@ -200,18 +216,6 @@ def test_function_in_a_branch_is_enforced() -> None:
     np.testing.assert_array_equal(result, [2, 2])
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         session.run(None, SHORT_FEEDS | {"p": np.array(True)})
-    assert caught.value.node == "call/div"
-
-
-def test_branch_in_a_function_is_enforced() -> None:
-    chosen = """p = Constant <value = bool {1}> ()
-        c = If (p) <
-            then_branch = taken () => (float[k] q) { [div] q = Div(a, b) },
-            else_branch = other () => (float[k] e) { e = Identity(a) }
-        >"""
-    made = calling("[call] z = local.chosen(x, y)", function("chosen", chosen))
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        sonnx_ort.InferenceSession(made).run(None, SHORT_FEEDS)
     assert caught.value.node == "call/div"
 
 
@@ -259,14 +263,6 @@ def test_function_of_an_opset_version_that_means_something_else_is_refused() -> 
         "with the version imported by model. FunctionOp imports version 13 whereas model imports "
         "version 17"
     )
-
-
-def test_recursive_functions_are_refused() -> None:
-    ping = function("ping", "c = local.pong(a, b)")
-    pong = function("pong", "d = local.ping(a, b) [div] c = Div(d, b)")
-    made = calling("z = local.ping(x, y)", f"{ping} {pong}")
-    with pytest.raises(sonnx_ort.InvalidModel):
-        sonnx_ort.rewrite(made)
 
 
 def test_names_inside_a_function_do_not_collide_with_names_of_the_graph() -> None:

@@ -235,28 +235,6 @@ def test_function_without_a_chosen_operator_stays_a_call(backend: str) -> None:
     assert operators(CALLING, operators="Div", backend=backend) == ["local::f"]
 
 
-def test_python_backend_adds_operators_to_an_enforced_model() -> None:
-    once = sonnx_ort.rewrite(parse(MADE), operators="Sub")
-    assert operators(once) == [
-        "sonnx::CheckedSub",
-        "Reshape",
-        "Relu",
-        "sonnx::CheckedDiv",
-        "Reshape",
-    ]
-
-
-def test_natively_enforced_model_takes_no_more_operators() -> None:
-    once = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend="native")
-    with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite(once)
-    assert str(caught.value) == (
-        "the model is already rewritten, without Div; rewrite the original model with these "
-        "operators as well"
-    )
-    assert sonnx_ort.rewrite(once, operators="Sub, Broadcast") == once
-
-
 class TestReport:
     @staticmethod
     def report() -> sonnx_ort.Report:
@@ -282,12 +260,6 @@ class TestReport:
             "  Div  1  bound by a draft, not looked at: 2 proved, 0 runtime, 1 violated",
         ]
         assert "1 node not looked at" in " ".join(" ".join(lines[:2]).split())
-
-    def test_of_an_enforced_model_is_that_of_the_original(self) -> None:
-        native = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend="native")
-        (own, original) = (sonnx_ort.check(m, operators="Sub") for m in (native, parse(MADE)))
-        assert own.counts == original.counts
-        assert own.coverage == original.coverage
 
     def test_nothing_is_proved_by_what_is_not_enforced(self) -> None:
         made = parse("(float[n] x, float[m] y) => (float[] z) { a = Sub(x, y) z = Div(a, x) }")

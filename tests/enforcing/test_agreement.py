@@ -41,15 +41,14 @@ def described(found: Agreement) -> str:
     return f"{found.symbol}: {axes} held by {checking_nodes} for {dependent_nodes}"
 
 
+TWO = "(float[n] x, float[n] y) => (float[] p, float[] q) { [d] p = Div(x, y) [s] q = Sub(x, y) }"
+ONES = "(float[n, 1] x, float[n, 3] y) => (float[] p, float[] q) { p = Div(x, y) q = Sub(x, y) }"
+
+
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [
-        pytest.param(
-            "(float[n] x, float[n] y) => (float[] p, float[] q)"
-            " { [d] p = Div(x, y) [s] q = Sub(x, y) }",
-            ["n: x[0] y[0] held by d s for d s"],
-            id="two nodes, one symbol",
-        ),
+        pytest.param(TWO, ["n: x[0] y[0] held by d s for d s"], id="two nodes, one symbol"),
         pytest.param(
             "(float[n, m] x, float[n, m] y) => (float[] p, float[] q)"
             " { [d] p = Div(x, y) a = Mul(p, p) [s] q = Sub(a, y) }",
@@ -136,19 +135,13 @@ def test_nothing_is_looked_at_that_no_node_of_every_run_holds_to_each_other(grap
     assert agreements(graph) == []
 
 
-def test_explicit_mode_rests_on_agreements_too() -> None:
-    graph = (
-        "(float[n] x, float[n] y) => (float[] p, float[] q) { [d] p = Div(x, y) [s] q = Sub(x, y) }"
-    )
-    (found,) = agreements(graph, Broadcasting.EXPLICIT)
-    assert described(found) == "n: x[0] y[0] held by d s for d s"
-
-
-def test_what_a_broadcast_makes_equal_is_not_held_to_each_other() -> None:
-    graph = (
-        "(float[n, 1] x, float[n, 3] y) => (float[] p, float[] q) { p = Div(x, y) q = Sub(x, y) }"
-    )
-    assert agreements(graph, Broadcasting.EXPLICIT) == []
+@pytest.mark.parametrize(
+    ("graph", "expected"), [(TWO, ["n: x[0] y[0] held by d s for d s"]), (ONES, [])]
+)
+def test_with_broadcasts_sizes_are_looked_at_that_none_makes_equal(
+    graph: str, expected: list[str]
+) -> None:
+    assert [described(found) for found in agreements(graph, Broadcasting.EXPLICIT)] == expected
 
 
 def test_settled_is_what_is_said_of_shapes_that_only_a_run_would_tell() -> None:

@@ -8,7 +8,6 @@ from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend, on_guarding, on_python
-from support.broadcasting import legacy_model
 from support.graphs import binary_model, parse, tensor
 
 pytestmark = on_each_backend
@@ -25,19 +24,6 @@ def expanded(made):
     return [hidden.get(value, value) for value in values]
 
 
-@on_guarding
-def test_constant_scalar_costs_one_expansion_and_no_copy_of_the_tensor():
-    made = parse("""(float[batch,length] x) => (float[batch,length] z) <float one = {1}> {
-        [subtract] z = Sub(x, one)
-    }""")
-    rewritten = explicit(made)
-    assert expanded(rewritten) == ["one"]
-    copying = {"Expand", "Where", "Add", "Mul", "Tile"}
-    assert [
-        n.op_type for n in rewritten.graph.node if "x" in n.input and n.op_type in copying
-    ] == []
-
-
 @on_python
 def test_equal_shapes_give_what_rejecting_gives():
     made = binary_model("Div", "float", ["n", 3], ["n", 3])
@@ -45,25 +31,10 @@ def test_equal_shapes_give_what_rejecting_gives():
 
 
 @on_guarding
-def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewhere():
-    made = parse("""(float[n,3] x, float[3] mean) => (float[n,3] z) {
-        [centre] centred = Sub(x, mean)
-        [divide] z = Div(centred, x)
-    }""")
-    assert expanded(explicit(made)) == ["mean"]
-
-
-@on_guarding
 def test_unknown_types_are_broadcast_all_the_same():
     text = "(float[2] a) => (float[2] c) { m = their.domain.Mystery(a) [div] c = Div(m, a) }"
     made = parse(text, domains={"their.domain": 1})
     assert expanded(explicit(made)) == ["m"] or expanded(explicit(made)) == ["m", "a"]
-
-
-def test_rewritten_model_under_the_other_edition_is_refused():
-    once = explicit(binary_model("Div", "float", (2, 3), (3,)))
-    with pytest.raises(sonnx_ort.SonnxError, match="with the edition 'typed'"):
-        explicit(once, edition="preliminary")
 
 
 @on_guarding
@@ -75,44 +46,6 @@ def test_new_values_take_no_name_that_is_taken():
         made.graph.output.append(tensor(name, "float", ["n"]))
     produced = [name for node in explicit(made).graph.node for name in node.output]
     assert len(produced) == len(set(produced))
-
-
-INSERTS = 'rewrite with broadcast="explicit", which inserts a Broadcast of '
-
-
-def hint(made, **choices):
-    with pytest.raises(sonnx_ort.ModelRejected) as caught:
-        sonnx_ort.rewrite(made, **choices)
-    hints = {o.hint for o in caught.value.report.violations}
-    assert len(hints) == 1
-    return hints.pop()
-
-
-@pytest.mark.parametrize(
-    ("b_shape", "attributes", "advice"),
-    [
-        ((4, 5), {}, INSERTS + "B from (4, 5) to (2, 3, 4, 5)"),
-        ((3, 4), {"axis": 1}, INSERTS + "B from (3, 4) to (2, 3, 4, 5)"),
-        ((2,), {"axis": 0}, INSERTS + "B from (2,) to (2, 3, 4, 5)"),
-    ],
-    ids=str,
-)
-def test_legacy_broadcasting_is_advised_by_its_own_alignment(b_shape, attributes, advice):
-    made = legacy_model("Div", (2, 3, 4, 5), b_shape, 6, broadcast=1, **attributes)
-    assert hint(made) == advice
-
-
-@pytest.mark.parametrize("choice", ["reject", "explicit"])
-@pytest.mark.parametrize(
-    ("a_shape", "b_shape", "attributes"),
-    [((2, 3, 4, 5), (5,), {"axis": 4}), ((3,), (2, 3), {}), ((1,), (3,), {})],
-    ids=str,
-)
-def test_explicit_is_not_advised_where_it_would_be_rejected_too(
-    choice, a_shape, b_shape, attributes
-):
-    made = legacy_model("Div", a_shape, b_shape, 6, broadcast=1, **attributes)
-    assert "explicit" not in hint(made, broadcast=choice)
 
 
 OPTIONS = {"make_explicit": True}
@@ -142,19 +75,6 @@ def test_findings_about_the_models_own_nodes_are_gone() -> None:
         if f.place.split("'")[1] in own
     ]
     assert left == []
-
-
-def test_defaults_stand_in_the_file() -> None:
-    rewritten = sonnx_ort.rewrite(made(), **OPTIONS)
-    (softmax,) = [node for node in rewritten.graph.node if node.op_type == "Softmax"]
-    assert [(a.name, a.i) for a in softmax.attribute] == [("axis", -1)]
-
-
-def test_types_and_shapes_stand_in_the_file() -> None:
-    rewritten = sonnx_ort.rewrite(made(), **OPTIONS)
-    declared = {value.name: value for value in rewritten.graph.value_info}
-    for name in ("s", "r", "q"):
-        assert declared[name] == tensor(name, "float", ["n", 3])
 
 
 @pytest.mark.parametrize("node", ["Max(a, b)", "MatMul(a, b)"])

@@ -95,37 +95,6 @@ def test_model_that_is_enforced_stays_as_it_is_whatever_is_asked_for(
     assert sonnx_ort.rewrite(enforced(), **choices) == enforced()
 
 
-def test_other_edition_is_refused() -> None:
-    with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite(enforced(), edition="preliminary")
-    assert str(caught.value) == (
-        "the model is already rewritten with the edition 'typed'; rewrite the original model "
-        "with 'preliminary'"
-    )
-
-
-def test_model_of_the_python_backend_is_refused() -> None:
-    custom = sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"]))
-    with pytest.raises(sonnx_ort.SonnxError) as caught:
-        native(custom)
-    assert str(caught.value) == (
-        "the model is already rewritten with the python backend; rewrite the original model with "
-        "the native backend"
-    )
-
-
-def test_report_of_an_enforced_model_is_that_of_the_original() -> None:
-    original = binary_model("Div", "int32", ["n"], ["m"], c_shape=["k"])
-    told = [
-        (o.rule.id, o.node, o.status)
-        for o in sonnx_ort.check(native(original), operators="default").obligations
-    ]
-    assert told == [
-        (o.rule.id, o.node, o.status)
-        for o in sonnx_ort.check(original, operators="default").obligations
-    ]
-
-
 def test_report_says_that_the_model_checks_what_is_left_to_the_run() -> None:
     obligations = sonnx_ort.check(enforced(), operators="default").obligations
     left = [o.evidence for o in obligations if o.status is Status.RUNTIME]
@@ -294,13 +263,6 @@ def test_model_that_declares_other_types_or_shapes_is_not_taken_for_enforced(
     told = [{e.key: e.value for e in node.metadata_props} for node in again.graph.node]
     groups = {entries["sonnx_ort.group"] for entries in told if "sonnx_ort.group" in entries}
     assert sum("sonnx_ort.original" in entries for entries in told) == len(groups)
-
-
-def test_report_of_a_model_tells_of_all_operators() -> None:
-    report = sonnx_ort.check(MIXED, operators="Div")
-    assert {o.node: o.enforced for o in report.obligations} == {
-        "divide": True, "add": False, "multiply": False,
-    }  # fmt: skip
 
 
 CALLING = parse(

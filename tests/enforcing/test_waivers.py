@@ -1,6 +1,5 @@
 """What is waived is not enforced, all else is, and the model says so."""
 
-import datetime as dt
 from dataclasses import replace
 from pathlib import Path
 
@@ -307,32 +306,3 @@ def test_declared_result_that_no_broadcast_gives_cannot_be_waived() -> None:
     model = binary_model("Div", "float", [3], [1], c_shape=[5])
     with pytest.raises(sonnx_ort.SonnxError, match=r"has no effect: .*; fix the model$"):
         sonnx_ort.rewrite(model, waivers=[SHAPES])
-
-
-UNBOUND = "matches no violation: no such node has this rule; correct or remove the waiver"
-EXPIRED = "expired on 2020-01-31; fix the model, or have the waiver renewed"
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (replace(SHAPES, until=dt.date(2020, 1, 31)), EXPIRED),
-        (replace(SHAPES, node="other"), UNBOUND),
-        (
-            waiver("Div.float.R2"),
-            "matches no violation: the rule is proved there; remove the waiver",
-        ),
-        (replace(SHAPES, model="0" * 64), UNBOUND),
-    ],
-    ids=["expired", "no such node", "kept", "another model"],
-)
-def test_waiver_without_effect_is_an_error(given: sonnx_ort.Waiver, said: str) -> None:
-    with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite(unequal(), waivers=[given])
-    place = f"the waiver of {given.rule} at node '{given.node}'"
-    assert str(caught.value) == f"{place} {said}"
-
-
-def test_rule_that_is_left_to_runs_cannot_be_waived() -> None:
-    with pytest.raises(sonnx_ort.SonnxError, match="the rule is runtime there; remove the waiver"):
-        sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"]), waivers=[SHAPES])

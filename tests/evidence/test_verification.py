@@ -25,6 +25,10 @@ GRAPH = "(float[3] x, float[3] y) => (float[3] z) { [divide] z = Div(x, y) }"
 OTHER = "(float[4] x, float[4] y) => (float[4] z) { [divide] z = Div(x, y) }"
 BROKEN = "(float[3] x, float[1] y) => (float[3] z) { [divide] z = Div(x, y) }"
 
+WAIVER = sonnx_ort.Waiver(
+    "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
+)
+
 
 @pytest.fixture(params=["python", "native", "compiled"])
 def made(request, tmp_path) -> tuple[Path, Path, Path]:
@@ -79,13 +83,6 @@ def test_model_that_had_nothing_to_enforce_is_the_original(tmp_path):
     onnx.save(parse("(float[3] x) => (float[3] y) { y = Relu(x) }"), source)
     sonnx_ort.rewrite_file(source, target, record=record)
     assert sonnx_ort.verify(target, record).recorded_as is RecordedAs.ORIGINAL
-
-
-def test_recorded_check_is_kept(tmp_path):
-    source, record = tmp_path / "model.onnx", tmp_path / "record.json"
-    onnx.save(parse(BROKEN), source)
-    sonnx_ort.check(source, operators="default", record=record)
-    assert sonnx_ort.verify(source, record, original=True).kept
 
 
 @pytest.mark.parametrize("recorded", ["nothing", None, "do something else"])
@@ -231,10 +228,7 @@ def test_other_versions_are_told_of_and_make_no_difference(made):
 def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
     source, record = tmp_path / "model.onnx", tmp_path / "record.json"
     onnx.save(parse(BROKEN), source)
-    waiver = sonnx_ort.Waiver(
-        "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
-    )
-    sonnx_ort.check(source, operators="default", waivers=[waiver], record=record)
+    sonnx_ort.check(source, operators="default", waivers=[WAIVER], record=record)
     assert sonnx_ort.verify(source, record, original=True).kept
     monkeypatch.setattr(verification, "_today", lambda: dt.date(2100, 1, 1))
     assert sonnx_ort.verify(source, record, original=True).differences == (
@@ -242,16 +236,21 @@ def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
     )
 
 
+OF_MANY = dataclasses.replace(WAIVER, node=None, nodes="[ab]", count=2)
+TWICE = "(float[3] x, float[1] y) => (float[3] z) { [a] t = Div(x, y) [b] z = Div(t, y) }"
+
+
+def rewritten_with(waiver: sonnx_ort.Waiver, backend: str, folder: Path) -> tuple[Path, Path, Path]:
+    paths = tuple(folder / name for name in ("model.onnx", "enforced.onnx", "record.json"))
+    source, target, record = paths
+    onnx.save(parse(TWICE if waiver.count else BROKEN), source)
+    sonnx_ort.rewrite_file(source, target, record=record, backend=backend, waivers=[waiver])
+    return paths
+
+
 @pytest.fixture(params=["python", "native", "compiled"])
 def made_with_a_waiver(request, tmp_path) -> tuple[Path, Path, Path]:
-    paths = tuple(tmp_path / name for name in ("model.onnx", "enforced.onnx", "record.json"))
-    source, target, record = paths
-    onnx.save(parse(BROKEN), source)
-    waiver = sonnx_ort.Waiver(
-        "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
-    )
-    sonnx_ort.rewrite_file(source, target, record=record, backend=request.param, waivers=[waiver])
-    return paths
+    return rewritten_with(WAIVER, request.param, tmp_path)
 
 
 EXPIRED = (
@@ -260,12 +259,15 @@ EXPIRED = (
 )
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "enforced.onnx"])
-def test_model_that_was_rewritten_with_a_waiver_is_kept(made_with_a_waiver, name):
-    source, _, record = made_with_a_waiver
-    original = name == "model.onnx"
-    found = sonnx_ort.verify(source.with_name(name), record, original=original)
-    assert found.differences == ()
+@pytest.mark.parametrize("waiver", [WAIVER, OF_MANY], ids=["one node", "many nodes"])
+@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
+def test_models_that_were_rewritten_with_a_waiver_are_kept(tmp_path, backend, waiver):
+    source, target, record = rewritten_with(waiver, backend, tmp_path)
+    assert sonnx_ort.verify(source, record, original=True).differences == ()
+    assert sonnx_ort.verify(target, record).differences == ()
+    (option,) = json.loads(read_record(record).options["waivers"])
+    told = (option["node"], option.get("nodes"), option.get("count"))
+    assert told == (waiver.node, waiver.nodes, waiver.count)
 
 
 def test_record_of_rewriting_tells_of_its_waivers(made_with_a_waiver):
@@ -295,23 +297,6 @@ def test_record_whose_waivers_name_no_operator_nodes_or_count_is_kept(made_with_
     for path in (source, target):
         found = sonnx_ort.verify(path, record, original=path == source)
         assert found.differences == ()
-
-
-@pytest.mark.parametrize("name", ["model.onnx", "enforced.onnx"])
-@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
-def test_model_that_was_rewritten_with_a_waiver_of_many_nodes_is_kept(tmp_path, backend, name):
-    text = "(float[3] x, float[1] y) => (float[3] z) { [a] t = Div(x, y) [b] z = Div(t, y) }"
-    onnx.save(parse(text), tmp_path / "model.onnx")
-    waiver = sonnx_ort.Waiver(
-        "Div.float.R1", None, "one number", "the board", dt.date.max, nodes="[ab]", count=2
-    )
-    record = tmp_path / "record.json"
-    choices = {"backend": backend, "waivers": [waiver], "record": record}
-    sonnx_ort.rewrite_file(tmp_path / "model.onnx", tmp_path / "enforced.onnx", **choices)
-    original = name == "model.onnx"
-    assert sonnx_ort.verify(tmp_path / name, record, original=original).differences == ()
-    (option,) = json.loads(read_record(record).options["waivers"])
-    assert (option["node"], option["nodes"], option["count"]) == (None, "[ab]", 2)
 
 
 def test_waiver_of_a_rewriting_that_expired_since_is_told_of(made_with_a_waiver, monkeypatch):

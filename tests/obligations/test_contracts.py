@@ -168,63 +168,130 @@ def test_file_that_says_something_else_is_refused(tmp_path, text, message):
     assert message in str(caught.value)
 
 
+OPEN = '; its size has to be known: [inputs.NAME] shape = ["batch", 3] says that of an input'
+
+
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    ("contract", "message"),
     [
-        (ValueContract("z"), "the graph has no input or value 'z'"),
-        (ValueContract("s", (0, 1)), "'s' is of type string, which has no range"),
-        (ValueContract("i"), "'i' is of type int32, whose numbers are all finite; write a range"),
-        (ValueContract("i", (0.2, 0.8)), "the range of 'i' has no number of type int32"),
-        (ValueContract("u", (256, 300)), "the range of 'u' has no number of type uint8"),
         (
-            ValueContract("i", whole=True),
+            Contract((ValueContract("z"),)),
+            (
+                "the graph has no input or value 'z'; "
+                "inputs of subgraphs and values of functions cannot have a contract"
+            ),
+        ),
+        (Contract((ValueContract("s", (0, 1)),)), "'s' is of type string, which has no range"),
+        (
+            Contract((ValueContract("i"),)),
+            "'i' is of type int32, whose numbers are all finite; write a range",
+        ),
+        (
+            Contract((ValueContract("i", (0.2, 0.8)),)),
+            "the range of 'i' has no number of type int32",
+        ),
+        (
+            Contract((ValueContract("u", (256, 300)),)),
+            "the range of 'u' has no number of type uint8",
+        ),
+        (
+            Contract((ValueContract("i", whole=True),)),
             "'i' is of type int32, whose numbers are all whole; remove 'whole'",
         ),
         (
-            ValueContract("x", (0, math.inf), whole=True),
+            Contract((ValueContract("x", (0, math.inf), whole=True),)),
             "'x' is of whole numbers, and its range reaches infinity; write the largest number",
         ),
         (
-            ValueContract("x", (0.2, 0.8), whole=True),
+            Contract((ValueContract("x", (0.2, 0.8), whole=True),)),
             "the range of 'x' has no whole number of type float",
         ),
         (
-            ValueContract("f", whole=True),
+            Contract((ValueContract("f", whole=True),)),
             (
                 "'f' is a float16 that a node computes, which ONNX Runtime may leave unrounded; of "
                 "this type only inputs can be said to be whole"
             ),
         ),
         (
-            ValueContract("x", ((0, 1), (2, 1), (0, 1)), axis=1),
+            Contract((ValueContract("x", ((0, 1), (2, 1), (0, 1)), axis=1),)),
             "the range [2, 1] of 'x' has no number of type float",
         ),
         (
-            ValueContract("x", (0, 1), axis=1),
+            Contract((ValueContract("x", (0, 1), axis=1),)),
             (
                 "a range of 'x' is 0; give two numbers, or axis= and two numbers for each of its "
                 "indices"
             ),
         ),
         (
-            ValueContract("x", ((0, 1), (0, 1))),
-            "a range of 'x' is ((0, 1), (0, 1)); give two numbers, or axis= and two numbers for",
-        ),
-        (
-            ValueContract("x", ((0, 1), (0, 1)), axis=1),
+            Contract((ValueContract("x", ((0, 1), (0, 1))),)),
             (
-                "'x' has 2 ranges on axis 1, and it is (n, 3); its size has to be known: "
-                '[inputs.NAME] shape = ["batch", 3] says that of an input'
+                "a range of 'x' is ((0, 1), (0, 1)); give two numbers, or axis= and two "
+                "numbers for each of its indices"
             ),
         ),
-        (ValueContract("x", ((0, 1),), axis=0), "'x' has 1 ranges on axis 0, and it is (n, 3)"),
-        (ValueContract("x", ((0, 1),), axis=2), "'x' has 1 ranges on axis 2, and it is (n, 3)"),
+        (
+            Contract((ValueContract("x", ((0, 1), (0, 1)), axis=1),)),
+            f"'x' has 2 ranges on axis 1, and it is (n, 3){OPEN}",
+        ),
+        (
+            Contract((ValueContract("x", ((0, 1),), axis=0),)),
+            f"'x' has 1 ranges on axis 0, and it is (n, 3){OPEN}",
+        ),
+        (
+            Contract((ValueContract("x", ((0, 1),), axis=2),)),
+            f"'x' has 1 ranges on axis 2, and it is (n, 3){OPEN}",
+        ),
+        (Contract(shapes=(ShapeContract("z", (1,)),)), "there is no input 'z'"),
+        (
+            Contract(shapes=(ShapeContract("x", (-1, 3)),)),
+            (
+                "the shape of 'x' has -1; an axis is a size, a name of letters, digits and "
+                "underscores, or '?' for any size"
+            ),
+        ),
+        (
+            Contract(sizes=(SizeContract("n", 8, 1),)),
+            "the size 'n': there is no such size; write the least first",
+        ),
+        (
+            Contract(shapes=(ShapeContract("x", ("n",)),)),
+            "the shape of 'x' is declared as (n, 3), and the contract says (n,)",
+        ),
+        (
+            Contract(shapes=(ShapeContract("x", ("n", 4)),)),
+            "the shape of 'x' is declared as (n, 3), and the contract says (n, 4)",
+        ),
+        (
+            Contract(sizes=(SizeContract("m", 1, 8),)),
+            (
+                "no axis of an input is named 'm'; name the axes of an input: [inputs.NAME] "
+                'shape = ["batch", 3]'
+            ),
+        ),
+        (Contract(types=(TypeContract("z", "float"),)), "there is no input 'z'"),
+        (Contract(types=(TypeContract("a", "float"),)), "there is no input 'a'"),
+        (
+            Contract(types=(TypeContract("x", "double"),)),
+            (
+                "the type of 'x' is declared as float, and the contract says double; correct the "
+                "contract, or convert the input in the model"
+            ),
+        ),
+        (
+            Contract(types=(TypeContract("s", "bool"),)),
+            (
+                "the type of 's' is declared as string, and the contract says bool; correct the "
+                "contract, or convert the input in the model"
+            ),
+        ),
     ],
 )
-def test_contract_that_does_not_fit_the_model_is_refused(entry, message):
+def test_contract_that_does_not_fit_the_model_is_refused(contract, message):
     with pytest.raises(SonnxError) as caught:
-        sonnx_ort.check(parse(LIMITED), contract=Contract((entry,)))
-    assert str(caught.value).startswith(f"contract: {message}")
+        sonnx_ort.check(parse(LIMITED), contract=contract)
+    assert str(caught.value) == f"contract: {message}"
 
 
 IN_STEPS = """(float[1, 2] x, float[1, 2] h) => (float[1, 2] g, double[1, 2] d, float[2, 2] w) {
@@ -287,71 +354,6 @@ def test_output_of_a_state_keeps_what_is_demanded_of_the_next_call(most, verdict
     found = {o.place: (str(o.status), o.evidence) for o in report.obligations if o.rule.code > 1316}
     assert found["Tanh 'last'"] == verdict
     assert found["Input 'h'"][0] == "runtime"
-
-
-@pytest.mark.parametrize(
-    ("contract", "message"),
-    [
-        (Contract(shapes=(ShapeContract("z", (1,)),)), "there is no input 'z'"),
-        (
-            Contract(shapes=(ShapeContract("x", (-1, 3)),)),
-            (
-                "the shape of 'x' has -1; an axis is a size, a name of letters, digits and "
-                "underscores, or '?' for any size"
-            ),
-        ),
-        (
-            Contract(sizes=(SizeContract("n", 8, 1),)),
-            "the size 'n': there is no such size; write the least first",
-        ),
-        (
-            Contract(shapes=(ShapeContract("x", ("n",)),)),
-            "the shape of 'x' is declared as (n, 3), and the contract says (n,)",
-        ),
-        (
-            Contract(shapes=(ShapeContract("x", ("n", 4)),)),
-            "the shape of 'x' is declared as (n, 3), and the contract says (n, 4)",
-        ),
-        (
-            Contract(sizes=(SizeContract("m", 1, 8),)),
-            (
-                "no axis of an input is named 'm'; name the axes of an input: [inputs.NAME] "
-                'shape = ["batch", 3]'
-            ),
-        ),
-    ],
-)
-def test_sizes_that_do_not_fit_the_model_are_refused(contract, message):
-    with pytest.raises(SonnxError) as caught:
-        sonnx_ort.check(parse(LIMITED), contract=contract)
-    assert str(caught.value) == f"contract: {message}"
-
-
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        (TypeContract("z", "float"), "there is no input 'z'"),
-        (TypeContract("a", "float"), "there is no input 'a'"),
-        (
-            TypeContract("x", "double"),
-            (
-                "the type of 'x' is declared as float, and the contract says double; correct the "
-                "contract, or convert the input in the model"
-            ),
-        ),
-        (
-            TypeContract("s", "bool"),
-            (
-                "the type of 's' is declared as string, and the contract says bool; correct the "
-                "contract, or convert the input in the model"
-            ),
-        ),
-    ],
-)
-def test_types_that_do_not_fit_the_model_are_refused(entry, message):
-    with pytest.raises(SonnxError) as caught:
-        sonnx_ort.check(parse(LIMITED), contract=Contract(types=(entry,)))
-    assert str(caught.value) == f"contract: {message}"
 
 
 def test_type_of_the_model_demands_nothing_of_runs():

@@ -189,26 +189,6 @@ def test_domain_in_two_versions_is_refused(alias: str) -> None:
     )
 
 
-@pytest.mark.satisfies(
-    "Graph.draft.acyclic Graph.draft.identified Graph.draft.outputs Needs.AI-007 Needs.THAV-000",
-    "Requirements.onnx Requirements.tool",
-)
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda graph: graph.output.append(helper.make_tensor_value_info("z", 1, [2])),
-        lambda graph: graph.node.append(helper.make_node("Neg", ["x"], ["y"])),
-        lambda graph: graph.node[0].input.__setitem__(1, "y"),
-    ],
-    ids=["output without a value", "two nodes of one output", "cycle"],
-)
-def test_model_that_onnx_does_not_allow_is_none(change) -> None:
-    made = parse(KEPT)
-    change(made.graph)
-    with pytest.raises(sonnx_ort.InvalidModel):
-        sonnx_ort.check(made, operators="profile")
-
-
 def test_every_node_has_one_standing() -> None:
     made = parse(
         "(float[2] x) => (float[2] y) { a = Div(x, x) b = Erf(a) c = Celu(b) y = my.Div(c) }",

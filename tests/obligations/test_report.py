@@ -227,6 +227,8 @@ class TestJson:
         obligations = self.document(report)["obligations"]
         assert isinstance(obligations, list)
         assert len(obligations) == 9
+        violated = [o["status"] == "violated" for o in obligations]
+        assert [o["refused"] for o in obligations] == violated
         assert obligations[8] == {
             "rule": "Div.float.R1",
             "operator": "Div",

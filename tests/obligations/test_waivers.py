@@ -89,33 +89,8 @@ def test_field_that_is_missing(file: Path, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("changed", "message"), [
-    ({"rule": "1"}, "'rule' is not a string"),
-    ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
-    ({"rule": '"GR9"'}, "there is no rule 'GR9'; `sonnx-ort explain` lists all rules"),
-    ({"node": '["ratio"]'}, "'node' is not a string"),
-    ({"reason": '" "'}, "'reason' is empty"),
-    ({"who": '""'}, "'who' is empty"),
-    ({"until": '"2027-01-31"'},
-     "'until' is not a date; write until = 2027-01-31, without quotes"),
-    ({"until": "2027-01-31T00:00:00Z"},
-     "'until' is not a date; write until = 2027-01-31, without quotes"),
-    ({"path": '"If"'}, "'path' is not a list of strings"),
-    ({"path": "[1]"}, "'path' is not a list of strings"),
-    ({"model": "1"}, "'model' is not a string"),
-    ({"untill": "2027-01-31"}, f"'untill' is unknown; a waiver has {FIELDS}"),
-], ids=str)  # fmt: skip
-def test_field_that_is_wrong(file: Path, changed: dict[str, str], message: str) -> None:
-    file.write_text(entry(**changed), encoding="utf-8")
-    with pytest.raises(SonnxError) as caught:
-        read_waivers(file)
-    assert str(caught.value) == f"'{file}', entry 1: {message}"
-
-
 NO_NUMBER = "; write a whole number of 1 or more"
-
-
-@pytest.mark.parametrize(("changed", "message"), [
+NODES = [
     ({}, "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
     ({"path": '["a"]'},
      "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
@@ -137,9 +112,28 @@ NO_NUMBER = "; write a whole number of 1 or more"
     ({"operator": "1", "count": "1"}, "'operator' is not a string"),
     ({"nodes": '""', "count": "1"}, "'nodes' is empty"),
     ({"nodes": '["a"]', "count": "1"}, "'nodes' is not a string"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"rule": "1"}, "'rule' is not a string"),
+    ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
+    ({"rule": '"GR9"'}, "there is no rule 'GR9'; `sonnx-ort explain` lists all rules"),
+    ({"node": '["ratio"]'}, "'node' is not a string"),
+    ({"reason": '" "'}, "'reason' is empty"),
+    ({"who": '""'}, "'who' is empty"),
+    ({"until": '"2027-01-31"'},
+     "'until' is not a date; write until = 2027-01-31, without quotes"),
+    ({"until": "2027-01-31T00:00:00Z"},
+     "'until' is not a date; write until = 2027-01-31, without quotes"),
+    ({"path": '"If"'}, "'path' is not a list of strings"),
+    ({"path": "[1]"}, "'path' is not a list of strings"),
+    ({"model": "1"}, "'model' is not a string"),
+    ({"untill": "2027-01-31"}, f"'untill' is unknown; a waiver has {FIELDS}"),
+    *(({"node": None} | changed, message) for changed, message in NODES),
 ], ids=str)  # fmt: skip
-def test_nodes_that_are_named_wrongly(file: Path, changed: dict[str, str], message: str) -> None:
-    file.write_text(entry(**{"node": None} | changed), encoding="utf-8")
+def test_field_that_is_wrong(file: Path, changed: dict[str, str | None], message: str) -> None:
+    file.write_text(entry(**changed), encoding="utf-8")
     with pytest.raises(SonnxError) as caught:
         read_waivers(file)
     assert str(caught.value) == f"'{file}', entry 1: {message}"
@@ -167,18 +161,6 @@ def test_file_that_is_wrong(file: Path, content: bytes, message: str) -> None:
     with pytest.raises(SonnxError) as caught:
         read_waivers(file)
     assert str(caught.value).startswith(message.format(file=file))
-
-
-def test_file_that_is_not_there(file: Path) -> None:
-    with pytest.raises(SonnxError) as caught:
-        read_waivers(file)
-    assert str(caught.value) == f"there is no file '{file}'"
-
-
-def test_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
-    with pytest.raises(SonnxError) as caught:
-        read_waivers(tmp_path)
-    assert str(caught.value) == f"'{tmp_path}' is a folder; give a file"
 
 
 def test_waivers_that_are_in_no_file_are_given_as_they_are() -> None:
@@ -228,37 +210,22 @@ def test_line_has_one_entry_for_many_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("waiver", "change"),
     [
-        {"count": None},
-        {"count": 0},
-        {"count": True},
-        {"nodes": None},
-        {"nodes": 1},
-        {"operator": []},
-        {"node": "divide"},
-        {"path": []},
+        *((OF_MANY, {"count": count}) for count in (None, 0, True)),
+        *((OF_MANY, change) for change in ({"nodes": None}, {"nodes": 1}, {"operator": []})),
+        *((OF_MANY, change) for change in ({"node": "divide"}, {"path": []})),
+        *((WAIVER, {"path": path}) for path in ([1], 1, "then_branch", {})),
+        *((WAIVER, change) for change in ({"rule": 1}, {"model": 1}, {"model": 0})),
+        *((WAIVER, change) for change in ({"until": "never"}, {"until": 1})),
     ],
     ids=str,
 )
-def test_line_of_many_nodes_with_a_field_that_is_wrong_has_no_waivers(
-    change: dict[str, object],
+def test_line_with_a_field_that_is_wrong_has_no_waivers(
+    waiver: sonnx_ort.Waiver, change: dict[str, object]
 ) -> None:
-    (entry,) = json.loads(waivers_to_json([OF_MANY]))
-    assert waivers_from_json(json.dumps([entry | change])) == ()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"rule": 1}, {"path": [1]}, {"path": 1}, {"path": "then_branch"}, {"path": {}}),
-        *({"model": 1}, {"model": 0}, {"until": "never"}, {"until": 1}),
-    ],
-    ids=str,
-)
-def test_line_with_a_field_that_is_wrong_has_no_waivers(change: dict[str, object]) -> None:
-    (entry,) = json.loads(waivers_to_json([WAIVER]))
-    assert waivers_from_json(json.dumps([entry])) == (WAIVER,)
+    (entry,) = json.loads(waivers_to_json([waiver]))
+    assert waivers_from_json(json.dumps([entry])) == (waiver,)
     assert waivers_from_json(json.dumps([entry | change])) == ()
 
 

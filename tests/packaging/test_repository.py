@@ -2,12 +2,12 @@
 
 import json
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from environment import captured
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -126,9 +126,7 @@ def test_page_for_language_models_leads_to_pages_of_the_site():
 
 
 def test_what_a_command_downloads_or_builds_is_not_committed():
-    names = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    ).stdout.split("\0")
+    names = captured(["git", "ls-files", "-z"], ROOT, check=True).stdout.split("\0")
     files = [ROOT / name for name in names if (ROOT / name).is_file()]
     assert files
     assert [path.name for path in files if path.stat().st_size > 500_000] == []

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -36,33 +35,33 @@ def assert_zero_divisor(violation: sonnx_ort.ContractViolation) -> None:
     assert violation.values == (9, 0)
 
 
-def test_violation_has_its_fields() -> None:
+@pytest.fixture
+def violation() -> sonnx_ort.ContractViolation:
+    """What a run raises that divides by zero."""
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
-    assert_zero_divisor(caught.value)
+    return caught.value
 
 
-def test_violation_has_its_message() -> None:
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
-    assert str(caught.value) == (
-        "Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (3,), "
-        "B (3,). The rule: No element of B is zero."
-    )
+MESSAGE = (
+    "Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (3,), "
+    "B (3,). The rule: No element of B is zero."
+)
 
 
-def test_error_of_onnxruntime_is_its_cause() -> None:
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
-    assert re.search("running (Reshape|CheckedDiv) node", str(caught.value.__cause__))
+def test_violation_has_its_fields_and_message(violation: sonnx_ort.ContractViolation) -> None:
+    assert_zero_divisor(violation)
+    assert str(violation) == MESSAGE
 
 
-def test_violation_survives_pickling() -> None:
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
-    restored = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+def test_error_of_onnxruntime_is_its_cause(violation: sonnx_ort.ContractViolation) -> None:
+    assert re.search("running (Reshape|CheckedDiv) node", str(violation.__cause__))
+
+
+def test_violation_survives_pickling(violation: sonnx_ort.ContractViolation) -> None:
+    restored = pickle.loads(pickle.dumps(violation))  # noqa: S301
     assert_zero_divisor(restored)
-    assert str(restored) == str(caught.value)
+    assert str(restored) == MESSAGE
 
 
 def test_session_goes_on_after_a_violation() -> None:
@@ -70,41 +69,6 @@ def test_session_goes_on_after_a_violation() -> None:
     with pytest.raises(sonnx_ort.ContractViolation):
         session.run(None, {"A": A, "B": B})
     np.testing.assert_array_equal(session.run(["C"], {"A": A, "B": A})[0], [1, 1, 1])
-
-
-def test_violation_with_ort_values() -> None:
-    session = sonnx_ort.InferenceSession(division(), quiet())
-    feeds = {"A": ort.OrtValue.ortvalue_from_numpy(A), "B": ort.OrtValue.ortvalue_from_numpy(B)}
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        session.run_with_ort_values(None, feeds)
-    assert_zero_divisor(caught.value)
-
-
-@on_python
-def test_violation_with_io_binding() -> None:
-    session = sonnx_ort.InferenceSession(division(), quiet())
-    binding = session.io_binding()
-    binding.bind_cpu_input("A", A)
-    binding.bind_cpu_input("B", B)
-    binding.bind_output("C")
-    with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        session.run_with_iobinding(binding)
-    assert_zero_divisor(caught.value)
-
-
-def test_violation_in_an_asynchronous_run_is_told_to_the_callback() -> None:
-    session = sonnx_ort.InferenceSession(division(), quiet())
-    told: list[str] = []
-    done = threading.Event()
-
-    def callback(results: object, data: object, message: str) -> None:
-        del results, data
-        told.append(message)
-        done.set()
-
-    session.run_async(None, {"A": A, "B": B}, callback, None)
-    assert done.wait(60)
-    assert told[0].startswith("Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0")
 
 
 def test_rewritten_model_is_taken_as_it_is() -> None:
@@ -121,31 +85,6 @@ def test_model_that_breaks_the_profile_starts_no_session() -> None:
 def test_further_arguments_reach_onnxruntime() -> None:
     session = sonnx_ort.InferenceSession(division(), providers=["CPUExecutionProvider"])
     assert session.get_providers() == ["CPUExecutionProvider"]
-
-
-@pytest.mark.parametrize("mode", [ort.ExecutionMode.ORT_SEQUENTIAL, ort.ExecutionMode.ORT_PARALLEL])
-def test_threads_get_their_own_violations(mode: ort.ExecutionMode) -> None:
-    sessions = []
-    for _ in range(2):
-        options = quiet()
-        options.execution_mode = mode
-        options.inter_op_num_threads = 2
-        sessions.append(sonnx_ort.InferenceSession(division(), options))
-
-    def fail(number: int) -> tuple[int, object, object]:
-        a = np.arange(1, number + 2, dtype=np.int32) * 1000 + number
-        b = np.ones_like(a)
-        b[number] = 0
-        try:
-            sessions[number % 2].run(None, {"A": a, "B": b})
-        except sonnx_ort.ContractViolation as violation:
-            return number, violation.index, violation.values
-        return number, None, None
-
-    with ThreadPoolExecutor(8) as pool:
-        for number, index, values in pool.map(fail, range(200)):
-            assert index == (number,)
-            assert values == ((number + 1) * 1000 + number, 0)
 
 
 def test_two_failing_branches_in_parallel_raise_one_of_the_violations() -> None:
@@ -196,7 +135,9 @@ def test_kernel_that_cannot_finish_raises_no_violation(monkeypatch: pytest.Monke
 
 
 @on_python
-def test_plain_session_names_operator_node_and_rule() -> None:
+def test_plain_session_names_operator_node_and_rule_and_writes_the_violation_to_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     enforced = sonnx_ort.rewrite(division()).SerializeToString()
     session = ort.InferenceSession(enforced, sonnx_ort.register(quiet()))
     with pytest.raises(Exception, match="running Reshape node") as caught:
@@ -206,20 +147,8 @@ def test_plain_session_names_operator_node_and_rule() -> None:
         "tell the rule: 21 Div.int.R1, 24 Div.int.C1, 25 Div.int.C2'"
     ) in str(caught.value)
     assert str(caught.value).strip().endswith("24")
-
-
-@on_python
-def test_plain_session_writes_the_violation_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    enforced = sonnx_ort.rewrite(division()).SerializeToString()
-    session = ort.InferenceSession(enforced, sonnx_ort.register(quiet()))
-    with pytest.raises(Exception, match="running Reshape node"):
-        session.run(None, {"A": A, "B": B})
     (record,) = caplog.records
-    assert (record.name, record.levelname) == ("sonnx_ort", "ERROR")
-    assert record.message == (
-        "Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (3,), "
-        "B (3,). The rule: No element of B is zero."
-    )
+    assert (record.name, record.levelname, record.message) == ("sonnx_ort", "ERROR", MESSAGE)
 
 
 @pytest.mark.parametrize("verify_proofs", [False, True])
@@ -272,11 +201,13 @@ def feeds(thread: int, turn: int) -> tuple[dict[str, np.ndarray], Told]:
     return given, (f"node{node}", *told)
 
 
+@pytest.mark.parametrize("mode", [ort.ExecutionMode.ORT_SEQUENTIAL, ort.ExecutionMode.ORT_PARALLEL])
 @pytest.mark.parametrize("sessions", [1, THREADS], ids=["one session", "a session each"])
-def test_each_thread_is_told_of_its_own_violation(sessions: int) -> None:
-    model = parse(GRAPH)
+def test_each_thread_is_told_of_its_own_violation(sessions: int, mode: ort.ExecutionMode) -> None:
+    model, options = parse(GRAPH), quiet()
+    options.execution_mode, options.inter_op_num_threads = mode, 2
     started = [
-        sonnx_ort.InferenceSession(model, quiet(), verify_proofs=False) for _ in range(sessions)
+        sonnx_ort.InferenceSession(model, options, verify_proofs=False) for _ in range(sessions)
     ]
     together = Barrier(THREADS)
 

@@ -9,30 +9,28 @@ types among them. An interval that were narrower by one would not hold: both its
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.bounds import BOUNDS_RULES
 from sonnx_ort.kernel.sizes import Bounds
-from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.contract import NO_CONTRACT
-from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.isolated import run_often_enough
 from support.soundness.nodes import VERSIONS, NodeCase, random_case
+from support.soundness.operator_runs import (
+    Attempt,
+    HeldToRuns,
+    OneNode,
+    chosen,
+    held_to_a_run,
+    runs_of,
+)
 
 OPERATORS = sorted(BOUNDS_RULES)
-ATTEMPTS = 1000
-"""How many attempts there can be for each operator."""
-
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 _OLDEST = 9
@@ -48,37 +46,22 @@ _DATA: Mapping[str, Sequence[int]] = {
 """The positions of the inputs that outputs have their elements from, where it is not the first."""
 
 
-def attempt(number: int) -> dict[str, Any] | None:
-    """Try one node.
+def attempt(number: int) -> Attempt:
+    """Try one node; of the intervals of its outputs, tell which ends were `reached`."""
+    operator, rng = chosen("bounds", OPERATORS, number)
+    made = OneNode()
+    model = made.model(_case(rng, operator), lambda *given: _source(rng, made, *given))
+    return held_to_a_run(
+        rng, model, made.feeds, lambda facts: facts.numbers_under(NO_CONTRACT).bounds.get, _compared
+    )
 
-    Returns:
-        `refused`, why ONNX Runtime did not run it; or `misfit`, what contradicts an interval, and
-        which of its ends were `reached`. None for a model that `check` refuses, or of which
-        nothing is bounded.
-    """
-    ort.set_default_logger_severity(4)
-    operator = OPERATORS[number // ATTEMPTS]
-    rng = random.Random(f"bounds {operator} {number % ATTEMPTS}")  # noqa: S311 - no cryptography
-    built = _Model(rng)
-    model = built.of(_case(rng, operator))
-    try:
-        loaded = load(model).graph_model
-    except InvalidModel:
-        return None
-    known = Facts(loaded).numbers_under(NO_CONTRACT).bounds
-    bounds = [known.get(output) for output in loaded.graph.outputs]
-    if all(bound is None for bound in bounds):
-        return None
-    try:
-        options = on_one_thread(rng.choice(("none", "all")))
-        session = ort.InferenceSession(model.SerializeToString(), options)
-        outputs = session.run(None, built.feeds)
-    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime does not take
-        return {"refused": str(error)[:200]}
-    pairs = [(b, np.asarray(o)) for b, o in zip(bounds, outputs, strict=True) if b is not None]
-    found = [text for bound, output in pairs if (text := _misfit(bound, output))]
-    told = f"{found} of\n{onnx.printer.to_text(model)}\n{built.feeds}" if found else ""
-    return {"misfit": told, "reached": sorted({e for pair in pairs for e in _reached(*pair)})}
+
+def _compared(bounds: list[Bounds | None], outputs: list[Array]) -> dict[str, Any]:
+    pairs = [(b, o) for b, o in zip(bounds, outputs, strict=True) if b is not None]
+    return {
+        "misfit": "; ".join(filter(None, (_misfit(*pair) for pair in pairs))),
+        "reached": sorted({end for pair in pairs for end in _reached(*pair)}),
+    }
 
 
 def _numbers(output: Array) -> list[int]:
@@ -100,39 +83,17 @@ def _reached(bounds: Bounds, output: Array) -> list[str]:
     return [name for name, end in ends.items() if end in numbers]
 
 
-@dataclass
-class _Model:
-    """Makes a model of one node: its inputs are the model's, constants, or results of Less."""
-
-    rng: random.Random
-    feeds: dict[str, Array] = field(default_factory=dict)
-    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
-    constants: list[onnx.TensorProto] = field(default_factory=list)
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-
-    def of(self, case: NodeCase) -> onnx.ModelProto:
-        names = [self._source(index, array) for index, array in enumerate(case.inputs)]
-        return case.model(names, self.inputs, self.constants, self.nodes)
-
-    def _source(self, index: int, array: Array | None) -> str:
-        if array is None:
-            return ""
-        name = f"x{index}"
-        if array.dtype == bool and self.rng.random() < 0.5:
-            one = self._given(f"{name}_p", array.astype(np.int32))
-            other = self._given(f"{name}_q", np.ones(array.shape, np.int32))
-            self.nodes.append(helper.make_node("Less", [one, other], [name]))
-            return name
-        if self.rng.random() < 0.75:
-            self.constants.append(numpy_helper.from_array(array, name))
-            return name
-        return self._given(name, array)
-
-    def _given(self, name: str, array: Array) -> str:
-        self.feeds[name] = array
-        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-        self.inputs.append(helper.make_tensor_value_info(name, kind, list(array.shape)))
+def _source(rng: random.Random, made: OneNode, index: int, array: Array) -> str:
+    """An operand: a constant, an input of the model, or what a Less gives."""
+    name = f"x{index}"
+    if array.dtype == bool and rng.random() < 0.5:
+        one = made.given(f"{name}_p", array.astype(np.int32), array.shape)
+        other = made.given(f"{name}_q", np.ones(array.shape, np.int32), array.shape)
+        made.before.append(helper.make_node("Less", [one, other], [name]))
         return name
+    if rng.random() < 0.75:
+        return made.constant(name, array)
+    return made.given(name, array, array.shape)
 
 
 def _case(rng: random.Random, operator: str) -> NodeCase:
@@ -306,40 +267,18 @@ COUNTED = {"ArgMax", "ArgMin", "NonZero", "Shape", "Size"}
 """Of these only the lower end can be reached."""
 
 
-def runs_of(lines):
-    """The runs in which something was bounded."""
-    results = (line.get("result") or {} for line in lines)
-    return [result for result in results if "misfit" in result]
+class TestBounds(HeldToRuns):
+    """No result lies outside of its interval, and intervals are as narrow as they can be."""
 
+    attempt = "soundness.test_bounds_rules:attempt"
+    operators = OPERATORS
+    needed = NEEDED
 
-@pytest.fixture(scope="module")
-def attempts(once):
-    """What came of enough attempts at each operator: twice as many as are needed, or more."""
-    function = "soundness.test_bounds_rules:attempt"
-    enough = function, OPERATORS, ATTEMPTS, NEEDED, runs_of
-    return once("bounds_rules", lambda: run_often_enough(*enough))
-
-
-def test_every_attempt_is_a_valid_one(attempts):
-    assert [line["error"] for lines in attempts.values() for line in lines if "error" in line] == []
-
-
-def test_no_kernel_leaves_an_interval(attempts):
-    misfits = [run["misfit"] for lines in attempts.values() for run in runs_of(lines)]
-    assert "\n\n".join(filter(None, misfits)) == ""
-
-
-def test_every_operator_has_run_often_enough(attempts):
-    counts = {operator: len(runs_of(lines)) for operator, lines in attempts.items()}
-    assert sorted(counts) == sorted(BOUNDS_RULES)
-    assert {o: count for o, count in counts.items() if count < NEEDED} == {}
-
-
-@pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
-def test_both_ends_of_intervals_are_reached(attempts):
-    reached = {
-        operator: {end for run in runs_of(lines) for end in run["reached"]}
-        for operator, lines in attempts.items()
-    }
-    wanted = {o: {"lower"} if o in COUNTED else {"lower", "upper"} for o in BOUNDS_RULES}
-    assert {o: ends for o, ends in reached.items() if ends < wanted[o]} == {}
+    @pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
+    def test_both_ends_of_intervals_are_reached(self, attempts):
+        reached = {
+            operator: {end for run in runs_of(lines) for end in run["reached"]}
+            for operator, lines in attempts.items()
+        }
+        wanted = {o: {"lower"} if o in COUNTED else {"lower", "upper"} for o in BOUNDS_RULES}
+        assert {o: ends for o, ends in reached.items() if ends < wanted[o]} == {}

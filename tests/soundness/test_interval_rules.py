@@ -10,30 +10,28 @@ elements, or wider; some inputs are constants.
 import os
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.contract import Contract, ValueContract
-from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.isolated import run_often_enough
 from support.soundness.nodes import NodeCase, random_case
+from support.soundness.operator_runs import (
+    Attempt,
+    HeldToRuns,
+    OneNode,
+    chosen,
+    held_to_a_run,
+    runs_of,
+)
 
 OPERATORS = sorted(INTERVAL_RULES)
-ATTEMPTS = 1000
-"""How many attempts there can be for each operator."""
-
 _FLOATS = ("float32", "float32", "float64", "float16")
 
 _KEPT: Mapping[str, Sequence[int]] = {
@@ -54,38 +52,41 @@ _CONSTANTS: Mapping[str, Sequence[int]] = {
 """The inputs that have to be constants for a rule to say anything."""
 
 
-def attempt(number: int) -> dict[str, Any] | None:
-    """Try one node.
+def attempt(number: int) -> Attempt:
+    """Try one node; tell whether an interval is `near` to what was computed."""
+    operator, rng = chosen("intervals", OPERATORS, number)
+    made, contracts = OneNode(), list[ValueContract]()
+    constant = _CONSTANTS.get(operator, ())
 
-    Returns:
-        `refused`, why ONNX Runtime did not run it; or `misfit`, what contradicts an interval, and
-        whether one is `near` to what was computed. None for a model that `check` refuses, or of
-        which nothing is known.
-    """
-    ort.set_default_logger_severity(4)
-    operator = OPERATORS[number // ATTEMPTS]
-    rng = random.Random(f"intervals {operator} {number % ATTEMPTS}")  # noqa: S311 - no cryptography
-    built = _Model(rng)
-    model = built.of(_with_floats(rng, _case(rng, operator)))
-    try:
-        loaded = load(model).graph_model
-    except InvalidModel:
-        return None
-    contract = Contract(tuple(built.contracts))
-    numbers = Facts(loaded).numbers_under(contract)
-    intervals = [numbers.intervals.get(output) for output in loaded.graph.outputs]
-    if all(interval is None for interval in intervals):
-        return None
-    try:
-        options = on_one_thread(rng.choice(("none", "all")))
-        session = ort.InferenceSession(model.SerializeToString(), options)
-        outputs = session.run(None, built.feeds)
-    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime does not take
-        return {"refused": str(error)[:200]}
-    pairs = [(i, np.asarray(o)) for i, o in zip(intervals, outputs, strict=True) if i is not None]
-    found = [text for interval, output in pairs if (text := misfit(interval, output))]
-    told = f"{found} of\n{onnx.printer.to_text(model)}\n{built.feeds}" if found else ""
-    return {"misfit": told, "near": any(_is_near(*pair) for pair in pairs)}
+    def source(index: int, array: Array) -> str:
+        name = f"x{index}"
+        if index in constant or array.dtype.kind != "f" or rng.random() < 0.3:
+            return made.constant(name, array)
+        if array.size and not np.isnan(array).any():
+            contracts.append(ValueContract(name, _around(rng, array)))
+        return made.given(name, array, array.shape)
+
+    model = made.model(_with_floats(rng, _case(rng, operator)), source)
+    contract = Contract(tuple(contracts))
+    return held_to_a_run(
+        rng, model, made.feeds, lambda facts: facts.numbers_under(contract).intervals.get, _compared
+    )
+
+
+def _around(rng: random.Random, array: Array) -> tuple[float, float]:
+    """The interval of the elements, or a wider one."""
+    lower, upper = float(array.min()), float(array.max())
+    if rng.random() < 0.3:
+        return lower - abs(lower) / 2, upper + abs(upper) / 2
+    return lower, upper
+
+
+def _compared(intervals: list[Interval | None], outputs: list[Array]) -> dict[str, Any]:
+    pairs = [(i, o) for i, o in zip(intervals, outputs, strict=True) if i is not None]
+    return {
+        "misfit": "; ".join(filter(None, (misfit(*pair) for pair in pairs))),
+        "near": any(_is_near(*pair) for pair in pairs),
+    }
 
 
 def misfit(interval: Interval, output: Array) -> str:
@@ -105,43 +106,6 @@ def _is_near(interval: Interval, output: Array) -> bool:
     whole, (lower, upper) = interval.whole, (float(numbers.min()), float(numbers.max()))
     width = 4 * (upper - lower) + 0.5 * max(abs(lower), abs(upper))
     return whole.lower >= lower - width or whole.upper <= upper + width
-
-
-@dataclass
-class _Model:
-    """Makes a model of one node: its inputs are the model's, with contracts, or constants."""
-
-    rng: random.Random
-    feeds: dict[str, Array] = field(default_factory=dict)
-    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
-    constants: list[onnx.TensorProto] = field(default_factory=list)
-    contracts: list[ValueContract] = field(default_factory=list)
-
-    def of(self, case: NodeCase) -> onnx.ModelProto:
-        constant = _CONSTANTS.get(case.operator, ())
-        names = [
-            self._source(index, array, constant=index in constant)
-            for index, array in enumerate(case.inputs)
-        ]
-        return case.model(names, self.inputs, self.constants, ())
-
-    def _source(self, index: int, array: Array | None, *, constant: bool) -> str:
-        if array is None:
-            return ""
-        name = f"x{index}"
-        is_float = array.dtype.kind == "f"
-        if constant or not is_float or self.rng.random() < 0.3:
-            self.constants.append(numpy_helper.from_array(array, name))
-            return name
-        self.feeds[name] = array
-        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-        self.inputs.append(helper.make_tensor_value_info(name, kind, list(array.shape)))
-        if array.size and not np.isnan(array).any():
-            lower, upper = float(array.min()), float(array.max())
-            if self.rng.random() < 0.3:
-                lower, upper = lower - abs(lower) / 2, upper + abs(upper) / 2
-            self.contracts.append(ValueContract(name, (lower, upper)))
-        return name
 
 
 def _case(rng: random.Random, operator: str) -> NodeCase:
@@ -196,39 +160,17 @@ DEFAULT = 12
 NEEDED = int(os.environ.get("SONNX_ORT_RUNS", str(DEFAULT)))
 
 
-def runs_of(lines):
-    """The runs in which something was known."""
-    results = (line.get("result") or {} for line in lines)
-    return [result for result in results if "misfit" in result]
+class TestIntervals(HeldToRuns):
+    """No result lies outside of its interval, and intervals are near to the results."""
 
+    attempt = "soundness.test_interval_rules:attempt"
+    operators = OPERATORS
+    needed = NEEDED
 
-@pytest.fixture(scope="module")
-def attempts(once):
-    """What came of enough attempts at each operator: twice as many as are needed, or more."""
-    function = "soundness.test_interval_rules:attempt"
-    enough = function, OPERATORS, ATTEMPTS, NEEDED, runs_of
-    return once("interval_rules", lambda: run_often_enough(*enough))
-
-
-def test_every_attempt_is_a_valid_one(attempts):
-    assert [line["error"] for lines in attempts.values() for line in lines if "error" in line] == []
-
-
-def test_no_kernel_leaves_an_interval(attempts):
-    misfits = [run["misfit"] for lines in attempts.values() for run in runs_of(lines)]
-    assert "\n\n".join(filter(None, misfits)) == ""
-
-
-def test_every_operator_has_run_often_enough(attempts):
-    counts = {operator: len(runs_of(lines)) for operator, lines in attempts.items()}
-    assert sorted(counts) == sorted(INTERVAL_RULES)
-    assert {o: count for o, count in counts.items() if count < NEEDED} == {}
-
-
-@pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
-def test_interval_of_every_operator_is_near_to_what_is_computed(attempts):
-    near = {o: any(run["near"] for run in runs_of(lines)) for o, lines in attempts.items()}
-    assert [operator for operator, found in near.items() if not found] == []
+    @pytest.mark.skipif(NEEDED < DEFAULT, reason="too few runs to tell")
+    def test_interval_of_every_operator_is_near_to_what_is_computed(self, attempts):
+        near = {o: any(run["near"] for run in runs_of(lines)) for o, lines in attempts.items()}
+        assert [operator for operator, found in near.items() if not found] == []
 
 
 def test_planted_faults_are_found():

@@ -1,6 +1,6 @@
 """Runs random nodes and models in ONNX Runtime, and holds what is certain against the outcome.
 
-Attempts for `support.soundness.isolated`: `NUMBER // ATTEMPTS` chooses the operator.
+Attempts are for `support.soundness.isolated`.
 """
 
 import random
@@ -10,88 +10,46 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from sonnx_ort.certificates import Traced
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.model import as_claim
-from sonnx_ort.errors import InvalidModel
 from sonnx_ort.kernel.catalog import SHAPE_RULES, operator_version
-from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.terms.operand import Shape
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.models import random_feeds, random_model
 from support.soundness.node_cases import misfit, stands_for
-from support.soundness.nodes import NodeCase, random_case
+from support.soundness.nodes import random_case
+from support.soundness.operator_runs import Attempt, OneNode, chosen, held_to_a_run
 
 OPERATORS = sorted(SHAPE_RULES)
-ATTEMPTS = 1000
-"""How many attempts there can be for each operator."""
 
 
-def attempt(number: int) -> dict[str, Any] | None:
-    """Try one node.
+def attempt(number: int) -> Attempt:
+    """Try one node; tell the `version` of its operator, and how many `steps` were certified."""
+    operator, rng = chosen("shapes", OPERATORS, number)
+    case, made = random_case(rng, operator), OneNode()
+    model = made.model(case, lambda *given: _source(rng, made, *given))
+    steps = _steps(model)
 
-    Returns:
-        `version`, the operator's; `refused`, why ONNX Runtime did not run it; or `certain`, of how
-        many outputs the shape was certain, and `misfit`, what contradicts it. None for a model
-        that `check` refuses, or of which nothing is certain.
-    """
-    ort.set_default_logger_severity(4)
-    operator = OPERATORS[number // ATTEMPTS]
-    rng = random.Random(f"{operator} {number % ATTEMPTS}")  # noqa: S311 - no cryptography
-    case = random_case(rng, operator)
-    model, feeds = model_of(rng, case)
-    try:
-        loaded = load(model).graph_model
-    except InvalidModel:
-        return None
-    facts = Facts(loaded)
-    shapes = [facts.shape(output) for output in loaded.graph.outputs]
-    if all(shape is None for shape in shapes):
-        return None
-    version = {"version": operator_version(operator, case.opset)}
-    try:
-        options = on_one_thread(rng.choice(("none", "all")))
-        outputs = ort.InferenceSession(model.SerializeToString(), options).run(None, feeds)
-    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime does not take
-        return version | {"refused": str(error)[:200]}
-    found = _misfits(model, shapes, outputs, feeds)
-    certain = sum(shape is not None for shape in shapes)
-    return version | {"certain": certain, "misfit": found}
+    def compared(shapes: list[Shape | None], outputs: list[Array]) -> dict[str, Any]:
+        results = dict(zip((value.name for value in model.graph.output), outputs, strict=True))
+        contradicted = [*misfits_of(model, made.feeds, steps, results)]
+        by_facts = misfit(shapes, outputs, _sizes_of_run(model, made.feeds))
+        return {"misfit": "; ".join(filter(None, [by_facts, *contradicted])), "steps": len(steps)}
+
+    found = held_to_a_run(rng, model, made.feeds, lambda facts: facts.shape, compared)
+    return found and {"version": operator_version(operator, case.opset)} | found
 
 
-def _misfits(
-    model: onnx.ModelProto, shapes: list[Shape | None], outputs: list[Any], feeds: dict[str, Array]
-) -> str:
-    sizes = {}
-    for declared in model.graph.input:
-        for axis, dimension in enumerate(declared.type.tensor_type.shape.dim):
-            if dimension.dim_param:
-                sizes[dimension.dim_param] = feeds[declared.name].shape[axis]
-    found = misfit(shapes, outputs, sizes)
-    return f"{found} of\n{onnx.printer.to_text(model)}\n{feeds}" if found else ""
-
-
-def model_of(rng: random.Random, case: NodeCase) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """A model of one node, whose inputs are declared, open, of unknown rank, or constants."""
-    names, inputs, constants, feeds = [], [], [], {}
-    for index, array in enumerate(case.inputs):
-        if array is None:
-            names.append("")
-            continue
-        name = f"x{index}"
-        names.append(name)
-        few_integers = array.dtype.kind == "i" and array.ndim <= 1
-        if rng.random() < (0.6 if few_integers else 0.15):
-            constants.append(numpy_helper.from_array(array, name))
-            continue
-        feeds[name] = array
-        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-        inputs.append(helper.make_tensor_value_info(name, kind, _declared(rng, index, array)))
-    return case.model(names, inputs, constants), feeds
+def _source(rng: random.Random, made: OneNode, index: int, array: Array) -> str:
+    """An operand: a constant, or an input that is declared, open, or of unknown rank."""
+    few_integers = array.dtype.kind == "i" and array.ndim <= 1
+    if rng.random() < (0.6 if few_integers else 0.15):
+        return made.constant(f"x{index}", array)
+    return made.given(f"x{index}", array, _declared(rng, index, array))
 
 
 def _declared(rng: random.Random, index: int, array: Array) -> list[int | str] | None:
@@ -105,13 +63,6 @@ def _declared(rng: random.Random, index: int, array: Array) -> list[int | str] |
     return None
 
 
-def attempt_of_operator(number: int) -> dict[str, Any] | None:
-    """Try one node; `number // ATTEMPTS` chooses its operator."""
-    operator = OPERATORS[number // ATTEMPTS]
-    rng = random.Random(f"certified {operator} {number % ATTEMPTS}")  # noqa: S311
-    return _held(*model_of(rng, random_case(rng, operator)), rng.choice(("none", "all")))
-
-
 def attempt_of_graph(number: int) -> dict[str, Any] | None:
     """Try one graph."""
     rng = random.Random(f"certified {number}")  # noqa: S311 - no cryptography
@@ -119,14 +70,19 @@ def attempt_of_graph(number: int) -> dict[str, Any] | None:
     return _held(made.proto, random_feeds(rng, made), rng.choice(("none", "all")))
 
 
-def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dict[str, Any] | None:
-    """How many steps a run confirms, and what contradicts one; None if there is no run or step."""
-    ort.set_default_logger_severity(4)
+def _steps(model: onnx.ModelProto) -> dict[tuple[str, str], Any]:
+    """What is certified of values, by their names and by what it is; nothing of what is refused."""
     try:
         traced = Traced.of(model)
     except Rejected:
-        return None
-    steps = {(value, kind): as_claim(traced.known(kind, value)) for value, kind in traced.steps}
+        return {}
+    return {(value, kind): as_claim(traced.known(kind, value)) for value, kind in traced.steps}
+
+
+def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dict[str, Any] | None:
+    """How many steps a run confirms, and what contradicts one; None if there is no run or step."""
+    ort.set_default_logger_severity(4)
+    steps = _steps(model)
     names = [name for node in model.graph.node for name in node.output if name]
     shown = [name for name in names if any((name, kind) in steps for kind in ("type", "shape"))]
     if not shown:

@@ -23,7 +23,6 @@ from typing import IO, Any
 
 from support.child import run_program
 
-_PROCESSES = 2
 _SECONDS_TO_START = 60
 _SECONDS_PER_CALL = 10
 _SECONDS_TO_SHRINK = 300
@@ -32,37 +31,6 @@ _SECONDS_TO_SHRINK = 300
 Line = dict[str, Any]
 """What came of a call: its `number`, and one of three. `result` is what it gave, as JSON holds it;
 `error` the traceback, with what was `raised` where; `death` the status that ended the process."""
-
-
-def run_often_enough(
-    function: str,
-    operators: Sequence[str],
-    attempts: int,
-    needed: int,
-    counts: Callable[[list[Line]], Sequence[object]],
-) -> dict[str, list[Line]]:
-    """Try operators again and again, until each has been tried often enough, or every number was.
-
-    Args:
-        function: As for `run_attempts`; its number divided by `attempts` chooses the operator.
-        operators: The operators, in the order of the numbers.
-        attempts: How many attempts there can be for each.
-        needed: How many have to count.
-        counts: Gives of the lines of one operator what counts.
-
-    Returns:
-        The lines by operator.
-    """
-    lines: dict[str, list[Line]] = {operator: [] for operator in operators}
-    first, count = 0, 2 * needed
-    while first < attempts:
-        wanting = [i for i, o in enumerate(operators) if len(counts(lines[o])) < needed]
-        steps = range(first, min(first + count, attempts))
-        numbers = [index * attempts + step for index in wanting for step in steps]
-        for line in run_attempts(function, numbers, _PROCESSES):
-            lines[operators[line["number"] // attempts]].append(line)
-        first, count = steps.stop, 2 * count
-    return lines
 
 
 def run_attempts(
