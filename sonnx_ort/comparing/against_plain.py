@@ -36,12 +36,12 @@ from sonnx_ort.comparing.isolated_run import (
     session_options,
     start_session,
 )
-from sonnx_ort.comparing.runs import Runs, Trace, in_words, outputs_of, pair_of, trace
+from sonnx_ort.comparing.runs import Runs, Trace, outputs_of, pair_of, trace
 from sonnx_ort.comparing.shrinking import least
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.loading.traversal import all_nodes, names_needed
+from sonnx_ort.loading.traversal import all_nodes, in_words, names_needed
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.profile.contract import NO_CONTRACT
 

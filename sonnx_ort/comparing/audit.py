@@ -39,12 +39,11 @@ from sonnx_ort.comparing.isolated_run import (
 )
 from sonnx_ort.comparing.judging import judge
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
-from sonnx_ort.comparing.runs import in_words
 from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.errors import BackendUnavailable, SonnxError
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.loading.traversal import nodes_within
+from sonnx_ort.loading.traversal import in_words, nodes_within
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE, OperatorsChoice, choose_demands
 from sonnx_ort.profile.contract import NO_CONTRACT

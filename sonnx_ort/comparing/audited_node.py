@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.comparing.verdicts import NodeAudit, Verdict
+from sonnx_ort.loading.traversal import label_of
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.balls import ball_type
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError, excerpts
@@ -54,7 +55,7 @@ class Audited:
     @property
     def name(self) -> str:
         """The node's name, or one derived from its output."""
-        return self.node.name or f"(output {next(filter(None, self.node.output), '')})"
+        return label_of(self.node)
 
     @property
     def operator(self) -> str:

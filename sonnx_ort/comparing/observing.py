@@ -206,7 +206,7 @@ class ObservedGraph(Observation):
 def _available(graph: onnx.GraphProto) -> Iterator[str]:
     yield from (value.name for value in graph.input)
     yield from (tensor.name for tensor in graph.initializer)
-    yield from (name for node in graph.node for name in node.output)
+    yield from (name for node in graph.node for name in node.output if name)
 
 
 def _showing(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:

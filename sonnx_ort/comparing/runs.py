@@ -38,6 +38,7 @@ from sonnx_ort.comparing.isolated_run import (
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.traversal import in_words
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
@@ -109,12 +110,6 @@ def _first_failure(
         else:
             able, results = middle, outcome
     return able, results, failed
-
-
-def in_words(node: onnx.NodeProto) -> str:
-    """The operator and the name of a node."""
-    operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-    return f"{operator} '{node.name or f'(output {node.output[0]})'}'"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ def _without_node(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
             for instead in dict.fromkeys(nodes[index].input) or [""]:
                 made = deepcopy(model)
                 removed = _node_lists(made)[position].pop(index)
-                names = dict.fromkeys(removed.output, instead)
+                names = dict.fromkeys(filter(None, removed.output), instead)
                 _rename(all_nodes(made), names)
                 for value in (v for graph in all_graphs(made) for v in graph.output):
                     value.name = names.get(value.name, value.name)
@@ -215,13 +215,14 @@ def _replaced(
     before, node, after = [*nodes[:index]], nodes[index], [*nodes[index + 1 :]]
     inputs, outputs = inside[0], inside[2]
     wrapped = onnx.ModelProto(graph=onnx.GraphProto(node=inside[1]))
-    names = {name: f"{node.name}_{name}" for each in inside[1] for name in each.output}
+    defined = (name for each in inside[1] for name in each.output if name)
+    names = {name: f"{node.name}_{name}" for name in defined}
     # The first output of a Loop's subgraph is none of the node's: whether to go on.
     names |= dict(zip(outputs[-len(node.output) :], node.output, strict=False))
     names |= dict(zip(inputs, node.input, strict=False))
     _rename(all_nodes(wrapped), names)
     for each in wrapped.graph.node:
-        each.output[:] = [names[name] for name in each.output]
+        each.output[:] = [names.get(name, "") for name in each.output]
     del nodes[:]
     nodes.extend([*before, *wrapped.graph.node, *after])
     return made

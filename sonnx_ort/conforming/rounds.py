@@ -24,11 +24,11 @@ from sonnx_ort.conforming.change import MOST_STEPS, Change, NoChangeError, NodeE
 from sonnx_ort.conforming.constants import store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of
 from sonnx_ort.errors import printable
-from sonnx_ort.loading.traversal import ValueNames, every_node
+from sonnx_ort.loading.traversal import ValueNames, every_node, label_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import label_of, nodes_with_paths
+from sonnx_ort.obligations.targets import nodes_with_paths
 from sonnx_ort.profile.graph import GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status

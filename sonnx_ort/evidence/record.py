@@ -19,7 +19,7 @@ import onnx
 from sonnx_ort.errors import SonnxError, printable
 from sonnx_ort.files import external_locations
 from sonnx_ort.loading.functions import resolve_default_domain
-from sonnx_ort.loading.traversal import names_needed
+from sonnx_ort.loading.traversal import in_words, names_needed
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.versions import version_of
 
@@ -73,10 +73,12 @@ def _changes(before: onnx.GraphProto, after: onnx.GraphProto, path: NodePath) ->
         else:
             group = _made_for(successors, new, made_by, known)
             covered |= group
-            yield Change(_named(node), path, tuple(_named(new[index]) for index in sorted(group)))
+            yield Change(
+                in_words(node), path, tuple(in_words(new[index]) for index in sorted(group))
+            )
         for index in sorted(successors)[:1]:
             yield from _inside(node, new[index], path)
-    added = tuple(_named(node) for index, node in enumerate(new) if index not in covered)
+    added = tuple(in_words(node) for index, node in enumerate(new) if index not in covered)
     if added:
         yield Change("", path, added)
 
@@ -88,7 +90,7 @@ def _inside(before: onnx.NodeProto, after: onnx.NodeProto, path: NodePath) -> It
     bodies = _bodies(after)
     for name, body in _bodies(before).items():
         if name in bodies:
-            yield from _changes(body, bodies[name], (*path, f"{_named(before)} {name}"))
+            yield from _changes(body, bodies[name], (*path, f"{in_words(before)} {name}"))
 
 
 def _made_for(
@@ -130,12 +132,6 @@ def _bodies(node: onnx.NodeProto) -> dict[str, onnx.GraphProto]:
 
 def _operator(node: onnx.NodeProto) -> tuple[str, str, str]:
     return node.domain, node.op_type, node.overload
-
-
-def _named(node: onnx.NodeProto) -> str:
-    operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-    label = node.name or f"(output {node.output[0] if node.output else 'none'})"
-    return f"{operator} '{label}'"
 
 
 FORMAT = "sonnx_ort.record/1"

@@ -19,7 +19,7 @@ from sonnx_ort.kernel.node import Shapes
 from sonnx_ort.kernel.products import window_moves
 from sonnx_ort.kernel.sizes import PartialSizes, Rejected, Size, Sizes, is_within
 from sonnx_ort.knowledge.graph_node import GraphNode
-from sonnx_ort.loading.traversal import every_node
+from sonnx_ort.loading.traversal import every_node, in_words
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 MOST_AXES = 1 << 19
@@ -46,9 +46,9 @@ class AxisCount:
                 self._total += len(shapes[value])
         if self._total > MOST_AXES:
             raise InvalidModel(
-                f"{_label(node)}: up to its result, the results of the model's nodes can have more "
-                f"than {MOST_AXES} axes in all, which shape inference and sessions list one by "
-                "one; compute with fewer axes"
+                f"{in_words(node)}: up to its result, the results of the model's nodes can have "
+                f"more than {MOST_AXES} axes in all, which shape inference and sessions list one "
+                "by one; compute with fewer axes"
             )
 
 
@@ -86,8 +86,8 @@ def refuse_fatal_shapes(
         sizes = None if decisive is None else extreme.get(decisive, shapes.get(decisive))
         if danger is not None and sizes is not None and (reason := danger(node, sizes)):
             raise InvalidModel(
-                f"{_label(node)}: {reason}, at which shape inference and ONNX Runtime can end the "
-                "process; correct the node, or the nodes that compute its operand"
+                f"{in_words(node)}: {reason}, at which shape inference and ONNX Runtime can end "
+                "the process; correct the node, or the nodes that compute its operand"
             )
         if node.op_type in changing or not extreme.keys().isdisjoint(node.inputs):
             known = GraphNode(node, version, ChainMap(extreme, shapes), contents)
@@ -190,8 +190,3 @@ _SHRINKING = _WINDOWS.keys() | {"ConvTranspose", "Pad"}
 
 _GROWING = frozenset(["Concat", "ConstantOfShape", "Expand", "Tile"])
 """Operators for which a size beyond those that rules hold for can be inferred."""
-
-
-def _label(node: ir.Node) -> str:
-    first = next((value.name for value in node.outputs if value.name), "")
-    return f"{node.op_type} '{node.name or f'(output {first})'}'"

@@ -125,6 +125,22 @@ def subgraphs_in(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
             return ()
 
 
+def label_of(node: ir.Node | onnx.NodeProto) -> str:
+    """The name of a node in messages: its own, or that of its first output that has one."""
+    if node.name:
+        return str(node.name)
+    outputs: Iterable[str | None] = (
+        node.output if isinstance(node, onnx.NodeProto) else (value.name for value in node.outputs)
+    )
+    return f"(output {next(filter(None, outputs), 'none')})"
+
+
+def in_words(node: ir.Node | onnx.NodeProto) -> str:
+    """The operator and the label of a node."""
+    operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    return f"{operator} '{label_of(node)}'"
+
+
 class ValueNames:
     """The names of all values and nodes of a model; creates new, unused names."""
 

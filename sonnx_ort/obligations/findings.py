@@ -15,9 +15,9 @@ from sonnx_ort.knowledge.value_types import (
     optional_inputs,
     optional_outputs,
 )
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import defined_values, label_of
 from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
-from sonnx_ort.obligations.targets import label_of, nodes_with_paths
+from sonnx_ort.obligations.targets import nodes_with_paths
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
 from sonnx_ort.profile.graph import (
     DEAD_NODE,

@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from sonnx_ort.kernel.catalog import like_first
 from sonnx_ort.knowledge.graph_node import reads_elements_of, rule_for
+from sonnx_ort.loading.traversal import label_of
 from sonnx_ort.obligations.examined_node import ExaminedNode, operands_fit
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.layout import BROADCAST
@@ -55,7 +56,7 @@ class PassedGuards:
             return
         passed = self._guards_before(node.inputs[index] for index in reads_elements_of(node))
         if node.op_type == "Conv":
-            own = self._add_guard(f"Conv '{node.name or node.outputs[0].name}'")
+            own = self._add_guard(f"Conv '{label_of(node)}'")
             passed |= own
             self._note_image(node, own)
         self._guards_of.update(dict.fromkeys(node.outputs, passed))

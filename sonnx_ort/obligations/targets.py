@@ -20,7 +20,7 @@ from sonnx_ort.knowledge.declarations import (
 )
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.value_types import numeric_types
-from sonnx_ort.loading.traversal import every_node, subgraphs_in
+from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract import Contract, ValueContract
@@ -175,11 +175,6 @@ def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]
             for body in subgraphs_in(attribute):
                 paths[body] = (*path, step_into(node, attribute))
         yield node, path
-
-
-def label_of(node: ir.Node) -> str:
-    """The name of a node in messages: its own, or that of its first output."""
-    return node.name or f"(output {node.outputs[0].name if node.outputs else 'none'})"
 
 
 def step_into(node: ir.Node, attribute: ir.Attr) -> str:

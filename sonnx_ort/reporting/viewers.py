@@ -12,10 +12,10 @@ from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import SonnxError, printable, to_json
 from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import read
-from sonnx_ort.loading.traversal import bodies_of, subgraphs_in
+from sonnx_ort.loading.traversal import bodies_of, label_of, subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.targets import label_of, step_into
+from sonnx_ort.obligations.targets import step_into
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check
 from sonnx_ort.reporting.graph_drawing import STATUS_WORDS

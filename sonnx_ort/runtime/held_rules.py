@@ -18,7 +18,7 @@ import onnxruntime
 
 from sonnx_ort.custom_ops.failure_channel import contract_violation
 from sonnx_ort.errors import ContractViolation
-from sonnx_ort.loading.traversal import names_needed
+from sonnx_ort.loading.traversal import label_of, names_needed
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine_original
@@ -158,17 +158,13 @@ def inline_branches(graph: onnx.GraphProto, path: Sequence[str]) -> dict[str, bo
             (node.input[0], attribute)
             for node in nodes
             for attribute in node.attribute
-            if step == f"{node.op_type} '{_label_of(node)}' {attribute.name}"
+            if step == f"{node.op_type} '{label_of(node)}' {attribute.name}"
         )
         chosen[condition] = branch.name == "then_branch"
         nodes = list(branch.g.node)
         graph.node.extend(nodes)
         graph.initializer.extend(branch.g.initializer)
     return chosen
-
-
-def _label_of(node: onnx.NodeProto) -> str:
-    return node.name or f"(output {node.output[0]})"
 
 
 def keep_only(graph: onnx.GraphProto, results: Sequence[str]) -> None:

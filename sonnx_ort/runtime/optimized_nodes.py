@@ -12,7 +12,7 @@ from types import MappingProxyType
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
-from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_of
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -188,8 +188,7 @@ class KeptNode:
         """Its name in error messages."""
         if self.guard is not None:
             return f"the guard of {guarded_node(self.guard) or self.guard}"
-        name = self.node.name or f"(output {self.node.outputs[0].name})"
-        return f"{self.node.op_type} '{name}'"
+        return f"{self.node.op_type} '{label_of(self.node)}'"
 
     @property
     def key(self) -> tuple[str, str]:

@@ -44,6 +44,24 @@ def test_every_node_is_judged_at_every_level(level: str) -> None:
     assert audit.unlike == ()
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(("outputs", "result"), [
+    ('"", z', "z"), ('"", z, c', "c"), ('z, "", c', "z"), ('"", "", z', "z"),
+])  # fmt: skip
+def test_node_that_omits_an_output_is_judged(level: str, outputs: str, result: str) -> None:
+    model = parse(
+        f"(float[2, 1, 2] x, float[1, 4, 2] w, float[1, 4, 1] r) => (float[] y) "
+        f"{{ {outputs} = LSTM<hidden_size = 1>(x, w, r) y = Identity({result}) }}"
+    )
+    audit = sonnx_ort.audit(model, level=level)
+    lstm, *_ = audit.nodes
+    assert (lstm.operator, lstm.verdict in (Verdict.EXACT, Verdict.ADMITTED)) == ("LSTM", True)
+    assert lstm.node == f"(output {next(name for name in outputs.split(', ') if name != EMPTY)})"
+
+
+EMPTY = '""'
+
+
 def test_nodes_that_were_joined_are_judged_together() -> None:
     audit = sonnx_ort.audit(network(), FEEDS, level="basic")
     (multiply,) = (node for node in audit.nodes if node.node == "multiply")

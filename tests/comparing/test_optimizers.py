@@ -10,9 +10,8 @@ import pytest
 from sonnx_ort.comparing.against_plain import RULES, Cause, against_plain
 from sonnx_ort.comparing.difference import EXACT, Measure, Tolerance
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Level, Settings
-from sonnx_ort.comparing.runs import in_words
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.traversal import all_nodes, in_words
 
 pytestmark = pytest.mark.upstream
 

@@ -264,3 +264,22 @@ def test_text_without_axes_stays_text() -> None:
     for each in smaller(Trial(model, ({"x": X},))):
         for tensor in each.model.graph.initializer:
             assert tensor.name == "x" or list(tensor.string_data) == [b"t"]
+
+
+def test_input_that_is_omitted_stays_so() -> None:
+    text = """(float[1, 1, 2] x, float most) => (float[1, 1, 1, 2] z) {
+        "", h = LSTM<hidden_size = 2>(x, w, r) a = Abs(h) b = Clip(a, "", most)
+        z = Unsqueeze(b, zero) }"""
+    model = parse(text)
+    arrays = {"w": np.ones((1, 8, 2), np.float32), "r": np.ones((1, 8, 2), np.float32)}
+    for name, array in {**arrays, "zero": np.array([0])}.items():
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    feeds = {"x": np.ones((1, 1, 2), np.float32), "most": np.array(1, np.float32)}
+    clips = [
+        node
+        for each in smaller(Trial(model, (feeds,)))
+        for node in each.model.graph.node
+        if node.op_type == "Clip"
+    ]
+    assert clips
+    assert [clip for clip in clips if len(clip.input) > 1 and clip.input[1]] == []

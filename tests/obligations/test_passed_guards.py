@@ -262,7 +262,7 @@ SIZES = {
     "of a Conv": positive("[d] x = Div(j, s) [c] y = Conv(x, w) [last] z = Sub(y, s)", "Conv 'c'"),
     "of a Conv alone": positive("[c] x = Conv(i, w) [last] z = Sub(x, s)", "Conv 'c'"),
     "behind a Conv": positive("[c] x = Conv(i, w) y = Sigmoid(x) [last] z = Sub(y, s)", "Conv 'c'"),
-    "of an unnamed Conv": positive("x = Conv(i, w) [last] z = Sub(x, s)", "Conv 'x'"),
+    "of an unnamed Conv": positive("x = Conv(i, w) [last] z = Sub(x, s)", "Conv '(output x)'"),
     "of an enforced Conv": positive("[c] x = Conv(i, w) [last] z = Sub(x, s)", "Conv 'c'")._replace(
         choices=ALL
     ),

@@ -7,8 +7,9 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.loading.canonical import load_canonical as load
+from sonnx_ort.loading.traversal import label_of
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import Target, attribute_value, label_of, targets
+from sonnx_ort.obligations.targets import Target, attribute_value, targets
 from support.graphs import parse
 
 
@@ -124,8 +125,18 @@ def test_node_lies_in_a_branch_at_any_depth(
     assert (found.path, found.in_branch) == (path, in_branch)
 
 
-def test_node_without_a_name_and_an_output_is_told_by_that() -> None:
-    assert label_of(ir.Node("", "Print", [], num_outputs=0)) == "(output none)"
+@pytest.mark.parametrize(("name", "outputs", "label"), [
+    ("scale", ["y"], "scale"),
+    ("", ["y", "z"], "(output y)"),
+    ("", ["", "z"], "(output z)"),
+    ("", [], "(output none)"),
+])  # fmt: skip
+def test_node_without_a_name_is_told_by_its_first_output(
+    name: str, outputs: list[str], label: str
+) -> None:
+    values = [ir.Value(name=each) for each in outputs]
+    assert label_of(ir.Node("", "Print", [], outputs=values, name=name)) == label
+    assert label_of(onnx.helper.make_node("Print", [], outputs, name=name)) == label
 
 
 DOMAINS = {"sonnx": 1}
