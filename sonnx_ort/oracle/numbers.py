@@ -386,7 +386,7 @@ def exact_elements(array: Array, element_type: ElementType) -> Exact:
     """
     binary = FLOAT_FORMATS.get(element_type)
     if array.dtype.kind == "b" or binary is None:
-        return array.astype(object)
+        return np.asarray(array).astype(object)
     bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").ravel().tolist()
     return tensor((decode(pattern, binary) for pattern in bits), array.shape)
 

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import (
     FLOAT_FORMATS,
     NAN,
     BinaryFormat,
     decode,
     encode,
+    exact_elements,
     finite,
     floor_log2,
     infinity,
@@ -156,3 +158,9 @@ def test_every_pattern_that_numpy_reads_as_nan_is_decoded_as_nan(element_type):
 )
 def test_float16_patterns(number, bits):
     assert encode(number, FLOAT_FORMATS[ElementType.FLOAT16]) == bits
+
+
+def test_scalar_of_numpy_is_a_tensor_without_axes():
+    for scalar in (np.int32(-3), np.float16(-3), np.bool_(True)):
+        made = exact_elements(scalar, ELEMENT_TYPES[scalar.dtype])
+        assert (made.shape, isinstance(made.item(), np.generic)) == ((), False)
