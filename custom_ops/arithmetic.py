@@ -132,7 +132,7 @@ ARITHMETIC: Mapping[str, Arithmetic] = MappingProxyType(
 )
 """The element-wise operators that custom operators compute.
 
-ONNX Runtime computes the others, behind a custom operator that checks the operands. Their last bits
+ONNX Runtime computes the others, after a custom operator that checks the operands. Their last bits
 differ between implementations (Acos, Log, Pow), or the sign of a zero does (Max, Min, PRelu,
 Where), or their meaning depends on attributes (BitShift, Cast, Mod).
 """

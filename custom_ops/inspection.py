@@ -359,7 +359,7 @@ def _rounded(elements: npt.NDArray[Any], element_type: ElementType) -> npt.NDArr
 def value_guard_name(
     operator: str, node: str, rule: Rule, requirement: OnElements | OnSizes
 ) -> str:
-    """Make the name of the guard behind a value.
+    """Make the name of the guard after a value.
 
     Args:
         operator: The operator of the node that computes it, of any domain.

@@ -2,7 +2,7 @@
 
 Makes kernels that never raise from the arithmetic of operators. An exception in a kernel ends the
 process (onnxruntime-extensions' `Compute` is `noexcept`). So on a violation a kernel returns an
-impossible shape, for which the `Reshape` behind it fails.
+impossible shape, for which the `Reshape` after it fails.
 """
 
 import functools

@@ -5,7 +5,7 @@ registry, as they are and rewritten), `profile` (what the whole profile says of 
 (what `conform` fixes of that), `audit` (what audits say of their runs), `contract` (what a contract
 proves of them), `finite` (checks that floats are finite), `rewriting` (the rewrite itself) or
 `sessions` (starting one); `plot` makes a picture of the figures that `operators --json` wrote.
-`--help` behind it lists the arguments. Runs in this Python if sonnx_ort is installed in it, else in
+`--help` after it lists the arguments. Runs in this Python if sonnx_ort is installed in it, else in
 the environment `.venv`, which it makes first if there is none. The comparison with JAX and the
 picture need `pip install --group benchmark`.
 """

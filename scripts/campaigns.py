@@ -10,7 +10,7 @@
     memory       long use, which has to take no more and more memory
 
 A campaign can be interrupted at any time, and goes on with its record in docs/records. It ends with
-status 1 if something fails. `--help` behind its name lists its arguments. Runs in this Python if
+status 1 if something fails. `--help` after its name lists its arguments. Runs in this Python if
 sonnx_ort is installed in it, else in the environment `.venv`, which it makes first if there is
 none.
 """

@@ -233,7 +233,7 @@ def find_python(version: str) -> str:
 
 
 def _version_of_python(program: str) -> str:
-    """The version that a program tells; pyenv puts names on the PATH behind which there is none."""
+    """The version that a program tells; pyenv puts names on the PATH that lead to none."""
     code = "import sys; print('{}.{}'.format(*sys.version_info))"
     try:
         return captured([program, "-I", "-c", code]).stdout.strip()

@@ -46,7 +46,7 @@ _OPSET = 21
 _SHOWN = 3
 
 _PACKAGES = ("sonnx_ort", "onnxruntime", "onnxruntime-extensions", "numpy", "ml_dtypes")
-"""What decides the results; behind the first one."""
+"""What decides the results; after the first one."""
 
 _MOST_EXAMPLES = 10
 

@@ -2,7 +2,7 @@
 
 Runs of one session, a fourth of which break a rule, and a tenth as many sessions with two runs
 each, with each backend, each in a process of its own. The figures are written to
-docs/records/memory.json; a second call leaves out what stands there.
+docs/records/memory.json; a second call omits what stands there.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ _BROKEN = (
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The memory in use, of which the first fifth of the repetitions is left out as a warm-up.
+    """The memory in use, of which the first fifth of the repetitions is omitted as a warm-up.
 
     `before` is the most KiB in the second fifth, and `after` the least in the last one.
     """
@@ -134,7 +134,7 @@ CASES: dict[str, Callable[[str], Callable[[int], object]]] = {"runs": runs, "ses
 
 
 LEFT_BEHIND = {"runs": 0, "sessions": 8}
-"""KiB that each leaves behind, at most: onnxruntime-extensions frees not all of a session's."""
+"""KiB that each leaves, at most: onnxruntime-extensions frees not all of a session's."""
 
 PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 

@@ -52,7 +52,7 @@ class Sweep:
         return sum(stop - start for start, stop in _RANGES[self.operator])
 
     def block(self, start: int) -> dict[str, int]:
-        """Compute the floats behind the first ones, and count by how many units results miss."""
+        """Compute the floats after the first ones, and count by how many units results miss."""
         with np.errstate(all="ignore"):
             x = self._patterns(start).view(np.float32)
             nearest = _REFERENCES[self.operator](x.astype(np.float64)).astype(np.float32)

@@ -10,7 +10,7 @@ FOLDER = ROOT / "tests" / "node"
 """The package whose lock file pins what is installed, each with its hash."""
 
 _UNREACHABLE = r"\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|E(SOCKET)?TIMEDOUT|E\w+UNREACH)\b"
-"""What npm writes where there is no network, or no registry behind it."""
+"""What npm writes where there is no network, or it leads to no registry."""
 
 
 class NodeUnavailable(Exception):  # noqa: N818 - reads as what happened

@@ -1,6 +1,6 @@
 """Write down what `rewrite` makes of small models: `python3 scripts/record_emitted.py`.
 
-Writes anew what stands behind each model in tests/enforcing/emitted. The tests compare with it:
+Writes anew what stands after each model in tests/enforcing/emitted. The tests compare with it:
 look at what has changed in it before you keep it.
 """
 

@@ -103,7 +103,7 @@ def platforms(system: str) -> list[str]:
 def constraints(lock: str) -> str:
     """Take the versions out of a lock file, for pip to install no others.
 
-    Hashes are left out: with them pip asks for those of the packages that the wheel only names.
+    Hashes are omitted: with them pip asks for those of the packages that the wheel only names.
     """
     pins = (line.removesuffix("\\").strip() for line in lock.splitlines())
     return "".join(f"{pin}\n" for pin in pins if pin and pin[0] not in "-#")

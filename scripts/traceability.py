@@ -27,7 +27,7 @@ from tracing.entries import Document, Entry, UnusableEntry, read_documents
 from sonnx_ort.profile.source import TEXTS, Text
 
 ELLIPSIS = "…"
-"""Stands in a quotation for what is left out of it."""
+"""Stands in a quotation for what is omitted of it."""
 
 _CONTENTS = "Contents"
 _TEMPLATE = re.compile(r"\[(?:END|E_\w+FUNC_\w+|/?\w+\d)\]|-+")

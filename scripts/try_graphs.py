@@ -3,7 +3,7 @@
 Makes graphs by number, lets each backend enforce them, runs them, and compares every verdict and
 result with the exact oracle and with each other, in child processes: what
 tests/soundness/test_random_graphs.py does with some hundred. docs/records/random_graphs.json has
-how many were tried, and which disagreed; a further call goes on behind the last
+how many were tried, and which disagreed; a further call goes on after the last
 number. What disagreed is written to build/random_graphs, with the smallest such graph.
 """
 

@@ -41,7 +41,7 @@ def build_source_distribution(python: Path, root: Path, folder: Path) -> Path:
     Args:
         python: A Python that has setuptools.
         root: The sources.
-        folder: Where it is written, and what building leaves behind.
+        folder: Where it is written, and what building leaves.
 
     Raises:
         CalledProcessError: The sources make no distribution.

@@ -182,7 +182,7 @@ def choose_subjects(
     """Choose what is compared.
 
     Returns:
-        The names of the subjects, and a sentence on those left out for want of JAX.
+        The names of the subjects, and a sentence on those omitted for want of JAX.
     """
     chosen = [name for name, subject in SUBJECTS.items() if subject.backend in {"", *backends}]
     if find("jax") is not None:

@@ -99,7 +99,7 @@ def row(name: str, turns: Sequence[Turn], plain: Memory, ours: Memory) -> report
 
 
 def make_weighted(megabytes: float, folder: Path) -> tuple[Path, Path]:
-    """Make a model of Div behind MatMul, with weights of a given size.
+    """Make a model of Div after MatMul, with weights of a given size.
 
     Returns:
         A file with the weights in it, and one with the same weights as external data.

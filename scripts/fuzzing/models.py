@@ -29,7 +29,7 @@ from sonnx_ort import models
 from sonnx_ort.loading.traversal import all_nodes
 
 _LARGE = 1 << 16
-"""Bundled models of more bytes are left out: a mutation would mostly meet weights."""
+"""Bundled models of more bytes are omitted: a mutation would mostly meet weights."""
 
 _HANDMADE = Path(__file__).with_name("handmade.toml")
 _POOLS, _FIELDS = VOCABULARY["pools"], VOCABULARY["fields"]

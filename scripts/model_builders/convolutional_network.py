@@ -93,7 +93,7 @@ def _drawn(draw: np.random.RandomState) -> dict[str, Array]:
 
 
 def _layers(parameters: Parameters, images: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Compute both convolutions behind Relu, their maxima, and the scores."""
+    """Compute both convolutions after Relu, their maxima, and the scores."""
     active_1 = np.maximum(convolved(images, parameters["kernels_1"], parameters["bias_1"]), 0)
     pooled_1 = blocks(active_1).max((3, 5))
     active_2 = np.maximum(convolved(pooled_1, parameters["kernels_2"], parameters["bias_2"]), 0)

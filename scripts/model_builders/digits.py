@@ -5,7 +5,7 @@ the pixels with Expand, so that nothing is broadcast implicitly.
 
 `digits_convolutional` is made to keep the whole profile: every attribute is set, the type and shape
 of every value stand in the file, and the bias of Add has as many rows as there are images. Its
-MaxPools leave out their indices, against Graph.edges: nothing would read them.
+MaxPools omit their indices, against Graph.edges: nothing would read them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -26,7 +26,7 @@ def parse(
     """Make a model; it is not checked.
 
     Args:
-        text: A graph without its name, and behind it the functions that it calls. For example
+        text: A graph without its name, and after it the functions that it calls. For example
             `(float[n] A, float[n] B) => (float[n] C) { [divide] C = Div(A, B) }`.
         opset: The version of the default domain.
         domains: The versions of further domains.

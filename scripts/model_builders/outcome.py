@@ -84,7 +84,7 @@ def _evaluable(model: onnx.ModelProto) -> onnx.ModelProto:
     """Write out what ONNX's evaluator has no new operators in, or takes for something else."""
     inlined: onnx.ModelProto = inliner.inline_local_functions(model)
     for node in inlined.graph.node:
-        # It takes a condition that is left out for false.
+        # It takes a condition that is omitted for false.
         if node.op_type == "Loop" and not node.input[1]:
             node.input[1] = "always"
             inlined.graph.initializer.append(numpy_helper.from_array(np.array(True), "always"))
@@ -180,7 +180,7 @@ def _read(value: Any) -> Any:
 
 
 def _aligned(operands: tuple[Array, ...], attributes: Mapping[str, Any]) -> tuple[Array, ...]:
-    """Give the second operand the axes behind `axis` that Div and Sub of opset 1 and 6 add."""
+    """Give the second operand the axes after `axis` that Div and Sub of opset 1 and 6 add."""
     if "axis" not in attributes:
         return operands
     a, b = operands

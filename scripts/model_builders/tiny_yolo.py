@@ -1,11 +1,12 @@
 """A network with the layers of Tiny YOLO v2; its weights are made up, and detect nothing.
 
 The network is that of J. Redmon and A. Farhadi (2016), YOLO9000, as the ONNX model zoo has it:
-eight times Conv, BatchNormalization and LeakyRelu, with a MaxPool behind each of the first six, and
+eight times Conv, BatchNormalization and LeakyRelu, with a MaxPool after each of the first six, and
 a Conv of 1 by 1 that gives 125 numbers for each cell: five boxes, each with four coordinates, a
-score and twenty classes. The last MaxPool has stride 1, and pads one row and one column behind to
-keep the size. The image has 64 by 64 pixels here in the place of 416 by 416, and the layers have 4
-to 32 channels in the place of 16 to 1024. The scaling of the pixels, which broadcasts, is left out.
+score and twenty classes. The last MaxPool has stride 1, and pads one row and one column at the
+end to keep the size. The image has 64 by 64 pixels here in the place of 416 by 416, and the
+layers have 4 to 32 channels in the place of 16 to 1024. The scaling of the pixels, which
+broadcasts, is omitted.
 """
 
 from collections.abc import Iterator, Mapping

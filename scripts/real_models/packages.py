@@ -28,7 +28,7 @@ _DOWNLOAD = """\
 --require-hashes --platform manylinux_2_28_x86_64 --python-version 3.11"""
 
 _UNREACHABLE = r"(Connection|Timeout|Resolution|Reset|Proxy|SSL)Error|[Ff]ailed to connect"
-"""What pip writes where there is no network, or no registry behind it."""
+"""What pip writes where there is no network, or it leads to no registry."""
 
 
 class PackagesNotFetched(Exception):  # noqa: N818 - reads as what happened
@@ -36,7 +36,7 @@ class PackagesNotFetched(Exception):  # noqa: N818 - reads as what happened
 
 
 class RegistryUnreachable(PackagesNotFetched):
-    """There is no network, or no registry behind it; the message says so in a sentence."""
+    """There is no network, or it leads to no registry; the message says so in a sentence."""
 
 
 def download(requirements: Path, folder: Path) -> None:

@@ -29,7 +29,7 @@ class Measurement:
         explanation: What the columns mean.
         columns: The cells by their titles: templates of the figures, such as "{nodes:,}".
         measure: Measures a model, by its file and the arguments.
-        not_measured: The errors for which a model is left out.
+        not_measured: The errors for which a model is omitted.
         summary: Says in lines what is so of all models.
         arguments: Its own arguments, each with what `add_argument` takes.
     """

@@ -33,7 +33,7 @@ class Entry:
         also: Sentences that say the same, or part of it, in other words.
         tag: The document's own tag; None if the sentence has none.
         rules: The ids of the rules that it comes to.
-        code: Where else it is implemented: a path, or a path and a name behind a colon.
+        code: Where else it is implemented: a path, or a path and a name after a colon.
         met: What else there is to say of how it is met; may be empty.
         not_applicable: Why it demands and defines nothing here; empty if it does.
         whole: Whether it is of all lines of its places that demand nothing by themselves.

@@ -98,7 +98,7 @@ class Enforced:
         """What nodes and outputs read in place of a value of the original: it, or copies."""
         return list(self._reads.get(value, ()))
 
-    def facts_behind(self, name: str) -> Cases:
+    def facts_after(self, name: str) -> Cases:
         """What holds if a copy of a value is read.
 
         Raises:
@@ -309,7 +309,7 @@ class Enforced:
         return cases
 
     def _held_by_rank(self, node: NodeProto) -> list[tuple[Tree, Facts]]:
-        """A shape that is read behind a decision about its own shape."""
+        """A shape that is read after a decision about its own shape."""
         found = []
         for base, facts in self._decided(node.input[0]):
             for rank, held in self._decided(node.input[1]):

@@ -1,4 +1,4 @@
-"""What holds behind guards, as expressions of the values of a model."""
+"""What holds after guards, as expressions of the values of a model."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ with its type, shape and elements."""
 
 @dataclass(frozen=True)
 class Facts:
-    """What holds behind guards that have passed.
+    """What holds after guards that have passed.
 
     Attributes:
         kept: Flags that are true, everywhere if they are tensors.

@@ -28,7 +28,7 @@ def bodies_of(node: NodeProto) -> list[GraphProto]:
 def on_the_way(
     value: str, producers: Mapping[str, NodeProto], known: Set[str] = frozenset()
 ) -> list[str]:
-    """A value and all on which it depends, but for those that are known and what is behind them.
+    """A value and all on which it depends, but for those that are known and what these depend on.
 
     Inputs and constants have no producer.
     """
@@ -157,7 +157,7 @@ def _rename(
 def with_original_names(
     model: onnx.ModelProto, values: Set[str]
 ) -> tuple[onnx.ModelProto, Mapping[str, str]]:
-    """Give the results of nodes their names again that the guards behind them have taken.
+    """Give the results of nodes their names again that the guards after them have taken.
 
     Whatever the new names are, the model means the same.
 
@@ -371,7 +371,7 @@ class Node(kernel.Node):
         return None if proto is None else replace(self, proto=proto)
 
     def tensor(self, name: str) -> Any:
-        """The elements of an attribute that is a tensor; None if it is none or left out."""
+        """The elements of an attribute that is a tensor; None if it is none or omitted."""
         value = self.attribute(name)
         return stored_elements(value) if isinstance(value, TensorProto) else None
 

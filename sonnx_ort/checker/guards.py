@@ -117,7 +117,7 @@ class _Guarded:
         return False
 
 
-def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> bool | None:
+def holds_after(node: Node, enforced: Enforced, facts: Facts, rule: str) -> bool | None:
     """Whether facts hold a rule of a node; None if no guard holds it.
 
     Raises:
@@ -132,17 +132,17 @@ def holds_behind(node: Node, enforced: Enforced, facts: Facts, rule: str) -> boo
 
 
 def require_guarded(model: Model, enforced: Enforced, output: str, rule: str) -> None:
-    """Reject a rule that the guards in front of a node, or behind a value, do not hold.
+    """Reject a rule that the guards in front of a node, or after a value, do not hold.
 
     Raises:
-        Rejected: No known guard of the rule is in front of the node, or behind the value.
+        Rejected: No known guard of the rule is in front of the node, or after the value.
     """
     if is_of_value(rule):
         require_value_guarded(model, enforced, output, rule)
         return
     node, place = model.node(output), f"{rule} of the node of '{output}'"
     for facts in enforced.facts_of(output):
-        held = holds_behind(node, enforced, facts, rule)
+        held = holds_after(node, enforced, facts, rule)
         require(held is not None, f"{place} has no guards of a known form")
         require(held, f"{place} is not guarded")
 
@@ -160,7 +160,7 @@ def require_value_guarded(model: Model, enforced: Enforced, value: str, rule: st
         for known in _may_be_known(model, names, requirement)
     ]
     for read in enforced.reads_of(value):
-        for facts in enforced.facts_behind(read):
+        for facts in enforced.facts_after(read):
             held = not facts.broken.isdisjoint(flags)
             require(held, f"{rule} of '{value}' is not guarded where '{read}' is read")
 

@@ -1,6 +1,6 @@
 """What follows from a model: steps that establish the types, shapes and elements of values.
 
-With a contract the steps hold in every run in which each value that it names keeps it: behind the
+With a contract the steps hold in every run in which each value that it names keeps it: after the
 guard that enforces it.
 """
 
@@ -366,7 +366,7 @@ def as_claim(found: str | Sizes | Bounds | Interval) -> str | list[Any]:
 
 
 def _demanded(axis: Axis, declared: Size | None) -> Size | None:
-    """The size of an axis behind the guard of a contract."""
+    """The size of an axis after the guard of a contract."""
     if isinstance(axis, SizeContract):
         return axis.size
     return axis if isinstance(axis, int) else declared

@@ -3,7 +3,7 @@
 The rules are those of `sonnx_ort.profile`. What a rule reads of an operand is looked up when it
 reads it, so that a certificate has the steps alone on which its obligations rest.
 
-What a contract demands of a value is a premise of the steps behind it. In a certificate with an
+What a contract demands of a value is a premise of the steps after it. In a certificate with an
 enforced model it is an obligation as well, which follows from the contract of other values, or is
 held by a guard wherever the value is read.
 """
@@ -133,7 +133,7 @@ _LOOKED_UP: Mapping[str, Callable[[Established], Any]] = {
 
 
 def _operands(node: Node) -> list[Established]:
-    """The operands of a node without those that are left out."""
+    """The operands of a node without those that are omitted."""
     operator = OPERATORS.get(node.op_type)
     if operator is None or operator.domain != node.proto.domain:
         raise Rejected(f"the profile has no {node.op_type}")

@@ -1,7 +1,7 @@
 """What steps presume: the contract of values, and that states of Loops keep their shapes.
 
 A step may assume that a state has the shape of its initial value, or that some of its axes have.
-That holds if the body gives the next iteration the same again, which is checked behind all steps.
+That holds if the body gives the next iteration the same again, which is checked after all steps.
 Of a Scan nothing is assumed, for ONNX Runtime infers its shapes in other ways.
 """
 

@@ -223,7 +223,7 @@ def flag(text: str, *names: str) -> Option:
 
 
 PATH, TEXT, TEXTS = Path | None, str | None, list[str] | None
-"""The types of options that may be left out, and of those that may be repeated."""
+"""The types of options that may be omitted, and of those that may be repeated."""
 
 OUTPUT = Option(
     Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
@@ -342,7 +342,7 @@ def command(
         epilog: What its help ends with.
         own: Its other options, by the names of parameters. Parameters with types for typer are
             such options, too.
-        settings: Whether a file with settings gives what the command line leaves out.
+        settings: Whether a file with settings gives what the command line omits.
         rewrites: Whether the command to type next is printed if the model is rejected.
         **defaults: More names in `OPTIONS`, with defaults of this command.
     """

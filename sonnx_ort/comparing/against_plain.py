@@ -140,7 +140,7 @@ class AgainstPlain:
         return trace(self.model, self.inputs.arrays, self.runs, settings)
 
     def outputs(self, settings: Settings) -> Trace:
-        """The outputs of a run, in which optimizers may leave out the values between."""
+        """The outputs of a run, in which optimizers may omit the values between."""
         return outputs_of(self.model, self.inputs, self.runs, settings)
 
     def compared(self, first: Trace, second: Trace) -> Comparison:
@@ -277,7 +277,7 @@ def _only_in(one: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str]:
 def _content(node: onnx.NodeProto) -> bytes:
     """What a node is, apart from its name and the bodies in it, whose nodes count themselves."""
     copy = deepcopy(node)
-    # ONNX Runtime writes some domains that are empty, and leaves out others.
+    # ONNX Runtime writes some domains that are empty, and omits others.
     for field in ("name", "doc_string", "overload", *(() if node.domain else ("domain",))):
         copy.ClearField(field)
     kept = sorted((a for a in copy.attribute if not a.HasField("g")), key=lambda each: each.name)

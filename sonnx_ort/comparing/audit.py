@@ -155,7 +155,7 @@ def audit(  # noqa: PLR0913 - one for each choice
         enclose_outputs: Whether to follow the exact values over the reals from the inputs to the
             outputs, for models of up to ten million operations.
         errors: Asks for a bound of the error of each float value, for models of as many operations:
-            the largest absolute errors of inputs, by name; those that are left out are exact.
+            the largest absolute errors of inputs, by name; those that are omitted are exact.
         sizes: The sizes of open dimensions of random inputs, by their names in the model. Others
             are chosen so that the model runs.
         input_shapes: The shapes of random inputs, by name.

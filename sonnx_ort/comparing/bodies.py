@@ -165,11 +165,11 @@ class _Steps:
         self._step, self._outer, self._scanned = step, outer, list[list[Array]]()
         self._graph, self._scope = _graph(step, "body"), _scope(step)
 
-    def run(self, before: list[Array], behind: list[Array], *, own: int) -> list[Array]:
-        """Run the body on inputs before and behind its states; give its results before them."""
+    def run(self, before: list[Array], after: list[Array], *, own: int) -> list[Array]:
+        """Run the body on inputs before and after its states; give its results before them."""
         _require_few(len(self.bodies) + 1)
         names = [value.name for value in self._graph.input]
-        given = dict(zip(names, [*before, *self.states, *behind], strict=False))
+        given = dict(zip(names, [*before, *self.states, *after], strict=False))
         body = Body(self._graph, f"{self._step.audited.label} body", {**self._scope, **given})
         found = _run(body, self._outer)
         end = own + len(self.states)

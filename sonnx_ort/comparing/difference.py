@@ -2,7 +2,7 @@
 
 Two forms of a model are compared stepwise, each value from those that the first one computed: where
 the second model computes a value that the first one has too, all that reads it reads that of the
-first. So a difference is that of the nodes behind these values alone, and none is passed on.
+first. So a difference is that of the nodes after these values alone, and none is passed on.
 
 Of values that may be rounded otherwise, half of the digits of their type have to agree with the
 first, in parts of the largest number. Where the oracle follows the nodes within its limit, they

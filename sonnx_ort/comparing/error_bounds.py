@@ -259,7 +259,7 @@ def _is_float(array: Array) -> bool:
 
 
 def _reads_no_elements(audited: Audited, position: int) -> bool:
-    """Whether a result is a shape; a kernel that checks operands gives one behind its result."""
+    """Whether a result is a shape; a kernel that checks operands gives one after its result."""
     return audited.computed_operator in OF_SHAPES or (
         audited.node.domain == DOMAIN and position > 0
     )

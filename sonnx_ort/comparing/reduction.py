@@ -107,7 +107,7 @@ def reduce(  # noqa: PLR0913 - one for each choice
 ) -> Reduced:
     """Find a small model that still shows one thing, which is asked for.
 
-    Nodes, outputs, inputs, attributes and functions are left out, subgraphs are put in the place of
+    Nodes, outputs, inputs, attributes and functions are omitted, subgraphs are put in the place of
     their nodes, and axes become shorter, as long as it shows. Values at a cut become inputs, with
     what an unoptimized run of the original gives them. Every model that is tried is valid ONNX, and
     ONNX Runtime loads it, if that is so of the original. What may end a process runs in another.
@@ -134,7 +134,7 @@ def reduce(  # noqa: PLR0913 - one for each choice
         input_shapes: The shapes of random inputs, by name.
         contract: What the inputs of the original may be, as for `check`: random ones are drawn
             within it.
-        anonymous: Whether to replace names, and leave out texts and metadata, in the end.
+        anonymous: Whether to replace names, and omit texts and metadata, in the end.
         tries: How many smaller models are tried at most.
 
     Raises:

@@ -209,7 +209,7 @@ def _type(value: onnx.ValueInfoProto) -> str:
 
 
 def outputs_of(model: ReadModel, inputs: Inputs, runs: IsolatedRuns, settings: Settings) -> Trace:
-    """The outputs of a run, in which optimizers may leave out the values between."""
+    """The outputs of a run, in which optimizers may omit the values between."""
     graph = model.proto.graph
     results = runs.run(model.proto, inputs.arrays, settings)
     nodes = {name: in_words(node) for node in graph.node for name in node.output}
@@ -227,7 +227,7 @@ _CONSTANT = "a constant"
 _QUANTIZED = "quantized "
 
 _LIMITING = {"Relu", "Clip"}
-"""Operators that quantizers leave out, because what they limit is not in the range of integers."""
+"""Operators that quantizers omit, because what they limit is not in the range of integers."""
 
 
 def by_position(one: onnx.ModelProto, other: onnx.ModelProto) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Shrinks a model as long as it shows what is asked for: delta debugging over its nodes.
 
-First parts of the graph are left out, halves before quarters (A. Zeller, R. Hildebrandt:
+First parts of the graph are omitted, halves before quarters (A. Zeller, R. Hildebrandt:
 Simplifying and Isolating Failure-Inducing Input, 2002); values at the cuts become inputs. Then one
 thing after the other, until nothing more can be taken away.
 """
@@ -150,7 +150,7 @@ def _one_output(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
 
 
 def _without_unread(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
-    """Leave out nodes and values that nothing reads, or functions that nothing calls."""
+    """Omit nodes and values that nothing reads, or functions that nothing calls."""
     read = {name for node in all_nodes(model) for name in node.input}
     read.update(output.name for graph in all_graphs(model) for output in graph.output)
     read.update(output for function in model.functions for output in function.output)
@@ -165,7 +165,7 @@ def _without_unread(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
 
 
 def _without_claims(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
-    """Leave out what is said of values between."""
+    """Omit what is said of values between."""
     if any(graph.value_info for graph in all_graphs(model)):
         made = deepcopy(model)
         for graph in all_graphs(made):
@@ -229,7 +229,7 @@ def _replaced(
 
 
 def _without_detail(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
-    """Leave out an attribute of a node, or its last input."""
+    """Omit an attribute of a node, or its last input."""
     for position, nodes in enumerate(_node_lists(model)):
         for index, node in enumerate(nodes):
             for at in range(len(node.attribute)):
@@ -360,15 +360,15 @@ def shrink(
 def _leave_out_parts(
     whole: AnyTrial, known: Known, found: Callable[[AnyTrial | None], bool]
 ) -> None:
-    """Leave out as many nodes at a time as possible."""
+    """Omit as many nodes at a time as possible."""
     nodes = range(len(whole.model.graph.node))
     least(nodes, lambda kept: found(with_nodes(whole, kept, known)))
 
 
 def least(items: Sequence[Item], enough: Callable[[list[Item]], bool]) -> list[Item]:
-    """The items that remain if as many as possible are left out: halves, then smaller parts.
+    """The items that remain if as many as possible are omitted: halves, then smaller parts.
 
-    Of parts that can be left out, the first ones are. All of them are known to be enough, and none
+    Of parts that can be omitted, the first ones are. All of them are known to be enough, and none
     not to be.
     """
     kept = list(items)

@@ -44,7 +44,7 @@ def broken_rules(
 ) -> Iterator[BrokenRule]:
     """Find the rules that a node breaks, for the operands of a run.
 
-    Operands that are left out are None.
+    Operands that are omitted are None.
     """
     profiled = OPERATORS.get(operator)
     if profiled is None or operator not in demands.operators:

@@ -155,7 +155,7 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     A node of constants is kept if all its rules are proved: ONNX Runtime folds only standard ones.
     """
     element_type = element_type_of(examined)
-    if not (_broadcasts_alike(examined) or _computes(examined)):
+    if not (_broadcasts_equally(examined) or _computes(examined)):
         return False
     plan = examined.broadcast
     aligns_as_old_versions = plan is not None and plan.alignment is not None
@@ -213,7 +213,7 @@ def _expands_for_another_result(examined: ExaminedNode) -> bool:
     )
 
 
-def _broadcasts_alike(examined: ExaminedNode) -> bool:
+def _broadcasts_equally(examined: ExaminedNode) -> bool:
     """Whether a node is a Broadcast of operands of one type.
 
     ONNX Runtime knows the types of several results only if they are the same. It does not run a

@@ -76,7 +76,7 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
     return LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
-def hide_scalars_behind(
+def hide_scalars_after(
     graph: ir.Graph,
     groups: Groups,
     nodes: Iterable[ExaminedNode],
@@ -89,15 +89,15 @@ def hide_scalars_behind(
     optimizer replaces a Dropout by its ratio if the ratio is computed.
     """
     read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]
-    inputs = dict.fromkeys(v for values in read for v in facts.inputs_behind(values))
+    inputs = dict.fromkeys(v for values in read for v in facts.inputs_affecting(values))
     uses = {
         value: [u for u in each if u[0].op_type != "Scan" and not is_control_input(*u)]
         for value, each in uses_of(v for v in inputs if has_scalars([v])).items()
     }
     if uses:
         hiding = groups.nodes("inputs")
-        behind = {value: hide_shape(hiding, value) for value in uses}
-        groups.read_behind_inputs(graph, hiding, behind, uses)
+        after = {value: hide_shape(hiding, value) for value in uses}
+        groups.read_after_inputs(graph, hiding, after, uses)
 
 
 def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
@@ -128,7 +128,7 @@ def _next_state(state: ir.Value, following: ir.Value) -> ir.Node:
 
 
 def values_read_for_shapes(model: ir.Model, examination: Examination) -> tuple[ir.Value, ...]:
-    """The values that only Shapes read, behind nodes that a run has to check, sorted by name."""
+    """The values that only Shapes read, after nodes that a run has to check, sorted by name."""
     checked = {
         examined.target.node
         for examined in examination.nodes
@@ -140,7 +140,7 @@ def values_read_for_shapes(model: ir.Model, examination: Examination) -> tuple[i
         return ()
     owners = {body: node for node in nodes for body in subgraphs_of(node)}
     unneeded = checked - _needed(model.graph, nodes, owners)
-    return tuple(sorted(_read_behind(unneeded, owners), key=lambda value: str(value.name)))
+    return tuple(sorted(_read_after(unneeded, owners), key=lambda value: str(value.name)))
 
 
 def oldest_opset_to_hide(values: Iterable[ir.Value], facts: Facts) -> int:
@@ -160,7 +160,7 @@ def hide_from_shapes(values: Iterable[ir.Value], groups: Groups) -> None:
         for node, index in readers:
             if _reads_shape(node, index):
                 node.replace_input_with(index, given)
-        groups.record_behind(nodes, {value: given})
+        groups.record_after(nodes, {value: given})
 
 
 def _needed(
@@ -181,7 +181,7 @@ def _needed(
     return needed
 
 
-def _read_behind(nodes: Collection[ir.Node], owners: dict[ir.Graph, ir.Node]) -> Iterator[ir.Value]:
+def _read_after(nodes: Collection[ir.Node], owners: dict[ir.Graph, ir.Node]) -> Iterator[ir.Value]:
     """The operands of all Shapes that nodes lead to, each once."""
     found, seen, given = list(nodes), set(nodes), set[ir.Value]()
     while found:
@@ -230,7 +230,7 @@ class BodyOutput:
 
     def return_instead(self, given: ir.Value, nodes: StandardNodes, groups: Groups) -> None:
         """Let the body return another value, which new nodes compute from the output."""
-        groups.record_behind(nodes, {self.value: given})
+        groups.record_after(nodes, {self.value: given})
         self.body.extend(nodes.nodes)
         self.body.outputs[self.index] = given
 
@@ -280,7 +280,7 @@ def keep_rank(output: ScanOutput, facts: Facts, groups: Groups) -> None:
             given = _with_rank(nodes, value, rank)
             cast(ir.Graph, output.scan.graph).insert_before(output.scan, nodes.nodes)
             output.scan.replace_input_with(position, given)
-            groups.record_behind(nodes, {value: given})
+            groups.record_after(nodes, {value: given})
     value, nodes = output.value, groups.nodes(str(output.value.name))
     output.return_instead(_with_rank(nodes, value, output.rank), nodes, groups)
 

@@ -1,6 +1,6 @@
 """The base class of the backends, which replace nodes of a model.
 
-Puts a check behind each value whose elements have to be finite, or within a contract.
+Puts a check after each value whose elements have to be finite, or within a contract.
 
     node -> y      becomes      node -> y_unchecked -> (the backend's check) -> y
 
@@ -142,7 +142,7 @@ def places_of(values: Sequence[CheckedValue]) -> Places:
 
 
 def check_values(model: ir.Model, backend: EnforcingBackend, places: Places) -> None:
-    """Put the checks behind values, in place, when all nodes are enforced."""
+    """Put the checks after values, in place, when all nodes are enforced."""
     nodes = every_node(model.graph) if places else []
     values: dict[tuple[object, str], ir.Value] = {
         (node.graph, str(output.name)): output for node in nodes for output in node.outputs
@@ -160,14 +160,14 @@ def check_values(model: ir.Model, backend: EnforcingBackend, places: Places) -> 
 def _check_input(
     backend: EnforcingBackend, checked: CheckedValue, value: ir.Value, graph: ir.Graph
 ) -> None:
-    """Put a check behind an input: whatever computes with it reads the checked value."""
+    """Put a check after an input: whatever computes with it reads the checked value."""
     nodes, uses = backend.groups.nodes(f"{value.name}_within"), tuple(value.uses())
     if not uses:
         return
     given = backend.check_value(nodes, checked, value)
     # ONNX Runtime holds inputs to declared ranks but 0, and a Scan does not run without a rank.
     given.shape = ir.Shape([None] * len(value.shape)) if value.shape else None
-    backend.groups.read_behind_inputs(graph, nodes, {value: given}, {value: uses})
+    backend.groups.read_after_inputs(graph, nodes, {value: given}, {value: uses})
 
 
 def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) -> None:
@@ -178,7 +178,7 @@ def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) ->
         raise ValueError(f"no node computes '{name}'")
     given = backend.check_value(nodes, checked, value)
     given.type = given.type or declared
-    # Elsewhere ONNX Runtime could take a Shape from it, and leave out the check.
+    # Elsewhere ONNX Runtime could take a Shape from it, and omit the check.
     given.shape = _shape_of_output(checked, value) if value.is_graph_output() else None
     given.doc_string = value.doc_string
     given.metadata_props.update(value.metadata_props)
@@ -191,7 +191,7 @@ def _check(backend: EnforcingBackend, checked: CheckedValue, value: ir.Value) ->
     value.metadata_props.clear()
     value.name, given.name = nodes.value("unchecked").name, name
     graph.insert_after(producer, nodes.nodes)
-    backend.groups.record_behind(nodes, {value: given}, renamed=True)
+    backend.groups.record_after(nodes, {value: given}, renamed=True)
 
 
 def _shape_of_output(checked: CheckedValue, value: ir.Value) -> ir.Shape | None:

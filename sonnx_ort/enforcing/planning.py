@@ -66,7 +66,7 @@ class Plan:
         kept: The nodes whose standard operator needs no enforcement.
         opset: The opset that enforcement needs; 0 if there is nothing to enforce.
         checked: The values whose elements each run has to check.
-        for_shapes: The values behind checked nodes that are read for their shapes alone.
+        for_shapes: The values after checked nodes that are read for their shapes alone.
         proofs: What is certified, if that is asked for: no other shape is declared.
     """
 
@@ -147,7 +147,7 @@ def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
 
 
 def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
-    """Keep the standard operator, behind a Broadcast if one is needed."""
+    """Keep the standard operator, after a Broadcast if one is needed."""
     target = examined.target
     if examined.broadcast is None:
         keep_as_it_is(examined)

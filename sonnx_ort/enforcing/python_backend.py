@@ -18,7 +18,7 @@ from sonnx_ort.custom_ops.inspection import (
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
-from sonnx_ort.enforcing.hidden_shapes import hide_misinferred_shapes, hide_scalars_behind
+from sonnx_ort.enforcing.hidden_shapes import hide_misinferred_shapes, hide_scalars_after
 from sonnx_ort.enforcing.lowering import EnforcingBackend
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, computed, record_rules
 from sonnx_ort.enforcing.python_kernels import (
@@ -121,7 +121,7 @@ class PythonBackend(EnforcingBackend):
             or (not node.target.operator.elementwise and _can_be_checked(node))
         ]
         graph, facts = self._model.graph, examination.facts
-        hide_scalars_behind(graph, self.groups, reading_shapes, facts)
+        hide_scalars_after(graph, self.groups, reading_shapes, facts)
         return examination.nodes
 
     def enforce(self, examined: ExaminedNode) -> None:
@@ -138,7 +138,7 @@ class PythonBackend(EnforcingBackend):
         if isinstance(custom, Inspection):
             results = self._inspected(nodes, examined)
         elif custom.arithmetic is None:
-            results = self._computed_behind(nodes, examined, custom)
+            results = self._computed_after(nodes, examined, custom)
         else:
             results = [self._computed(nodes, examined)]
         self.replace_declared(examined, original, nodes.nodes, results)
@@ -215,10 +215,10 @@ class PythonBackend(EnforcingBackend):
             result = converted_back(nodes, result, element_type)
         return [result, *more]
 
-    def _computed_behind(
+    def _computed_after(
         self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
     ) -> list[ir.Value]:
-        """The results of the standard node behind a custom operator that checks its operands."""
+        """The results of the standard node after a custom operator that checks its operands."""
         target, carrier = examined.target, carrier_of(examined)
         operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
         checked: Sequence[ir.Value] = operands

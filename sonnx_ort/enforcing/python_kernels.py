@@ -89,9 +89,9 @@ def constant_nodes(
 ) -> frozenset[ir.Node]:
     """Find the constant nodes whose obligations are all proved.
 
-    A custom operator stands behind each of the `checked` nodes.
+    A custom operator stands after each of the `checked` nodes.
     """
-    # Behind a custom operator, types in a subgraph are unknown.
+    # After a custom operator, types in a subgraph are unknown.
     outside = (n for n in nodes if n.target.node.graph is model.graph)
     kept = {n.target.node for n in outside if _foldable(n) and has_kernel(n)}
     enforced = ({n.target.node for n in nodes} - kept) | checked
@@ -127,7 +127,7 @@ def _depending_on(model: ir.Model, enforced: Iterable[ir.Node]) -> set[ir.Node]:
     """The nodes that depend on an enforced one, in any iteration."""
     custom = set(enforced)
     reached: set[ir.Value] = set()
-    behind: set[ir.Node] = set()
+    after: set[ir.Node] = set()
     while True:
         before = len(reached)
         for node in every_node(model.graph):
@@ -135,13 +135,13 @@ def _depending_on(model: ir.Model, enforced: Iterable[ir.Node]) -> set[ir.Node]:
             given = (output for body in bodies for output in body.outputs)
             reads = not reached.isdisjoint(value for value in node.inputs if value is not None)
             if reads:
-                behind.add(node)
+                after.add(node)
             is_enforced = node in custom or node.domain == DOMAIN
             if reads or is_enforced or not reached.isdisjoint(given):
                 reached.update(node.outputs)
                 reached.update(taken for body in bodies for taken in body.inputs)
         if len(reached) == before:
-            return behind
+            return after
 
 
 def in_one_vector(nodes: StandardNodes, operands: Sequence[ir.Value]) -> list[ir.Value]:

@@ -178,7 +178,7 @@ def require_standard_operators(model: ir.Model) -> None:
 
 
 def _with_broadcasts(examination: Examination) -> Iterator[Obligation]:
-    """All obligations; kernels check also what was waived, behind a Broadcast in its place."""
+    """All obligations; kernels check also what was waived, after a Broadcast in its place."""
     kept = {
         id(waived): obligation
         for node in examination.nodes

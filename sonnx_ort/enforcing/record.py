@@ -76,7 +76,7 @@ class Original:
     """What a group of nodes replaced.
 
     Attributes:
-        node: The node; None if the group stands behind a value, or expands operands of several
+        node: The node; None if the group stands after a value, or expands operands of several
             nodes.
         undeclared: The outputs of the node, or values that were renamed, that had no type.
         unshaped: The outputs that had no shape, or lost it by the enforcement.
@@ -193,33 +193,33 @@ class Groups:
             cast(ir.Graph, node.graph), node, [node], nodes, list(values), list(values.values())
         )
 
-    def record_behind(
+    def record_after(
         self,
         nodes: StandardNodes,
-        behind: Mapping[ir.Value, ir.Value],
+        after: Mapping[ir.Value, ir.Value],
         *,
         renamed: bool = False,
     ) -> None:
-        """Record nodes that stand behind values.
+        """Record nodes that stand after values.
 
         Args:
             nodes: The nodes.
-            behind: For each value the one that is read instead.
+            after: For each value the one that is read instead.
             renamed: Whether that one has taken its name.
         """
-        names = tuple((str(value.name), str(given.name)) for value, given in behind.items())
-        undeclared = tuple(str(v.name) for v in behind if renamed and v.type is None)
+        names = tuple((str(value.name), str(given.name)) for value, given in after.items())
+        undeclared = tuple(str(v.name) for v in after if renamed and v.type is None)
         self.record(nodes.nodes, Original(None, undeclared, inputs=names, renamed=renamed))
 
-    def read_behind_inputs(
-        self, graph: ir.Graph, nodes: StandardNodes, behind: Mapping[ir.Value, ir.Value], uses: Uses
+    def read_after_inputs(
+        self, graph: ir.Graph, nodes: StandardNodes, after: Mapping[ir.Value, ir.Value], uses: Uses
     ) -> None:
         """Insert nodes at the start of a graph, whose results are read in place of inputs.
 
         The uses are those from before the nodes were made.
         """
-        self.record_behind(nodes, behind)
-        for value, made in behind.items():
+        self.record_after(nodes, after)
+        for value, made in after.items():
             made.type = made.type or value.type
             for node, index in uses[value]:
                 node.replace_input_with(index, made)

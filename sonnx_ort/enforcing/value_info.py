@@ -73,7 +73,7 @@ def declare_output(examined: ExaminedNode, *, guarded: bool) -> None:
     Args:
         examined: The node.
         guarded: Whether guards of inputs are what sizes follow from. They are not declared then:
-            ONNX Runtime could take a Shape from them, and leave out the guards.
+            ONNX Runtime could take a Shape from them, and omit the guards.
     """
     output, path = examined.target.output, examined.target.path
     data_type = _result_type(examined)
@@ -107,7 +107,7 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
     """The shape of a result, if all operands have a known one.
 
     Another operand may break the rule by its rank. ONNX Runtime would not start a session in which
-    nodes behind contradict the declaration, and a Scan's body would end the process.
+    later nodes contradict the declaration, and a Scan's body would end the process.
     """
     plan = examined.broadcast
     operands = examined.operands if plan is None else plan.operands

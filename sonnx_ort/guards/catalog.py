@@ -90,7 +90,7 @@ _MISSING, _MISSING_ON_THE_RIGHT = -1, -(1 << 62)
 """Stand for the size of an axis that is not there; no multiples of them are equal."""
 
 _BEYOND_ALL = 1 << 62
-"""An end behind the last axis, and a number above all sizes."""
+"""An end after the last axis, and a number above all sizes."""
 
 _FILLERS = {
     Relation.EQUAL: (_MISSING, _MISSING_ON_THE_RIGHT),
@@ -243,14 +243,14 @@ class _Guard:
             return shape
         if all(-rank <= axis < rank for axis in axes):
             return self._gathered(shape, axes)
-        behind, before = max(axes) + 1, -min(axes)
+        after, before = max(axes) + 1, -min(axes)
         parts = [shape]
         if before > 0:
             parts.insert(0, self.nodes.constant([missing] * before, "no_sizes"))
-        if behind > 0:
-            parts.append(self.nodes.constant([missing] * behind, "no_sizes"))
+        if after > 0:
+            parts.append(self.nodes.constant([missing] * after, "no_sizes"))
         around = self.nodes.add("Concat", parts, "sizes_or_none", {"axis": 0})
-        places = [axis + max(before, 0) if axis >= 0 else axis - max(behind, 0) for axis in axes]
+        places = [axis + max(before, 0) if axis >= 0 else axis - max(after, 0) for axis in axes]
         return self._gathered(around, places)
 
     def _gathered(self, sizes: Value, places: Sequence[int]) -> Value:

@@ -9,7 +9,7 @@ Guards that check differences of integers. ReduceMax(zero point) -> above 0? -> 
 
 The guard of powers of integers. Pow(Cast(X, double), Cast(Y, double)) -> within limits? -> any not?
 
-ONNX Runtime computes the same power for the node behind the guard. Rounding hides nothing. Below 64
+ONNX Runtime computes the same power for the node after the guard. Rounding hides nothing. Below 64
 bits the limits lie half-way between integers. Of 64 bits the limit is 2^53: a power with an
 exponent above 1 is that number itself, which is exact, or farther away by 2^25 and more; and the
 power of 1 is the base, whose conversion does not cross 2^53. What overflows is infinite.

@@ -76,8 +76,8 @@ class _Comparison:
         """Which axes violate a demand."""
         match demand:
             case SliceDemand.START_WITHIN if self._first is not None:
-                behind = self._nodes.constant([int(first) + 1 for first in self._first], "behind")
-                return self._less(self._sizes, behind)
+                after = self._nodes.constant([int(first) + 1 for first in self._first], "behind")
+                return self._less(self._sizes, after)
             case SliceDemand.START_WITHIN:
                 lowest = self._nodes.add("Neg", [self._sizes], "negative")
                 beyond = self._nodes.add("Not", [self._less(self._starts, self._sizes)], "beyond")
@@ -241,7 +241,7 @@ def axes_named_once_guard(requirement: AxesNamedOnce) -> DecidingGuard:
 
 
 def _named_twice(nodes: GuardNodes, axes: Value, rank: Value) -> Flag:
-    """Compare each axis with all behind it, counted from the front."""
+    """Compare each axis with all after it, counted from the front."""
     axes = nodes.add("Reshape", [axes, nodes.constant([-1], "line")], "axes_in_line")
     negative = nodes.add("Less", [axes, nodes.constant(0, "zero")], "is_negative")
     counted = nodes.add("Add", [axes, rank], "counted")
@@ -250,6 +250,6 @@ def _named_twice(nodes: GuardNodes, axes: Value, rank: Value) -> Flag:
     column = nodes.constant([-1, 1], "column")
     standing = [nodes.add("Reshape", [v, column], "in_column") for v in (axes, places)]
     equal = nodes.add("Equal", [standing[0], axes], "is_equal")
-    behind = nodes.add("Less", [standing[1], places], "is_behind")
-    twice = nodes.add("And", [equal, behind], "is_named_twice")
+    after = nodes.add("Less", [standing[1], places], "is_behind")
+    twice = nodes.add("And", [equal, after], "is_named_twice")
     return Flag(any_true(nodes, twice, "any_named_twice"), when_kept=False)

@@ -31,14 +31,14 @@ class Provenance:
         """Trace the data flow of a canonical model, which is not modified."""
         self._inputs = tuple(model.graph.inputs)
         # One bit for each graph input.
-        self._behind = {value: 1 << index for index, value in enumerate(self._inputs)}
+        self._affecting = {value: 1 << index for index, value in enumerate(self._inputs)}
         # Many values depend on the same inputs.
         self._of_bits: dict[int, tuple[ir.Value, ...]] = {}
         self._propagate(model.graph)
 
-    def inputs_behind(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
+    def inputs_affecting(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
         """The graph inputs that any of these values depends on, in the model's order."""
-        bits = self._union_behind(values)
+        bits = self._union_affecting(values)
         if bits not in self._of_bits:
             inputs = enumerate(self._inputs)
             self._of_bits[bits] = tuple(value for index, value in inputs if bits >> index & 1)
@@ -46,22 +46,22 @@ class Provenance:
 
     def _propagate(self, graph: ir.Graph) -> None:
         for node in graph:
-            bits = self._union_behind(value for value in node.inputs if value is not None)
+            bits = self._union_affecting(value for value in node.inputs if value is not None)
             subgraphs = subgraphs_of(node)
             if subgraphs:
                 # An output of a subgraph can be its input in the next iteration.
-                bits |= self._union_behind(
+                bits |= self._union_affecting(
                     read for body in subgraphs for read in _values_read_in(body)
                 )
                 for body in subgraphs:
-                    self._behind.update(dict.fromkeys(body.inputs, bits))
+                    self._affecting.update(dict.fromkeys(body.inputs, bits))
                     self._propagate(body)
-            self._behind.update(dict.fromkeys(node.outputs, bits))
+            self._affecting.update(dict.fromkeys(node.outputs, bits))
 
-    def _union_behind(self, values: Iterable[ir.Value]) -> int:
+    def _union_affecting(self, values: Iterable[ir.Value]) -> int:
         bits = 0
         for value in values:
-            bits |= self._behind.get(value, 0)
+            bits |= self._affecting.get(value, 0)
         return bits
 
 
@@ -224,20 +224,20 @@ class Facts:
 
     def operands(self, names: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
         """All facts about the inputs of a node, with their names in the operator's document."""
-        inputs = self._provenance.inputs_behind(values)
+        inputs = self._provenance.inputs_affecting(values)
         shared, scalars = self._shared_symbols(inputs), self._has_scalars(inputs)
         return tuple(
             self._operand(name, value, shared, scalar_inputs=scalars)
             for name, value in zip(names, values, strict=True)
         )
 
-    def inputs_behind(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
+    def inputs_affecting(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
         """The graph inputs that any of these values depends on."""
-        return self._provenance.inputs_behind(values)
+        return self._provenance.inputs_affecting(values)
 
     def foldable(self, value: ir.Value) -> bool:
         """Whether a value depends on no input, so that ONNX Runtime may fold it as a constant."""
-        return not self.inputs_behind([value])
+        return not self.inputs_affecting([value])
 
     def may_be_misinferred(self, value: ir.Value) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
@@ -249,7 +249,7 @@ class Facts:
 
     def depends_on_scalar_inputs(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar."""
-        return self._has_scalars(self._provenance.inputs_behind([value]))
+        return self._has_scalars(self._provenance.inputs_affecting([value]))
 
     def _operand(
         self, name: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool

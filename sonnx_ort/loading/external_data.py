@@ -328,7 +328,7 @@ def _bytes_of_floats(tensor: onnx.TensorProto) -> int:
 
 
 def _place_of(elements: bytes, model: bytes, after: int) -> int:
-    """Where elements, or equal ones, stand in the bytes of a model behind those that were found."""
+    """Where elements, or equal ones, stand in the bytes of a model after those that were found."""
     likely = model.find(elements[:_LOOKED_FOR], after)
     return likely if model.startswith(elements, likely) else model.find(elements, after)
 

@@ -114,7 +114,7 @@ _CALL = "sonnx_ort.call."
 _NAME = "sonnx_ort.name"
 
 Calls = dict[ir.OperatorIdentifier, Sequence[ir.OperatorIdentifier]]
-"""The operators of each function's nodes, each function behind those that it calls."""
+"""The operators of each function's nodes, each function after those that it calls."""
 
 _MOST_COPIES = 1 << 12
 """Maximum number of inlined nodes or values of one name."""
@@ -227,7 +227,7 @@ def _known_through(model: ir.Model) -> set[ir.OperatorIdentifier]:
 
 
 def _collects(node: ir.Node) -> bool:
-    """Whether a node is a Loop with scan outputs, behind those for its states."""
+    """Whether a node is a Loop with scan outputs, after those for its states."""
     return node.op_type == "Loop" and len(node.outputs) > max(len(node.inputs) - 2, 0)
 
 

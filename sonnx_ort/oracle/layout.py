@@ -298,7 +298,7 @@ def pad(node: Node) -> tuple[Result, ...]:
 
 
 def _pads(node: Node) -> list[tuple[int, int]]:
-    """The pads in front of each axis and behind it."""
+    """The pads in front of each axis and after it."""
     rank = node.operand(0).ndim
     pads = node.listed(1, "pads", 11) or []
     axes = node.listed(3, "axes", 18) or list(range(rank))

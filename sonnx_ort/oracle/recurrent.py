@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BITS = 512
 
 _BOUND = "sums in any order (ours), and activations off by 1 ulp (the draft, Accuracy)"
-_UNDEFINED = "it is behind the end of its sequence"
+_UNDEFINED = "it is after the end of its sequence"
 
 _FUNCTIONS = {"Sigmoid": logistic, "Tanh": hyperbolic_tangent}
 _ACTIVATIONS = (*_FUNCTIONS, "Relu")

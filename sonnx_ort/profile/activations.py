@@ -166,7 +166,7 @@ _ASSUMED_AXES = ((1, 1), (13, -1))
 """The axis of a node without one, with the first version that assumes it."""
 
 
-def _short_behind_axis(attributes: Attributes) -> Term:
+def _short_after_axis(attributes: Attributes) -> Term:
     return on_axis(lambda axis: SizesBehind(Tensor("X"), axis, 1), attributes, _ASSUMED_AXES)
 
 
@@ -202,10 +202,10 @@ SOFTMAX = _softmax.operator(
             remark="The draft repeats it as a constraint on X.",
         ),
         _softmax("C4", 6).states(
-            "Before version 13, no axis behind the axis is longer than 1.",
+            "Before version 13, no axis after the axis is longer than 1.",
             on_shapes(
                 ("X",),
-                _short_behind_axis,
+                _short_after_axis,
                 "X (2, 3, 1), axis 1",
                 "X (2, 3, 4), axis 1",
                 "convert the model to version 13 of the standard operators, for example with "
@@ -213,7 +213,7 @@ SOFTMAX = _softmax.operator(
                 attributes=("axis",),
             ),
             remark="The draft is about version 13, which sums up along the axis alone. Versions 1 "
-            "and 11 sum up along the axis and all behind it.",
+            "and 11 sum up along the axis and all after it.",
             until=12,
         ),
         _softmax("float.C6", 8).states(

@@ -108,7 +108,7 @@ class ValueContract:
         before: Bounds | Interval | None,
         shape: Sequence[object] | None = None,
     ) -> Bounds | Interval | None:
-        """What is known of the value behind the guard of this entry.
+        """What is known of the value after the guard of this entry.
 
         Args:
             element_type: The type of the value.
@@ -174,7 +174,7 @@ class SizeContract:
 
     @property
     def size(self) -> Size:
-        """The open size that the name stands for behind the guard of this entry."""
+        """The open size that the name stands for after the guard of this entry."""
         ends = Bounds(self.sizes[0], self.sizes[-1])
         return Symbolic.named(self.name, ends, self.multiple_of)
 
@@ -234,7 +234,7 @@ class Contract:
 
     Attributes:
         values: One entry for each value whose numbers are limited, in the order of the file, and
-            behind them those that outputs have as states.
+            after them those that outputs have as states.
         shapes: One entry for each input whose axes are not as declared.
         sizes: One entry for each name of axes.
         states: One entry for each state.

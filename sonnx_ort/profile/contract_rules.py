@@ -170,7 +170,7 @@ WITHIN_RANGE = Rule(
     "Every element of the value lies in the range of its contract, and none is NaN.",
     _source(
         "No document demands it: the contract of a model's user does, which `contract` gives. It "
-        "is checked where the value enters the graph, or behind the node that computes it."
+        "is checked where the value enters the graph, or after the node that computes it."
     ),
     on_elements(
         "value",
@@ -301,7 +301,7 @@ WHOLE = Rule(
     "Every element of a float value whose contract says so is a whole number.",
     _source(
         "No document demands it: the contract of a model's user does, of integers that are held "
-        "in floats. It is checked where the value enters the graph, or behind the node that "
+        "in floats. It is checked where the value enters the graph, or after the node that "
         "computes it."
     ),
     OnValue(

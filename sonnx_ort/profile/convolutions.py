@@ -277,7 +277,7 @@ _OTHER_ZERO_POINTS = "accepts one element with one axis as a scalar, and rejects
 
 def _zero_where_padded(attributes: Attributes) -> NumberSet | Decided:
     window = Window.of(attributes)
-    if not any((*window.before, *window.behind)):
+    if not any((*window.before, *window.after)):
         return Decided(True, "X is not padded")
     return _ONLY_ZERO
 

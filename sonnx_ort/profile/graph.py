@@ -279,7 +279,7 @@ EDGES = _rule(
         "Definitions, Edges",
         "Rx",
         "R1 wants it too. What ONNX calls optional may not be left out. The outputs of a "
-        "BatchNormalization behind the first one are of training, and are not meant.",
+        "BatchNormalization after the first one are of training, and are not meant.",
     ),
     "no node leaves out an input or an output",
     "y = Conv(x, w, b)",

@@ -66,7 +66,7 @@ CONCAT = _concat.operator(
         ),
     ],
     description="""
-        `Concat`: the elements of any number of tensors, one behind the other along an axis.
+        `Concat`: the elements of any number of tensors, one after the other along an axis.
 
         Results: the elements, in the type of the operands.
 

@@ -39,7 +39,7 @@ class Optimizer:
 
     Attributes:
         name: Its name in ONNX Runtime.
-        effect: What it does, such as "leaves out x / 1".
+        effect: What it does, such as "omits x / 1".
         canary: A model in ONNX's textual syntax. If enabled, the optimizer removes at least one of
             the named nodes, or adds another of the same operators; nothing else may do so.
     """
@@ -67,7 +67,7 @@ class Operator:
         repeated_operand: The name of a variadic input, such as "X" for X0, X1 and so on; None if
             each input has its own name.
         repeated_result: Whether there is one output per input: Z0, Z1 and so on.
-        further_results: The names of the outputs behind the first one that have another type.
+        further_results: The names of the outputs after the first one that have another type.
         operand_types: The ONNX types of operands that differ from the common type, by operand name,
             such as "bool" for the condition of a Where.
         result_type: The ONNX type of the results if it differs from the operands' type;
@@ -78,7 +78,7 @@ class Operator:
             types.
         oldest_kernels: The oldest opset version for which ONNX Runtime has kernels.
         single: The operands for which ONNX Runtime computes other results for one element than for
-            a tensor filled with it. Behind a Broadcast, the operator still reads the single
+            a tensor filled with it. After a Broadcast, the operator still reads the single
             element.
         stays: Whether no optimizer may replace the operator's nodes, because results could differ;
             otherwise only the guards must remain.
@@ -88,7 +88,7 @@ class Operator:
         elementwise: Whether the result has the operands' shape, element by element. Other operators
             have the same run-time checks for all type families, but for those of elements.
         unsupported: The attributes that its draft does not support. Rules demand what ONNX assumes
-            if they are left out, and none has to be given.
+            if they are omitted, and none has to be given.
         description: Paragraphs for readers: the operator, its results ("Results: ..."), and how
             ONNX Runtime behaves if the rules are not enforced.
     """

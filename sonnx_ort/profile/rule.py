@@ -167,7 +167,7 @@ class NamesOperands(ABC):
         return self.operands[:count] or [f"operand {position}" for position in range(count)]
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> "Violation | None":
-        """Check the operands of a run, without those at the end that are left out."""
+        """Check the operands of a run, without those at the end that are omitted."""
         return self.violation_of(self.names_of(len(arrays)), arrays)
 
     @abstractmethod
@@ -419,6 +419,6 @@ class Rule:
 
 
 def release_numbers(version: str) -> tuple[int, ...] | None:
-    """The numbers of a released version; None for a preview. A local label behind + is ignored."""
+    """The numbers of a released version; None for a preview. A local label after + is ignored."""
     released = re.fullmatch(r"(\d+(?:\.\d+)*)(?:\+.*)?", version)
     return tuple(map(int, released[1].split("."))) if released else None

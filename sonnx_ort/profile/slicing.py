@@ -95,7 +95,7 @@ SLICE = _slice.operator(
             survived=True,
         ),
         _restriction("R6", 8).states(
-            "No start lies behind its end in the direction of the steps.",
+            "No start lies after its end in the direction of the steps.",
             _slicing(
                 SliceDemand.IN_ORDER,
                 "X (4,), starts [1], ends [3], steps [1]",
@@ -153,8 +153,8 @@ SLICE = _slice.operator(
 
         Results: the elements, in the type of the operand.
 
-        ONNX Runtime 1.32.0 silently gives an empty tensor if a start lies behind the last element
-        or behind its end. It takes an end beyond the axis for the end of the axis. It rejects steps
+        ONNX Runtime 1.32.0 silently gives an empty tensor if a start lies after the last element
+        or after its end. It takes an end beyond the axis for the end of the axis. It rejects steps
         of 0, axes that do not exist or are named twice, and starts, ends, axes and steps of
         different numbers.
     """,

@@ -76,12 +76,12 @@ class Window:
     Attributes:
         dilations: The distances of its elements.
         before: The padding in front of each axis.
-        behind: The padding behind each axis.
+        after: The padding after each axis.
     """
 
     dilations: tuple[int, int]
     before: tuple[int, int]
-    behind: tuple[int, int]
+    after: tuple[int, int]
 
     @classmethod
     def of(cls, attributes: Attributes) -> "Window":
@@ -92,12 +92,12 @@ class Window:
 
     def smallest(self, place: int, kernel: int) -> int:
         """The smallest size of a spatial axis that the window fits into, with its padding."""
-        padding = self.before[place] + self.behind[place]
+        padding = self.before[place] + self.after[place]
         return reach(kernel, self.dilations[place]) - padding
 
     def pads(self, place: int) -> bool:
         """Whether a spatial axis is padded."""
-        return bool(self.before[place] or self.behind[place])
+        return bool(self.before[place] or self.after[place])
 
 
 def kernel_of(attributes: Attributes) -> tuple[int, ...] | None:
@@ -171,7 +171,7 @@ def _padding_is_narrow(operands: Sequence[Operand], attributes: Attributes) -> J
     del operands
     kernel, window = kernel_of(attributes) or (1, 1), Window.of(attributes)
     for place, size in enumerate(kernel):
-        pads = max(window.before[place], window.behind[place])
+        pads = max(window.before[place], window.after[place])
         dilated = reach(size, window.dilations[place])
         if pads >= dilated:
             padded = f"axis {SPATIAL[place]} is padded by {pads}"

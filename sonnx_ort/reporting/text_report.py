@@ -1,7 +1,7 @@
 """A report as text, for a terminal: what matters first, and all of it.
 
 What matters first of a report, for a terminal: the verdict, causes, counts, and what to do next.
-Violations of one rule at many nodes are one paragraph. `text_report` has all that is left out here.
+Violations of one rule at many nodes are one paragraph. `text_report` has all that is omitted here.
 """
 
 from collections import Counter, defaultdict

@@ -104,7 +104,7 @@ def _found(report: Report) -> dict[_Subject, dict[str, str]]:
 
 
 def _add(notes: dict[str, str], more: Mapping[str, str]) -> None:
-    """Add notes behind those of the same key."""
+    """Add notes after those of the same key."""
     for key, note in more.items():
         notes[key] = f"{notes[key]}; {note}" if key in notes else note
 

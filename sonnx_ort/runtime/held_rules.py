@@ -1,4 +1,4 @@
-"""Names the rule behind a run that ONNX Runtime ended with an error of its own.
+"""Names the rule that a run broke which ONNX Runtime ended with an error of its own.
 
 Some rules are left to ONNX Runtime, which refuses what breaks them. Its error names the node and
 not the rule. So the part of the model in front of that node runs again, and the rules of the node
@@ -23,7 +23,7 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine_original
 from sonnx_ort.profile.rule import Rule, Status, Subject
-from sonnx_ort.runtime.violations import EnforcedRuns, interrupts_deferred, violation_behind
+from sonnx_ort.runtime.violations import EnforcedRuns, interrupts_deferred, violation_of_error
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +59,7 @@ class HeldRules:
         failures = [*_FAILED.finditer(message)]
         if not failures:
             return None
-        # Behind the node that has a body comes the one in it.
+        # After the node that has a body comes the one in it.
         failed = failures[-1]
         with self._lock:
             nodes = self._nodes
@@ -112,7 +112,7 @@ class HeldRules:
                 values |= zip(computed, self._run(model, computed, feeds), strict=True)
         except Exception as error:  # noqa: BLE001 - the error of the run says what is wrong
             # A kernel may have recorded an error, which nobody else takes.
-            violation_behind(str(error))
+            violation_of_error(str(error))
             return None
         if any(bool(_as_array(values[name])) is not taken for name, taken in chosen.items()):
             return None
@@ -140,7 +140,7 @@ def _as_array(value: Any) -> Array:
 
 
 def inline_branches(graph: onnx.GraphProto, path: Sequence[str]) -> dict[str, bool]:
-    """Put the nodes of a branch of an If behind the node, branch by branch.
+    """Put the nodes of a branch of an If after the node, branch by branch.
 
     Args:
         graph: The graph, which is changed.

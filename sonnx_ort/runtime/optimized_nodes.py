@@ -305,7 +305,7 @@ def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) 
     """Find the enforced nodes of a model again in its optimized form.
 
     Each must be there, unless no output needs it, an equal node is kept, or a guard's result is
-    constant. An operand behind a guard must still be behind it, a constant must still be one, and
+    constant. An operand after a guard must still be after it, a constant must still be one, and
     the outputs must depend on the same nodes as before.
 
     `guards` has the names of the guards by their outputs.

@@ -43,7 +43,7 @@ from sonnx_ort.runtime.violations import (
     ReferenceRun,
     Run,
     raised_instead,
-    violation_behind,
+    violation_of_error,
     violations_raised,
 )
 from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
@@ -310,7 +310,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         def translated(results: Any, data: Any, message: str) -> None:
             with raised:
-                found = violation_behind(message, self._renamed) if message else None
+                found = violation_of_error(message, self._renamed) if message else None
                 cause = self._compared_with_reference(
                     found, lambda other: other.run(output_names, feeds), message
                 ) or self._held.violation_in(message, feeds)
@@ -349,7 +349,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 return run(self)
 
         def cause_of(message: str) -> BaseException | None:
-            found = violation_behind(message, self._renamed)
+            found = violation_of_error(message, self._renamed)
             if repeated is not None:
                 found = self._compared_with_reference(found, repeated, message)
             return found or held(message)

@@ -91,7 +91,7 @@ DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
 OPTIMIZERS_OF_GUARDS = (
     Optimizer(
         "ReshapeFusion",
-        "merges the Reshape of a guard with a Reshape behind it",
+        "merges the Reshape of a guard with a Reshape after it",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (float[?] x, int64[?] s) => (float[2,2] y) <int64[2] target = {2, 2}> {
             [guard] c = Reshape(x, s)
@@ -100,7 +100,7 @@ OPTIMIZERS_OF_GUARDS = (
     ),
     Optimizer(
         "QDQPropagationTransformer",
-        "quantizes the output of a guard behind a DequantizeLinear again, in 8 bits",
+        "quantizes the output of a guard after a DequantizeLinear again, in 8 bits",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (int32[?] x, int64[?] s) => (float[?] y) <float scale = {0.5}> {
             [dequantize] d = DequantizeLinear(x, scale)
@@ -262,7 +262,7 @@ def register_kernels(options: onnxruntime.SessionOptions) -> None:
 
 @contextmanager
 def second_registration_explained() -> Iterator[None]:
-    """Say what to leave out if a session does not start because operators conflict.
+    """Say what to omit if a session does not start because operators conflict.
 
     Raises:
         SonnxError: They do.

@@ -76,7 +76,7 @@ def violations_raised(
     `otherwise` looks for it where no kernel recorded one.
     """
     with (
-        raised_instead(lambda message: violation_behind(message) or otherwise(message)),
+        raised_instead(lambda message: violation_of_error(message) or otherwise(message)),
         interrupts_deferred(),
     ):
         yield
@@ -99,7 +99,7 @@ def raised_instead(cause_of: Callable[[str], BaseException | None]) -> Iterator[
             del found
 
 
-def violation_behind(
+def violation_of_error(
     message: str, renamed: Mapping[str, str] = NOT_RENAMED
 ) -> BaseException | None:
     """Find the error that a kernel recorded under the ticket in a message.
@@ -283,7 +283,7 @@ class ReferenceRun:
                     session = self._session
                 run(session)
         except Exception as error:  # noqa: BLE001 - whatever the reference may raise
-            return violation_behind(str(error)) or error
+            return violation_of_error(str(error)) or error
         return None
 
     @cached_property

@@ -43,7 +43,7 @@ class Applied:
     """An operator applied to operands.
 
     Attributes:
-        operands: Its operands, None for those that are left out.
+        operands: Its operands, None for those that are omitted.
         results: How many of its results the node has.
         constants: The names of the operands that are initializers.
         sparse: The name of an initializer that is stored sparsely; empty if none is.
@@ -68,7 +68,7 @@ class Applied:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the operands, empty for those that are left out."""
+        """The names of the operands, empty for those that are omitted."""
         known = OPERATORS.get(self.operator)
         count = len(self.operands)
         given = () if known is None else known.operand_names(count)
@@ -210,18 +210,18 @@ class _Typed:
         self._applied = applied
 
     def input_type(self, index: int) -> Type:
-        """The type of an operand; empty for one that is left out."""
+        """The type of an operand; empty for one that is omitted."""
         operands = self._applied.operands
         operand = operands[index] if index < len(operands) else None
         return "" if operand is None else tensor_of(ELEMENT_TYPES[operand.dtype])
 
     def named_type(self, attribute: str) -> Type:
-        """The type that an attribute names; None if it is left out."""
+        """The type that an attribute names; None if it is omitted."""
         number = self._applied.attributes.get(attribute)
         return None if number is None else tensor_of(TYPES.get(number, ElementType.FLOAT))
 
     def attribute_type(self, attribute: str) -> Type:
-        """The type of an attribute's elements; None if it is left out."""
+        """The type of an attribute's elements; None if it is omitted."""
         if attribute not in self._applied.attributes:
             return None
         dtype = np.asarray(self._applied.attributes[attribute]).dtype
@@ -336,7 +336,7 @@ _NO_AMOUNTS = {"to", "fmod"}
 def neighbors(applied: Applied) -> Iterator[tuple[str, Applied]]:
     """Nodes in which one number is another, each with a name for what it is of.
 
-    A size of an operand is one more, one less, or 0. An element of an operand behind the first one
+    A size of an operand is one more, one less, or 0. An element of an operand after the first one
     is one more or less, an extreme of its type, or NaN. An integer of an attribute is one more or
     less; a list has one more, one less, or none.
     """

@@ -1,6 +1,6 @@
 """Nodes that keep all rules, and the examples of rules as nodes.
 
-An example of a rule says what decides, such as `X (2, 3), axis=1`. What it leaves out it has in
+An example of a rule says what decides, such as `X (2, 3), axis=1`. What it omits it has in
 common with a node that keeps all rules, `FITTING`; where that does not fit, `COMPLETED` says the
 rest. The notation:
 
@@ -208,7 +208,7 @@ COMPLETED: Mapping[str, str] = {
     "Squeeze.axes": "A left out",
     "Squeeze.axes.names": "A left out",
 }
-"""What the kept example of a rule needs besides, and, behind the bar, the broken one."""
+"""What the kept example of a rule needs besides, and, after the bar, the broken one."""
 
 _PREFERRED = (ElementType.FLOAT, ElementType.INT32, ElementType.UINT8, ElementType.BOOL)
 
@@ -278,7 +278,7 @@ def _version(operator: Operator, rule: Rule, attributes: Mapping[str, Any]) -> i
 
 @dataclass
 class _Draft:
-    """A node in the making: operands are shapes, elements, or left out."""
+    """A node in the making: operands are shapes, elements, or omitted."""
 
     operator: Operator
     kind: ElementType

@@ -177,7 +177,7 @@ class HasAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizesBehind:
-    """No axis of a tensor behind one of its axes, negative from the end, is longer than a size."""
+    """No axis of a tensor after one of its axes, negative from the end, is longer than a size."""
 
     tensor: Tensor
     axis: int
@@ -215,7 +215,7 @@ class Each:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IfGiven:
-    """A term holds, unless an operand is left out."""
+    """A term holds, unless an operand is omitted."""
 
     tensor: Tensor
     term: "Term"
@@ -267,7 +267,7 @@ _WIDE = 4
 def finite_limits(dtype: np.dtype[Any]) -> tuple[float, float]:
     """The smallest and largest number that is finite in a type.
 
-    16-bit floats are compared in float, and ONNX Runtime may leave out the rounding before. So for
+    16-bit floats are compared in float, and ONNX Runtime may omit the rounding before. So for
     these it is the largest float that is rounded to a finite number.
     """
     _, largest = finite_numbers(dtype)

@@ -52,7 +52,7 @@ class Shapes:
     """The shapes of operands, as far as they are known.
 
     Attributes:
-        names: Their names, without those that are left out.
+        names: Their names, without those that are omitted.
         shapes: Their shapes; None where the rank is unknown.
         certain: Whether an open size of an operand, given its name and the text of the size, is the
             same number wherever the text stands.
@@ -103,7 +103,7 @@ class Shapes:
                 has = "has" if holds else "has no"
                 return Answer(holds, f"{self._named(tensor)} {has} axis {axis}")
             case SizesBehind(tensor, axis, longest):
-                return self._behind(tensor, axis, longest)
+                return self._after(tensor, axis, longest)
 
     def _compared(self, term: Compare) -> Answer:
         left, right = self._value(term.left), self._value(term.right)
@@ -138,20 +138,20 @@ class Shapes:
             return Answer(True, claim)
         return Answer(False, f"{self._phrase(number)} is {value}, no multiple of {factor}")
 
-    def _behind(self, tensor: Tensor, axis: int, longest: int) -> Answer:
+    def _after(self, tensor: Tensor, axis: int, longest: int) -> Answer:
         shape, named = self._shape(tensor), self._named(tensor)
         if not -len(shape) <= axis < len(shape):
             return Answer(False, f"{named} has no axis {axis}")
-        behind = list(enumerate(shape))[axis % len(shape) + 1 :]
-        for place, size in behind:
+        after = list(enumerate(shape))[axis % len(shape) + 1 :]
+        for place, size in after:
             if bounds_of_axis(size).lower > longest:
                 return Answer(False, f"axis {place} of {named} is longer than {longest}")
-        for place, size in behind:
+        for place, size in after:
             if bounds_of_axis(size).upper > longest:
                 return Answer(
                     None, f"whether axis {place} of {named} is longer than {longest} is unknown"
                 )
-        return Answer(True, f"no axis of {named} behind axis {axis} is longer than {longest}")
+        return Answer(True, f"no axis of {named} after axis {axis} is longer than {longest}")
 
     def _shape(self, tensor: Tensor) -> Shape:
         if tensor.name not in self.names:

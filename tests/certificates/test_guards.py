@@ -8,7 +8,7 @@ import pytest
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Expressions, Facts, Tree
-from sonnx_ort.checker.guards import holds_behind, require_guarded
+from sonnx_ort.checker.guards import holds_after, require_guarded
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import GuardedNode
 from sonnx_ort.profile.catalog import RULES
@@ -92,7 +92,7 @@ def test_comparison_of_shapes_or_of_the_smallest_element_holds_a_rule(name: str)
     model = after_all_steps(text)
     beside = Enforced(model, model.proto)
     facts = Facts(frozenset(kept), frozenset(broken))
-    assert holds_behind(model.node("y"), beside, facts, rule) is expected
+    assert holds_after(model.node("y"), beside, facts, rule) is expected
 
 
 def sliced(starts: str, ends: str = "", axes: str = "0", steps: str = "1", x: str = "n") -> str:
@@ -169,7 +169,7 @@ def flag_of(rule: str, enforced: Enforced, facts: Facts) -> tuple[bool, Tree]:
     (found,) = (
         (kept, flag)
         for kept, flag in flags
-        if holds_behind(node, enforced, alone_of(flag, kept=kept), rule)
+        if holds_after(node, enforced, alone_of(flag, kept=kept), rule)
     )
     return found
 
@@ -204,12 +204,12 @@ def test_guard_holds_its_rule_and_nothing_else_does(rule: str) -> None:
     enforced, cases = emitted(GUARDED[rule])
     node = enforced._original.node("y")
     facts = cases[-1]
-    assert all(holds_behind(node, enforced, each, rule) for each in cases)
+    assert all(holds_after(node, enforced, each, rule) for each in cases)
     kept, flag = flag_of(rule, enforced, facts)
     others = [alone_of(flag, kept=not kept)]
     others += [alone_of(other, kept=kept) for other in changed(flag)]
     assert len(others) > 5
-    held = [other for other in others if holds_behind(node, enforced, other, rule)]
+    held = [other for other in others if holds_after(node, enforced, other, rule)]
     assert held == []
 
 
@@ -228,14 +228,14 @@ def test_no_guard_holds_what_is_violated_in_every_run(text: str, rule: str) -> N
         Expressions(17), [X, Z], GuardedNode(known, kind, kind)
     )
     facts = alone_of(flag.value, kept=flag.when_kept)
-    assert holds_behind(node, Enforced(model, model.proto), facts, rule) is False
+    assert holds_after(node, Enforced(model, model.proto), facts, rule) is False
 
 
 @pytest.mark.parametrize("rule", ["Conv.outputs", "Conv.R2"])
 def test_no_guard_holds_what_no_run_decides(rule: str) -> None:
     model = after_all_steps(GROUPED)
     beside = Enforced(model, model.proto)
-    assert holds_behind(model.node("y"), beside, Facts(), rule) is None
+    assert holds_after(model.node("y"), beside, Facts(), rule) is None
 
 
 UNGUARDED = {

@@ -16,7 +16,7 @@ from restrictions import OPERATORS
 import sonnx_ort
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind
+from sonnx_ort.runtime.violations import NOT_RENAMED, violation_of_error
 from support import ort_values
 from support.backends import BACKENDS
 from support.changes import unneeded
@@ -120,6 +120,6 @@ def test_what_breaks_a_rule_is_refused_for_it(number, backend):
         alone = [operand[place : place + 1] for operand in operands]
         with pytest.raises((Fail, InvalidArgument)) as caught:
             ort_values.run(session, dict(zip(single.names, alone, strict=True)))
-        found = violation_behind(str(caught.value), NOT_RENAMED)
+        found = violation_of_error(str(caught.value), NOT_RENAMED)
         assert isinstance(found, sonnx_ort.ContractViolation), caught.value
         assert found.rule == rule, alone

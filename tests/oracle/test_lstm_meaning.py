@@ -103,7 +103,7 @@ def test_what_is_behind_the_end_of_a_sequence_is_not_defined():
     y, hidden, cells = results(operands_of("forward"))
     assert y.undefined[2, :, 1].all()
     assert y.undefined.sum() == HIDDEN
-    assert y.reason == "it is behind the end of its sequence"
+    assert y.reason == "it is after the end of its sequence"
     assert not hidden.undefined.any()
     assert not cells.undefined.any()
 

@@ -130,12 +130,12 @@ Slice.R6
   X (4,), starts [2], ends [0], axes [0], steps [-1] -> proved: the places are within the sizes
   X (4,), starts [2], ends [2], axes [0], steps [-1] -> proved: the places are within the sizes
   X (4,), starts [1], ends [-3], axes [0], steps [-1] -> proved: the places are within the sizes
-  X (4,), starts [1], ends [-2], axes [0], steps [-1] -> violated: start 1 lies behind end -2 in
+  X (4,), starts [1], ends [-2], axes [0], steps [-1] -> violated: start 1 lies after end -2 in
       steps of -1 on an axis of size 4 (entry 0)
   X (4,), starts [2], ends [2], axes [0], steps [1] -> proved: the places are within the sizes
-  X (4,), starts [-1], ends [2], axes [0], steps [1] -> violated: start -1 lies behind end 2 in
+  X (4,), starts [-1], ends [2], axes [0], steps [1] -> violated: start -1 lies after end 2 in
       steps of 1 on an axis of size 4 (entry 0)
-  X (4,), starts [0], ends [2], axes [0], steps [-1] -> violated: start 0 lies behind end 2 in steps
+  X (4,), starts [0], ends [2], axes [0], steps [-1] -> violated: start 0 lies after end 2 in steps
       of -1 on an axis of size 4 (entry 0)
 LeakyRelu.R1
   X (n,), alpha=0.0 -> proved: alpha is given

@@ -13,7 +13,7 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.runtime.violations import violation_behind
+from sonnx_ort.runtime.violations import violation_of_error
 from support.backends import on_each_backend
 from support.graphs import parse
 from support.held_cases import HELD_CASES, HeldCase
@@ -221,7 +221,7 @@ REFUSED = f"Node ({GUARD}) Op (Reshape) [ShapeInferenceError] Invalid dimension 
     ],
 )
 def test_violation_is_read_from_the_message(message: str) -> None:
-    found = violation_behind(message)
+    found = violation_of_error(message)
     assert isinstance(found, ContractViolation)
     assert (found.rule, found.operator, found.node) == ("Div.int.C1", "Div", "d")
 
@@ -234,7 +234,7 @@ def test_violation_is_read_from_the_message(message: str) -> None:
     ],
 )
 def test_other_message_is_no_violation(message: str) -> None:
-    assert violation_behind(message) is None
+    assert violation_of_error(message) is None
 
 
 @pytest.mark.parametrize("size", [2, "n"])

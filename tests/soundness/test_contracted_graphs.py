@@ -53,7 +53,7 @@ def attempt(number: int) -> dict[str, int]:
     except SonnxError:
         return counts
     # ONNX Runtime computes nothing, guards neither, that no output depends on.
-    read = {str(v.name) for v in Provenance(graph).inputs_behind(graph.graph.outputs)}
+    read = {str(v.name) for v in Provenance(graph).inputs_affecting(graph.graph.outputs)}
     rng = random.Random(number)  # noqa: S311 - no cryptography
     contract = around(
         rng, trial.model, {n: a for n, a in {**defaults, **nominal}.items() if n in read}

@@ -119,7 +119,7 @@ axis_2_or_end
 axis_3_or_end
   X (2, n) -> violated: X (2, n) has no axis 3
 short_behind_-1
-  X (n, m) -> proved: no axis of X (n, m) behind axis -1 is longer than 1
+  X (n, m) -> proved: no axis of X (n, m) after axis -1 is longer than 1
 short_behind_-3
   X (2, 1, 4) -> violated: axis 2 of X (2, 1, 4) is longer than 1
 short_behind_0

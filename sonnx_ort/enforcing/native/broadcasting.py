@@ -2,7 +2,7 @@
 
 start = axis, or rank(A) - rank(B)
 1, ..., 1, sizes of B, 1, ..., 1    is compared with the sizes of A, from `start` on
-1, ..., 1, sizes of B               is the shape that aligns with A, behind the guard
+1, ..., 1, sizes of B               is the shape that aligns with A, after the guard
 
 Shape(X0), Shape(X1) -> largest size of each axis -> Reshape -> common
                             [rank, or -code if a size is neither the largest nor 1] -^
@@ -219,7 +219,7 @@ def _padded_to_ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]
 def _guarded(
     nodes: StandardNodes, label: str, sizes: ir.Value, fits: ir.Value, rank: int | None
 ) -> ir.Value:
-    """The shape, behind a guard that checks every axis."""
+    """The shape, after a guard that checks every axis."""
     own_rank = nodes.constant([rank], "rank") if rank is not None else nodes.shape(sizes)
     code = nodes.constant([-E1.code], "code")
     per_axis = nodes.add("Where", [fits, own_rank, code], "rank_or_code")

@@ -120,7 +120,7 @@ def compare_shapes(
     # A proof may be left to the run that is not certified, though there is no other operand.
     own, shapes = nodes.shape(first), [nodes.shape(other) for other in others or [first]]
     impossible = nodes.constant([-rules[0].code], "code")
-    # Behind a Broadcast, shapes are only compared if an operand was not expanded.
+    # After a Broadcast, shapes are only compared if an operand was not expanded.
     if examined.broadcast is not None or not has_equal_ranks(examined.operands):
         # Equal broadcasts: it would compare a shape of one size with each size of the other.
         shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
@@ -212,7 +212,7 @@ class Decision:
     all_pass: bool = False
 
     def guard_operands(self, nodes: StandardNodes, operands: Operands) -> Operands:
-        """Put operands behind guards; reading a guarded operand fails if a rule is violated."""
+        """Put operands after guards; reading a guarded operand fails if a rule is violated."""
         *earlier, last = self._split()
         for guards in earlier:
             operands = replace(self, guards=guards, all_pass=True).decide(nodes, operands)
@@ -229,7 +229,7 @@ class Decision:
         yield guards
 
     def decide(self, nodes: StandardNodes, operands: Operands) -> Operands:
-        """Put operands behind the guards of one decision about all rules."""
+        """Put operands after the guards of one decision about all rules."""
         rules, deciding = self.guards.shapes, self.guards.deciding
         agreed = None
         if rules:
@@ -248,7 +248,7 @@ class Decision:
         else:
             decided = self._fully_checked(nodes, operands, shape)
             decided = decided if agreed is None else agreed.or_code(nodes, decided)
-        return _behind(nodes, operands, decided, self._guard_names(agreed), "defined")
+        return _after(nodes, operands, decided, self._guard_names(agreed), "defined")
 
     @property
     def _needs_one_shape(self) -> bool:
@@ -263,7 +263,7 @@ class Decision:
         decided = agreed.or_code(nodes, agreed.shape)
         passing = range(len(operands) if self.all_pass else 1)
         names = self._names(self.guards.shapes, passing)
-        return _behind(nodes, operands, decided, names, "of_equal_shape")
+        return _after(nodes, operands, decided, names, "of_equal_shape")
 
     def _quickly_or_fully_checked(
         self,
@@ -336,7 +336,7 @@ def _shape_or_code(nodes: StandardNodes, flag: Flag, decided: ir.Value, code: in
     return nodes.add("Where", [flag.value, *choice], "shape_or_code")
 
 
-def _behind(
+def _after(
     nodes: StandardNodes,
     operands: Operands,
     decided: ir.Value,
@@ -344,11 +344,11 @@ def _behind(
     purpose: str,
 ) -> Operands:
     """The operands; those with guard names are readable only if the decision is a shape."""
-    behind = list(operands)
+    after = list(operands)
     for position, name in names.items():
         inputs = [operands[position], decided]
-        behind[position] = nodes.add("Reshape", inputs, purpose, name=name)
-    return behind
+        after[position] = nodes.add("Reshape", inputs, purpose, name=name)
+    return after
 
 
 def _branch(nodes: StandardNodes, output: ir.Value, name: str) -> ir.Graph:

@@ -93,7 +93,7 @@ def _expanded_to_positive(
     plan: BroadcastPlan,
     position: tuple[int, Sequence[bool]],
 ) -> list[ir.Value]:
-    """Expand to the shape of one value, behind a guard that fails for a size of 0.
+    """Expand to the shape of one value, after a guard that fails for a size of 0.
 
     `position` is the position of the value, and for each of its axes whether the size may be 0.
     """
@@ -116,7 +116,7 @@ def _expanded_to_positive(
 def _kept_unless(
     nodes: StandardNodes, label: str, value: ir.Value, sizes: ir.Value, clash: ir.Value
 ) -> ir.Value:
-    """A value, behind a guard that fails if an axis has a clash."""
+    """A value, after a guard that fails if an axis has a clash."""
     code = nodes.constant([-E1.code], "code")
     asked = nodes.add("Where", [clash, code, sizes], "sizes_or_code")
     name = guard_name(BROADCAST.name, label, [E1])
@@ -204,20 +204,20 @@ def find_shared_broadcasts(model: ir.Model, nodes: Sequence[ExaminedNode]) -> li
     dead = set(dead_nodes(in_order))
     expandable = {n.target.node: n for n in nodes if _can_share(n)}
     found: dict[tuple[object, frozenset[ir.Value]], Sharing] = {}
-    behind: dict[ir.Value, Sharing] = {}
+    after: dict[ir.Value, Sharing] = {}
     for node in in_order:
         examined = expandable.get(node)
         if examined is None:
             source = _keeping_shape(node, version)
-            if source in behind:
-                behind[node.outputs[0]] = behind[source]
+            if source in after:
+                after[node.outputs[0]] = after[source]
         elif node not in dead:
-            shared = next(_reached(examined, behind), None)
+            shared = next(_reached(examined, after), None)
             if shared is None:
                 operands = frozenset(examined.target.inputs)
                 shared = found.setdefault((node.graph, operands), [])
             shared.append(examined)
-            behind[examined.target.output] = shared
+            after[examined.target.output] = shared
     return [shared for shared in found.values() if len(shared) >= _FEWEST]
 
 
@@ -244,16 +244,16 @@ def _keeping_shape(node: ir.Node, version: int) -> ir.Value | None:
     return node.inputs[0]
 
 
-def _reached(examined: ExaminedNode, behind: dict[ir.Value, Sharing]) -> Iterator[Sharing]:
+def _reached(examined: ExaminedNode, after: dict[ir.Value, Sharing]) -> Iterator[Sharing]:
     """The Broadcasts one of whose results a node reads, together with what they expand."""
     if any(examined.may_be_misinferred):
         # If only the shape of the result was read, ONNX Runtime would remove the guards as well.
         return
     values, graph = examined.target.inputs, examined.target.node.graph
-    for shared in (behind[value] for value in values if value in behind):
+    for shared in (after[value] for value in values if value in after):
         first = shared[0].target
         of_graph = first.node.graph is graph
-        if of_graph and all(v in first.inputs or behind.get(v) is shared for v in values):
+        if of_graph and all(v in first.inputs or after.get(v) is shared for v in values):
             yield shared
 
 
@@ -276,7 +276,7 @@ def share_broadcasts(
         expanded = expand_operands(nodes, first, target.inputs, decisions)
         pairs = zip(target.inputs, expanded, strict=True)
         instead = {value: other for value, other in pairs if other is not value}
-        groups.record_behind(nodes, instead)
+        groups.record_after(nodes, instead)
         cast(ir.Graph, target.node.graph).insert_before(target.node, nodes.nodes)
         for value, other in instead.items():
             other.type = value.type

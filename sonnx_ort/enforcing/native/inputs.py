@@ -9,7 +9,7 @@ they are equal.
 
 All readers of a guarded input read the result of such a `Reshape`.
 
-Behind a value whose elements have to be finite, or within a contract, stands another guard:
+After a value whose elements have to be finite, or within a contract, stands another guard:
 
     y -> Greater, Less -> any outside -> y's shape or [-code] -> Reshape(y) -> y
 
@@ -25,7 +25,7 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import value_guard_name
-from sonnx_ort.enforcing.hidden_shapes import hide_scalars_behind, hide_shape
+from sonnx_ort.enforcing.hidden_shapes import hide_scalars_after, hide_shape
 from sonnx_ort.enforcing.native.decision import all_equal
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.enforcing.record import Groups
@@ -159,8 +159,8 @@ def _demanded_equal(
         if symbol not in (node.operands[0].shape or ()):
             continue
         for other in others:
-            ones = axes_of(symbol, facts.inputs_behind([first]))
-            twos = axes_of(symbol, facts.inputs_behind([other]))
+            ones = axes_of(symbol, facts.inputs_affecting([first]))
+            twos = axes_of(symbol, facts.inputs_affecting([other]))
             if len(ones) == len(twos) == 1 and ones != twos:
                 yield ones[0], twos[0]
 
@@ -193,7 +193,7 @@ def _parts(
     node: ExaminedNode, facts: Facts, axes_of: AxesOf, part_of: dict[InputAxis, Part]
 ) -> tuple[Part, ...]:
     """The groups that a node's proof depends on; none if the groups do not cover all its axes."""
-    inputs = facts.inputs_behind(node.target.inputs)
+    inputs = facts.inputs_affecting(node.target.inputs)
     parts: list[Part] = []
     for symbol in _uncertain(node.operands):
         axes = axes_of(symbol, inputs)
@@ -231,12 +231,12 @@ def prepare_inputs(
         The nodes with the obligations that are still to be enforced.
     """
     checked = examination.checked_values
-    hide_scalars_behind(model.graph, groups, examination.nodes, examination.facts, checked)
+    hide_scalars_after(model.graph, groups, examination.nodes, examination.facts, checked)
     agreements = find_agreements(model, examination.nodes, examination.facts)
     if agreements:
         uses = uses_of(place.value for agreement in agreements for place in agreement.axes)
         nodes = groups.nodes("inputs")
-        groups.read_behind_inputs(model.graph, nodes, _guard_inputs(nodes, agreements), uses)
+        groups.read_after_inputs(model.graph, nodes, _guard_inputs(nodes, agreements), uses)
     dependent_nodes = {id(node) for agreement in agreements for node in agreement.dependent_nodes}
     return [prove_by_inputs(n) if id(n) in dependent_nodes else n for n in examination.nodes]
 

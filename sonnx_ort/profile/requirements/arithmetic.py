@@ -300,7 +300,7 @@ def _interval(operand: Operand) -> Bounds | None:
 class DifferenceWithinInt32(HintByExample):
     """Every difference of the first and the second operand, of int32, is a number of int32.
 
-    If the second operand is left out, it is 0. If it is no scalar, the largest and the smallest
+    If the second operand is omitted, it is 0. If it is no scalar, the largest and the smallest
     difference of any two elements count.
     """
 

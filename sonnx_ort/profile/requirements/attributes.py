@@ -146,7 +146,7 @@ def admitted(
 
     Args:
         name: The name of the attribute.
-        assumed: The default; None if there is none, so that the attribute may be left out.
+        assumed: The default; None if there is none, so that the attribute may be omitted.
         admits: Whether a value is allowed.
         example: The texts of the example.
         given: Whether it must be in the file.

@@ -1,6 +1,6 @@
 """Requirements on axes: those of operands that are joined, named axes, and lines along one.
 
-Tensors that differ on one axis alone, so that they can be put one behind the other. Source: SONNX
+Tensors that differ on one axis alone, so that they can be put one after the other. Source: SONNX
 Concat, draft of the working group, constraints C2 and C3 of the inputs.
 """
 
@@ -258,7 +258,7 @@ class LinesAboveNegativeInfinity(DependsOnAttributes, HintByExample):
     Attributes:
         axis: The axis of the node, negative from the end.
         attributes: The name of the attribute that says it.
-        assumed: The axes that ONNX assumes if it is left out.
+        assumed: The axes that ONNX assumes if it is omitted.
     """
 
     axis: int = 0

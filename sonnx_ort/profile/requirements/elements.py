@@ -164,7 +164,7 @@ _NUMBERS = NumberSet("NaN", admits_nan=False)
 class NumbersUnderCrossedBounds(HintByExample):
     """If the second operand, a lower bound, is above the third, the first one has no NaN.
 
-    A bound that is left out, or NaN, is none. Whether bounds are scalars is another rule's.
+    A bound that is omitted, or NaN, is none. Whether bounds are scalars is another rule's.
     """
 
     subject = Subject.ELEMENTS

@@ -250,7 +250,7 @@ def axis_of(attributes: Attributes, assumed: AssumedAxes = ((1, 0),)) -> Attribu
 
     Args:
         attributes: The attributes of the node, and the version of the standard operators.
-        assumed: What is assumed if it is left out, with the first version in which it is.
+        assumed: What is assumed if it is omitted, with the first version in which it is.
     """
     axis, version = attributes.get("axis"), attributes.get(VERSION, 1)
     if axis is None and isinstance(version, int):

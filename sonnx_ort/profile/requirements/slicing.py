@@ -34,7 +34,7 @@ class SliceDemand(enum.Enum):
     END_WITHIN = "end {end} is beyond an axis of size {size}"
     """The end is an index or one after the last; one before the first for negative steps."""
 
-    IN_ORDER = "start {start} lies behind end {end} in steps of {step} on an axis of size {size}"
+    IN_ORDER = "start {start} lies after end {end} in steps of {step} on an axis of size {size}"
     """The start is not after the end in the direction of the step."""
 
 
@@ -65,7 +65,7 @@ class _Axis:
     Attributes:
         size: Its size.
         start: The first place.
-        end: The place behind the last.
+        end: The place after the last.
         step: The step.
         to_the_end: Whether the end is known to be the size.
     """
@@ -91,11 +91,11 @@ class _Axis:
 
     def _within(self, place: _Place, above: int, below: int = 0) -> bool | None:
         """Whether a place is at most the size and `above`, and not before the first and `below`."""
-        behind = _bounds_of(_sum(place, _negative(self.size)))
+        after = _bounds_of(_sum(place, _negative(self.size)))
         before = _bounds_of(_sum(place, self.size))
-        if behind.upper <= above and -below <= before.lower:
+        if after.upper <= above and -below <= before.lower:
             return True
-        return False if before.upper < -below or behind.lower > above else None
+        return False if before.upper < -below or after.lower > above else None
 
     def _in_order(self) -> bool | None:
         start: _Place | None = self.start
