@@ -62,6 +62,19 @@ def test_node_that_omits_an_output_is_judged(level: str, outputs: str, result: s
 EMPTY = '""'
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_nodes_are_in_the_order_of_the_model_at_every_level(level: str) -> None:
+    audit = sonnx_ort.audit(
+        parse(
+            "(float[2] x) => (float[2] z) <float[2] c = {1, 2}> { [first] a = Abs(x) "
+            "[folded] b = Neg(c) [second] d = Mul(a, b) [third] e = Relu(x) [last] z = Add(d, e) }"
+        ),
+        level=level,
+    )
+    names = [node.node for node in audit.nodes]
+    assert names == ["first", "folded", "second", "third", "last"]
+
+
 def test_nodes_that_were_joined_are_judged_together() -> None:
     audit = sonnx_ort.audit(network(), FEEDS, level="basic")
     (multiply,) = (node for node in audit.nodes if node.node == "multiply")
