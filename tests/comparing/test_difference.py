@@ -410,19 +410,15 @@ def test_difference_of_a_change_that_keeps_bits_is_found_behind_one_that_rounds(
     assert [mismatch.name for mismatch in found.mismatches] == ["Y"]
 
 
-@pytest.mark.parametrize(("node", "different"), [
-    ("BitwiseNot(X)", ["y"]), ("Sub(X, one)", []), ("Identity(X)", []),
-])  # fmt: skip
-def test_rounded_integers_may_be_one_apart_even_at_the_ends_of_their_type(
-    node: str, different: list[str]
-) -> None:
+@pytest.mark.parametrize(("node", "far"), [("BitwiseNot(X)", ["y"]), ("Sub(X, one)", [])])
+def test_rounded_integers_may_be_one_apart_even_at_the_ends_of_their_type(node, far) -> None:
     one, other = (
         parse(f"(int8[1] X) => (int8[1] y) <int8[1] one = {{1}}> {{ y = {made} }}", opset=20)
         for made in ("Identity(X)", node)
     )
     feeds = {"X": np.array([127], np.int8)}
     found = compare_stepwise(read(one), read(other), feeds, {"y"})
-    assert [mismatch.name for mismatch in found.mismatches] == different
+    assert [mismatch.name for mismatch in found.mismatches] == far
 
 
 ROUNDED = """(float[2,4] X) => (uint8[2,4] q, float[2,4] Y) {
