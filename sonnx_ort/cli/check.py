@@ -18,19 +18,8 @@ from sonnx_ort.cli.batch import (
     progress,
     with_waivers,
 )
-from sonnx_ort.cli.options import (
-    PATH,
-    STANDARD,
-    ExitStatus,
-    command,
-    examples,
-    files_among,
-    flag,
-    option,
-    say,
-    subcommand,
-    write_report,
-)
+from sonnx_ort.cli.options import PATH, command, examples, files_among, flag, option, subcommand
+from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.files import (

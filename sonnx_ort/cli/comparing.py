@@ -10,19 +10,16 @@ import typer
 
 from sonnx_ort.cli.options import (
     PATH,
-    STANDARD,
     TEXTS,
-    ExitStatus,
     by_name,
     command,
     examples,
     flag,
     option,
     read_values,
-    say,
     subcommand,
-    write_report,
 )
+from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.comparing.against_plain import AgainstPlain, against_plain, ways
 from sonnx_ort.comparing.against_plain import repeat as repeat_runs
 from sonnx_ort.comparing.audit import Audit

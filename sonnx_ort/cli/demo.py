@@ -21,7 +21,8 @@ from rich.text import Text
 
 from sonnx_ort import models
 from sonnx_ort.backends import Backend, choose_backend, require_runnable
-from sonnx_ort.cli.options import ExitStatus, command, examples, flag, say, subcommand
+from sonnx_ort.cli.options import command, examples, flag, subcommand
+from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, Outcome
 from sonnx_ort.demonstration import Row, demonstrate
 from sonnx_ort.models import (

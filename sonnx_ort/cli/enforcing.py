@@ -11,17 +11,16 @@ from sonnx_ort.cli.options import (
     OUTPUT,
     PATH,
     TEXTS,
-    ExitStatus,
     command,
     examples,
     files_among,
     flag,
     option,
     read_values,
-    say,
     shapes_by_name,
     subcommand,
 )
+from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, check_place, refuse_inputs, write_text

@@ -7,16 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.options import (
-    STANDARD,
-    ExitStatus,
-    command,
-    examples,
-    option,
-    say,
-    subcommand,
-    write_report,
-)
+from sonnx_ort.cli.options import command, examples, option, subcommand
+from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.files import check_place
 from sonnx_ort.installation import Outcome, SelfCheck
 from sonnx_ort.installation import self_check as check_installation

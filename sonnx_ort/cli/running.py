@@ -13,7 +13,6 @@ from sonnx_ort.cli.options import (
     PATH,
     TEXT,
     TEXTS,
-    ExitStatus,
     command,
     examples,
     files_among,
@@ -21,9 +20,9 @@ from sonnx_ort.cli.options import (
     numbers_by_name,
     option,
     read_values,
-    say,
     subcommand,
 )
+from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.inputs import Inputs, complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns, Level

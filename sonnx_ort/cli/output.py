@@ -1,0 +1,108 @@
+"""What a command prints, and the status that it ends with."""
+
+import enum
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+from sonnx_ort.errors import ContractViolation, SonnxError, printable_lines
+from sonnx_ort.files import is_standard_output, write_text
+from sonnx_ort.obligations.report import ModelRejected, Report
+from sonnx_ort.reporting.terminal import colours_wanted, fitted, lines_for_standard_output
+from sonnx_ort.reporting.verdict import in_commands, next_command
+
+STANDARD = "-"
+"""The name of standard input and output instead of a file."""
+
+
+class ExitStatus(enum.IntEnum):
+    """The meaning of the command's exit status."""
+
+    KEPT = 0
+    VIOLATED = 1
+    UNUSABLE = 2
+
+
+@contextmanager
+def errors_as_sentences(model: Path | None = None, *, conformed: bool = False) -> Iterator[None]:
+    """Print errors without a traceback, and exit with the appropriate status.
+
+    Args:
+        model: The model to be rewritten; if it is rejected, the command to type next is printed.
+        conformed: Whether it was conformed first.
+
+    Raises:
+        Exit: An error occurred.
+    """
+    try:
+        yield
+    except ModelRejected as error:
+        if model is not None:
+            error.add_note(f"next: {_next_command(error.report, model, conformed=conformed)}")
+        _leave(error, ExitStatus.VIOLATED)
+    except ContractViolation as error:
+        _leave(error, ExitStatus.VIOLATED)
+    except SonnxError as error:
+        _leave(error, ExitStatus.UNUSABLE)
+
+
+def _next_command(rejected: Report, model: Path, *, conformed: bool) -> str:
+    from sonnx_ort.api import check
+
+    report = rejected
+    if not conformed:
+        # A rejection does not say what conforming the model would fix.
+        demands = rejected.demands
+        report = check(
+            model,
+            edition=demands.edition,
+            broadcast=demands.broadcasting,
+            operators=demands.operators,
+        )
+    return next_command(report, str(model))
+
+
+def _leave(error: Exception, status: ExitStatus) -> NoReturn:
+    say("\n".join([f"sonnx-ort: {error}", *getattr(error, "__notes__", ())]), err=True)
+    raise typer.Exit(status) from None
+
+
+def say(text: str, *written: Path | None, err: bool = False) -> None:
+    """Write lines for people: the options in them are the command's.
+
+    What a terminal would obey is escaped.
+
+    Args:
+        text: The lines.
+        *written: The files that were written; if one is standard output, the lines do not go there.
+        err: Whether they go to standard error in any case.
+    """
+    err = err or any(map(is_standard_output, written))
+    lines = printable_lines(in_commands(text))
+    # What another program reads keeps its lines.
+    shown = (sys.stderr if err else sys.stdout).isatty()
+    typer.echo(fitted(lines) if shown else lines, err=err)
+
+
+def write_report(output: str, text: Callable[[bool], str], *, quiet: bool) -> None:
+    """Write a report to a file, or to standard output unless that is to be quiet.
+
+    Args:
+        output: The name of the file, or "-".
+        text: Gives the report; its argument says whether it has colours.
+        quiet: Whether nothing goes to standard output.
+    """
+    shown = output == STANDARD
+    if shown and quiet:
+        return
+    coloured = shown and colours_wanted()
+    with lines_for_standard_output(shown=shown):
+        written = text(coloured)
+    if shown:
+        typer.echo(written, color=coloured or None)
+    else:
+        write_text(Path(output), f"{written}\n")
