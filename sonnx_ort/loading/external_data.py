@@ -328,9 +328,13 @@ def _bytes_of_floats(tensor: onnx.TensorProto) -> int:
 
 
 def _place_of(elements: bytes, model: bytes, after: int) -> int:
-    """Where elements, or equal ones, stand in the bytes of a model after those that were found."""
-    likely = model.find(elements[:_LOOKED_FOR], after)
-    return likely if model.startswith(elements, likely) else model.find(elements, after)
+    """Where elements, or equal ones, stand in the bytes of a model after those that were found.
+
+    Raises:
+        ValueError: They do not.
+    """
+    likely = model.index(elements[:_LOOKED_FOR], after)
+    return likely if model.startswith(elements, likely) else model.index(elements, after)
 
 
 def hold(tensor: onnx.TensorProto, elements: bytes) -> None:
