@@ -86,6 +86,7 @@ Reshape.allowzero.C3
   X (n,), S [0, 3] -> proved: no size is -1
   X (n,), S (k,) in 1..9 -> proved: no size is -1
   X (2, 3), S [-1] -> proved: X (2, 3) is not empty
+  X (), S [-1] -> proved: X () is not empty
   X (2,), S (k,) -> proved: X (2,) is not empty
   X (2,), S [-1], scalars -> runtime: {scalars}
   X (0, n), S [-1] -> violated: a size is -1, and X (0, n) is empty

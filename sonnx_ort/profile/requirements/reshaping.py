@@ -258,8 +258,7 @@ class InferableSize(DependsOnAttributes, JudgedInRuns):
         numbers = _numbers(sizes)
         if _at_least(sizes, 0) or (numbers is not None and _INFERRED not in numbers):
             return proved("no size is -1")
-        least = [bounds_of_axis(size).lower for size in data.shape or (0,)]
-        if self.copies_zeros and data.shape is not None and all(least):
+        if self.copies_zeros and data.shape is not None and _holds_something(data.shape):
             return certain(data, f"{data.name} {format_shape(data.shape)} is not empty")
         if not self.copies_zeros and not any(_may_be(size, 0) for size in _named(sizes) or (0,)):
             return proved("no size is 0")
@@ -272,6 +271,10 @@ class InferableSize(DependsOnAttributes, JudgedInRuns):
         if 0 in (data.shape or ()):
             return violated(f"a size is -1, and {data.name} {format_shape(data.shape)} is empty")
         return at_run_time(f"the sizes of {data.name} are known only in a run")
+
+
+def _holds_something(shape: Shape) -> bool:
+    return all(bounds_of_axis(size).lower > 0 for size in shape)
 
 
 def _judge_beside(numbers: Sequence[int]) -> Judgement:
