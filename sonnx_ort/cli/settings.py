@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperCommand
 
 from sonnx_ort.arguments import choose
-from sonnx_ort.cli.output import errors_as_sentences
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.reading import toml_of
 
@@ -173,6 +172,8 @@ class CommandWithSettings(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Give the parameters their values, and run the command."""
+        from sonnx_ort.cli.output import errors_as_sentences
+
         models = [str(name) for name in ctx.params.get("models") or [ctx.params["model"]]]
         with errors_as_sentences():
             settings = find_settings(models)
