@@ -147,6 +147,8 @@ class Enforcement:
         certified: Whether each run checks what is proved without a certificate.
         runtime: The release of onnxruntime on whose kernels it relies (`kernels_since`); None for
             any.
+        rests_on_numbers: Whether something is proved by floats that a kernel computes, so that
+            only some optimizers may act.
     """
 
     demands: Demands
@@ -154,6 +156,7 @@ class Enforcement:
     backend: Backend
     certified: bool = False
     runtime: str | None = None
+    rests_on_numbers: bool = False
 
 
 class RewriteOptions(TypedDict, total=False):

@@ -124,6 +124,8 @@ class Enforced:
         unchanged: Whether nothing had to be changed.
         folder: Where external data lies; None if the model came without a place.
         original: The model as it was given.
+        rests_on_numbers: Whether something is proved by floats that a kernel computes, so that a
+            session may let only some optimizers act.
     """
 
     model: ir.Model
@@ -132,6 +134,7 @@ class Enforced:
     unchanged: bool
     folder: Path | None
     original: onnx.ModelProto
+    rests_on_numbers: bool = False
 
     def to_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own; external data stays external.
@@ -367,6 +370,7 @@ def apply(planned: Planned) -> Enforced:
     loaded, to_do = planned.examined.loaded, planned.plan
     choices, model = loaded.choices, loaded.model
     graph_model, changed = model.graph_model, False
+    rests_on_numbers = planned.examined.examination.rests_on_numbers
     if to_do is not None:
         if choices.make_explicit:
             from sonnx_ort.conforming.declarations import make_graph_explicit
@@ -379,7 +383,15 @@ def apply(planned: Planned) -> Enforced:
     made = loaded.made
     backend = choices.backend if made is None else made.enforcement.backend
     demands = (choices if made is None else made.enforcement).demands
-    return Enforced(graph_model, backend, demands, not changed, model.folder, model.proto)
+    return Enforced(
+        graph_model,
+        backend,
+        demands,
+        not changed,
+        model.folder,
+        model.proto,
+        rests_on_numbers,
+    )
 
 
 def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:

@@ -45,8 +45,8 @@ evidence: arguments certificates checker conforming errors files loading obligat
 api: arguments backends errors evidence files loading obligations options pipeline profile
 file_api: api arguments backends certificates errors evidence files loading obligations options
     pipeline profile
-runtime: arguments backends custom_ops errors loading obligations options pipeline profile
-    terms
+runtime: arguments backends custom_ops errors kernel loading obligations options pipeline
+    profile terms
 comparing: api arguments backends custom_ops enforcing errors loading models obligations
     options oracle pipeline profile runtime terms value_files
 suite: backends comparing errors kernel oracle profile runtime terms versions

@@ -20,6 +20,7 @@ from onnx import helper
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.derived_models import has_random_operators
+from sonnx_ort.enforcing.record import OPTIMIZERS
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.serialization import require_serializable
@@ -391,12 +392,13 @@ def start_session(
 ) -> _Session:
     """Start a session here, in the process that runs models."""
     proto = onnx.load_from_string(model)
+    numbers = any(entry.key == OPTIMIZERS for entry in proto.metadata_props)
     if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
-        prepare(options, Backend.COMPILED)
+        prepare(options, Backend.COMPILED, rests_on_numbers=numbers)
     elif any(entry.domain == DOMAIN for entry in proto.opset_import):
-        prepare(options, Backend.PYTHON)
+        prepare(options, Backend.PYTHON, rests_on_numbers=numbers)
     elif settings.native:
-        prepare(options, Backend.NATIVE)
+        prepare(options, Backend.NATIVE, rests_on_numbers=numbers)
     session = onnxruntime.InferenceSession(model, options, providers=list(settings.providers))
     kernels = (node for node in proto.graph.node if node.domain == DOMAIN)
     shapes = frozenset(node.output[-1] for node in kernels)

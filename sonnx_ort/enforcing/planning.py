@@ -119,7 +119,14 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     if plan.proofs is not None:
         declare_only(model, plan.proofs.shape_named)
     runtime = kernels_since(examination.runtime)
-    enforcement = Enforcement(choices.demands, before, choices.backend, choices.certified, runtime)
+    enforcement = Enforcement(
+        choices.demands,
+        before,
+        choices.backend,
+        choices.certified,
+        runtime,
+        examination.rests_on_numbers,
+    )
     backend = kind(model, enforcement)
     for output in declared:
         if output.value.shape is None:

@@ -15,7 +15,7 @@ import onnxruntime
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.planning import apply_plan, plan_enforcement
-from sonnx_ort.enforcing.record import restore
+from sonnx_ort.enforcing.record import OPTIMIZERS, restore
 from sonnx_ort.errors import InvalidModel, SonnxError, restored
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.serialization import serialize
@@ -224,5 +224,6 @@ def _fingerprint(model: ir.Model) -> tuple[object, ...]:
         sorted((str(v.name), str(v.type), str(v.shape)) for v in defined_values(model.graph)),
         [value.name for value in (*model.graph.inputs, *model.graph.outputs)],
         dict(model.opset_imports),
-        dict(model.metadata_props),
+        # Another version of sonnx_ort may know other optimizers.
+        {key: value for key, value in model.metadata_props.items() if key != OPTIMIZERS},
     )

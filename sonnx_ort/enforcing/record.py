@@ -17,6 +17,7 @@ import onnx_ir as ir
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Enforcement, choose_demands
 from sonnx_ort.profile.contract import contract_document, contract_of
@@ -24,6 +25,13 @@ from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
 ENFORCED = "sonnx_ort.enforced"
 """The key in a model's metadata for how the model was enforced."""
+
+OPTIMIZERS = "sonnx_ort.optimizers"
+"""The key in a model's metadata for which optimizers of ONNX Runtime must be off, and may act.
+
+It is there where something is proved by floats that a kernel computes. It tells readers; sessions
+read the table of `sonnx_ort.kernel.optimizers`.
+"""
 
 GROUP = "sonnx_ort.group"
 """The key in a node's metadata for the number of its group."""
@@ -50,8 +58,11 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
             "opset": enforcement.opset,
             **({"certified": True} if enforcement.certified else {}),
             **({"runtime": enforcement.runtime} if enforcement.runtime else {}),
+            **({"rests_on_numbers": True} if enforcement.rests_on_numbers else {}),
         }
     )
+    if enforcement.rests_on_numbers:
+        model.metadata_props[OPTIMIZERS] = json.dumps({"off": MUST_BE_OFF, "may_act": MAY_ACT})
 
 
 def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
@@ -66,6 +77,7 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
             Backend(entries["backend"]),
             "certified" in entries,
             entries.get("runtime"),
+            "rests_on_numbers" in entries,
         )
     except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
         return None
@@ -229,6 +241,7 @@ class Groups:
 def forget(model: ir.Model) -> None:
     """Remove all entries about enforcement from a model's metadata."""
     del model.metadata_props[ENFORCED]
+    model.metadata_props.pop(OPTIMIZERS, None)
     for node in every_node(model.graph):
         node.metadata_props.pop(GROUP, None)
         node.metadata_props.pop(ORIGINAL, None)

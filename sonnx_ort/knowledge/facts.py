@@ -199,6 +199,10 @@ class Facts:
         """The numbers that values can be under a contract."""
         return self._numbers_under(contract, reads_weights=reads_weights)
 
+    def is_known_by_kernels(self, value: ir.Value) -> bool:
+        """Whether its numbers are known by floats that a kernel computes."""
+        return value in self._numbers.by_kernels
+
     def unguarded(self, operand: Operand, value: ir.Value) -> Operand:
         """What is known of a value without the guards of a contract."""
         known = self._numbers.unguarded.get(value)

@@ -259,6 +259,8 @@ class NumberRanges:
         bounds: Those of integers that are narrower than their types, and those of constants.
         intervals: Those of floats that exclude a number or NaN.
         unguarded: What is known of a value with a contract without it.
+        by_kernels: The values of which it is known by floats that a kernel computes. It holds where
+            no optimizer forms other floats (`sonnx_ort.kernel.optimizers`).
     """
 
     def __init__(
@@ -282,6 +284,7 @@ class NumberRanges:
         self.bounds: dict[ir.Value, Bounds] = {}
         self.intervals: dict[ir.Value, Interval] = {}
         self.unguarded: dict[ir.Value, Bounds | Range | None] = {}
+        self.by_kernels: set[ir.Value] = set()
         self._element_type = element_type
         self._shapes = shapes
         self._contract = contract
@@ -344,8 +347,17 @@ class NumberRanges:
             intervals=self.intervals,
             reads_weights=self._reads_weights,
         )
-        self.bounds.update(_results(node, bounds_of, known))
-        self.intervals.update(_results(node, intervals_of, known))
+        bounds = dict(_results(node, bounds_of, known))
+        intervals = dict(_results(node, intervals_of, known))
+        self.bounds.update(bounds)
+        self.intervals.update(intervals)
+        self.by_kernels.update(intervals)
+        if any(value is not None and self._has_floats(value) for value in node.inputs):
+            self.by_kernels.update(bounds)
+
+    def _has_floats(self, value: ir.Value) -> bool:
+        """Whether a value has floats, or integers of which something is known by floats."""
+        return value in self.by_kernels or self._element_type(value) in FLOATS
 
     def _join_branches(self, node: ir.Node, bodies: list[ir.Graph]) -> None:
         for index, output in enumerate(node.outputs):
@@ -355,6 +367,7 @@ class NumberRanges:
             kinds = {self._element_type(result) for result in (*results, output)}
             if len(known) == len(bodies) and len(kinds) == 1:
                 self.intervals[output] = hull([each.uniform for each in known])
+                self.by_kernels.add(output)
 
     def _apply_contract(self, value: ir.Value) -> None:
         entry = self._contract.of(str(value.name))

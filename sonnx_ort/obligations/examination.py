@@ -82,6 +82,25 @@ class Examination:
         """The values whose elements each run has to check."""
         return tuple(value for value in self.limited if value.left_to_the_run)
 
+    @property
+    def rests_on_numbers(self) -> bool:
+        """Whether something is proved by floats that a kernel computes.
+
+        Then no optimizer may act that forms other floats.
+        """
+        of_nodes = (
+            self.facts.is_known_by_kernels(value)
+            for node in self.nodes
+            if any(_is_proved_of_elements(obligation) for obligation in node.obligations)
+            for value in node.target.inputs
+        )
+        of_values = (
+            self.facts.is_known_by_kernels(limited.value)
+            for limited in self.limited
+            if _is_proved_of_elements(limited.obligation)
+        )
+        return any(of_nodes) or any(of_values)
+
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
@@ -181,6 +200,11 @@ def _require_operands(target: Target) -> None:
             )
     if not any(output.name for output in target.node.outputs):
         raise InvalidModel(f"{target.operator.name} '{target.label}' has no output; name one")
+
+
+def _is_proved_of_elements(obligation: Obligation) -> bool:
+    subject = obligation.rule.requirement.subject
+    return obligation.status is Status.PROVED and subject in {Subject.ELEMENTS, Subject.HELD}
 
 
 def _to_enforce(target: Target, demands: Demands) -> bool:

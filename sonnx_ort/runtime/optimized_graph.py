@@ -16,6 +16,7 @@ from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.runtime.given_initializers import replaceable_names
 from sonnx_ort.runtime.optimized_nodes import compare, guards_by_output
+from sonnx_ort.runtime.optimized_numbers import unknown_nodes
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     FATAL,
@@ -94,6 +95,22 @@ class RecordedOptimization:
         if found.losses:
             raise SonnxError(_message(found.losses))
         return found.guards
+
+    def require_known_numbers(self, model: ir.Model) -> None:
+        """Require that no node forms numbers of which the proofs of the model do not speak.
+
+        Raises:
+            SonnxError: One does.
+        """
+        if self._optimized is None:
+            raise SonnxError("ONNX Runtime wrote no optimized model; make the session first")
+        found = unknown_nodes(_inlined(model), deserialize(self._optimized))
+        if found:
+            raise SonnxError(
+                f"ONNX Runtime's optimizer made what no proof knows: {_first(found)}. Add that "
+                f"optimizer to the session option {DISABLED_OPTIMIZERS}, or set "
+                "options.graph_optimization_level to ORT_DISABLE_ALL"
+            )
 
     def _simplified_somehow(self, content: bytes) -> onnx.ModelProto:
         try:
@@ -225,12 +242,14 @@ def without_repeated_constants(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _message(losses: tuple[str, ...]) -> str:
-    named = "; ".join(losses[:_NAMED_LOSSES])
-    more = len(losses) - _NAMED_LOSSES
-    if more > 0:
-        named += f"; and {more} more"
     return (
-        f"ONNX Runtime's optimizer removed what enforces the profile: {named}. Add that optimizer "
-        f"to the session option {DISABLED_OPTIMIZERS}, or set options.graph_optimization_level to "
-        "ORT_DISABLE_ALL"
+        f"ONNX Runtime's optimizer removed what enforces the profile: {_first(losses)}. Add that "
+        f"optimizer to the session option {DISABLED_OPTIMIZERS}, or set "
+        "options.graph_optimization_level to ORT_DISABLE_ALL"
     )
+
+
+def _first(phrases: Sequence[str]) -> str:
+    """The first phrases, and how many more there are."""
+    named, more = "; ".join(phrases[:_NAMED_LOSSES]), len(phrases) - _NAMED_LOSSES
+    return f"{named}; and {more} more" if more > 0 else named

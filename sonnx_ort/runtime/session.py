@@ -142,12 +142,14 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._has_given_options = sess_options is not None
         prepared = onnxruntime.SessionOptions() if sess_options is None else sess_options
         self._is_quiet = prepared.log_severity_level == _UNSET
-        prepare(prepared, enforced.backend, new=sess_options is None)
+        self._rests_on_numbers = enforced.rests_on_numbers
+        numbers = self._rests_on_numbers
+        prepare(prepared, enforced.backend, rests_on_numbers=numbers, new=sess_options is None)
         self._weights, self._own_options = place(
             weights, proto, prepared, shared=sess_options is not None
         )
         if self._own_options is not prepared:
-            prepare(self._own_options, enforced.backend)
+            prepare(self._own_options, enforced.backend, rests_on_numbers=numbers)
         self._content = require_serializable(proto)
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)
@@ -195,7 +197,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             require_same_results(self._own_options)
         added = AddedInitializers(self._own_options if self._has_given_options else None)
         added.require_none(self._replaceable)
-        if self._reference is None:
+        if self._reference is None and not self._rests_on_numbers:
             with LOG.errors_raised(), second_registration_explained(), violations_raised():
                 start()
             self._weights.require_unchanged()
@@ -210,7 +212,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         ):
             start()
         self._weights.require_unchanged()
-        self._renamed = record.require_enforced(model, self._content)
+        if self._reference is not None:
+            self._renamed = record.require_enforced(model, self._content)
+        if self._rests_on_numbers:
+            record.require_known_numbers(model)
         added.require_none(record.replaceable_names)
 
     def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:

@@ -21,8 +21,10 @@ from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.backends import Backend, BackendChoice, choose_backend, require_installed
 from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.errors import BackendUnavailable, SonnxError
+from sonnx_ort.kernel.optimizers import MUST_BE_OFF
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import Optimizer
+from sonnx_ort.runtime.canaries import OPTIMIZERS_OF_NUMBERS
 
 FATAL = 4
 """The severity at which ONNX Runtime logs nothing of a run that fails: its error says it."""
@@ -32,6 +34,7 @@ CHANGING_RESULTS = {
     "optimization.enable_cast_chain_elimination": "removes conversions that round results",
     "optimization.enable_gelu_approximation": "replaces Gelu by an approximation",
     "session.enable_quant_qdq_cleanup": "removes QuantizeLinear and DequantizeLinear nodes",
+    "mlas.enable_gemm_fastmath_arm64_bfloat16": "rounds the operands of products to bfloat16",
 }
 """The config keys that change results if they are set to 1, and what each does."""
 
@@ -127,12 +130,26 @@ def names_of(optimizers: Iterable[Optimizer]) -> list[str]:
     return list(dict.fromkeys(optimizer.name for optimizer in optimizers))
 
 
+def names_to_switch_off() -> list[str]:
+    """The names of all optimizers that must not act on some rewritten model.
+
+    They are those that undo the enforcement, and those that form other floats than are proved.
+    """
+    return list(dict.fromkeys((*names_of(UNWANTED_OPTIMIZERS), *MUST_BE_OFF)))
+
+
 def switch_off_optimizers(
-    options: onnxruntime.SessionOptions, optimizers: Iterable[Optimizer] = UNWANTED_OPTIMIZERS
+    options: onnxruntime.SessionOptions, names: Iterable[str] | None = None
 ) -> None:
-    """Switch optimizers off, in addition to those that are already off."""
+    """Switch optimizers off by their names, in addition to those that are already off.
+
+    Args:
+        options: The options to change.
+        names: The names; by default all of `names_to_switch_off`.
+    """
     off = [name for name in config_entry(options, DISABLED_OPTIMIZERS).split(";") if name]
-    missing = [name for name in names_of(optimizers) if name not in off]
+    wanted = names_to_switch_off() if names is None else names
+    missing = [name for name in wanted if name not in off]
     if missing:
         options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join([*off, *missing]))
 
@@ -299,12 +316,18 @@ _proved: set[tuple[Optimizer, ...]] = set()
 _proved_lock = threading.Lock()
 
 
-def require_effective(optimizers: tuple[Optimizer, ...]) -> None:
+def require_effective(
+    optimizers: tuple[Optimizer, ...], names: Sequence[str] | None = None
+) -> None:
     """Require that ONNX Runtime really skips optimizers that are switched off.
 
     Each is tested with its canary model, at the highest level. An optimizer that this version does
     not have passes. The result is kept only in the memory of the process, because a file could come
     from another version.
+
+    Args:
+        optimizers: The optimizers.
+        names: The names of all that are off; by default theirs.
 
     Raises:
         SonnxError: An optimizer acts nevertheless, or the test fails.
@@ -312,13 +335,14 @@ def require_effective(optimizers: tuple[Optimizer, ...]) -> None:
     with _proved_lock:
         if optimizers in _proved:
             return
+        off = names_of(optimizers) if names is None else names
         with temporary_folder() as folder:
             for number, optimizer in enumerate(optimizers):
-                _require_spared(optimizer, optimizers, folder / f"{number}.onnx")
+                _require_spared(optimizer, off, folder / f"{number}.onnx")
         _proved.add(optimizers)
 
 
-def _require_spared(optimizer: Optimizer, off: Sequence[Optimizer], path: Path) -> None:
+def _require_spared(optimizer: Optimizer, off: Sequence[str], path: Path) -> None:
     canary = onnx.parser.parse_model(optimizer.canary)
     options = onnxruntime.SessionOptions()
     switch_off_optimizers(options, off)
@@ -366,9 +390,9 @@ def register(
     the program has defined with `onnx_op`. It can be registered only once.
 
     Also switches off the graph optimizers of ONNX Runtime that would remove what enforces the
-    profile, for models of every backend. Once per process it verifies that they are off, unless the
-    options disable all optimizations (`ORT_DISABLE_ALL`). A second call for the same options has no
-    further effect.
+    profile, or form numbers of which nothing is proved, for models of every backend. Once per
+    process it verifies that they are off, unless the options disable all optimizations
+    (`ORT_DISABLE_ALL`). A second call for the same options has no further effect.
 
     Args:
         options: The options to change; new ones by default.
@@ -386,11 +410,17 @@ def register(
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
     _register_operators(chosen, choose_backend(backend), new=options is None)
-    _switch_off(chosen, UNWANTED_OPTIMIZERS)
+    _switch_off_all(chosen)
     return chosen
 
 
-def prepare(options: onnxruntime.SessionOptions, backend: Backend, *, new: bool = False) -> None:
+def prepare(
+    options: onnxruntime.SessionOptions,
+    backend: Backend,
+    *,
+    rests_on_numbers: bool,
+    new: bool = False,
+) -> None:
     """Set only those session options that a model of one backend needs.
 
     A model of the python backend has no Div or Sub, so optimizers of operators can remain on.
@@ -398,25 +428,35 @@ def prepare(options: onnxruntime.SessionOptions, backend: Backend, *, new: bool 
     Args:
         options: The options to change.
         backend: The backend.
+        rests_on_numbers: Whether something is proved of the model by floats that a kernel computes.
         new: Whether nobody has set anything of the options, so that there is nothing to refuse.
 
     Raises:
         SonnxError: As for `register`.
     """
     _register_operators(options, backend, new=new)
-    python = backend is Backend.PYTHON
-    _switch_off(options, OPTIMIZERS_OF_GUARDS if python else UNWANTED_OPTIMIZERS)
+    if rests_on_numbers:
+        _switch_off_all(options)
+        return
+    unwanted = OPTIMIZERS_OF_GUARDS if backend is Backend.PYTHON else UNWANTED_OPTIMIZERS
+    _switch_off(options, unwanted, names_of(unwanted))
 
 
-def _switch_off(options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer, ...]) -> None:
-    """Switch optimizers off, and verify it if optimization is enabled.
+def _switch_off_all(options: onnxruntime.SessionOptions) -> None:
+    _switch_off(options, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS, names_to_switch_off())
+
+
+def _switch_off(
+    options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer, ...], names: Sequence[str]
+) -> None:
+    """Switch optimizers off by their names, and verify it if optimization is enabled.
 
     Raises:
         SonnxError: An optimizer still acts.
     """
     if options.graph_optimization_level != onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL:
-        require_effective(optimizers)
-    switch_off_optimizers(options, optimizers)
+        require_effective(optimizers, names)
+    switch_off_optimizers(options, names)
 
 
 def _register_operators(

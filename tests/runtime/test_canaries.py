@@ -11,14 +11,19 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.backends import Backend
 from sonnx_ort.profile.operator import Optimizer
 from sonnx_ort.runtime import session_options
+from sonnx_ort.runtime.canaries import OPTIMIZERS_OF_NUMBERS
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     OPTIMIZERS_OF_GUARDS,
     UNWANTED_OPTIMIZERS,
     names_of,
+    names_to_switch_off,
+    prepare,
 )
+from support.changes import INSTALLED
 from support.graphs import binary_model
 from support.sessions import quiet
 
@@ -60,26 +65,41 @@ def not_optimizing():
     return options
 
 
-@pytest.mark.parametrize("optimizer", UNWANTED_OPTIMIZERS, ids=lambda o: f"{o.name}: {o.effect}")
+ALL = UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS
+SINCE = {"WhereDummyDq": (1, 24)}
+"""The first version with an optimizer, if it is not in all."""
+
+
+@pytest.mark.parametrize("optimizer", ALL, ids=lambda o: f"{o.name}: {o.effect}")
 def test_canary_has_other_named_nodes_behind_its_optimizer(optimizer, tmp_path):
     options = quiet()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    others = [name for name in names_of(UNWANTED_OPTIMIZERS) if name != optimizer.name]
+    others = [name for name in names_to_switch_off() if name != optimizer.name]
     options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(others))
     canary = onnx.parser.parse_model(optimizer.canary)
     ort.InferenceSession(canary.SerializeToString(), options)
     left = onnx.load(tmp_path / "optimized.onnx").graph.node
     named = {(node.op_type, node.name) for node in canary.graph.node if node.name}
     operators = {operator for operator, _ in named}
-    assert named != {(node.op_type, node.name) for node in left if node.op_type in operators}
+    kept = {(node.op_type, node.name) for node in left if node.op_type in operators}
+    assert (named != kept) == (SINCE.get(optimizer.name, (0,)) <= INSTALLED)
 
 
-@pytest.mark.parametrize("name", names_of(UNWANTED_OPTIMIZERS))
+def sets_of_optimizers(name, monkeypatch):
+    """Misspell the name of an optimizer everywhere."""
+    for table in ("OPTIMIZERS_OF_GUARDS", "UNWANTED_OPTIMIZERS", "OPTIMIZERS_OF_NUMBERS"):
+        wrong = misspelled(getattr(session_options, table), name)
+        monkeypatch.setattr(session_options, table, wrong)
+    off = tuple(f"{each}s" if each == name else each for each in session_options.MUST_BE_OFF)
+    monkeypatch.setattr(session_options, "MUST_BE_OFF", off)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in names_of(ALL) if SINCE.get(name, (0,)) <= INSTALLED]
+)
 def test_name_that_switches_nothing_off_is_told_with_the_version(name, monkeypatch):
-    monkeypatch.setattr(
-        session_options, "UNWANTED_OPTIMIZERS", misspelled(UNWANTED_OPTIMIZERS, name)
-    )
-    effect = next(o.effect for o in UNWANTED_OPTIMIZERS if o.name == name)
+    sets_of_optimizers(name, monkeypatch)
+    effect = next(o.effect for o in ALL if o.name == name)
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.register()
     assert str(caught.value) == (
@@ -106,9 +126,7 @@ ENTRANCES = [register, python_session, native_session]
 
 @pytest.fixture
 def _guards_misspelled(monkeypatch):
-    for table in ("OPTIMIZERS_OF_GUARDS", "UNWANTED_OPTIMIZERS"):
-        wrong = misspelled(getattr(session_options, table), OPTIMIZERS_OF_GUARDS[0].name)
-        monkeypatch.setattr(session_options, table, wrong)
+    sets_of_optimizers(OPTIMIZERS_OF_GUARDS[0].name, monkeypatch)
 
 
 @pytest.mark.usefixtures("_guards_misspelled")
@@ -182,6 +200,14 @@ def test_nothing_is_said_where_all_is_well(capfd):
 def test_one_session_for_each_canary_is_started_once(started):
     for _ in range(3):
         sonnx_ort.register()
+    assert len(started) == len(ALL)
+
+
+def test_native_model_without_proofs_of_numbers_switches_off_what_undoes_enforcement(started):
+    options = ort.SessionOptions()
+    prepare(options, Backend.NATIVE, rests_on_numbers=False)
+    off = options.get_session_config_entry(DISABLED_OPTIMIZERS)
+    assert off.split(";") == names_of(UNWANTED_OPTIMIZERS)
     assert len(started) == len(UNWANTED_OPTIMIZERS)
 
 
@@ -200,4 +226,4 @@ def test_threads_prove_it_once(started):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(prove, range(8)))
-    assert len(started) == len(UNWANTED_OPTIMIZERS)
+    assert len(started) == len(ALL)

@@ -16,9 +16,9 @@ import sonnx_ort
 from sonnx_ort.profile.div_and_sub import DIV
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
-    UNWANTED_OPTIMIZERS,
     config_entry,
     names_of,
+    names_to_switch_off,
     switch_off_optimizers,
 )
 from support.backends import BACKENDS, with_guards
@@ -29,13 +29,13 @@ from support.sessions import LEVELS, on_one_thread
 def test_all_unwanted_optimizers_are_switched_off():
     options = ort.SessionOptions()
     switch_off_optimizers(options)
-    assert config_entry(options, DISABLED_OPTIMIZERS) == ";".join(names_of(UNWANTED_OPTIMIZERS))
+    assert config_entry(options, DISABLED_OPTIMIZERS) == ";".join(names_to_switch_off())
 
 
 def test_optimizers_that_are_off_stay_off():
     options = ort.SessionOptions()
     options.add_session_config_entry(DISABLED_OPTIMIZERS, "ConvAddFusion")
-    switch_off_optimizers(options, DIV.optimizers[:1])
+    switch_off_optimizers(options, names_of(DIV.optimizers[:1]))
     assert config_entry(options, DISABLED_OPTIMIZERS) == "ConvAddFusion;DivMulFusion"
 
 
@@ -45,7 +45,7 @@ def test_no_optimizer_is_listed_twice():
     switch_off_optimizers(options)
     switch_off_optimizers(options)
     listed = config_entry(options, DISABLED_OPTIMIZERS).split(";")
-    assert sorted(listed) == sorted(names_of(UNWANTED_OPTIMIZERS))
+    assert sorted(listed) == sorted(names_to_switch_off())
 
 
 def feeds(session):

@@ -61,7 +61,15 @@ def test_the_optimizers_that_undo_enforcement_are_switched_off() -> None:
     options = sonnx_ort.register()
     assert options.get_session_config_entry(DISABLED) == (
         "ReshapeFusion;QDQPropagationTransformer;DivMulFusion;NoopElimination;GeluFusionL1;"
-        "GeluFusionL2;LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion"
+        "GeluFusionL2;LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;"
+        "MatMulScaleFusion;AttentionFusion;Avx2WeightS8ToU8Transformer;BiasGeluFusion;"
+        "BiasSkipLayerNormFusion;ClipQuantRewrite;ConvAddFusion;ConvBNFusion;ConvMulFusion;"
+        "DoubleQDQPairsRemover;DQMatMulNBitsFusion;DynamicQuantizeMatMulFusion;"
+        "EmbedLayerNormFusion;FastGeluFusion;MatMul_BatchNormalization_Fusion;"
+        "MatMulIntegerToFloatFusion;MatMulNBitsFusion;MatMulNBitsMlpFusion;MatMulNBitsQkvFusion;"
+        "MatMulNBitsQLoRAFusion;NhwcTransformer;Pad_Fusion;QDQFinalCleanupTransformer;"
+        "QDQS8ToU8Transformer;QDQSelectorActionTransformer;QuickGeluFusion;ReluQuantRewrite;"
+        "SkipLayerNormFusion;SwiGluFusion;WeightBiasQuantization;WhereDummyDq"
     )
 
 
