@@ -3,11 +3,12 @@
 The first argument says what is measured: `operators` (the default), `models` (from packages of the
 registry, as they are and rewritten), `profile` (what the whole profile says of these), `conform`
 (what `conform` fixes of that), `audit` (what audits say of their runs), `contract` (what a contract
-proves of them), `finite` (checks that floats are finite), `rewriting` (the rewrite itself) or
-`sessions` (starting one); `plot` makes a picture of the figures that `operators --json` wrote.
-`--help` after it lists the arguments. Runs in this Python if sonnx_ort is installed in it, else in
-the environment `.venv`, which it makes first if there is none. The comparison with JAX and the
-picture need `pip install --group benchmark`.
+proves of them), `finite` (checks that floats are finite), `optimizers` (what runs take without
+those that form other numbers), `rewriting` (the rewrite itself) or `sessions` (starting one);
+`plot` makes a picture of the figures that `operators --json` wrote. `--help` after it lists the
+arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
+which it makes first if there is none. The comparison with JAX and the picture need `pip install
+--group benchmark`.
 """
 
 import importlib
@@ -23,6 +24,7 @@ MEASUREMENTS = {
     "audit": "real_models.auditing",
     "contract": "real_models.envelopes",
     "finite": "benchmarks.finite",
+    "optimizers": "real_models.optimizers",
     "rewriting": "benchmarks.rewriting",
     "sessions": "benchmarks.starting",
     "plot": "benchmarks.plot",

@@ -82,6 +82,8 @@ def rewrite(
         but = f", except for the violations that '{waivers}' waives" if waivers else ""
         demanded = _demanded(choices["operators"])
         say(f"{output}: written; it enforces {demanded} in every run{but}", *written)
+        if _needs_optimizers_off(output):
+            say(f"   {_OPTIMIZERS_OFF}", *written)
         if record is not None:
             compared = f"`sonnx-ort verify {output} {record}` compares it"
             say(f"{record}: written; {compared}", *written)
@@ -93,6 +95,26 @@ def rewrite(
             say(f"{certificate}: written; {by}", *written)
     for warning in caught:
         say(f"sonnx-ort: {warning.message}", err=True)
+
+
+_OPTIMIZERS_OFF = (
+    "its proofs rest on numbers: a plain session has to switch off the optimizers that its "
+    "metadata names in sonnx_ort.optimizers"
+)
+
+
+def _needs_optimizers_off(written: Path) -> bool:
+    """Whether a plain session of a written model must switch optimizers off for its proofs.
+
+    No session of the python backend is plain: `register` makes it.
+    """
+    import onnx
+
+    from sonnx_ort.enforcing.record import read_enforcement
+
+    model = onnx.load(written, load_external_data=False)
+    found = read_enforcement({entry.key: entry.value for entry in model.metadata_props})
+    return found is not None and found.rests_on_numbers and found.backend != "python"
 
 
 def _demanded(operators: str) -> str:

@@ -155,7 +155,7 @@ MADE: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
     {
         ("", "Cast"): ANY,
         ("", "Clip"): frozenset({"Relu"}),
-        ("", "Gather"): frozenset({"Concat"}),
+        ("", "Gather"): frozenset({"Concat", "Shape"}),
         ("", "Gemm"): frozenset({"Add", "Sum", "Transpose", "MatMul"}),
         ("", "Identity"): ANY,
         ("", "Reshape"): frozenset({"Add", "MatMul", "Gemm", "Squeeze", "Unsqueeze", "Flatten"}),

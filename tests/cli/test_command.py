@@ -16,7 +16,7 @@ from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.verdict import in_commands
 from support.command import command, output, refusal
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
 HEAVY = ("numpy", "onnx", "onnx_ir", "onnxruntime", "sympy")
 
@@ -79,6 +79,23 @@ def test_rewrite_writes_the_enforced_model(good: Path, tmp_path: Path) -> None:
     shown = output("rewrite", good, "-o", target)
     assert shown == f"{target}: written; it enforces the rules of Div and Sub in every run\n"
     assert [node.domain for node in onnx.load(target).graph.node] == ["sonnx", ""]
+
+
+@pytest.mark.parametrize(("backend", "told"), [("native", 1), ("compiled", 1), ("python", 0)])
+def test_rewrite_says_on_what_the_proofs_of_numbers_rest(
+    backend: str, told: int, tmp_path: Path
+) -> None:
+    """No plain session runs a model of the python backend; `register` switches them off there."""
+    source, target, contract = (tmp_path / name for name in ("m.onnx", "e.onnx", "c.toml"))
+    text = """(float[2] x, int32[2] a) => (int32[2] z) {
+        e = Exp(x)  b = Cast <to = 6> (e)  z = Div(a, b) }"""
+    onnx.save(parse(text), source)
+    contract.write_text("[inputs.x]\nrange = [1, 2]\n", encoding="utf-8")
+    shown = output("rewrite", source, "-o", target, "--contract", contract, "--backend", backend)
+    assert shown.splitlines()[1:] == told * [
+        "   its proofs rest on numbers: a plain session has to switch off the optimizers that its "
+        "metadata names in sonnx_ort.optimizers"
+    ]
 
 
 def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path: Path) -> None:

@@ -1,4 +1,12 @@
-"""What optimizers and other session options change without a word."""
+"""What optimizers and other session options change without a word.
+
+Each optimizer of the installed ONNX Runtime is in a group of `sonnx_ort.kernel.optimizers`. A
+session logs the names of most. Others apply rules by their names, or act with some options or
+providers alone; their names stand in the library.
+"""
+
+import re
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -7,6 +15,10 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto
 
+from sonnx_ort.comparing.against_plain import RULES, optimizers_tried
+from sonnx_ort.comparing.isolated_run import Level as Optimization
+from sonnx_ort.comparing.isolated_run import Settings
+from sonnx_ort.kernel.optimizers import GROUPS
 from sonnx_ort.loading.external_data import refer
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
@@ -15,7 +27,7 @@ from sonnx_ort.runtime.session_options import (
     names_of,
 )
 from support.changes import INSTALLED, before_and_since
-from support.graphs import parse
+from support.graphs import binary_model, parse
 from support.patterns import FUSIONS
 from support.sessions import LEVELS, on_one_thread, quiet
 
@@ -248,3 +260,35 @@ def test_argument_switches_on_what_the_options_switch_off(arguments, left, tmp_p
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     ort.InferenceSession(model.SerializeToString(), options, **arguments)
     assert len(onnx.load(tmp_path / "optimized.onnx").graph.node) == left
+
+
+KNOWN = {name for group in GROUPS.values() for name in group}
+LIBRARY = next(Path(ort.__file__).parent.glob("capi/onnxruntime_pybind11_state*"))
+ENDS = (
+    "AltImpl|Approximation|Cleanup|Clip|Consolidation|DummyDq|Elimination|Folding|Fusion|FusionL1|"
+    "FusionL2|NodeUnit|Optimizer|Quantization|Remover|Rewrite|Sharing|Transformer"
+)
+NO_OPTIMIZERS = re.compile(
+    # Parts of names that the compiler lays over each other, functions, and what training has.
+    r"EnsureUniqueDQFo\w+|GenerateRuleBasedGraphTransformer|GraphTransformer|"
+    r"RuleBasedGraphTransformer|ClipGradNormTransformer"
+)
+
+
+@pytest.mark.parametrize("level", [Optimization.BASIC, Optimization.EXTENDED, Optimization.ALL])
+def test_each_optimizer_that_a_session_tries_is_in_a_group(level):
+    content = binary_model("Div", "float", ["n"], ["n"]).SerializeToString()
+    assert set(optimizers_tried(content, Settings(level=level))) - KNOWN == set()
+
+
+def test_each_rule_that_a_session_applies_is_in_a_group():
+    assert set(RULES) - KNOWN == set()
+
+
+def test_each_name_of_an_optimizer_in_the_library_is_in_a_group():
+    words = re.findall(rb"(?<![\x20-\x7e])[A-Z][A-Za-z0-9_]{4,}(?=\x00)", LIBRARY.read_bytes())
+    named = {word.decode() for word in words}
+    found = {name for name in named if re.fullmatch(rf"\w+({ENDS})", name)}
+    assert "ConvAddFusion" in found
+    unknown = {name for name in found - KNOWN if not NO_OPTIMIZERS.fullmatch(name)}
+    assert unknown == set()
