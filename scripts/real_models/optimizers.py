@@ -11,8 +11,9 @@ from pathlib import Path
 import onnx
 import onnxruntime
 from benchmarks.turns import Turn, ratio_of, seconds_of
+from plain_sessions import make_options, start
 
-from real_models.comparison import make_options, start, timed, timed_in_first
+from real_models.comparison import timed, timed_in_first
 from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
 from real_models.table import Figures, Measurement, means
 from sonnx_ort.runtime.session_options import (

@@ -55,8 +55,11 @@ _KEEPS = {
     "PreShapeNodeElimination": "removes a Cast before a Shape",
     "ReshapeFusion": "joins Reshapes",
     "SliceConcatToSpaceToDepthFusion": "reorders blocks in one step",
-    "TransposeOptimizer": "moves a Transpose past other nodes",
-    "TransposeOptimizer_CPUExecutionProvider": "moves a Transpose past other nodes",
+    "TransposeOptimizer": (
+        "moves a Transpose past other nodes; after a DequantizeLinear it quantizes and dequantizes "
+        "by the same scale again, which gives the same number"
+    ),
+    "TransposeOptimizer_CPUExecutionProvider": "the same",
     "UnsqueezeElimination": "gives a constant the shape that an Unsqueeze would",
 }
 
@@ -155,9 +158,11 @@ MADE: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
     {
         ("", "Cast"): ANY,
         ("", "Clip"): frozenset({"Relu"}),
+        ("", "DequantizeLinear"): frozenset({"DequantizeLinear", "Transpose"}),
         ("", "Gather"): frozenset({"Concat", "Shape"}),
         ("", "Gemm"): frozenset({"Add", "Sum", "Transpose", "MatMul"}),
         ("", "Identity"): ANY,
+        ("", "QuantizeLinear"): frozenset({"Transpose"}),
         ("", "Reshape"): frozenset({"Add", "MatMul", "Gemm", "Squeeze", "Unsqueeze", "Flatten"}),
         ("", "Slice"): frozenset({"Gather"}),
         ("", "SpaceToDepth"): frozenset({"Concat"}),

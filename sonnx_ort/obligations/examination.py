@@ -69,6 +69,8 @@ class Examination:
         nodes: The nodes to enforce.
         limited: The values that have to be finite or within a contract, if that is asked for.
         runtime: The version of onnxruntime that runs the model; None for any.
+        rests_on_numbers: Whether something is proved by floats that a kernel computes. Then no
+            optimizer may act that forms other floats.
     """
 
     report: Report
@@ -76,30 +78,12 @@ class Examination:
     facts: Facts
     limited: tuple[CheckedValue, ...] = ()
     runtime: str | None = None
+    rests_on_numbers: bool = False
 
     @property
     def checked_values(self) -> tuple[CheckedValue, ...]:
         """The values whose elements each run has to check."""
         return tuple(value for value in self.limited if value.left_to_the_run)
-
-    @property
-    def rests_on_numbers(self) -> bool:
-        """Whether something is proved by floats that a kernel computes.
-
-        Then no optimizer may act that forms other floats.
-        """
-        of_nodes = (
-            self.facts.is_known_by_kernels(value)
-            for node in self.nodes
-            if any(_is_proved_of_elements(obligation) for obligation in node.obligations)
-            for value in node.target.inputs
-        )
-        of_values = (
-            self.facts.is_known_by_kernels(limited.value)
-            for limited in self.limited
-            if _is_proved_of_elements(limited.obligation)
-        )
-        return any(of_nodes) or any(of_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +164,27 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         identity=identity,
     )
     asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
-    return Examination(report, asked_for, facts, limited, runtime)
+    numbers = _rests_on_numbers(asked_for, limited, facts)
+    return Examination(report, asked_for, facts, limited, runtime, numbers)
+
+
+def _rests_on_numbers(
+    nodes: Iterable[ExaminedNode], limited: Iterable[CheckedValue], facts: Facts
+) -> bool:
+    """Whether elements are proved by floats that a kernel computes."""
+    of_nodes = (
+        facts.is_known_by_kernels(value)
+        for node in nodes
+        for obligation in node.obligations
+        if _is_proved_of_elements(obligation)
+        for value in obligation.rule.select_operands(node.target.operand_names, node.target.inputs)
+    )
+    of_values = (
+        facts.is_known_by_kernels(each.value)
+        for each in limited
+        if _is_proved_of_elements(each.obligation)
+    )
+    return any(of_nodes) or any(of_values)
 
 
 def _facts(model: ir.Model, demands: Demands) -> Facts:
@@ -203,8 +207,9 @@ def _require_operands(target: Target) -> None:
 
 
 def _is_proved_of_elements(obligation: Obligation) -> bool:
+    """Whether elements are proved; what ONNX Runtime holds itself, it checks in each run."""
     subject = obligation.rule.requirement.subject
-    return obligation.status is Status.PROVED and subject in {Subject.ELEMENTS, Subject.HELD}
+    return obligation.status is Status.PROVED and subject is Subject.ELEMENTS
 
 
 def _to_enforce(target: Target, demands: Demands) -> bool:

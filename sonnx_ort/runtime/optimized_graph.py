@@ -107,9 +107,9 @@ class RecordedOptimization:
         found = unknown_nodes(_inlined(model), deserialize(self._optimized))
         if found:
             raise SonnxError(
-                f"ONNX Runtime's optimizer made what no proof knows: {_first(found)}. Add that "
-                f"optimizer to the session option {DISABLED_OPTIMIZERS}, or set "
-                "options.graph_optimization_level to ORT_DISABLE_ALL"
+                f"an optimizer of ONNX Runtime {onnxruntime.__version__} made what no proof knows: "
+                f"{_first(found)}. Set options.graph_optimization_level to ORT_DISABLE_ALL, and "
+                "report the model: the optimizer is in no list of sonnx_ort"
             )
 
     def _simplified_somehow(self, content: bytes) -> onnx.ModelProto:

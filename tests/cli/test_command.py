@@ -92,10 +92,11 @@ def test_rewrite_says_on_what_the_proofs_of_numbers_rest(
     onnx.save(parse(text), source)
     contract.write_text("[inputs.x]\nrange = [1, 2]\n", encoding="utf-8")
     shown = output("rewrite", source, "-o", target, "--contract", contract, "--backend", backend)
-    assert shown.splitlines()[1:] == told * [
+    rests = (
         "   its proofs rest on numbers: a plain session has to switch off the optimizers that its "
         "metadata names in sonnx_ort.optimizers"
-    ]
+    )
+    assert shown.splitlines()[1:] == told * [rests]
 
 
 def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path: Path) -> None:
