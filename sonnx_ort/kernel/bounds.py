@@ -9,9 +9,11 @@ from fractions import Fraction
 from math import trunc
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .catalog import require_verified
+from .layout import require_written
 from .node import FLOATS, NUMBERS, Node
 from .sizes import Bounds, Rejected, require
 
@@ -65,6 +67,14 @@ def bounds_of_elements(elements: npt.NDArray[Any] | None) -> Bounds | None:
     if not 0 < elements.size <= MOST_CONSTANTS:
         return None
     return Bounds(int(elements.min()), int(elements.max()))
+
+
+def holds_truths(node: Node, index: int) -> bool:
+    """Whether the bytes of an operand of bools are certainly 0 or 1."""
+    if node.known_bounds(index) is not None:
+        return True
+    elements = node.constant(index)
+    return elements is not None and bool((np.asarray(elements, bool).view(np.uint8) <= 1).all())
 
 
 def _limits(element_type: str | None) -> Bounds | None:
@@ -353,6 +363,17 @@ def _scattered(node: Node) -> Sequence[Bounds]:
     return [hull([_operand(node, 0), _operand(node, 2)])]
 
 
+def _joined(node: Node) -> Sequence[Bounds]:
+    require_written(node)
+    return [hull(_all(node))]
+
+
+def _chosen(node: Node) -> Sequence[Bounds]:
+    """Elements of two operands; where the condition is no byte of 0 or 1, kernels give 0."""
+    others = [] if holds_truths(node, 0) else [_ZERO]
+    return [hull([_operand(node, 1), _operand(node, 2), *others])]
+
+
 _MOVING: Mapping[str, BoundsRule] = {
     # All outputs contain only elements of the first input.
     **dict.fromkeys(
@@ -362,14 +383,14 @@ _MOVING: Mapping[str, BoundsRule] = {
         ),
         lambda node: [_operand(node, 0)] * node.results,
     ),
-    "Concat": lambda node: [hull(_all(node))],
+    "Concat": _joined,
     "OneHot": lambda node: [_operand(node, 2)],
     # Elements of the first input and the constant, which is zero by default.
     "Pad": lambda node: [hull([_operand(node, 0), _operand(node, 2) if node.given(2) else _ZERO])],
     "ScatterElements": _scattered,
     "ScatterND": _scattered,
     "Trilu": lambda node: [hull([_operand(node, 0), _ZERO])],
-    "Where": lambda node: [hull([_operand(node, 1), _operand(node, 2)])],
+    "Where": _chosen,
 }
 """The operators that move elements by name."""
 

@@ -5,73 +5,43 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from .arithmetic import FORMATS, SLACK, corners
+from .bounds import holds_truths
 from .intervals import (
-    SLACK,
     float_attribute,
     format_of,
     hull,
     is_below_its_largest,
     largest_quotient,
     operand,
-    rounded,
+    reads_what_others_read,
 )
 from .node import Node
-from .ranges import Ends, Interval
+from .ranges import ANYTHING, Ends, Interval
 from .sizes import require
 
 IntervalRule = Callable[[Node], Sequence[Interval | None]]
 """Gives an interval for each float result, or None for one of which nothing is known."""
 
-
-def _sum(node: Node) -> Sequence[Interval]:
-    a, b = operand(node, 0), operand(node, 1)
-    return [added(node, a, b)]
+ZERO, ONE = Interval.of(0, 0), Interval.of(1, 1)
 
 
 def _difference(node: Node) -> Sequence[Interval]:
     a, b = operand(node, 0), operand(node, 1)
-    if node.is_same(0, 1) and not a.nan and not a.infinite:
-        return [Interval.of(0, 0)]
-    found = added(node, a, Interval(-b.upper, -b.lower, b.nan))
+    if node.is_same(0, 1) and reads_what_others_read(node) and not a.infinite:
+        return [ZERO]
+    found = format_of(node).difference(a, b)
     if is_below_its_largest(node):
         return [Interval(np.minimum(found.lower, 0), np.minimum(found.upper, 0), found.nan)]
     return [found]
 
 
-def added(node: Node, a: Interval, b: Interval, *, fused: bool = False) -> Interval:
-    """The sums of two intervals; `fused` if a kernel may compute them with the products before."""
-    opposite = a.infinite and b.infinite
-    with np.errstate(all="ignore"):
-        lower, upper = a.lower + b.lower, a.upper + b.upper
-        error = SLACK * format_of(node).unit * (a.magnitude + b.magnitude) if fused else 0.0
-    return rounded(node, lower, upper, nan=a.nan or b.nan or opposite, error=error)
-
-
-def _total(node: Node) -> Sequence[Interval]:
-    """Sum and Mean of any number of operands."""
-    found = operand(node, 0)
-    for index in range(1, node.operands):
-        found = added(node, found, operand(node, index))
-    if node.op_type == "Mean":
-        count = node.operands
-        found = rounded(node, found.lower / count, found.upper / count, nan=found.nan)
-    return [found]
-
-
 def _product(node: Node) -> Sequence[Interval]:
-    a, b = operand(node, 0), operand(node, 1)
+    a, b, kind = operand(node, 0), operand(node, 1), format_of(node)
     if node.is_same(0, 1):
-        return [_square(node, a)]
-    lower, upper = _corners(a, b, np.multiply)
-    nan = (a.has_zero and b.infinite) or (b.has_zero and a.infinite)
-    found = rounded(node, lower, upper, nan=a.nan or b.nan or nan)
-    return [found if found.nan else _limited(found, _largest_product(node))]
-
-
-def _limited(interval: Interval, largest: float) -> Interval:
-    """The interval without numbers of a magnitude above one."""
-    lower, upper = (ends.clip(-largest, largest) for ends in (interval.lower, interval.upper))
-    return Interval(lower, upper, interval.nan)
+        return [kind.square(a)]
+    found = kind.product(a, b)
+    return [found if found.nan else found.limited(_largest_product(node))]
 
 
 def _largest_product(node: Node) -> float:
@@ -88,62 +58,22 @@ def _largest_product(node: Node) -> float:
     return found
 
 
-def _square(node: Node, a: Interval) -> Interval:
-    with np.errstate(over="ignore"):
-        found = rounded(node, _nearest(a) ** 2, a.magnitude**2, nan=a.nan)
-    return found.at_least(0)
-
-
-def _nearest(a: Interval) -> Ends:
-    """The smallest magnitude."""
-    least = np.minimum(np.abs(a.lower), np.abs(a.upper))
-    return np.where((a.lower <= 0) & (a.upper >= 0), 0.0, least)
-
-
-def _corners(a: Interval, b: Interval, function: Callable[[Ends, Ends], Ends]) -> tuple[Ends, Ends]:
-    """The smallest and the largest result of the ends of two intervals; 0 times infinity is 0."""
-    with np.errstate(all="ignore"):
-        found = [
-            np.nan_to_num(function(x, y), nan=0.0, posinf=np.inf, neginf=-np.inf)
-            for x in (a.lower, a.upper)
-            for y in (b.lower, b.upper)
-        ]
-    lower, upper = found[0], found[0]
-    for each in found[1:]:
-        lower, upper = np.minimum(lower, each), np.maximum(upper, each)
-    return lower, upper
-
-
 def _quotient(node: Node) -> Sequence[Interval]:
-    """A divisor that can be 0 gives an infinity of either sign, or NaN.
+    """The quotients of two operands.
 
     ONNX Runtime may compute a normalization, a difference divided by a root, by another formula. In
     versions up to 1.26 its variance can be rounded to a negative number.
     """
     sources = [node.source(index) for index in (0, 1)]
-    normalizes = [each and each.op_type for each in sources] == ["Sub", "Sqrt"]
-    found = _divided(node, operand(node, 0), operand(node, 1), normalizes=normalizes)
-    return [found if found.nan else _limited(found, largest_quotient(node, 0, node, 1))]
-
-
-def _divided(node: Node, a: Interval, b: Interval, *, normalizes: bool = False) -> Interval:
-    nan = a.nan or b.nan or normalizes or (a.infinite and b.infinite)
-    if b.has_zero:
-        return Interval.of(-math.inf, math.inf, nan=nan or a.has_zero)
-    lower, upper = _corners(a, b, np.divide)
-    if normalizes:
-        return Interval.of(-math.inf, math.inf, nan=True)
-    return rounded(node, lower, upper, nan=nan)
-
-
-def _negative(node: Node) -> Sequence[Interval]:
-    x = operand(node, 0)
-    return [Interval(-x.upper, -x.lower, x.nan)]
+    if [each and each.op_type for each in sources] == ["Sub", "Sqrt"]:
+        return [ANYTHING]
+    found = format_of(node).quotient(operand(node, 0), operand(node, 1))
+    return [found if found.nan else found.limited(largest_quotient(node, 0, node, 1))]
 
 
 def _magnitude(node: Node) -> Sequence[Interval]:
     x = operand(node, 0)
-    return [Interval(_nearest(x), x.magnitude, x.nan)]
+    return [Interval(x.nearest, x.magnitude, x.nan)]
 
 
 def _monotonic(
@@ -165,12 +95,13 @@ def _monotonic(
     """
 
     def rule(node: Node) -> Sequence[Interval]:
-        x = operand(node, 0)
+        x, kind = operand(node, 0), format_of(node)
         outside = bool(((x.lower < domain[0]) | (x.upper > domain[1])).any())
         with np.errstate(all="ignore"):
             ends = function(np.clip(x.lower, *domain)), function(np.clip(x.upper, *domain))
-        error = SLACK * format_of(node).unit * largest
-        found = rounded(node, *ends, nan=x.nan or outside, exact=exact, error=error)
+        if exact:
+            return [kind.held(*ends, nan=x.nan or outside)]
+        found = kind.rounded(*ends, nan=x.nan or outside, error=SLACK * kind.unit * largest)
         return [found.at_least(least)]
 
     return rule
@@ -180,94 +111,96 @@ def _between(lower: float, upper: float) -> IntervalRule:
     """A function of finite numbers whose results lie in an interval, and that is NaN elsewhere."""
 
     def rule(node: Node) -> Sequence[Interval]:
-        x = operand(node, 0)
-        found = rounded(node, np.asarray(lower), np.asarray(upper), nan=x.nan or x.infinite)
-        return [found]
+        nan = operand(node, 0).infinite
+        return [format_of(node).rounded(np.asarray(lower), np.asarray(upper), nan=nan)]
 
     return rule
 
 
 def _rectified(node: Node) -> Sequence[Interval]:
-    """A kernel may take NaN for 0."""
     x = operand(node, 0)
     return [Interval(np.maximum(x.lower, 0), np.maximum(x.upper, 0), x.nan)]
 
 
 def _leaky(node: Node) -> Sequence[Interval]:
     """The number itself, or below 0 its product with alpha."""
-    alpha = float_attribute(node, "alpha", 0.01)
-    return [_two_sided(node, operand(node, 0), Interval.of(alpha, alpha))]
+    return [_two_sided(node, operand(node, 0), float_attribute(node, "alpha", 0.01))]
 
 
 def _two_sided(node: Node, x: Interval, slope: Interval) -> Interval:
-    lower, upper = _corners(
-        Interval(np.minimum(x.lower, 0), np.minimum(x.upper, 0), x.nan), slope, np.multiply
+    """The number itself, or below 0 its product with a slope of any sign."""
+    below = Interval(np.minimum(x.lower, 0), np.minimum(x.upper, 0), x.nan)
+    product = format_of(node).product(below, slope)
+    return _joined(x, product, nan=x.infinite or slope.infinite)
+
+
+def _joined(x: Interval, below: Interval, *, nan: bool) -> Interval:
+    """The numbers that are not negative, and what is computed of the negative ones."""
+    negative, natural = x.lower < 0, x.upper >= 0
+    lower = np.where(natural, np.maximum(x.lower, 0), np.inf)
+    upper = np.where(natural, x.upper, -np.inf)
+    return Interval(
+        np.where(negative, np.minimum(below.lower, lower), lower),
+        np.where(negative, np.maximum(below.upper, upper), upper),
+        x.nan or below.nan or nan,
     )
-    above = np.maximum(x.lower, 0), np.maximum(x.upper, 0)
-    negative, positive = x.lower < 0, x.upper >= 0
-    least = np.where(
-        positive & ~negative, above[0], np.where(positive, np.minimum(lower, 0), lower)
-    )
-    most = np.where(positive, np.maximum(above[1], np.where(negative, upper, 0)), upper)
-    nan = x.nan or slope.nan or x.infinite or slope.infinite
-    return rounded(node, least, most, nan=nan)
 
 
 def _exponential(node: Node) -> Sequence[Interval]:
-    """Elu, Celu and Selu: the number itself, or below 0 not less than alpha, times gamma."""
-    x = operand(node, 0)
-    selu = node.op_type == "Selu"
-    require(node.attribute("alpha", 1.0) > 0, "alpha is not positive")
-    alpha = abs(float_attribute(node, "alpha", 1.6732632 if selu else 1.0))
-    gamma = abs(float_attribute(node, "gamma", 1.0507010 if selu else 1.0))
-    require(gamma > 0 and math.isfinite(alpha * gamma), "its factors have no finite product")
-    lower = np.where(x.lower >= 0, 0.0, -alpha * gamma)
-    upper = np.maximum(x.upper, 0) * gamma + alpha * gamma
-    return [rounded(node, lower, upper, nan=x.nan or x.infinite)]
+    """Elu, Celu and Selu: the number itself, or below 0 alpha * (exp(x) - 1); times gamma."""
+    x, kind, selu = operand(node, 0), format_of(node), node.op_type == "Selu"
+    alpha = float_attribute(node, "alpha", 1.6732632 if selu else 1.0)
+    # Celu divides by it.
+    require((alpha.lower >= kind.normal).all(), "alpha is not positive")
+    exponential = kind.rounded(np.asarray(0.0), np.asarray(1.0)).at_least(0)
+    below = kind.product(alpha, kind.difference(exponential, ONE))
+    found = _joined(x, below, nan=x.infinite)
+    return [kind.product(float_attribute(node, "gamma", 1.0507010), found) if selu else found]
+
+
+_GATE_IS_ZERO = 9
+"""So far below 0 the gates of all functions are 0, whatever is computed."""
 
 
 def _gated(node: Node) -> Sequence[Interval]:
-    """The number times a factor from 0 to 1, which is not less than -1 altogether."""
-    x = operand(node, 0)
+    """The number times a factor from 0 to 1, which is not less than -1 altogether.
+
+    A factor that is the sum of 1 and a number that is rounded may be below 0 by that.
+    """
+    x, kind = operand(node, 0), format_of(node)
+    error = np.where(x.lower < 0, _GATE_IS_ZERO * SLACK * kind.unit, 0.0)
     lower = np.where(x.lower >= 0, 0.0, -1.0)
-    upper = np.maximum(x.upper, 0)
-    return [rounded(node, lower, upper, nan=x.nan or x.infinite)]
+    return [kind.rounded(lower, np.maximum(x.upper, 0), nan=x.infinite, error=error)]
 
 
 def _linear_between(node: Node) -> Sequence[Interval]:
     """HardSigmoid: a line between 0 and 1."""
-    x = operand(node, 0)
+    x, kind = operand(node, 0), format_of(node)
     alpha, beta = float_attribute(node, "alpha", 0.2), float_attribute(node, "beta", 0.5)
-    require(alpha >= 0, "it falls")
-    with np.errstate(all="ignore"):
-        ends = np.clip(alpha * x.lower + beta, 0, 1), np.clip(alpha * x.upper + beta, 0, 1)
-    error = SLACK * format_of(node).unit * (1 + abs(beta))
-    return [rounded(node, *ends, nan=x.nan or x.infinite, error=error)]
+    line = kind.sum(kind.product(alpha, x), beta)
+    return [kind.held(line.lower.clip(0, 1), line.upper.clip(0, 1), nan=line.nan or x.infinite)]
 
 
 def _extreme(node: Node, choose: Callable[[Ends, Ends], Ends]) -> Interval:
     """A kernel may drop NaN and take another operand's number."""
     operands = [operand(node, index) for index in range(node.operands)]
     if any(each.nan for each in operands):
-        return hull([each.uniform for each in operands])
+        return ANYTHING
     lower, upper = operands[0].lower, operands[0].upper
     for each in operands[1:]:
         lower, upper = choose(lower, each.lower), choose(upper, each.upper)
-    return rounded(node, lower, upper, exact=True)
+    return format_of(node).held(lower, upper)
 
 
 def _clipped(node: Node) -> Sequence[Interval]:
     """A kernel may take NaN for a limit; which limit wins if they cross is not relied on."""
     x, low, high = operand(node, 0), _limit(node, 1), _limit(node, 2)
     require(not low.nan and not high.nan, "a limit may be NaN")
-    if (low.upper > high.lower).any():
+    if x.nan or (low.upper > high.lower).any():
         return [hull([x, low, high])]
-    found = Interval(
-        np.minimum(np.maximum(x.lower, low.lower), high.lower),
-        np.minimum(np.maximum(x.upper, low.upper), high.upper),
-        x.nan,
-    )
-    return [hull([found, low, high]) if x.nan else found]
+    lower = np.minimum(np.maximum(x.lower, low.lower), high.lower)
+    upper = np.minimum(np.maximum(x.upper, low.upper), high.upper)
+    return [Interval(lower, upper, nan=False)]
 
 
 def _limit(node: Node, index: int) -> Interval:
@@ -278,29 +211,36 @@ def _limit(node: Node, index: int) -> Interval:
     if node.given(index):
         return operand(node, index)
     name, sign = ("min", -1) if index == 1 else ("max", 1)
-    if node.attribute(name) is not None:
-        return Interval.of(*[node.attribute(name)] * 2)
-    ends = sorted((sign * format_of(node).largest, sign * math.inf))
+    given, largest = node.attribute(name), format_of(node).largest
+    if given is not None and not math.isinf(given):
+        return float_attribute(node, name, 0.0)
+    if given is None and node.version < _CLIP_BY_OPERANDS:
+        largest = min(largest, FORMATS["float"].largest)
+    ends = sorted((sign * largest, sign * math.inf)) if given is None else [given] * 2
     return Interval.of(*ends)
+
+
+_CLIP_BY_OPERANDS = 11
+"""The first version of Clip whose limits are operands."""
 
 
 def _power(node: Node) -> Sequence[Interval]:
     """Whole exponents, and bases that are not negative."""
-    x, exponent = operand(node, 0), node.constant(1)
+    x, exponent, kind = operand(node, 0), node.constant(1), format_of(node)
     if exponent is None or exponent.size != 1:
         return [_any_power(node, x)]
     (power,) = exponent.astype(np.float64).ravel()
     if power == 2:
-        return [_square(node, x)]
-    if power < 0 or not math.isfinite(power):
+        return [kind.square(x)]
+    if not (power >= 0 and math.isfinite(power)):
         return [_any_power(node, x)]
     if power == int(power) and int(power) % 2 == 0:
-        x = Interval(_nearest(x), x.magnitude, x.nan)
+        x = Interval(x.nearest, x.magnitude, x.nan)
     elif power != int(power) and (x.lower < 0).any():
         return [Interval.of(0, math.inf, nan=True)]
     with np.errstate(all="ignore"):
         ends = np.power(x.lower, power), np.power(x.upper, power)
-    return [rounded(node, *ends, nan=x.nan)]
+    return [kind.rounded(*ends, nan=x.nan)]
 
 
 def _any_power(node: Node, x: Interval) -> Interval:
@@ -308,43 +248,43 @@ def _any_power(node: Node, x: Interval) -> Interval:
     positive = bool((x.lower > 0).all())
     if not positive or x.infinite or y.infinite:
         return Interval.of(0 if positive else -math.inf, math.inf, nan=True)
-    lower, upper = _corners(x, y, np.power)
-    found = rounded(node, lower, upper, nan=x.nan or y.nan)
-    return found.at_least(0)
+    return format_of(node).rounded(*corners(x, y, np.power)).at_least(0)
 
 
 def _converted(node: Node) -> Sequence[Interval]:
     x = operand(node, 0)
-    return [rounded(node, x.lower, x.upper, nan=x.nan)]
+    return [format_of(node).rounded(x.lower, x.upper, nan=x.nan)]
 
 
 def _dequantized(node: Node) -> Sequence[Interval]:
     """The difference to the zero point, times the scale."""
-    x, scale = operand(node, 0), operand(node, 1).uniform
-    zero = operand(node, 2).uniform if node.given(2) else Interval.of(0, 0)
-    x = x.uniform
-    difference = Interval(x.lower - zero.upper, x.upper - zero.lower, x.nan)
-    lower, upper = _corners(difference, scale, np.multiply)
-    return [rounded(node, lower, upper, nan=x.nan or scale.nan or scale.infinite)]
+    kind, scale = format_of(node), operand(node, 1).uniform
+    zero = operand(node, 2).uniform if node.given(2) else ZERO
+    return [kind.product(kind.difference(operand(node, 0).uniform, zero), scale)]
 
 
 def _scale_of_elements(node: Node) -> Sequence[Interval | None]:
     """DynamicQuantizeLinear: the scale is the spread of the elements and 0 in 255 parts, or 1."""
-    x = operand(node, 0).whole
-    largest = max((max(x.upper, 0.0) - min(x.lower, 0.0)) / 255, 1.0)
-    found = rounded(node, np.asarray(0.0), np.asarray(largest), nan=x.nan, result=1)
-    return [None, found.at_least(0), None]
+    x, kind = operand(node, 0).whole, format_of(node, 1)
+    highest, lowest = Interval.of(0, max(x.upper, 0.0)), Interval.of(min(x.lower, 0.0), 0)
+    scale = kind.quotient(kind.difference(highest, lowest), Interval.of(255, 255))
+    found = hull([scale, ONE])
+    return [None, Interval(np.maximum(found.lower, 0), found.upper, found.nan or x.nan), None]
 
 
 def _chosen(node: Node) -> Sequence[Interval]:
-    x, y = operand(node, 1), operand(node, 2)
-    lower, upper = np.minimum(x.lower, y.lower), np.maximum(x.upper, y.upper)
-    return [rounded(node, lower, upper, nan=x.nan or y.nan, exact=True)]
+    """Elements of two operands; where the condition is no byte of 0 or 1, kernels give 0."""
+    parts = [operand(node, 1), operand(node, 2)]
+    if not holds_truths(node, 0):
+        parts.append(ZERO)
+    lower, upper = parts[0].lower, parts[0].upper
+    for each in parts[1:]:
+        lower, upper = np.minimum(lower, each.lower), np.maximum(upper, each.upper)
+    return [format_of(node).held(lower, upper, nan=any(each.nan for each in parts))]
 
 
 FUNCTIONS: Mapping[str, IntervalRule] = {
     "Abs": _magnitude,
-    "Add": _sum,
     "Asin": _monotonic(np.arcsin, domain=(-1, 1)),
     "Asinh": _monotonic(np.arcsinh),
     "Atan": _monotonic(np.arctan),
@@ -366,14 +306,13 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "LeakyRelu": _leaky,
     "Log": _monotonic(np.log, domain=(0, math.inf)),
     "Max": lambda node: [_extreme(node, np.maximum)],
-    "Mean": _total,
     "Min": lambda node: [_extreme(node, np.minimum)],
     "Mish": _gated,
     "Mul": _product,
-    "Neg": _negative,
+    "Neg": lambda node: [operand(node, 0).negative],
     "PRelu": lambda node: [_two_sided(node, operand(node, 0), operand(node, 1))],
     "Pow": _power,
-    "Reciprocal": lambda node: [_divided(node, Interval.of(1, 1), operand(node, 0))],
+    "Reciprocal": lambda node: [format_of(node).quotient(ONE, operand(node, 0))],
     "Relu": _rectified,
     "Round": _monotonic(np.round, exact=True),
     "Selu": _exponential,
@@ -381,9 +320,8 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Sign": _monotonic(np.sign, exact=True),
     "Sin": _between(-1, 1),
     "Softplus": _monotonic(lambda x: np.logaddexp(0.0, x), least=0),
-    "Sqrt": _monotonic(np.sqrt, domain=(0, math.inf), least=0),
+    "Sqrt": lambda node: [format_of(node).root(operand(node, 0))],
     "Sub": _difference,
-    "Sum": _total,
     "Tanh": _monotonic(np.tanh, largest=1),
     "Where": _chosen,
 }

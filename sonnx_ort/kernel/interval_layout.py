@@ -10,22 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from .arithmetic import SLACK, Terms
 from .catalog import require_verified
-from .interval_functions import FUNCTIONS, IntervalRule
+from .interval_functions import FUNCTIONS, ONE, ZERO, IntervalRule
 from .interval_sums import SUMS, finite_weights
-from .intervals import (
-    SLACK,
-    element_count,
-    float_attribute,
-    format_of,
-    hull,
-    of_elements,
-    operand,
-    rounded,
-    summed,
-)
+from .intervals import element_count, float_attribute, format_of, hull, of_elements, operand
+from .layout import require_written
 from .node import FLOATS, Node
-from .ranges import Interval
+from .ranges import ANYTHING, Interval
 from .sizes import Rejected, bounds_of_size, from_the_front, require
 
 
@@ -69,6 +61,7 @@ def _sliced(node: Node) -> Sequence[Interval]:
 
 def _joined(node: Node) -> Sequence[Interval]:
     """Per index of the joined axis, if its sizes are known and small."""
+    require_written(node)
     parts = [operand(node, index) for index in range(node.operands)]
     shapes = [node.known_shape(index) for index in range(node.operands)]
     rank = _rank(node)
@@ -98,9 +91,11 @@ def _padded(node: Node) -> Sequence[Interval]:
     x = operand(node, 0).uniform
     if node.attribute("mode", "constant") != "constant":
         return [x]
-    given = node.attribute("value", 0.0) if node.version < 11 else 0.0
-    value = operand(node, 2) if node.given(2) else Interval.of(given, given)
-    return [hull([x, value.uniform])]
+    if node.given(2):
+        value = operand(node, 2).uniform
+    else:
+        value = float_attribute(node, "value", 0.0) if node.version < 11 else ZERO
+    return [hull([x, value])]
 
 
 def _with_others(*indices: int) -> IntervalRule:
@@ -116,35 +111,47 @@ def _with_others(*indices: int) -> IntervalRule:
 def _filled(node: Node) -> Sequence[Interval | None]:
     format_of(node)
     value = node.tensor("value")
-    return [Interval.of(0, 0) if value is None else of_elements(value)]
+    return [ZERO if value is None else of_elements(value)]
 
 
 def _counted(node: Node) -> Sequence[Interval]:
     """Range by steps above 0: from the start to the limit, each a sum of those before it."""
     start, limit, step = (operand(node, index).whole for index in range(3))
     require(start.finite and limit.finite and step.finite and step.lower > 0, "it is not bounded")
-    count = max((limit.upper - start.lower) / step.lower, 0) + 1
+    kind, spread = format_of(node), max(limit.upper - start.lower, 0.0)
+    require(spread < kind.largest / 2, "it is counted by a difference that may be infinite")
     largest = max(*map(abs, (start.lower, start.upper, limit.lower, limit.upper)), step.upper)
-    error = SLACK * (count + 1) * format_of(node).unit * largest
+    error = SLACK * (spread / step.lower + 2) * kind.unit * largest
     upper = max(start.upper, limit.upper)
-    return [rounded(node, np.asarray(start.lower), np.asarray(upper), error=error)]
+    return [kind.rounded(np.asarray(start.lower), np.asarray(upper), error=error)]
 
 
 def _resized(node: Node) -> Sequence[Interval]:
-    """Means of elements; cubic ones have weights of both signs, below 2 along each axis."""
-    mode, x = node.attribute("mode", "nearest"), operand(node, 0)
+    """Means of elements; cubic ones have weights of both signs.
+
+    Along each axis the magnitudes of cubic weights sum to at most 1 + |a| / 2: at a fraction t
+    those of the outer elements are |a| * t * (1 - t), by which also the inner ones differ from
+    weights between 0 and 1 that sum to 1.
+    """
+    mode, kind, x = node.attribute("mode", "nearest"), format_of(node), operand(node, 0).uniform
     plain = node.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize"
     require(plain and not node.attribute("antialias", 0), "its mode is not verified")
-    x = x.uniform
     if mode == "nearest":
         return [x]
-    rank = _rank(node)
-    if mode == "cubic":
-        require(rank is not None, "its rank is not known")
-        largest = x.magnitude * 2.0 ** (rank or 0)
-        return [rounded(node, -largest, largest, nan=x.nan or x.infinite)]
-    error = SLACK * format_of(node).unit * x.magnitude
-    return [rounded(node, x.lower, x.upper, nan=x.nan or x.infinite, error=error)]
+    rank, nan = len(node.shape(0)), x.infinite
+    if mode == "linear":
+        return [kind.total(Terms(x.lower, x.upper, x.magnitude, 2**rank, nan))]
+    require(mode == "cubic" and not node.attribute("exclude_outside", 0), "its weights are open")
+    factor = float_attribute(node, "cubic_coeff_a", -0.75).magnitude
+    largest = x.magnitude * ((1 + factor / 2) * (1 + _OF_WEIGHTS)) ** rank
+    require(factor < _LARGEST_FACTOR, "its weights are too large")
+    return [kind.total(Terms(-largest, largest, largest, 4**rank, nan))]
+
+
+_OF_WEIGHTS = 2.0**-10
+"""How far the weights of a cubic Resize may be away from exact ones, as a share."""
+
+_LARGEST_FACTOR = 1e6
 
 
 LAYOUT: Mapping[str, IntervalRule] = {
@@ -167,89 +174,89 @@ LAYOUT: Mapping[str, IntervalRule] = {
     "Slice": _sliced,
     "Split": _taken,
     "Transpose": _transposed,
-    "Trilu": lambda node: [hull([operand(node, 0).uniform, Interval.of(0, 0)])],
+    "Trilu": lambda node: [hull([operand(node, 0).uniform, ZERO])],
 }
 """The operators that move elements by name."""
 
 
 def _normalized_by_constants(node: Node) -> Sequence[Interval]:
-    """BatchNormalization of inference: (x - mean) / sqrt(variance + epsilon) * scale + bias."""
-    x, rank = operand(node, 0), len(node.shape(0))
-    require(not x.infinite, "an operand may be infinite")
-    scale, bias, mean, variance = (
-        finite_weights(node.weights(index)).astype(np.float64) for index in range(1, 5)
-    )
-    spread = variance + float_attribute(node, "epsilon", 1e-5)
-    require((spread > 0).all(), "a variance is not positive")
+    """BatchNormalization of inference, which kernels compute as x * factor + shift.
+
+    Both are formed before: factor = scale / Sqrt(variance + epsilon), shift = bias - mean * factor.
+    Others subtract the mean first.
+    """
+    x, rank, kind = operand(node, 0), len(node.shape(0)), format_of(node)
+    require(all(node.type(index) == node.type() for index in range(1, 5)), "its types differ")
     shape = (1, -1, *[1] * (rank - 2)) if rank > 1 else (-1,)
-    factor = finite_weights((scale / np.sqrt(spread)).reshape(shape))
-    shift = bias.reshape(shape) - mean.reshape(shape) * factor
+    scale, bias, mean, variance = (_reshaped(operand(node, i), shape) for i in range(1, 5))
+    root = kind.root(kind.sum(variance, float_attribute(node, "epsilon", 1e-5)))
+    inverse = kind.quotient(ONE, root)
+    factor = hull([kind.quotient(scale, root), kind.product(scale, inverse)], rank=rank)
+    moved = kind.product(kind.product(mean, inverse), scale)
+    shift = kind.difference(bias, hull([kind.product(mean, factor), moved], rank=rank))
     if x.lower.ndim != rank:
         x = x.uniform
-    ends = x.lower * factor, x.upper * factor
-    total = x.magnitude * np.abs(factor) + np.abs(mean.reshape(shape) * factor)
-    total = total + np.abs(bias.reshape(shape))
-    return [
-        summed(
-            node,
-            np.minimum(*ends) + shift,
-            np.maximum(*ends) + shift,
-            total,
-            _OF_NORMALIZATION,
-            nan=x.nan,
-        )
-    ]
+    first = kind.sum(kind.product(x, factor), shift)
+    second = kind.sum(kind.product(kind.difference(x, mean), factor), bias)
+    return [hull([first, second], rank=rank)]
 
 
-_OF_NORMALIZATION = 8
-"""How often a normalization rounds, at most."""
+def _reshaped(x: Interval, shape: Sequence[int]) -> Interval:
+    """The interval of a vector of channels beside the other axes."""
+    if x.lower.ndim != 1:
+        return x.uniform
+    return Interval(x.lower.reshape(shape), x.upper.reshape(shape), x.nan)
 
 
 def _shares(node: Node) -> Sequence[Interval]:
     """Softmax: from 0 to 1; with infinite operands NaN."""
-    x = operand(node, 0)
-    found = rounded(node, np.asarray(0.0), np.asarray(1.0), nan=x.nan or x.infinite)
-    return [Interval(0 * found.upper, found.upper, found.nan)]
+    nan = operand(node, 0).infinite
+    return [format_of(node).rounded(np.asarray(0.0), np.asarray(1.0), nan=nan).at_least(0)]
 
 
 def _logarithms_of_shares(node: Node) -> Sequence[Interval]:
-    x, rank = operand(node, 0), len(node.shape(0))
+    """LogSoftmax: the difference to the largest, less the logarithm of a sum of exponentials."""
+    x, rank, kind = operand(node, 0), len(node.shape(0)), format_of(node)
     if x.infinite:
-        return [Interval.of(-math.inf, math.inf, nan=True)]
+        return [ANYTHING]
     first = from_the_front(node.attribute("axis", -1 if node.version >= 13 else 1), rank)
     axes = [first] if node.version >= 13 else range(first, rank)
-    spread = (x.whole.upper - x.whole.lower) + math.log(element_count(node, 0, axes).upper)
-    return [rounded(node, np.asarray(-spread), np.asarray(0.0), nan=x.nan, error=1e-3)]
+    count = element_count(node, 0, axes).upper
+    share, whole = kind.share(count), x.whole
+    ends = Interval.of(whole.lower, whole.lower), Interval.of(whole.upper, whole.upper)
+    below = Interval.of(float(kind.difference(*ends).lower), 0)
+    return [kind.difference(below, Interval.of(-share, math.log(count) + share))]
 
 
 def _recurrent(node: Node) -> Sequence[Interval | None]:
     """LSTM and GRU with their own functions: states are products of shares and of tangents."""
     plain = node.attribute("activations") is None and not node.given(7)
-    require(plain, "its functions are not verified")
+    require(plain and not node.attribute("layout", 0), "its functions are not verified")
+    require(node.attribute("clip", 1.0) > 0, "it clips to no interval")
     x, hidden = operand(node, 0).uniform, node.attribute("hidden_size")
     require(not x.infinite, "an operand may be infinite")
-    start = operand(node, 5).uniform if node.given(5) else Interval.of(0, 0)
-    state = hull([start, Interval.of(-1, 1)]).uniform
-    largest = float(state.magnitude) * (1 + _OF_GATES)
-    state = Interval.of(-largest, largest, nan=x.nan or state.nan)
+    steps = bounds_of_size(node.shape(0)[0])
+    count = _MOST_STEPS + 1 if steps is None else steps.upper
+    rounding = _OF_GATES + SLACK * format_of(node).unit * count
+    start = operand(node, 5).uniform if node.given(5) else ZERO
+    largest = float(hull([start, ONE]).magnitude) * (1 + rounding)
+    state = Interval.of(-largest, largest, nan=start.nan)
     reached = float(x.magnitude) * _largest_sum(node, 1) + largest * _largest_sum(node, 2)
     if node.given(3):
         bias = operand(node, 3)
         require(not bias.nan, "a bias may be NaN")
         reached += 2 * float(bias.magnitude.max())
-    require(hidden and reached * (1 + _OF_GATES) < _LARGEST_GATE, "a gate may be infinite")
-    cell = operand(node, 6).uniform if node.given(6) else Interval.of(0, 0)
+    require(hidden and reached * (1 + rounding) < _LARGEST_GATE, "a gate may be infinite")
+    cell = operand(node, 6).uniform if node.given(6) else ZERO
     require(not cell.infinite, "the cell may be infinite")
-    steps = bounds_of_size(node.shape(0)[0])
-    count = _MOST_STEPS + 1 if steps is None else steps.upper
-    if node.op_type == "GRU":
-        require(count <= _MOST_STEPS, "it has too many steps")
-        return [state] * node.results
     if count > _MOST_STEPS:
-        return [state, state, None][: node.results]
-    content = (float(cell.magnitude) + count) * (1 + _OF_GATES)
-    cells = Interval.of(-content, content, nan=state.nan or cell.nan)
-    return [state, state, cells][: node.results]
+        require(node.op_type == "LSTM", "it has too many steps")
+        return [state]
+    if steps is None or steps.lower < 1:
+        # Without a step kernels leave the last states unwritten.
+        return [state]
+    content = (float(cell.magnitude) + count) * (1 + rounding)
+    return [state, state, Interval.of(-content, content)][: node.results]
 
 
 def _largest_sum(node: Node, index: int) -> float:

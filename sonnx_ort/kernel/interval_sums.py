@@ -1,21 +1,22 @@
-"""Intervals of sums: products of matrices, convolutions, pooling, reductions and normalizations.
+"""Intervals of sums: products of matrices, convolutions, pooling and reductions.
 
 A sum of products with constants is bounded by the constants: those above 0 and those below 0 are
-summed apart. `summed` widens it by what rounding can do in any order of the terms.
+summed apart. `Format.total` widens it by what rounding can do in any order of the terms.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .interval_functions import IntervalRule, added
-from .intervals import element_count, float_attribute, hull, least_sum, operand, rounded, summed
+from .arithmetic import Terms
+from .interval_functions import ZERO, IntervalRule
+from .intervals import element_count, float_attribute, format_of, hull, least_sum, operand
 from .node import Node, reduced_axes
-from .ranges import Ends, Interval
-from .sizes import Bounds, Rejected, require
+from .ranges import ANYTHING, Ends, Interval
+from .sizes import Bounds, Rejected, bounds_of_size, reach, require
 
 Array = npt.NDArray[Any]
 
@@ -46,120 +47,115 @@ def _signed_sums(weights: Array, axes: tuple[int, ...]) -> tuple[Ends, Ends]:
 
 
 def finite_weights(weights: Array | None) -> Array:
-    """Constants of which no product of two overflows, as ONNX Runtime may fold them.
+    """Constants of which no product of two overflows; a sum of none is not what is bounded.
 
     Raises:
-        Rejected: They are not known, or one is NaN or too large.
+        Rejected: They are not known, there are none, or one is NaN or too large.
     """
     if weights is None:
         raise Rejected("the weights are not constant")
-    small = weights.size == 0 or float(np.abs(weights).max()) <= _LARGEST_WEIGHT
-    require(small, "a weight is NaN or too large")
+    require(weights.size, "there are no weights")
+    require(float(np.abs(weights).max()) <= _LARGEST_WEIGHT, "a weight is NaN or too large")
     return weights
 
 
 _LARGEST_WEIGHT = 1e18
-
-
-def _matrix_product(node: Node) -> Sequence[Interval]:
-    a, b = operand(node, 0), operand(node, 1)
-    rank = len(node.shape(0))
-    for index, x in ((1, a), (0, b)):
-        weights = node.weights(index)
-        if weights is None or weights.ndim != _MATRIX or x.infinite:
-            continue
-        if index == 1:
-            factors = x.along(range(rank - 1), rank) if x.lower.ndim == rank else x.uniform
-            return [_by_weights(node, factors, finite_weights(weights).T)]
-        found = _by_weights(node, x.uniform, finite_weights(weights))
-        return [found.uniform]
-    return [_any_product(node, a, b, element_count(node, 0, [rank - 1]))]
-
-
 _MATRIX = 2
 
 
-def _by_weights(node: Node, x: Interval, weights: Array) -> Interval:
+def _terms_of_matrices(node: Node) -> Terms:
+    """The products that a MatMul or a Gemm adds, without C."""
+    a, b, rank = operand(node, 0), operand(node, 1), len(node.shape(0))
+    turned = [bool(node.attribute(name, 0)) for name in ("transA", "transB")]
+    axis = 0 if turned[0] else rank - 1
+    weights = node.weights(1)
+    if weights is not None and weights.ndim == _MATRIX and not a.infinite:
+        kept = a.along([each for each in range(rank) if each != axis], rank)
+        if turned[0] and kept.lower.ndim == _MATRIX:
+            kept = Interval(kept.lower.T, kept.upper.T, kept.nan)
+        return _by_weights(kept, finite_weights(weights if turned[1] else weights.T))
+    weights = node.weights(0)
+    if weights is not None and weights.ndim == _MATRIX and not b.infinite:
+        found = _by_weights(b.uniform, finite_weights(weights.T if turned[0] else weights))
+        # Outputs are rows here.
+        return Terms(
+            found.lower.min(),
+            found.upper.max(),
+            found.magnitude.max(),
+            found.count,
+            found.nan,
+            found.positive,
+        )
+    return _any_product(a, b, element_count(node, 0, [axis]))
+
+
+def _by_weights(x: Interval, weights: Array) -> Terms:
     """Products with a matrix of (outputs, inputs)."""
     if x.lower.ndim == 0:
         positive, negative = (each[:, None] for each in _signed_sums(weights, (1,)))
     else:
         positive = np.maximum(weights, 0).astype(np.float64)
         negative = np.minimum(weights, 0).astype(np.float64)
-    least, most, total = _weighted(x, positive, negative)
     natural = bool((weights >= 0).all() and (x.lower >= 0).all())
-    return summed(node, least, most, total, weights.shape[1], nan=x.nan, positive=natural)
+    return Terms(*_weighted(x, positive, negative), weights.shape[1], x.nan, natural)
 
 
-def _any_product(node: Node, a: Interval, b: Interval, terms: Bounds) -> Interval:
+def _any_product(a: Interval, b: Interval, count: Bounds) -> Terms:
     """Sums of products of two intervals."""
     one, other = a.whole, b.whole
     corners = [x * y for x in (one.lower, one.upper) for y in (other.lower, other.upper)]
     require(all(map(math.isfinite, corners)), "an operand may be infinite")
-    ends = _times(np.asarray(min(corners)), np.asarray(max(corners)), terms)
-    total, positive = np.asarray(max(map(abs, corners)) * terms.upper), min(corners) >= 0
-    return summed(node, *ends, total, terms.upper, nan=a.nan or b.nan, positive=positive)
+    return _repeated(Interval.of(min(corners), max(corners), nan=a.nan or b.nan), count)
 
 
-def _times(lower: Ends, upper: Ends, terms: Bounds) -> tuple[Ends, Ends]:
-    """The ends of a sum of so many numbers between two."""
+def _repeated(x: Interval, count: Bounds) -> Terms:
+    """So many numbers of one interval."""
     with np.errstate(over="ignore"):
-        return (
-            np.minimum(lower * terms.lower, lower * terms.upper),
-            np.maximum(upper * terms.lower, upper * terms.upper),
-        )
+        lower = np.minimum(x.lower * count.lower, x.lower * count.upper)
+        upper = np.maximum(x.upper * count.lower, x.upper * count.upper)
+        magnitude = x.magnitude * count.upper
+    return Terms(lower, upper, magnitude, count.upper, x.nan, bool((x.lower >= 0).all()))
+
+
+def _matrix_product(node: Node) -> Sequence[Interval]:
+    return [format_of(node).total(_terms_of_matrices(node))]
 
 
 def _general_product(node: Node) -> Sequence[Interval]:
-    """Alpha * A * B + beta * C."""
+    """Alpha * A * B + beta * C, which is added to C block by block."""
+    kind, terms = format_of(node), _terms_of_matrices(node)
     alpha, beta = (float_attribute(node, name, 1.0) for name in ("alpha", "beta"))
-    a, b = operand(node, 0), operand(node, 1)
-    axis = 0 if node.attribute("transA", 0) else 1
-    weights = node.weights(1)
-    if weights is not None and weights.ndim == _MATRIX and not a.infinite:
-        kept = a.along([1 - axis], 2) if a.lower.ndim == _MATRIX else a.uniform
-        if axis == 0 and kept.lower.ndim == _MATRIX:
-            kept = Interval(kept.lower.T, kept.upper.T, kept.nan)
-        turned = weights if node.attribute("transB", 0) else weights.T
-        product = _by_weights(node, kept, finite_weights(turned))
-    else:
-        product = _any_product(node, a, b, element_count(node, 0, [axis]))
-    scaled = _scaled(node, product, alpha)
-    if not node.given(2):
-        return [scaled]
-    return [added(node, scaled, _scaled(node, operand(node, 2), beta), fused=True)]
-
-
-def _scaled(node: Node, x: Interval, factor: float) -> Interval:
-    if factor == 1:
-        return x
-    require(not x.infinite and math.isfinite(factor), "it may be infinite")
-    ends = x.lower * factor, x.upper * factor
-    return rounded(node, np.minimum(*ends), np.maximum(*ends), nan=x.nan)
+    if alpha.lower != 1 or alpha.upper != 1:
+        terms = terms.scaled(alpha)
+    if node.given(2):
+        c = operand(node, 2)
+        terms = terms.with_term(c if beta.lower == beta.upper == 1 else kind.product(beta, c))
+    return [kind.total(terms)]
 
 
 def _convolved(node: Node) -> Sequence[Interval]:
-    """Per output channel; padding may add zeros to any window."""
-    x, weights = _per_channel(node), node.weights(1)
-    pads = any(node.attribute("pads") or ()) or node.attribute("auto_pad", "NOTSET") != "NOTSET"
-    if pads:
-        x = hull([x, Interval.of(0, 0)], rank=max(x.lower.ndim, 0))
-    rank = len(node.shape(0))
+    return [format_of(node).total(_with_bias(node, _terms_of_windows(node)))]
+
+
+def _terms_of_windows(node: Node) -> Terms:
+    """The products that a Conv adds, per output channel; padding may add zeros to any window."""
+    x, weights, rank = _per_channel(node), node.weights(1), len(node.shape(0))
+    if any(node.attribute("pads") or ()) or node.attribute("auto_pad", "NOTSET") != "NOTSET":
+        x = hull([x, ZERO], rank=x.lower.ndim)
     if weights is None:
-        count = element_count(node, 1, range(1, rank))
-        return [_with_bias(node, _any_product(node, x, operand(node, 1), count), rank)]
+        return _any_product(x, operand(node, 1), element_count(node, 1, range(1, rank)))
     parts = _weighted_groups(node, x, finite_weights(weights), weights.shape[1])
-    return [_per_output(node, parts, math.prod(weights.shape[1:]), x.nan, rank)]
+    return _per_output(parts, math.prod(weights.shape[1:]), x, rank)
 
 
 def _convolved_back(node: Node) -> Sequence[Interval]:
-    """Each output is a sum of some products, and of all of them at most."""
-    x = hull([_per_channel(node), Interval.of(0, 0)], rank=1)
+    """ConvTranspose: each output is a sum of some products, and of all of them at most."""
+    x = hull([_per_channel(node), ZERO], rank=1)
     weights = finite_weights(node.weights(1))
     inputs = weights.shape[0] // node.attribute("group", 1)
     parts = _weighted_groups(node, x, weights, inputs, back=True)
-    terms = inputs * math.prod(weights.shape[2:])
-    return [_per_output(node, parts, terms, x.nan, weights.ndim)]
+    terms = _per_output(parts, inputs * math.prod(weights.shape[2:]), x, weights.ndim)
+    return [format_of(node).total(_with_bias(node, terms))]
 
 
 def _weighted_groups(
@@ -197,107 +193,210 @@ def _group_of(x: Interval, group: int, inputs: int) -> Interval:
 
 
 def _per_output(
-    node: Node, parts: Sequence[tuple[Ends, Ends, Ends]], terms: int, nan: bool, rank: int
-) -> Interval:
-    least, most, total = (np.concatenate(each) for each in zip(*parts, strict=True))
+    parts: Sequence[tuple[Ends, Ends, Ends]], count: int, x: Interval, rank: int
+) -> Terms:
     shape = (1, -1, *[1] * (rank - 2))
-    products = summed(
-        node, least.reshape(shape), most.reshape(shape), total.reshape(shape), terms, nan=nan
-    )
-    return _with_bias(node, products, rank)
+    least, most, total = (np.concatenate(each).reshape(shape) for each in zip(*parts, strict=True))
+    return Terms(least, most, total, count, x.nan)
 
 
-def _with_bias(node: Node, products: Interval, rank: int) -> Interval:
+def _with_bias(node: Node, terms: Terms) -> Terms:
     if not node.given(2):
-        return products
-    bias, shape = operand(node, 2), (1, -1, *[1] * (rank - 2))
+        return terms
+    bias, shape = operand(node, 2), (1, -1, *[1] * (len(node.shape(0)) - 2))
     if bias.lower.ndim == 1:
         bias = Interval(bias.lower.reshape(shape), bias.upper.reshape(shape), bias.nan)
-    return added(node, products, bias, fused=True)
+    return terms.with_term(bias)
+
+
+def _sum(node: Node) -> Sequence[Interval]:
+    """Add, Sum and Mean; a sum may be computed with the products of an operand, as one sum."""
+    kind, count = format_of(node), node.operands
+    operands = [operand(node, index) for index in range(count)]
+    found = operands[0]
+    for each in operands[1:]:
+        found = kind.sum(found, each)
+    if count == _PAIR and node.op_type != "Mean":
+        for index, other in ((0, operands[1]), (1, operands[0])):
+            found = _with_products(node, index, found, other)
+    if count > _PAIR:
+        # In another order a partial sum may be infinite.
+        largest = np.asarray(sum(float(each.magnitude.max()) for each in operands))
+        within = bool(largest * (1 + kind.share(count)) <= kind.largest)
+        found = found if within else ANYTHING
+    return [kind.quotient(found, Interval.of(count, count)) if node.op_type == "Mean" else found]
+
+
+_PAIR = 2
+
+
+def _with_products(node: Node, index: int, found: Interval, other: Interval) -> Interval:
+    """A sum that a kernel may compute block by block with the products that an operand adds.
+
+    MatMul and Add become a Gemm, and a Conv adds to what is beside it. What stands between is
+    moved or left out.
+    """
+    source, scale = node.source(index), 1.0
+    while source is not None and source.op_type in _LOOKED_THROUGH:
+        place = 0
+        if source.op_type == "Mul":
+            factors = [operand(source, each).whole for each in (0, 1)]
+            constants = [each.lower == each.upper for each in factors]
+            if True not in constants:
+                return found
+            place = constants.index(False) if False in constants else 0
+            scale *= abs(factors[1 - place].lower)
+        source = source.source(place)
+    if source is None or source.op_type not in _TERMS:
+        return found
+    kind = format_of(node)
+    for terms_of in (_largest_terms, _TERMS[source.op_type]):
+        try:
+            terms = terms_of(source)
+        except Rejected:
+            continue
+        largest = float(terms.magnitude.max()) * scale + float(other.magnitude.max())
+        share = kind.share(terms.count + 1)
+        if largest * (1 + share) <= kind.largest:
+            return kind.rounded(
+                found.lower, found.upper, nan=found.nan, error=share * other.magnitude
+            )
+    return ANYTHING
+
+
+_LOOKED_THROUGH = {
+    *("Cast", "Dropout", "Expand", "Flatten", "Identity", "Mul", "Pad", "Reshape", "Slice"),
+    *("Squeeze", "Transpose", "Unsqueeze"),
+}
+
+
+def _largest_terms(node: Node) -> Terms:
+    """As many terms as a Conv, a Gemm or a MatMul adds, of the largest magnitude."""
+    rank = len(node.shape(0))
+    if node.op_type == "Conv":
+        count = element_count(node, 1, range(1, rank))
+    else:
+        count = element_count(node, 0, [0 if node.attribute("transA", 0) else rank - 1])
+    return _any_product(operand(node, 0), operand(node, 1), count)
+
+
+_TERMS: Mapping[str, Callable[[Node], Terms]] = {
+    "Conv": _terms_of_windows,
+    "Gemm": _terms_of_matrices,
+    "MatMul": _terms_of_matrices,
+}
+"""What the operators add that may be computed with a sum of their results."""
 
 
 def _averaged(node: Node) -> Sequence[Interval]:
-    x = operand(node, 0).uniform
-    kernel = node.attribute("kernel_shape")
+    """AveragePool and GlobalAveragePool: means of the elements of windows, and of padding."""
+    x, kernel = operand(node, 0).uniform, node.attribute("kernel_shape")
     if kernel:
         count = math.prod(kernel)
     else:
         count = element_count(node, 0, range(2, len(node.shape(0)))).upper
-    pads = node.attribute("pads") or []
-    require(all(pad < size for pad, size in zip(pads, [*(kernel or [])] * 2, strict=False)), "pads")
-    if node.attribute("count_include_pad", 0):
-        x = hull([x, Interval.of(0, 0)])
-    return [_mean(node, x, count)]
+    empty = not _windows_have_elements(node)
+    if node.attribute("count_include_pad", 0) or empty:
+        x = hull([x, ZERO])
+    found = _mean(node, x, count)
+    # No elements have no mean.
+    return [Interval(found.lower, found.upper, found.nan or empty)]
 
 
-def _sum_of(node: Node, x: Interval, count: Bounds) -> Interval:
-    """The sum of so many elements of one interval."""
-    positive, most = bool((x.lower >= 0).all()), count.upper
-    ends = _times(x.lower, x.upper, count)
-    return summed(node, *ends, x.magnitude * most, most, nan=x.nan, positive=positive)
+def _windows_have_elements(node: Node) -> bool:
+    """Whether certainly no window of a pooling lies in padding alone.
+
+    Kernels refuse an empty image. A window starts less than one stride after the last that fits,
+    and `auto_pad` adds less than a window reaches. A dilated window may step over the image.
+    """
+    kernel = node.attribute("kernel_shape")
+    if not kernel:
+        return True
+    rank = len(kernel)
+    strides = node.attribute("strides") or [1] * rank
+    dilations = node.attribute("dilations") or [1] * rank
+    pads = node.attribute("pads") or [0] * 2 * rank
+    spatial, ceil = node.shape(0)[2:], node.attribute("ceil_mode", 0)
+    automatic = node.attribute("auto_pad", "NOTSET") in {"SAME_UPPER", "SAME_LOWER"}
+    fits = len(spatial) == len(strides) == len(dilations) == len(pads) / 2 == rank
+    require(fits and not (automatic and (ceil or any(pads))), "its attributes are not known")
+    for axis, size in enumerate(spatial):
+        extent, known = reach(kernel[axis], dilations[axis]), bounds_of_size(size)
+        padded = automatic or pads[axis] > 0 or pads[axis + rank] > 0 or ceil
+        after = pads[axis + rank] + (strides[axis] - 1 if ceil else 0)
+        lands = dilations[axis] == 1 or (known is not None and known.lower >= dilations[axis])
+        if padded and not (lands and pads[axis] < extent and after < extent):
+            return False
+    return True
 
 
 def _mean(node: Node, x: Interval, count: int) -> Interval:
     """A sum of up to so many elements, divided by their number."""
-    positive, total = bool((x.lower >= 0).all()), _sum_of(node, x, Bounds(count, count))
+    kind = format_of(node)
+    total = kind.total(_repeated(x, Bounds(count, count)))
     if total.infinite:
         return total
-    found = rounded(node, total.lower / count, total.upper / count, nan=total.nan)
-    return found.at_least(0) if positive else found
+    found = kind.rounded(total.lower / count, total.upper / count, nan=total.nan)
+    return found.at_least(0) if (x.lower >= 0).all() else found
 
 
 def _spectrum(node: Node) -> Sequence[Interval]:
     """STFT: sums of products of a frame with a window and with numbers from -1 to 1."""
-    x = operand(node, 0).uniform
+    x, kind = operand(node, 0).uniform, format_of(node)
     require(not x.infinite, "an operand may be infinite")
+    length = node.integers(3)[0] if node.given(3) else None
+    largest = float(length or 0)
     if node.given(2):
         window = finite_weights(node.weights(2))
+        require(length in (None, window.size), "the window has another length")
         length, largest = window.size, float(np.abs(window).sum(dtype=np.float64))
-    else:
-        (length,) = node.integers(3)
-        largest = float(length)
-    # A number of the signal may have two parts.
-    total = 2 * largest * x.magnitude
-    return [summed(node, -total, total, total, _OF_TRANSFORMS * length, nan=x.nan)]
+    if length is None or length < 1:
+        raise Rejected("the length of frames is not known")
+    # A number of the signal may have two parts. Of lengths that are no power of 2, kernels
+    # multiply transforms with each other.
+    total = _PARTS * largest * x.magnitude
+    partial = total * _PARTS * _PARTS * length
+    return [
+        kind.total(Terms(-total, total, total, _OF_TRANSFORMS * length, x.nan, largest=partial))
+    ]
 
+
+_PARTS = 2
 
 _OF_TRANSFORMS = 8
 """How many times as much as sums are transforms of any length allowed to be away."""
 
 
 def _pooled(node: Node) -> Sequence[Interval | None]:
-    """The largest elements of windows; a kernel may skip NaN, and take a number for none."""
-    x = operand(node, 0)
-    if x.nan:
-        return [Interval.of(-math.inf, math.inf, nan=True), None]
-    rank = len(node.shape(0))
-    return [x.along(range(2, rank), rank), None]
+    """The largest elements of windows; a window in padding alone has the lowest number."""
+    x, rank = operand(node, 0), len(node.shape(0))
+    found = x.along(range(2, rank), rank)
+    if not _windows_have_elements(node):
+        found = Interval(np.full_like(found.lower, -np.inf), found.upper, found.nan)
+    return [found, None]
 
 
 def _total(node: Node) -> Sequence[Interval]:
     """ReduceSum, ReduceMean, ReduceL1, ReduceSumSquare and ReduceL2."""
-    x, (axes, rank) = operand(node, 0), reduced_axes(node)
+    x, (axes, rank), kind = operand(node, 0), reduced_axes(node), format_of(node)
     if node.op_type in {"ReduceL1", "ReduceL2", "ReduceSumSquare"}:
         x = Interval(np.zeros_like(x.magnitude), x.magnitude, x.nan)
     if node.op_type in {"ReduceL2", "ReduceSumSquare"}:
-        with np.errstate(over="ignore"):
-            x = Interval(x.lower, x.upper**2, x.nan)
+        x = kind.square(x)
     x = x.along(axes, rank)
-    positive = bool((x.lower >= 0).all())
     try:
         count = element_count(node, 0, axes)
     except Rejected:
-        require(positive, "how much is summed is not known")
+        require((x.lower >= 0).all(), "how much is summed is not known")
         empty = node.op_type == "ReduceMean"
         return [Interval.of(0, math.inf, nan=x.nan or empty)]
     if node.op_type == "ReduceMean":
         return [_without(node, _mean(node, x, count.upper), axes)]
-    found = _sum_of(node, x, count)
+    found = kind.total(_repeated(x, count))
     if node.op_type == "ReduceSum":
         found = found.at_least(least_sum(node))
     if node.op_type == "ReduceL2":
-        found = rounded(node, np.sqrt(found.lower), np.sqrt(found.upper), nan=found.nan)
-        found = found.at_least(0)
+        found = kind.root(found)
     return [_without(node, found, axes)]
 
 
@@ -310,16 +409,14 @@ def _without(node: Node, x: Interval, axes: Sequence[int]) -> Interval:
 
 
 def _extreme(node: Node) -> Sequence[Interval]:
-    """ReduceMax and ReduceMin; a kernel may drop NaN."""
+    """ReduceMax and ReduceMin; of no elements they are the lowest and the largest number."""
     x, (axes, rank) = operand(node, 0), reduced_axes(node)
     element_count(node, 0, axes)
-    x = x.along(axes, rank)
-    if x.nan:
-        return [Interval.of(-math.inf, math.inf, nan=True)]
-    return [_without(node, x, axes)]
+    return [_without(node, x.along(axes, rank), axes)]
 
 
 SUMS: Mapping[str, IntervalRule] = {
+    "Add": _sum,
     "AveragePool": _averaged,
     "Conv": _convolved,
     "ConvTranspose": _convolved_back,
@@ -328,6 +425,7 @@ SUMS: Mapping[str, IntervalRule] = {
     "GlobalMaxPool": _pooled,
     "MatMul": _matrix_product,
     "MaxPool": _pooled,
+    "Mean": _sum,
     "ReduceL1": _total,
     "ReduceL2": _total,
     "ReduceMax": _extreme,
@@ -336,5 +434,6 @@ SUMS: Mapping[str, IntervalRule] = {
     "ReduceSum": _total,
     "ReduceSumSquare": _total,
     "STFT": _spectrum,
+    "Sum": _sum,
 }
 """The operators that sum or compare many elements by name."""

@@ -14,63 +14,37 @@ do not tell:
     x / ReduceSum(x), of numbers that are not negative    at most 1
     x / Sqrt(ReduceMean(x * x) + e), x / ReduceL2(x)      at most the root of n, and 1
 
-Softmax and normalizations that are written out are bounded so.
+Softmax and normalizations that are written out are bounded so, in float and double: of 16-bit
+floats one node may read what another one rounds.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from .arithmetic import FORMATS, MOST_ENDS, SLACK, Format
 from .bounds import LIMITS, MOST_CONSTANTS
 from .catalog import verified_rule
 from .node import FLOATS, Node, reduced_axes
 from .ranges import ANYTHING, Ends, Interval
 from .sizes import Bounds, Rejected, bounds_of_size, require
 
-MOST_ENDS = 1 << 12
-"""An interval with more entries is replaced by one for the whole tensor."""
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A type of floats.
-
-    Attributes:
-        unit: Half the distance from 1 to the next number.
-        largest: The largest finite number.
-        normal: The smallest positive number that is not subnormal.
-    """
-
-    unit: float
-    largest: float
-    normal: float
-
-
-def _format(name: str) -> Format:
-    info: Any = ml_dtypes.finfo(  # type: ignore[no-untyped-call]
-        {"float": "float32", "double": "float64"}.get(name, name)
-    )
-    return Format(float(info.eps) / 2, float(info.max), float(info.smallest_normal))
-
-
-FORMATS: Mapping[str, Format] = {name: _format(name) for name in FLOATS}
-"""The types of floats by their ONNX names."""
-
 
 def operand(node: Node, index: int) -> Interval:
     """The interval of an operand of floats, of integers, or of bools that are known to be 0 or 1.
+
+    A kernel may take NaN for any number: it drops it, or clips it to an end of what it computes.
 
     Raises:
         Rejected: It is omitted, or nothing is known of its type.
     """
     kind = node.type(index)
     if kind in FLOATS:
-        return node.known_interval(index) or ANYTHING
+        known = node.known_interval(index)
+        return ANYTHING if known is None or known.nan else known
     bounds = node.known_bounds(index) or LIMITS.get(kind or "")
     if bounds is None:
         raise Rejected(f"nothing is known of operand {index}")
@@ -96,27 +70,20 @@ def of_elements(elements: npt.NDArray[Any] | None) -> Interval | None:
         lower, upper = elements.min(), elements.max()
         if np.isnan(lower):
             return ANYTHING
-        return _flushed(
-            np.asarray(lower, np.float64), np.asarray(upper, np.float64), _of_dtype(elements)
+        return _of_dtype(elements).flushed(
+            np.asarray(lower, np.float64), np.asarray(upper, np.float64)
         )
     numbers = elements.astype(np.float64)
     missing = np.isnan(numbers)
     if missing.any():
         return ANYTHING
-    found = _flushed(numbers, numbers, _of_dtype(elements))
+    found = _of_dtype(elements).flushed(numbers, numbers)
     return found if elements.size <= MOST_ENDS else found.uniform
 
 
 def _of_dtype(elements: npt.NDArray[Any]) -> Format:
     name = {"float32": "float", "float64": "double"}.get(elements.dtype.name, elements.dtype.name)
     return FORMATS[name]
-
-
-def _flushed(lower: Ends, upper: Ends, kind: Format, *, nan: bool = False) -> Interval:
-    """An interval with 0, if it comes closer to it than normal numbers."""
-    lower = np.where((lower > 0) & (lower < kind.normal), 0.0, lower)
-    upper = np.where((upper < 0) & (upper > -kind.normal), 0.0, upper)
-    return Interval(lower, upper, nan)
 
 
 def within(lower: Ends | float, upper: Ends | float, element_type: str) -> Interval:
@@ -128,90 +95,7 @@ def within(lower: Ends | float, upper: Ends | float, element_type: str) -> Inter
     if kind.unit > FORMATS["float"].unit:
         share = 2 * kind.unit
         lower, upper = lower - share * np.abs(lower), upper + share * np.abs(upper)
-    return _flushed(np.asarray(lower, np.float64), np.asarray(upper, np.float64), kind)
-
-
-SLACK = 16
-"""How many units of its type a result of a single function may be away from the exact one."""
-
-
-_OF_SUMS = 4
-"""How many units per term a sum may be away from the exact one."""
-
-
-def rounded(  # noqa: PLR0913 - what widens it
-    node: Node,
-    lower: Ends,
-    upper: Ends,
-    *,
-    nan: bool = False,
-    error: Ends | float = 0.0,
-    exact: bool = False,
-    result: int = 0,
-) -> Interval:
-    """The interval of what a kernel computes, from that of exact results.
-
-    Args:
-        node: The node.
-        lower: The smallest exact result.
-        upper: The largest.
-        nan: Whether a result can be NaN.
-        error: How far a computed result can be from the exact one, beside `SLACK`.
-        exact: Whether each result is a number of the operands, which is not rounded.
-        result: The index of the result.
-
-    Raises:
-        Rejected: The type of the result is not known.
-    """
-    kind = format_of(node, result)
-    with np.errstate(all="ignore"):
-        if not exact:
-            share = SLACK * kind.unit
-            lower = lower - (share * np.abs(lower) + error)
-            upper = upper + (share * np.abs(upper) + error)
-            lower = np.where((lower < 0) & (lower > -kind.normal), -kind.normal, lower)
-            upper = np.where((upper > 0) & (upper < kind.normal), kind.normal, upper)
-        lower = np.where(np.isnan(lower) | (lower < -kind.largest), -np.inf, lower)
-        upper = np.where(np.isnan(upper) | (upper > kind.largest), np.inf, upper)
-        # A number beyond the type may be rounded to its largest one.
-        lower, upper = np.minimum(lower, kind.largest), np.maximum(upper, -kind.largest)
-    lower, upper = np.broadcast_arrays(lower, upper)
-    found = _flushed(lower, upper, kind, nan=nan)
-    return found if lower.size <= MOST_ENDS else found.uniform
-
-
-def summed(  # noqa: PLR0913 - what widens it
-    node: Node,
-    lower: Ends,
-    upper: Ends,
-    magnitude: Ends,
-    terms: int,
-    *,
-    nan: bool = False,
-    positive: bool = False,
-) -> Interval:
-    """The interval of sums, which a kernel computes in any order.
-
-    Args:
-        node: The node.
-        lower: The smallest exact sum.
-        upper: The largest.
-        magnitude: The largest sum of the magnitudes of the terms, so that no partial sum is larger.
-        terms: The number of terms.
-        nan: Whether an operand can be NaN.
-        positive: Whether no term is negative, so that no sum is.
-    """
-    kind = format_of(node)
-    with np.errstate(all="ignore"):
-        share = _OF_SUMS * (terms + 4) * kind.unit
-        error = magnitude * share + terms * kind.normal
-        # Infinite partial sums of both signs give NaN.
-        overflow = not bool((magnitude + error <= kind.largest).all()) or share >= 1
-    if overflow:
-        opposite = not positive
-        return Interval.of(-math.inf if opposite else 0, math.inf, nan=nan or opposite)
-    found = rounded(node, lower, upper, nan=nan, error=error)
-    return found.at_least(0) if positive else found
+    return kind.flushed(np.asarray(lower, np.float64), np.asarray(upper, np.float64))
 
 
 def format_of(node: Node, result: int = 0) -> Format:
@@ -242,9 +126,21 @@ def hull(intervals: Sequence[Interval], *, rank: int | None = None) -> Interval:
     return Interval(lower, upper, any(each.nan for each in intervals))
 
 
-def float_attribute(node: Node, name: str, default: float) -> float:
-    """A float of a node, whose default is rounded to float as that of a file is."""
-    return float(np.float32(node.attribute(name, default)))
+def float_attribute(node: Node, name: str, default: float) -> Interval:
+    """A float of a node, which is one of float: kernels may round it to the type of the result.
+
+    Raises:
+        Rejected: It is NaN or infinite.
+    """
+    given = node.attribute(name, default)
+    with np.errstate(over="ignore"):
+        number = float(np.float32(given))
+    require(math.isfinite(number), f"{name} is not finite")
+    kind = format_of(node)
+    digits = math.frexp(number)[0] / kind.unit
+    if digits.is_integer() and kind.normal <= abs(number) <= kind.largest:
+        return kind.held(np.asarray(min(number, given)), np.asarray(max(number, given)))
+    return kind.number(number)
 
 
 def element_count(node: Node, index: int, axes: Iterable[int]) -> Bounds:
@@ -270,11 +166,18 @@ _SINGLE = 32
 """How many terms more the functions around a sum count for."""
 
 
+def reads_what_others_read(node: Node) -> bool:
+    """Whether all readers of an operand read one number: 16-bit floats are rounded for some."""
+    return node.type() in {"float", "double"}
+
+
 def is_below_its_largest(node: Node) -> bool:
     """Whether a Sub takes from each element the largest of some, of which it is one.
 
     None of them may be NaN: beside it kernels may drop the largest number.
     """
+    if not reads_what_others_read(node):
+        return False
     largest = _verified(node.source(1))
     if largest is None or largest.op_type != "ReduceMax" or not _is_of(largest, node, 0):
         return False
@@ -310,6 +213,7 @@ def largest_quotient(node: Node, index: int, divisor: Node, place: int) -> float
         place: The operand that is the divisor.
     """
     try:
+        require(reads_what_others_read(node), "another reader may read another number")
         b = operand(divisor, place)
         require(not b.nan and not b.infinite and bool((b.lower > 0).all()), "it may be 0")
         for total in _not_above(_verified(divisor.source(place)), _DEEPEST):

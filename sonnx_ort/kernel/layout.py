@@ -14,6 +14,7 @@ from .sizes import (
     bounds_of_size,
     equal_parts,
     from_the_front,
+    is_positive,
     larger,
     quotient,
     require,
@@ -42,6 +43,36 @@ def _concatenated(node: Node) -> Shapes:
             # ONNX Runtime skips empty inputs, whatever their other sizes are.
             sizes.append(first if all(size == first for size in others) else None)
     return (tuple(sizes),)
+
+
+def require_written(node: Node) -> None:
+    """Reject a Concat of which elements of the result may be memory that nothing was written to.
+
+    ONNX Runtime takes an operand that is empty whatever its other sizes are, and counts its size
+    on the joined axis. Symbols that several axes share may differ in value.
+
+    Raises:
+        Rejected: An operand may be empty and of other sizes, or a shape is not known.
+    """
+    if node.operands == 1:
+        return
+    shapes = node.operand_shapes()
+    rank = len(shapes[0])
+    axis = from_the_front(node.attribute("axis"), rank)
+    require(all(len(shape) == rank for shape in shapes), "ranks differ")
+    written = all(shape[axis] == 0 or all(map(is_positive, shape)) for shape in shapes)
+    written = written or all(
+        all(_is_certainly(first, size, node.shared) for size in others)
+        for index, (first, *others) in enumerate(zip(*shapes, strict=True))
+        if index != axis
+    )
+    require(written, "an operand may be empty and of other sizes")
+
+
+def _is_certainly(size: Size, other: Size, shared: frozenset[str]) -> bool:
+    """Whether two sizes are one number in every run."""
+    certain = not isinstance(size, Symbolic) or shared.isdisjoint(size.names)
+    return size == other and certain
 
 
 def _flattened(node: Node) -> Shapes:

@@ -81,6 +81,17 @@ class Interval:
         return np.maximum(np.abs(self.lower), np.abs(self.upper))
 
     @property
+    def nearest(self) -> Ends:
+        """The smallest magnitude."""
+        least = np.minimum(np.abs(self.lower), np.abs(self.upper))
+        return np.where((self.lower <= 0) & (self.upper >= 0), 0.0, least)
+
+    @property
+    def negative(self) -> "Interval":
+        """The numbers with the other sign."""
+        return Interval(-self.upper, -self.lower, self.nan)
+
+    @property
     def infinite(self) -> bool:
         """Whether an element can be infinite."""
         return not np.isfinite(self.magnitude).all()
@@ -93,6 +104,11 @@ class Interval:
     def at_least(self, least: float) -> "Interval":
         """The interval without numbers below one."""
         return Interval(np.maximum(self.lower, least), self.upper, self.nan)
+
+    def limited(self, largest: float) -> "Interval":
+        """The interval without numbers of a magnitude above one."""
+        lower, upper = (ends.clip(-largest, largest) for ends in (self.lower, self.upper))
+        return Interval(lower, upper, self.nan)
 
     def along(self, axes: Iterable[int], rank: int) -> "Interval":
         """The interval that no longer depends on some axes of a tensor of this rank."""

@@ -100,6 +100,7 @@ class CertainShapes:
         misinference: What ONNX Runtime may infer beside them.
         constants: The elements of values that depend on no input.
         folded: The values whose elements follow from such a computation, and not by rules alone.
+        shared: The symbols that several axes of inputs share, which may differ in value.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class CertainShapes:
         self._open_sizes = 0
         self._visits = _MOST_VISITS * sum(1 for _ in every_node(model.graph))
         declared = declared_axes(model.graph)
-        self._shared = _shared_names(declared) - contract.size_names
+        self.shared = _shared_names(declared) - contract.size_names
         for value, (name, axes) in zip(model.graph.inputs, declared, strict=True):
             demanded = contract.axes_of(name, axes) if contract.limits_sizes else None
             if demanded is not None:
@@ -356,7 +357,7 @@ class CertainShapes:
         return self.misinference.may_be_wrong(value, self.shapes.get(value))
 
     def _known_of(self, node: ir.Node) -> GraphNode:
-        return GraphNode(node, self._version, self.shapes, self.contents, self._shared)
+        return GraphNode(node, self._version, self.shapes, self.contents, self.shared)
 
     def _record(self, value: ir.Value, sizes: Sequence[Size | None]) -> None:
         """Record a shape, if it is one."""

@@ -148,9 +148,11 @@ class Facts:
         self._has_scalars = functools.cache(has_scalars)
         version = model.opset_imports[STANDARD_DOMAIN]
         self._computed, self._folded = certain.constants, certain.folded
-        self._numbers_under = partial(NumberRanges, model, self.element_type, certain.shapes)
+        self._numbers_under = partial(
+            NumberRanges, model, self.element_type, certain.shapes, shared=certain.shared
+        )
         self._numbers = self.numbers_under(contract, reads_weights=reads_weights)
-        self._gaps = NegativeZeros(version, self.element_type)
+        self._gaps = NegativeZeros(version, self.element_type, certain.shapes, certain.shared)
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
         """The type of a value, without its shape: a tensor, a sequence; None if unknown."""

@@ -27,6 +27,7 @@ import onnx_ir as ir
 from sonnx_ort.kernel.bounds import MOST_CONSTANTS, bounds_of, bounds_of_elements
 from sonnx_ort.kernel.interval_layout import intervals_of
 from sonnx_ort.kernel.intervals import hull, of_elements
+from sonnx_ort.kernel.layout import require_written
 from sonnx_ort.kernel.node import FLOATS, Node
 from sonnx_ort.kernel.ranges import Interval, Range
 from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes
@@ -67,10 +68,24 @@ _LARGEST = float(np.finfo(np.float64).max)
 class NegativeZeros:
     """The gaps of the float tensors of a graph."""
 
-    def __init__(self, version: int, element_type: Callable[[ir.Value], str | None]) -> None:
-        """Store the version of the standard operators, and what tells the type of a value."""
+    def __init__(
+        self,
+        version: int,
+        element_type: Callable[[ir.Value], str | None],
+        shapes: Mapping[ir.Value, Sizes] | None = None,
+        shared: frozenset[str] = frozenset(),
+    ) -> None:
+        """Store what is known of values.
+
+        Args:
+            version: The version of the standard operators.
+            element_type: Gives the ONNX name of a value's type if it is certain.
+            shapes: The certain shapes of values.
+            shared: The symbols of which several axes may differ in value.
+        """
         self._version = version
         self._element_type = element_type
+        self._shapes, self._shared = shapes or {}, shared
         self._known: dict[ir.Value, float] = {}
 
     def of(self, value: ir.Value, depth: int = 0) -> float:
@@ -78,6 +93,14 @@ class NegativeZeros:
         if value not in self._known:
             self._known[value] = self._found(value, depth)
         return self._known[value]
+
+    def writes_all(self, node: ir.Node) -> bool:
+        """Whether a Concat certainly writes all elements of its result."""
+        try:
+            require_written(GraphNode(node, self._version, self._shapes, shared=self._shared))
+        except Rejected:
+            return False
+        return True
 
     def _found(self, value: ir.Value, depth: int) -> float:
         limits = _TYPES.get(self._element_type(value) or "")
@@ -199,6 +222,12 @@ def _clipped(seen: _Seen) -> float:
     return min(seen.gap(0), limits)
 
 
+def _joined(seen: _Seen) -> float:
+    if not seen.gaps.writes_all(seen.node):
+        return _UNKNOWN
+    return min(seen.gaps_of_all(), default=_UNKNOWN)
+
+
 def _summed(seen: _Seen) -> float:
     gap = seen.gap(0)
     return gap if gap in (_POSITIVE, _UNKNOWN) else seen.limits.smallest
@@ -225,15 +254,14 @@ GAP_RULES: Mapping[str, Callable[[_Seen], float]] = {
         ),
         lambda seen: seen.gap(0),
     ),
-    **dict.fromkeys(
-        ("Concat", "Max", "Min"), lambda seen: min(seen.gaps_of_all(), default=_UNKNOWN)
-    ),
+    **dict.fromkeys(("Max", "Min"), lambda seen: min(seen.gaps_of_all(), default=_UNKNOWN)),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), lambda seen: min(seen.gap(0), _LARGEST)),
     # No number with a minus sign: a -0 is kept, and no other number below 0.
     **dict.fromkeys(("Relu", "Sqrt"), lambda seen: _POSITIVE if seen.gap(0) > 0 else _UNKNOWN),
     "Add": _sum,
     "Cast": _cast,
     "Clip": _clipped,
+    "Concat": _joined,
     "Div": _quotient,
     # Of all numbers below 1 the next one has the logarithm that is nearest to 0.
     "Log": lambda seen: seen.limits.below_one / 2,
@@ -263,13 +291,14 @@ class NumberRanges:
             no optimizer forms other floats (`sonnx_ort.kernel.optimizers`).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is known of a model
         self,
         model: ir.Model,
         element_type: Callable[[ir.Value], str | None],
         shapes: Mapping[ir.Value, Sizes],
         contract: Contract = NO_CONTRACT,
         *,
+        shared: frozenset[str] = frozenset(),
         reads_weights: bool = False,
     ) -> None:
         """Compute the intervals of the values of a canonical model.
@@ -279,6 +308,7 @@ class NumberRanges:
             element_type: Gives the ONNX name of a value's type if it is certain.
             shapes: The certain shapes of values.
             contract: What holds after the guards of the model.
+            shared: The symbols of which several axes may differ in value.
             reads_weights: Whether constants of any size are read.
         """
         self.bounds: dict[ir.Value, Bounds] = {}
@@ -288,6 +318,7 @@ class NumberRanges:
         self._element_type = element_type
         self._shapes = shapes
         self._contract = contract
+        self._shared = shared
         self._reads_weights = reads_weights
         self._opset = model.opset_imports[STANDARD_DOMAIN]
         for graph in every_graph(model.graph):
@@ -342,6 +373,7 @@ class NumberRanges:
             node,
             self._opset,
             shapes=self._shapes,
+            shared=self._shared,
             element_type=self._element_type,
             bounds=self.bounds,
             intervals=self.intervals,

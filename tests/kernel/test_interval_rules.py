@@ -8,7 +8,7 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.kernel.bounds import BOUNDS_RULES, bounds_rule
-from sonnx_ort.kernel.sizes import Bounds, Rejected
+from sonnx_ort.kernel.sizes import Bounds, Rejected, Sizes, Symbolic
 from sonnx_ort.knowledge.graph_node import GraphNode
 
 BIT = Bounds(0, 1)
@@ -24,6 +24,8 @@ def answers(
     *operands: Bounds | str | None,
     dtype: str = "int32",
     outputs: int = 1,
+    shapes: Sequence[Sizes] = (),
+    shared: frozenset[str] = frozenset(),
     **attributes: object,
 ) -> Sequence[Bounds | None]:
     """What a rule says, given each operand's interval or type; None leaves it out."""
@@ -34,7 +36,14 @@ def answers(
     names = {value: operand for value, operand in pairs if isinstance(operand, str)}
     types = {value: None if name == UNKNOWN else name for value, name in names.items()}
     return BOUNDS_RULES[operator](
-        GraphNode(node, 17, element_type=lambda value: types.get(value, dtype), bounds=known)
+        GraphNode(
+            node,
+            17,
+            shapes=dict(zip(inputs, shapes, strict=False)),
+            shared=shared,
+            element_type=lambda value: types.get(value, dtype),
+            bounds=known,
+        )
     )
 
 
@@ -175,8 +184,9 @@ def test_what_numbers_of_int64_may_be_mistaken_for_lies_in_the_interval(
     [
         ("Compress", (FEW, BIT), {}, FEW),
         ("Identity", (FEW,), {}, FEW),
-        ("Concat", (FEW, Bounds(1, 4)), {}, Bounds(1, 9)),
         ("Where", (BIT, FEW, Bounds(1, 4)), {}, Bounds(1, 9)),
+        # Kernels give 0 where a byte of the condition is neither 0 nor 1.
+        ("Where", ("bool", FEW, Bounds(1, 4)), {}, Bounds(0, 9)),
         ("OneHot", (BIT, Bounds(5, 5), FEW), {}, FEW),
         ("Pad", (FEW, BIT), {}, Bounds(0, 9)),
         ("Pad", (FEW, BIT, Bounds(20, 21)), {}, Bounds(3, 21)),
@@ -192,6 +202,47 @@ def test_elements_are_those_of_the_inputs(
     operator: str, operands: Sequence[Bounds], attributes: dict[str, str], expected: Bounds
 ) -> None:
     assert answers(operator, *operands, **attributes) == [expected]
+
+
+N, M = Symbolic.named("n"), Symbolic.named("m")
+FILLED = Symbolic.named("filled", Bounds(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "shared"),
+    [
+        (((2, 3), (2, 5)), ""),
+        (((N, 3), (N, 5)), ""),
+        (((N, 3), (N, 0)), "m"),
+        (((FILLED, 3), (2, 1)), ""),
+        (((FILLED, 3), (N, 0)), ""),
+        (((N,), (M,)), "n"),
+    ],
+    ids=str,
+)
+def test_joined_tensors_have_elements_of_the_inputs(shapes: Sequence[Sizes], shared: str) -> None:
+    axis, operands = len(shapes[0]) - 1, (FEW, Bounds(1, 4))
+    found = answers("Concat", *operands, shapes=shapes, shared=frozenset(shared), axis=axis)
+    assert found == [Bounds(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "shared"),
+    [
+        (((N, 3), (M, 5)), ""),
+        (((N, 3), (N, 5)), "n"),
+        (((2, 3), (M, 5)), ""),
+        (((2, 3), (0, 5)), ""),
+        (((N, 0), (0, 5)), ""),
+        (((N, 3), (N,)), ""),
+    ],
+    ids=str,
+)
+def test_nothing_is_known_of_joined_tensors_if_an_empty_one_may_leave_elements_unwritten(
+    shapes: Sequence[Sizes], shared: str
+) -> None:
+    with pytest.raises(Rejected):
+        answers("Concat", FEW, FEW, shapes=shapes, shared=frozenset(shared), axis=1)
 
 
 def test_every_part_has_elements_of_the_whole() -> None:

@@ -5,8 +5,10 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+from sonnx_ort.knowledge.certain_shapes import certain_shapes
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.number_ranges import GAP_RULES, NegativeZeros
+from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.canonical import load_canonical
 from support.graphs import parse
 from support.sessions import on_one_thread
@@ -25,7 +27,7 @@ CONSTANTS = {
     "huge": [1e30],
 }
 
-GIVEN = "positive = Abs(x)  no = Add(x, zero)  far = Log(positive)"
+GIVEN = "positive = Abs(x)  no = Add(x, zero)  far = Log(positive)  other = Abs(w)"
 """A tensor of each kind; the numbers of `far` are far from 0, but not all of `no`."""
 
 CASES = [
@@ -80,6 +82,7 @@ CASES = [
     ("Cast<to = {type}>(c)", ALL),
     ("Concat<axis = 1>(no, positive)", SOME),
     ("Concat<axis = 1>(no, x)", NONE),
+    ("Concat<axis = 1>(no, other)", NONE),
     ("Where(c, no, positive)", SOME),
     ("Where(c, zero, x)", NONE),
     ("Pad(no, pads)", SOME),
@@ -129,7 +132,7 @@ def of(expression: str, element_type: str) -> onnx.ModelProto:
         "flat": [-1],
     }
     return parse(
-        f"({element_type}[n,2] x, bool[n,2] c, int32[n,2] i, uint8[n,2] u)"
+        f"({element_type}[n,2] x, {element_type}[k,2] w, bool[m,2] c, int32[m,2] i, uint8[m,2] u)"
         f" => ({element_type}[] y) {{ {given}  y = {expression.replace('{type}', str(kind))} }}",
         constants={**floats, **scalars, **{n: np.array(v) for n, v in integers.items()}},
     )
@@ -137,7 +140,9 @@ def of(expression: str, element_type: str) -> onnx.ModelProto:
 
 def gap_of(model: onnx.ModelProto) -> float:
     graph = load_canonical(model).graph_model
-    return NegativeZeros(17, Facts(graph).element_type).of(graph.graph.outputs[0])
+    certain = certain_shapes(graph, ValueTypes(graph))
+    gaps = NegativeZeros(17, Facts(graph).element_type, certain.shapes, certain.shared)
+    return gaps.of(graph.graph.outputs[0])
 
 
 @pytest.mark.parametrize("element_type", TYPES)
@@ -171,6 +176,7 @@ def test_no_kernel_gives_a_number_within_the_gap(
         x = numbers(TYPES[element_type], rows, rng)
         feeds = {
             "x": x,
+            "w": x,
             "c": rng.integers(0, 2, x.shape).astype(bool),
             "i": rng.integers(-3, 3, x.shape).astype(np.int32),
             "u": rng.integers(0, 3, x.shape).astype(np.uint8),
