@@ -77,6 +77,17 @@ def holds_truths(node: Node, index: int) -> bool:
     return elements is not None and bool((np.asarray(elements, bool).view(np.uint8) <= 1).all())
 
 
+def require_counted(node: Node) -> None:
+    """Reject a Compress of which elements may be memory that nothing was written to.
+
+    A byte of the condition that is neither 0 nor 1 counts as its number of elements.
+
+    Raises:
+        Rejected: The condition may have such a byte.
+    """
+    require(holds_truths(node, 1), "more elements may be counted than are written")
+
+
 def _limits(element_type: str | None) -> Bounds | None:
     return BOOLEAN if element_type == "bool" else LIMITS.get(element_type or "")
 
@@ -363,6 +374,11 @@ def _scattered(node: Node) -> Sequence[Bounds]:
     return [hull([_operand(node, 0), _operand(node, 2)])]
 
 
+def _selected(node: Node) -> Sequence[Bounds]:
+    require_counted(node)
+    return [_operand(node, 0)]
+
+
 def _joined(node: Node) -> Sequence[Bounds]:
     require_written(node)
     return [hull(_all(node))]
@@ -378,11 +394,12 @@ _MOVING: Mapping[str, BoundsRule] = {
     # All outputs contain only elements of the first input.
     **dict.fromkeys(
         (
-            *("Compress", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"),
+            *("Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity"),
             *("Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
         ),
         lambda node: [_operand(node, 0)] * node.results,
     ),
+    "Compress": _selected,
     "Concat": _joined,
     "OneHot": lambda node: [_operand(node, 2)],
     # Elements of the first input and the constant, which is zero by default.

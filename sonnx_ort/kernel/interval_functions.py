@@ -155,7 +155,11 @@ def _exponential(node: Node) -> Sequence[Interval]:
     exponential = kind.rounded(np.asarray(0.0), np.asarray(1.0)).at_least(0)
     below = kind.product(alpha, kind.difference(exponential, ONE))
     found = _joined(x, below, nan=x.infinite)
-    return [kind.product(float_attribute(node, "gamma", 1.0507010), found) if selu else found]
+    if not selu:
+        return [found]
+    gamma = float_attribute(node, "gamma", 1.0507010)
+    require(not kind.product(alpha, gamma).infinite, "infinity times 0 is NaN")
+    return [kind.product(gamma, found)]
 
 
 _GATE_IS_ZERO = 9

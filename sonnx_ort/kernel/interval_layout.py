@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .arithmetic import SLACK, Terms
+from .bounds import require_counted
 from .catalog import require_verified
 from .interval_functions import FUNCTIONS, ONE, ZERO, IntervalRule
 from .interval_sums import SUMS, finite_weights
@@ -29,6 +30,11 @@ def _rank(node: Node, index: int = 0) -> int | None:
 def _moved(node: Node) -> Sequence[Interval]:
     """Results that have only elements of the first operand, anywhere."""
     return [operand(node, 0).uniform] * node.results
+
+
+def _selected(node: Node) -> Sequence[Interval]:
+    require_counted(node)
+    return _moved(node)
 
 
 def _transposed(node: Node) -> Sequence[Interval]:
@@ -157,11 +163,12 @@ _LARGEST_FACTOR = 1e6
 LAYOUT: Mapping[str, IntervalRule] = {
     **dict.fromkeys(
         (
-            *("Compress", "DepthToSpace", "Expand", "Flatten", "GatherElements", "GatherND"),
+            *("DepthToSpace", "Expand", "Flatten", "GatherElements", "GatherND"),
             *("Reshape", "SpaceToDepth", "Squeeze", "Tile", "Unsqueeze"),
         ),
         _moved,
     ),
+    "Compress": _selected,
     "Concat": _joined,
     "ConstantOfShape": _filled,
     "Gather": _moved,

@@ -354,8 +354,9 @@ def _spectrum(node: Node) -> Sequence[Interval]:
         raise Rejected("the length of frames is not known")
     # A number of the signal may have two parts. Of lengths that are no power of 2, kernels
     # multiply transforms with each other.
-    total = _PARTS * largest * x.magnitude
-    partial = total * _PARTS * _PARTS * length
+    with np.errstate(over="ignore"):
+        total = _PARTS * largest * x.magnitude
+        partial = total * _PARTS * _PARTS * length
     return [
         kind.total(Terms(-total, total, total, _OF_TRANSFORMS * length, x.nan, largest=partial))
     ]

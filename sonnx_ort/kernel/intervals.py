@@ -94,7 +94,9 @@ def within(lower: Ends | float, upper: Ends | float, element_type: str) -> Inter
     kind = FORMATS[element_type]
     if kind.unit > FORMATS["float"].unit:
         share = 2 * kind.unit
-        lower, upper = lower - share * np.abs(lower), upper + share * np.abs(upper)
+        # Infinity stays what it is.
+        lower = np.where(np.isinf(lower), lower, lower - share * np.abs(np.nan_to_num(lower)))
+        upper = np.where(np.isinf(upper), upper, upper + share * np.abs(np.nan_to_num(upper)))
     return kind.flushed(np.asarray(lower, np.float64), np.asarray(upper, np.float64))
 
 

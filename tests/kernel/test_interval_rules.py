@@ -320,6 +320,7 @@ def test_comparison_of_truth_values_gives_one() -> None:
         ("And", (BIT, "bool"), "bool", {}),
         ("BitShift", (FEW, BIT), "uint8", {"direction": "LEFT"}),
         ("BitwiseAnd", (Bounds(-1, 9), Bounds(-1, 4)), "int32", {}),
+        ("Compress", (FEW, "bool"), "int32", {}),
         ("ConstantOfShape", (BIT,), "float", {}),
         ("ConstantOfShape", (BIT,), "int8", {"value": ir.tensor([1, 2])}),
         ("ConstantOfShape", (BIT,), "float", {"value": ir.tensor([1.0])}),

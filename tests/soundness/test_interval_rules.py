@@ -21,6 +21,7 @@ from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.profile.contract import Contract, ValueContract
 from support.soundness.arrays import Array
+from support.soundness.extremes import with_extremes
 from support.soundness.nodes import NodeCase, random_case
 from support.soundness.operator_runs import (
     Attempt,
@@ -28,6 +29,7 @@ from support.soundness.operator_runs import (
     OneNode,
     chosen,
     held_to_a_run,
+    misfit,
     runs_of,
 )
 
@@ -60,13 +62,18 @@ def attempt(number: int) -> Attempt:
 
     def source(index: int, array: Array) -> str:
         name = f"x{index}"
-        if index in constant or array.dtype.kind != "f" or rng.random() < 0.3:
+        given = array.dtype.kind == "f" or array.dtype == bool
+        if index in constant or not given or (array.size and rng.random() < 0.3):
             return made.constant(name, array)
-        if array.size and not np.isnan(array).any():
-            contracts.append(ValueContract(name, _around(rng, array)))
-        return made.given(name, array, array.shape)
+        if array.dtype != bool and not np.isnan(array).any():
+            contracts.append(ValueContract(name, _around(rng, array) if array.size else (2.0, 3.0)))
+        shape = [f"n{index}_{axis}" if open_sizes else s for axis, s in enumerate(array.shape)]
+        return made.given(name, array, shape)
 
-    model = made.model(_with_floats(rng, _case(rng, operator)), source)
+    case, open_sizes = _case(rng, operator), rng.random() < 0.2
+    if rng.random() < 0.5:
+        case = with_extremes(rng, case)
+    model = made.model(_with_floats(rng, case), source)
     contract = Contract(tuple(contracts))
     return held_to_a_run(
         rng, model, made.feeds, lambda facts: facts.numbers_under(contract).intervals.get, _compared
@@ -87,15 +94,6 @@ def _compared(intervals: list[Interval | None], outputs: list[Array]) -> dict[st
         "misfit": "; ".join(filter(None, (misfit(*pair) for pair in pairs))),
         "near": any(_is_near(*pair) for pair in pairs),
     }
-
-
-def misfit(interval: Interval, output: Array) -> str:
-    """What of a tensor is outside of its interval."""
-    numbers = output.astype(np.float64)
-    if np.isnan(numbers).any() and not interval.nan:
-        return f"NaN outside {interval.whole}"
-    outside = (numbers < interval.lower) | (numbers > interval.upper)
-    return f"{numbers[outside][:3]} outside {interval.whole}" if outside.any() else ""
 
 
 def _is_near(interval: Interval, output: Array) -> bool:
@@ -134,7 +132,8 @@ def _with_floats(rng: random.Random, case: NodeCase) -> NodeCase:
         else _numbers(rng, dtype, array.shape)
         for index, array in enumerate(case.inputs)
     ]
-    if case.operator == "BatchNormalization" and inputs[4] is not None:
+    negative = rng.random() < 0.1
+    if case.operator == "BatchNormalization" and inputs[4] is not None and not negative:
         inputs[4] = np.abs(inputs[4])
     return replace(case, inputs=inputs, attributes=attributes)
 
@@ -142,12 +141,16 @@ def _with_floats(rng: random.Random, case: NodeCase) -> NodeCase:
 def _numbers(rng: random.Random, dtype: str, shape: Sequence[int]) -> Array:
     """Floats of an interval of some magnitude, on one side of zero or on both."""
     limits = np.finfo(dtype)
-    scale = rng.choice([1.0, 1.0, 1.0, 20.0, 1e-3, 1e4, 1e-6, float(limits.max) / 3])
+    ends = [float(limits.max) / 3, float(limits.tiny) * 3, float(limits.smallest_subnormal) * 9]
+    scale = rng.choice([1.0, 1.0, 1.0, 20.0, 1e-3, 1e4, 1e-6, *ends])
     center = rng.choice([0.0, 0.0, scale, -scale, 3 * scale, -3 * scale])
     count = int(np.prod(shape, dtype=np.int64))
     special = [center - scale, center + scale, center, 0.0, -0.0]
     if rng.random() < 0.05:
         special += [float("inf"), float("-inf"), float(limits.tiny), float(limits.max)]
+        special += [float(limits.smallest_subnormal)]
+    if rng.random() < 0.02:
+        special.append(float("nan"))
     drawn = [
         rng.choice(special) if rng.random() < 0.3 else rng.uniform(center - scale, center + scale)
         for _ in range(count)

@@ -16,6 +16,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
 from support.sessions import on_one_thread
@@ -99,6 +100,15 @@ def held_to_a_run(
     if compared["misfit"]:
         compared["misfit"] += f" of\n{onnx.printer.to_text(model)}\n{feeds}"
     return compared
+
+
+def misfit(interval: Interval, output: Array) -> str:
+    """What of a tensor is outside of its interval."""
+    numbers = output.astype(np.float64)
+    if np.isnan(numbers).any() and not interval.nan:
+        return f"NaN outside {interval.whole}"
+    outside = (numbers < interval.lower) | (numbers > interval.upper)
+    return f"{numbers[outside][:3]} outside {interval.whole}" if outside.any() else ""
 
 
 def runs_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
