@@ -98,6 +98,11 @@ def require_form(certificate: object) -> None:
     for name, is_formed in form.items():
         if not is_formed(certificate[name]):
             raise Malformed(f"the entry '{name}' has another form")
+    seen = set[tuple[str, str]]()
+    for value, kind, _ in certificate["steps"]:
+        if (value, kind) in seen:
+            raise Malformed(f"two steps give the {kind} of '{value}'")
+        seen.add((value, kind))
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

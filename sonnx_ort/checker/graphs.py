@@ -236,6 +236,19 @@ class Definitions:
         """Whether an earlier step has established this of a value."""
         return value in self._known[kind]
 
+    def establish(self, kind: str, value: str, found: Any) -> None:
+        """Keep what a step has established. It is never changed: other steps rest on it.
+
+        Raises:
+            Rejected: An earlier step has established it.
+        """
+        self.require_new(kind, value)
+        self._known[kind][value] = found
+
+    def require_new(self, kind: str, value: str) -> None:
+        """Reject what an earlier step has established."""
+        require(not self.knows(kind, value), "an earlier step gives it")
+
     def known(self, kind: str, value: str) -> Any:
         """What an earlier step has established."""
         require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")

@@ -130,25 +130,24 @@ class Model(Definitions):
             claim: What a certificate says that it is: no more is assumed of a state of a Loop.
 
         Raises:
-            Rejected: Nothing follows.
+            Rejected: Nothing follows, or an earlier step has established it.
         """
         try:
-            if claim is not None and kind == "shape":
-                self.states.changing_by(value, claim, self.known)
             rules: dict[str, Callable[[str], Any]] = {
                 "type": self._type,
-                "shape": self._shape,
+                "shape": lambda name: self._shape(name, claim),
                 "elements": self._elements,
                 "bounds": lambda name: self._within_contract(name, kind, self._computed_bounds),
                 "interval": self._interval,
             }
             require(kind in rules, "there are no such steps")
+            self.require_new(kind, value)
             found = rules[kind](value)
         except Rejected as reason:
             raise Rejected(f"the {kind} of '{value}' does not follow: {reason}") from reason
         except Exception as error:
             raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
-        self._known[kind][value] = found
+        self.establish(kind, value, found)
         return as_claim(found)
 
     def broken_assumptions(self) -> Changing:
@@ -199,14 +198,14 @@ class Model(Definitions):
         require(known, f"the inputs of the body of a {node.op_type} are open")
         return str(self.known("type", node.input[place]))
 
-    def _shape(self, value: str) -> Sizes:
+    def _shape(self, value: str, claim: Sequence[Any] | None) -> Sizes:
         sizes: PartialSizes | None
         if value in self._inputs:
             sizes = self._declared_sizes(value)
         elif value in self._constants:
             sizes = tuple(self._constants[value].dims)
         elif self.states.is_taken(value):
-            sizes = self.states.taken(value, self.known)
+            sizes = self.states.taken(value, self.known, claim)
         elif self.states.is_final(value):
             sizes = self.states.final(value, self.known)
         else:
@@ -238,13 +237,21 @@ class Model(Definitions):
         demand = self.demands.get(value)
         if demand is not None:
             # Without its guard a size that is not declared is open, and so is a rank.
-            self._unguarded["shape"][value] = self._named(declared) if declared else None
+            self._keep_unguarded("shape", value, self._named(declared) if declared else None)
             own = declared or (None,) * len(demand.axes)
             pairs = zip(demand.axes, own, strict=True)
-            return tuple(_demanded(axis, size) for axis, size in pairs)
+            return tuple(self._demanded(axis, size) for axis, size in pairs)
         # ONNX Runtime accepts every shape for an input that is declared as a scalar.
         require(dims, "its rank is not declared, or it is declared as a scalar")
         return declared
+
+    def _demanded(self, axis: Axis, declared: Size | None) -> Size | None:
+        """The size of an axis after the guard of a contract."""
+        if isinstance(axis, SizeContract):
+            return axis.size
+        # A name of the contract is the size of the axes alone that the contract gives it.
+        named = isinstance(declared, Symbolic) and declared.names & self.contract.size_names
+        return axis if isinstance(axis, int) else None if named else declared
 
     def _declared(self, value: str, axis: int, dimension: Any) -> Size | None:
         """A declared size. ONNX Runtime does not hold axes to be alike that share a name."""
@@ -318,12 +325,18 @@ class Model(Definitions):
             element_type = ElementType.named(self.known("type", value))
             if element_type is None:
                 raise Rejected("its type has no range")
-            self._unguarded[kind][value] = before
             shape = self._known["shape"].get(value)
-            before = entry.intersected(element_type, before, shape)
+            after = entry.intersected(element_type, before, shape)
+            self._keep_unguarded(kind, value, before)
+            before = after
         if before is None:
             raise Rejected("they are not known")
         return before
+
+    def _keep_unguarded(self, kind: str, value: str, found: Any) -> None:
+        """Keep what is known without the guard of a contract; it is never changed either."""
+        require(value not in self._unguarded[kind], "an earlier step needed it")
+        self._unguarded[kind][value] = found
 
     def node(self, output: str) -> Node:
         """The node that has this output."""
@@ -363,10 +376,3 @@ def as_claim(found: str | Sizes | Bounds | Interval) -> str | list[Any]:
     if isinstance(found, str):
         return found
     return [size if isinstance(size, int) else str(size) for size in found]
-
-
-def _demanded(axis: Axis, declared: Size | None) -> Size | None:
-    """The size of an axis after the guard of a contract."""
-    if isinstance(axis, SizeContract):
-        return axis.size
-    return axis if isinstance(axis, int) else declared

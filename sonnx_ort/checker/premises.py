@@ -5,8 +5,9 @@ That holds if the body gives the next iteration the same again, which is checked
 Of a Scan nothing is assumed, for ONNX Runtime infers its shapes in other ways.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
@@ -107,7 +108,7 @@ class States:
 
     def __init__(self, changing: Changing) -> None:
         """Begin with no assumption; of what may change, none is made."""
-        self.changing = dict(changing)
+        self.changing = MappingProxyType(dict(changing))
         self._counters: dict[str, ValueInfoProto] = {}
         self._states: dict[str, State] = {}
         self._final: dict[str, str] = {}
@@ -135,22 +136,16 @@ class States:
         """Whether a value is the last state of a Loop."""
         return value in self._final
 
-    def changing_by(self, value: str, claim: list[Any], known: Callable[[str, str], Any]) -> None:
-        """Let those axes of a state change of which a certificate says something else.
+    def taken(
+        self, value: str, known: Callable[[str, str], Any], claim: Sequence[Any] | None = None
+    ) -> PartialSizes:
+        """The shape of what a body takes, which is assumed of a state.
 
         Args:
-            value: The state.
-            claim: What is said of its shape; open sizes are texts.
+            value: What the body takes.
             known: Gives what is established of a value.
-        """
-        if value in self._states:
-            initial = known("shape", self._states[value].initial)
-            pairs = enumerate(zip(initial, claim, strict=False))
-            differ = (axis for axis, (size, said) in pairs if said not in (size, str(size)))
-            self.changing[value] = frozenset(differ)
-
-    def taken(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
-        """The shape of what a body takes, which is assumed of a state.
+            claim: What a certificate says of its shape; open sizes are texts. Of axes of which it
+                says something else than the initial value has, nothing is assumed.
 
         Raises:
             Rejected: Nothing is assumed of it.
@@ -164,10 +159,19 @@ class States:
         changing = self.changing.get(value, frozenset())
         if changing is None:
             raise Rejected("the rank of the state may change")
-        initial = enumerate(known("shape", self._states[value].initial))
-        sizes = tuple(None if axis in changing else size for axis, size in initial)
-        self._assumed[value] = sizes
-        return sizes
+        initial: Sizes = known("shape", self._states[value].initial)
+        if claim is not None:
+            pairs = enumerate(zip(initial, claim, strict=False))
+            differ = (axis for axis, (size, said) in pairs if said not in (size, str(size)))
+            changing = changing.union(differ)
+        kept = tuple(None if axis in changing else size for axis, size in enumerate(initial))
+        self._assume(value, kept)
+        return kept
+
+    def _assume(self, state: str, sizes: PartialSizes) -> None:
+        """Keep an assumption for `broken`. It is never changed: steps rest on it."""
+        require(state not in self._assumed, "something is assumed of it already")
+        self._assumed[state] = sizes
 
     def final(self, value: str, known: Callable[[str, str], Any]) -> PartialSizes:
         """The shape of the last state, which is the first one if there is no iteration.
@@ -181,6 +185,8 @@ class States:
 
     def broken(self, shape: Callable[[str], Sizes | None]) -> Changing:
         """The states of which more is assumed than the body keeps, and the axes that change.
+
+        This discharges all assumptions: each that was made is compared.
 
         Args:
             shape: Gives the established shape of a value, if it has one.

@@ -71,10 +71,14 @@ ENTRIES: Mapping[str, tuple[dict[str, Any], str]] = {
     "an element that is nothing": ({"steps": [["x", "elements", [None]]]}, another("steps")),
     "a rule that is no text": ({"obligations": [["z", 1]]}, another("obligations")),
     "an obligation of three parts": ({"obligations": [["z"] * 3]}, another("obligations")),
+    "two steps of one value": (
+        {"steps": [["x", "shape", [2]], ["y", "shape", [2]], ["x", "shape", ["?1"]]]},
+        "two steps give the shape of 'x'"),
+    "a step twice": ({"steps": [["x", "type", "float"]] * 2}, "two steps give the type of 'x'"),
     "another edition": (ENFORCED | {"edition": "another"}, another("edition")),
     "operators in a text": (ENFORCED | {"operators": "Div"}, another("operators")),
     "guards that are no list": (ENFORCED | {"guarded": None}, another("guarded")),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ENTRIES)

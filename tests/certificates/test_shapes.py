@@ -1,13 +1,15 @@
 """The checker concludes shapes by rules of the kernel, and those of states by what a body keeps."""
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.checker import Rejected, check
+from sonnx_ort.checker import Malformed, Model, Rejected, check
+from sonnx_ort.checker.obligations import conclude
 from support.graphs import parse
 from support.steps import DOMAINS, Found, after_all_steps, alone, followed
 
@@ -114,6 +116,37 @@ def test_more_than_the_body_keeps_is_rejected(tmp_path: Path) -> None:
             step[2] = claims.get(step[0], step[2])
     with pytest.raises(Rejected, match=r"^the shape of the state 's' changes$"):
         check(content, made.content)
+
+
+def test_fact_that_is_made_again_is_rejected() -> None:
+    model = Model(parse("(float[n] x) => (float[n] y) { y = Neg(x) }"))
+    model.derive("x", "shape")
+    with pytest.raises(Rejected) as caught:
+        model.derive("x", "shape")
+    assert str(caught.value) == "the shape of 'x' does not follow: an earlier step gives it"
+
+
+def test_assumption_is_discharged_whatever_is_claimed_later() -> None:
+    """The state has two elements in the first iteration, and four in the second."""
+    model = Model(parse(looped("y = Add(s, x) t = Concat<axis = 0>(s, s)")))
+    for value, kind in product("xs", ("type", "shape")):
+        model.derive(value, kind)
+    for value in "yt":
+        model.derive(value, "shape")
+    with pytest.raises(Rejected) as caught:
+        model.derive("s", "shape", ["?1", 3])
+    assert str(caught.value) == "the shape of 's' does not follow: an earlier step gives it"
+    with pytest.raises(Rejected, match=r"^the shape of the state 's' changes$"):
+        conclude(model, "y", "Add.float.R1")
+
+
+@pytest.mark.parametrize("claims", [["n", 3], ["?1", 3]])
+def test_step_of_a_state_is_given_once(claims: list[int | str], tmp_path: Path) -> None:
+    onnx.save(parse(looped("y = Add(s, s) t = Concat<axis = 0>(y, s)")), tmp_path / "m.onnx")
+    made = sonnx_ort.certify(tmp_path / "m.onnx", operators="Add")
+    made.content["steps"].append(["s", "shape", claims])
+    with pytest.raises(Malformed, match=r"^two steps give the shape of 's'$"):
+        check((tmp_path / "m.onnx").read_bytes(), made.content)
 
 
 def test_what_the_body_gives_is_a_step_of_the_certificate(tmp_path: Path) -> None:

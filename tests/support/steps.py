@@ -2,11 +2,12 @@
 
 import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 import onnx
 
 from sonnx_ort.checker import Model, Rejected, bodies_of
-from sonnx_ort.checker.model import KINDS, with_true_assumptions
+from sonnx_ort.checker.model import KINDS, as_claim, with_true_assumptions
 from sonnx_ort.checker.obligations import conclude
 from sonnx_ort.checker.premises import Changing
 from support.graphs import parse
@@ -50,6 +51,17 @@ def _try(values: Sequence[str], known: Model) -> None:
                 known.derive(value, kind)
 
 
+def established(model: Model, value: str, kind: str) -> Any:
+    """What is established of a value after steps, by a further one if none says it.
+
+    Raises:
+        Rejected: Nothing follows.
+    """
+    if model.knows(kind, value):
+        return as_claim(model.known(kind, value))
+    return model.derive(value, kind)
+
+
 def followed(model: str | onnx.ModelProto, kind: str, value: str = "y") -> Found:
     """What is established of a value behind all steps that follow.
 
@@ -59,7 +71,8 @@ def followed(model: str | onnx.ModelProto, kind: str, value: str = "y") -> Found
         value: The name of the value.
     """
     try:
-        found = after_all_steps(model).derive(value, kind)
+        known = after_all_steps(model)
+        found = established(known, value, kind)
     except Rejected as reason:
         return _reason(reason)
     if isinstance(found, str):
