@@ -63,7 +63,8 @@ def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
 def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
     """Steps for all values of a graph, those of bodies before those of their nodes."""
     names = [tensor.name for tensor in graph.initializer]
-    yield from _steps_of([*(value.name for value in graph.input), *names], model)
+    # An initializer may be the default of an input.
+    yield from _steps_of(dict.fromkeys((*(each.name for each in graph.input), *names)), model)
     for node in graph.node:
         for body in bodies_of(node):
             yield from candidates(body, model)
@@ -282,10 +283,12 @@ class Proofs:
         self.uncertified += [Uncertified(obligation, reason)] if proved else []
 
     def certified(self, value: ir.Value, operand: Operand) -> Operand:
-        """An operand, of whose shape only that is known which is certified."""
+        """An operand, of whose shape that is known which is certified.
+
+        From it the checker concludes which form a guard has.
+        """
         sizes = _sizes(self._traced, self._names.get(value, ""))
-        same = operand.shape is not None and sizes is not None and len(sizes) == len(operand.shape)
-        return replace(operand, shape=sizes if same else None)
+        return replace(operand, shape=sizes, scalar_inputs=operand.scalar_inputs and sizes is None)
 
     def shape_named(self, name: str) -> tuple[int | None, ...] | None:
         """The certified shape of the only value of this name, without a contract, or None.

@@ -19,6 +19,7 @@ the schemas of onnx. What it does not know it rejects.
     premises         what a contract demands of values, and what holds of the states of Loops
     obligations      what the rules of the profile say of nodes and values, from what is established
     enforced, facts  that another model is this one and guards, and what holds after them
+    additions        which added nodes no run can regret
     guards           what the guards of each kind of rule say
     graphs           the graphs of a file and their nodes
 """

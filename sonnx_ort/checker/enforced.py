@@ -13,7 +13,8 @@ from collections.abc import Sequence, Set
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto
 
-from sonnx_ort.checker.facts import NOTHING, Cases, Facts, Tree, any_true, conjunction
+from sonnx_ort.checker.additions import require_bounded
+from sonnx_ort.checker.facts import NOTHING, Cases, Facts, Tree, conjunction
 from sonnx_ort.checker.graphs import (
     claimed_shapes,
     graphs_of,
@@ -82,6 +83,8 @@ class Enforced:
         declared = [[value.type for value in model.graph.input] for model in (one, other)]
         require(declared[0] == declared[1], "the inputs are declared differently")
         self._compare_claims()
+        for node in self._added.values():
+            require_bounded(node, lambda name: self._evaluate(name)[0])
         self._compare_graphs(one.graph, other.graph)
 
     def facts_of(self, output: str) -> Cases:
@@ -354,12 +357,10 @@ class Enforced:
             case _ if tree[0] in _ELEMENTWISE:
                 return self._length_of_each(tree, facts)
         if shape is None or len(shape) > 1:
-            return None if any_true(tree) is None else _SCALAR
+            return None
         return shape[0] if shape else _SCALAR
 
     def _length_of_each(self, tree: Tree, facts: Facts) -> object:
-        if any_true(tree) is not None:
-            return _SCALAR
         found = dict.fromkeys(self._length(operand, facts) for operand in tree[2:])
         lengths = [length for length in found if length != _SCALAR]
         equal = len(tree) == 4 and self.equal_ranks(tree[2], tree[3], facts)

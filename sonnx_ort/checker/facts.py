@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
-from sonnx_ort.guards.guard import NodesOf, Numbers
+from sonnx_ort.guards.guard import OPERATORS, NodesOf, Numbers
 from sonnx_ort.profile.element_type import ElementType
 
 Tree = tuple[Any, ...]
@@ -45,25 +45,6 @@ def _parts(trees: Iterable[Tree]) -> Iterable[Tree]:
             waiting += tree[2:]
 
 
-def any_true(flag: Tree) -> Tree | None:
-    """The tensor of flags of which one flag says whether any is true; None for other flags."""
-    match flag:
-        case (
-            "Cast",
-            (("to", 9),),
-            ("ReduceMax", (("keepdims", 0),), ("Cast", (("to", 2),), each)),
-        ):
-            return tuple(each)
-        case (
-            "Greater",
-            (),
-            ("ReduceMax", (("keepdims", 0),), ("Cast", (("to", 1),), each)),
-            ("constant", _, _, (0.0,)),
-        ):
-            return tuple(each)
-    return None
-
-
 Cases = list[Facts]
 """What holds, in each of the cases that an If decides."""
 
@@ -94,7 +75,13 @@ class Expressions(NodesOf[Tree]):
         purpose: str,
         attributes: Mapping[str, int | tuple[int, ...]] | None = None,
     ) -> Tree:
-        """The result of an operator."""
+        """The result of an operator.
+
+        Raises:
+            ValueError: The operator is not in `OPERATORS`, and would be in no enforced model.
+        """
+        if operator not in OPERATORS:
+            raise ValueError(f"guards have a {operator}, and OPERATORS does not name it")
         del purpose
         given = sorted((attributes or {}).items())
         return operator, tuple((name, _attribute(name, value)) for name, value in given), *inputs

@@ -1,33 +1,30 @@
 """Whether guards hold a rule of a node: their flags are those that the guard of the rule computes.
 
-The guard of a rule depends on what is known of the operands. What was known where it was made is
-tried here as far as steps have established it.
+The form of a guard follows from the rule and from what is known of the operands, by the functions
+of `sonnx_ort.guards` that make it. Here is known what steps have established, and the expressions
+that a model computes are compared with this one form.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Expressions, Facts, Tree
 from sonnx_ort.checker.graphs import Node
 from sonnx_ort.checker.model import Model
-from sonnx_ort.checker.obligations import Established, bound_rule, demand_on, is_of_value
+from sonnx_ort.checker.obligations import Established, bound_rule, demand_on, is_of_value, rules_of
 from sonnx_ort.guards.catalog import breach, deciding_guard
-from sonnx_ort.guards.guard import DecidingGuard, GuardedNode
-from sonnx_ort.kernel.sizes import require
+from sonnx_ort.guards.guard import DecidingGuard, GuardedNode, Precondition
+from sonnx_ort.guards.smallest_element import settling_flag
+from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.contract_rules import OnSizes, OnValue
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.elements import OnElements
-from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, Shape
-
-_CARRIERS = (ElementType.FLOAT, ElementType.INT32)
-"""The types in which the smallest of integers is found: rounding keeps their order."""
-
-_ENOUGH_AXES = 256
-"""More than any demand names."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +50,17 @@ class _Guarded:
 
     @property
     def element_type(self) -> ElementType:
-        """The type of the operands; guards of what has no known type read no elements of it."""
-        own = OPERATORS[self.node.op_type].operand_types
+        """The type of the operands.
+
+        Raises:
+            Rejected: It is not known, and guards read elements of it.
+        """
+        operator = OPERATORS[self.node.op_type]
+        own = operator.operand_types
         typed = next(operand for operand in self.operands if operand.name not in own)
-        return ElementType.named(typed.element_type) or ElementType.FLOAT
+        found = ElementType.named(typed.element_type)
+        require(found or operator.moves_elements, f"the type of '{typed.value}' is not known")
+        return found or ElementType.FLOAT
 
     def are_of_one_shape(self) -> bool:
         """Whether the shape of each other operand is compared with the first's, size by size."""
@@ -76,45 +80,47 @@ class _Guarded:
         violated = self.rule.requirement.judge(self.bound).status is Status.VIOLATED
         if violated or not guard.binds(self.element_type):
             return False
-        return any(self._shows(guard, *known) for known in self._known()) or any(
-            self._is_none_below(self.values[position], least(self.element_type))
-            for position, least in guard.sufficient.items()
-        )
-
-    def _shows(self, guard: DecidingGuard, *operands: Established) -> bool:
-        node = GuardedNode(operands, self.element_type, self.element_type)
-        flag = guard.look(Expressions(self.node.model.version), self.values, node)
+        known = GuardedNode(self._known_sizes(), self.element_type, self.element_type)
+        if not self.facts.kept.isdisjoint(self._settling_flags(known)):
+            return True
+        if guard.precondition is Precondition.ONE_SHAPE and not self._have_one_shape():
+            # Elements that meet in the flag are others than those that meet in the node.
+            return False
+        flag = guard.look(Expressions(self.node.model.version), self.values, known)
         return flag.value in (self.facts.kept if flag.when_kept else self.facts.broken)
 
-    def _known(self) -> Iterator[Sequence[Established]]:
-        """What may have been known of the shapes of operands where the guard was made."""
-        known = [
-            each.shape and tuple(size if isinstance(size, int) else None for size in each.shape)
-            for each in self.operands
-        ]
-        yield self._of_shapes(known)
-        yield self._of_shapes([None for _ in known])
-        if isinstance(self.rule.requirement, OnShapes):
-            # To gather the size of an axis that is not there fails.
-            yield self._of_shapes([(None,) * _ENOUGH_AXES if s is None else s for s in known])
+    def _have_one_shape(self) -> bool:
+        """Whether a guard or steps say that the operands have one shape."""
+        shapes = {each.shape for each in self.bound}
+        return self.are_of_one_shape() or (len(shapes) == 1 and None not in shapes)
 
-    def _of_shapes(self, shapes: Sequence[Shape | None]) -> Sequence[Established]:
+    def _known_sizes(self) -> Sequence[Established]:
+        """The operands with the sizes that are numbers: no other decides the form of a guard."""
         model = self.node.model
         made = [Established(each.name, each.value, model) for each in self.operands]
-        for operand, shape in zip(made, shapes, strict=True):
-            object.__setattr__(operand, "shape", shape)
+        for operand, each in zip(made, self.operands, strict=True):
+            sizes = each.shape and tuple(s if isinstance(s, int) else None for s in each.shape)
+            object.__setattr__(operand, "shape", sizes)
         return made
 
-    def _is_none_below(self, operand: Tree, least: int) -> bool:
-        """Whether the smallest element is not below a number."""
-        nodes = Expressions(self.node.model.version)
-        for carried in (operand, *(nodes.cast(operand, to, "") for to in _CARRIERS)):
-            smallest = nodes.add("ReduceMin", [carried], "", {"keepdims": 0})
-            for flag in self.facts.kept:
-                match flag:
-                    case ("Greater", (), one, ("constant", _, _, (limit,))) if one == smallest:
-                        return bool(limit >= least - 1)
-        return False
+    def _settling_flags(self, known: GuardedNode) -> Iterator[Tree]:
+        """The flags of the smallest element that decide this rule, alone or with others."""
+        operands = [("value", each.value) for each in self.operands]
+        for edition in Edition:
+            rules = [rule for rule in rules_of(self.node, edition) if rule.in_run]
+            guards = {rule.id: deciding_guard(rule.requirement) for rule in rules}
+            settled = {
+                name: guard
+                for name, guard in guards.items()
+                if guard is not None and guard.sufficient and guard.binds(self.element_type)
+            }
+            for count in range(1, len(settled) + 1):
+                for names in combinations(settled, count):
+                    nodes = Expressions(self.node.model.version)
+                    looks = [settled[name] for name in names]
+                    if self.rule.id in names:
+                        flag = settling_flag(nodes, operands, known, looks)
+                        yield from () if flag is None else (flag,)
 
 
 def holds_after(node: Node, enforced: Enforced, facts: Facts, rule: str) -> bool | None:
@@ -155,28 +161,31 @@ def require_value_guarded(model: Model, enforced: Enforced, value: str, rule: st
     """
     requirement, names = demand_on(model, value, rule)
     trees = [("value", name) for name in names]
-    flags = [
-        breach(Expressions(model.version), requirement, trees, known)
-        for known in _may_be_known(model, names, requirement)
-    ]
+    known = _known_in_front(model, names, requirement)
+    flag = breach(Expressions(model.version), requirement, trees, known)
     for read in enforced.reads_of(value):
         for facts in enforced.facts_after(read):
-            held = not facts.broken.isdisjoint(flags)
-            require(held, f"{rule} of '{value}' is not guarded where '{read}' is read")
+            require(
+                flag in facts.broken, f"{rule} of '{value}' is not guarded where '{read}' is read"
+            )
 
 
-def _may_be_known(
+def _known_in_front(
     model: Model, names: Sequence[str], requirement: OnElements | OnSizes
-) -> Iterator[GuardedNode]:
-    """What may have been known where a guard was made."""
+) -> GuardedNode:
+    """What is known of values in front of the guard of their contract, which decides its form."""
     if isinstance(requirement, OnElements):
-        kind = ElementType.named(model.known("type", names[0]))
-        rank = len(model.known("shape", names[0])) if isinstance(requirement, OnValue) else None
-        shape = None if rank is None else (None,) * rank
-        if kind is not None:
-            yield GuardedNode([Operand(names[0], names[0], "", kind, shape=shape)], kind, kind)
-        return
-    ranks = [len(model.known("shape", name)) for name in names]
-    for shapes in ([(None,) * rank for rank in ranks], [None] * len(ranks)):
-        known = [Operand(n, n, "", shape=s) for n, s in zip(names, shapes, strict=True)]
-        yield GuardedNode(known, ElementType.INT64, ElementType.INT64)
+        (name,) = names
+        kind = ElementType.named(model.known("type", name))
+        if kind is None:
+            raise Rejected(f"no guard reads elements of the type of '{name}'")
+        shape = _ranked(model.known("shape", name)) if isinstance(requirement, OnValue) else None
+        return GuardedNode([Operand(name, name, "", kind, shape=shape)], kind, kind)
+    shapes = (_ranked(model.unguarded("shape", name)) for name in names)
+    known = [Operand(n, n, "", shape=s) for n, s in zip(names, shapes, strict=True)]
+    return GuardedNode(known, ElementType.INT64, ElementType.INT64)
+
+
+def _ranked(shape: Sequence[object] | None) -> Shape | None:
+    """A shape of which its rank alone is known; None if not even that is."""
+    return None if shape is None else (None,) * len(shape)

@@ -25,8 +25,8 @@ Attribute = ir.TensorProtocol | ir.Graph | int | str | tuple[int, ...]
 Known = Mapping[tuple[Hashable, ...], ir.Value]
 """Outputs of existing nodes, by what they compute and their purpose."""
 
-ADDED_OPERATORS = OPERATORS | {"ConstantOfShape", "Div", "Expand", "Max"}
-"""The operators of all nodes that `StandardNodes` adds: of guards, of broadcasts and of contracts.
+ADDED_OPERATORS = OPERATORS | {"ConstantOfShape", "Expand", "Max"}
+"""The operators of all nodes that `StandardNodes` adds: of guards and of broadcasts.
 
 ONNX Runtime merges nodes that compute the same, and uses the declared shape of either. So values of
 these operators must not have false declarations.

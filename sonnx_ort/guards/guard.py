@@ -22,13 +22,17 @@ _SMALL_REDUCTION = 12
 
 OPERATORS = frozenset(
     [
-        *("Add", "And", "Cast", "Concat", "Constant", "Equal", "Floor", "Gather", "Greater"),
+        *("Add", "And", "Cast", "Concat", "Constant", "Div", "Equal", "Floor", "Gather", "Greater"),
         *("Identity", "If", "IsNaN", "Less", "Loop", "Mul", "Neg", "Not", "Or", "Pow", "Range"),
         *("ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice", "Sub", "Tile"),
         "Where",
     ]
 )
-"""What guards are made of; each gives the same results for the same operands."""
+"""What guards are made of; each gives the same results for the same operands.
+
+This is the only list. Whoever makes a guard refuses others: the expressions that the checker
+compares are made by the same functions as the nodes of a model.
+"""
 
 Value = Any
 """What computes an operand or a flag: a value of a graph, or an expression."""

@@ -243,6 +243,7 @@ def reason(text: str) -> str:
     return f"the Div of ['z'] reads 'c', not 'x': {text}"
 
 
+UNBOUNDED_LOOP = "the Loop of ['c', 'd'] has other operands than in a guard"
 NO_GUARDS: Mapping[str, tuple[Compared, str]] = {
     "no decision": (partial(guarded, f"{SIZES} c = Reshape(x, sy)"),
         reason("its shape may differ from that of the decision")),
@@ -266,10 +267,10 @@ NO_GUARDS: Mapping[str, tuple[Compared, str]] = {
     "equal sizes of other ranks": (
         partial(guarded, GUARD.replace("Where(e, sx, code)", "Where(e, sy, code)"), inputs=RANKS),
         reason("its shape may differ from that of the decision")),
-    "a Loop that takes a step": (partial(guarded, loop(1)), reason("a Loop is no copy")),
+    "a Loop that takes a step": (partial(guarded, loop(1)), UNBOUNDED_LOOP),
     "a Loop that takes any number of steps": (
         partial(guarded, loop().replace(">(m,", ">(steps,"), inputs=f"{LINES}, int64 steps"),
-        reason("a Loop is no copy")),
+        UNBOUNDED_LOOP),
     "a flag by an If": (
         partial(guarded, f"{SIZES} {FLAG_OF_IF} {CODE} t = Where(e, sx, code) c = Reshape(x, t)",
                 inputs=f"{LINES}, bool b"),
@@ -300,6 +301,33 @@ NO_GUARDS: Mapping[str, tuple[Compared, str]] = {
 def test_what_is_no_guard_is_rejected(name: str) -> None:
     look, message = NO_GUARDS[name]
     assert look() == message
+
+
+ONE = "one = Constant<value = int64 {1}>() none = Constant<value = int64 {0}>()"
+NO_ZERO = "zeros = Constant<value = int64[1] {0}>() axes = Constant<value = int64[0] {}>()"
+SIZE = f"{ONE} {NO_ZERO} s = Shape(x) r = Shape(s) n = Reshape(r, axes)"
+UNBOUNDED: dict[str, tuple[str, str]] = {
+    "a division of data": (f"{ONE} w = Div(k, k)", "Div"),
+    "a division by zero": (f"{SIZE} w = Div(s, zeros)", "Div"),
+    "a division by a negative number": (
+        "m = Constant<value = int64[1] {-1}>() w = Div(k, m)", "Div"),
+    "a division of one by a size": (f"{SIZE} w = Div(one, s)", "Div"),
+    "as many numbers as data say": (f"{ONE} w = Range(none, i, one)", "Range"),
+    "numbers in no steps": (f"{SIZE} w = Range(none, n, none)", "Range"),
+    "numbers from data on": (f"{SIZE} w = Range(i, n, one)", "Range"),
+    "as many copies as data say": ("w = Tile(x, k)", "Tile"),
+    "as many copies as a shape says": (f"{SIZE} w = Tile(x, s)", "Tile"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNBOUNDED)
+def test_added_node_that_may_not_end_is_rejected_though_nothing_reads_it(name: str) -> None:
+    """A division of integers by zero ends the process, and others take all memory."""
+    added, operator = UNBOUNDED[name]
+    inputs = f"{LINES}, int64[1] k, int64 i"
+    plain = "(%s) => (float[n] z) { %s z = Div(x, y) }"
+    said = compared(parse(plain % (inputs, "")), parse(plain % (inputs, added)))
+    assert said == f"the {operator} of ['w'] has other operands than in a guard"
 
 
 def on_the_way(claimed: str) -> str | list[Facts]:

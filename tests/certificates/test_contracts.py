@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import numpy_helper
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, ValueContract
@@ -17,6 +20,7 @@ from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.profile.contract import contract_document
 from support.command import command
 from support.graphs import PARTS_OF_AN_AXIS, parse
+from support.sessions import on_one_thread
 from support.steps import after_all_steps
 
 GRAPH = """(float[n, 3] x, float[n, 3] w) => (float[n, 3] y) {
@@ -92,6 +96,53 @@ def test_sizes_of_parts_of_an_axis_are_certified(tmp_path: Path) -> None:
     assert check(path.read_bytes(), made.content).endswith(
         "every run whose values keep the contract"
     )
+
+
+@pytest.mark.parametrize(("axes", "expected"), [
+    ((None,), ["?"]), (("n",), ["n"]), ((3,), [3]), (("m",), ["m"])
+])  # fmt: skip
+def test_name_of_the_contract_is_the_size_of_the_axes_that_it_names(
+    axes: tuple[int | str | None, ...], expected: list[int | str]
+) -> None:
+    """The declaration of y has the same name; the contract says that this axis may be any size."""
+    proto = parse("(float[n] y, float[n] x) => (float[k] z) { z = Sub(x, y) }")
+    shapes = (ShapeContract("y", axes), ShapeContract("x", ("n",)))
+    model = Model(proto, Contract(shapes=shapes, sizes=(SizeContract("n"),)))
+    found = model.derive("y", "shape")
+    assert ["?" if str(size).startswith("?") else size for size in found] == expected
+    assert model.derive("x", "shape") == ["n"]
+
+
+CAMERA = """(float[n, 3, h, w] image, float[n, 3, h, w] gain) => (float[n, 3, k, l] y) {
+    s = Div(image, gain) y = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(s) }"""
+
+
+def test_contract_of_multiples_is_certified_and_holds_in_runs(tmp_path: Path) -> None:
+    model, enforced, certificate = (tmp_path / name for name in ("m.onnx", "e.onnx", "c.json"))
+    onnx.save(parse(CAMERA), model)
+    sizes = [SizeContract(name, 32, 640, multiple_of=32) for name in "hw"]
+    sonnx_ort.rewrite_file(
+        model,
+        enforced,
+        backend="native",
+        contract=Contract(sizes=(SizeContract("n", 1, 8), *sizes)),
+        certificate=certificate,
+    )
+    content = json.loads(certificate.read_text())
+    said = check(model.read_bytes(), content, enforced.read_bytes())
+    assert said == "5 obligations hold in every run: 3 by proof, 2 by guards"
+    assert content["guarded"] == [["image", "Contract.sizes"], ["gain", "Contract.sizes"]]
+    session = ort.InferenceSession(enforced.read_bytes(), on_one_thread("all"))
+    for height in (32, 64):
+        (found,) = session.run(None, images_of(height))
+        assert found.shape == (2, 3, height // 2, 16)
+    for height in (0, 16, 33, 48, 672):
+        with pytest.raises(Fail, match=r"Contract\.sizes"):
+            session.run(None, images_of(height))
+
+
+def images_of(height: int) -> dict[str, np.ndarray]:
+    return {name: np.ones((2, 3, height, 32), np.float32) for name in ("image", "gain")}
 
 
 def test_enforced_contract_is_an_obligation(place: Place) -> None:

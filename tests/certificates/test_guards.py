@@ -56,28 +56,53 @@ SHAPES: dict[str, tuple[Case, bool]] = {
 }  # fmt: skip
 
 
-def above(limit: float, *, carried: Tree = Z, operator: str = "ReduceMin") -> Tree:
+WIDE, SHORT, UNSIGNED = (
+    alone("Div(x, z)", f"{kind}[n] x, {kind}[n] z") for kind in ("int64", "int16", "uint32")
+)
+
+
+def above(
+    limit: float, *, carried: Tree = Z, operator: str = "ReduceMin", kind: str = "int32"
+) -> Tree:
     """Whether the smallest element is above a number."""
     smallest = (operator, (("keepdims", 0),), carried)
-    return of("Greater", smallest, ("constant", "int32", (), (limit,)))
+    return of("Greater", smallest, ("constant", kind, (), (limit,)))
 
 
-def cast(to: int) -> Tree:
-    return ("Cast", (("to", to),), Z)
+def cast(to: int, operand: Tree = Z) -> Tree:
+    return ("Cast", (("to", to),), operand)
 
 
 SMALLEST: dict[str, tuple[Case, bool]] = {
     "above zero": ((BINARY, "Div.int.C1", [above(0)], []), True),
-    "above one": ((BINARY, "Div.int.C1", [above(1)], []), True),
-    "above zero, by floats": ((BINARY, "Div.int.C1", [above(0, carried=cast(1))], []), True),
-    "above zero, by int32": ((BINARY, "Div.int.C1", [above(0, carried=cast(6))], []), True),
+    "above one": ((BINARY, "Div.int.C1", [above(1)], []), False),
+    "above zero, by floats": ((BINARY, "Div.int.C1", [above(0, carried=cast(1))], []), False),
+    "above zero, by int32": ((BINARY, "Div.int.C1", [above(0, carried=cast(6))], []), False),
+    "int64 above zero": ((WIDE, "Div.int.C1", [above(0, kind="int64")], []), False),
+    "int64 above zero, by floats": (
+        (WIDE, "Div.int.C1", [above(0, carried=cast(1), kind="float32")], []), True),
+    "int64 above zero, by doubles": (
+        (WIDE, "Div.int.C1", [above(0, carried=cast(11), kind="float64")], []), False),
+    "int64 above zero, by int32": ((WIDE, "Div.int.C1", [above(0, carried=cast(6))], []), False),
+    "int64 without the smallest dividend, by floats": (
+        (WIDE, "Div.int.C2", [above(-(2**63), carried=cast(1, X), kind="float32")], []), True),
+    "int64 without the smallest dividend, by int32": (
+        (WIDE, "Div.int.C2", [above(-5, carried=cast(6, X))], []), False),
+    "int16 above zero, by int32": ((SHORT, "Div.int.C1", [above(0, carried=cast(6))], []), True),
+    "int16 above zero": ((SHORT, "Div.int.C1", [above(0, kind="int16")], []), False),
+    "uint32 above zero": ((UNSIGNED, "Div.int.C1", [above(0, kind="uint32")], []), False),
+    "uint32 above zero, by int32": (
+        (UNSIGNED, "Div.int.C1", [above(0, carried=cast(6))], []), False),
+    "above zero as another type": ((BINARY, "Div.int.C1", [above(0, kind="int64")], []), False),
+    "above no number": ((WIDE, "Div.int.C1",
+        [above(float("nan"), carried=cast(1), kind="float32")], []), False),
     "above zero, by bytes": ((BINARY, "Div.int.C1", [above(0, carried=cast(2))], []), False),
     "not above zero": ((BINARY, "Div.int.C1", [], [above(0)]), False),
     "above minus one": ((BINARY, "Div.int.C1", [above(-1)], []), False),
     "the largest above zero": ((BINARY, "Div.int.C1", [above(0, operator="ReduceMax")], []), False),
     "the other operand above zero": ((BINARY, "Div.int.C1", [above(0, carried=X)], []), False),
     "positive divisors": ((BINARY, "Div.int.C2", [above(0)], []), True),
-    "no divisor of minus one": ((BINARY, "Div.int.C2", [above(-1)], []), True),
+    "no divisor of minus one": ((BINARY, "Div.int.C2", [above(-1)], []), False),
     "divisors of minus one": ((BINARY, "Div.int.C2", [above(-2)], []), False),
     "no smallest dividend": ((BINARY, "Div.int.C2", [above(-(2**31), carried=X)], []), True),
     "a rule of floats": ((alone("Div(x, z)", "float[n] x, float[n] z"), "Div.R5", [above(0)], []),
@@ -148,18 +173,27 @@ GUARDED = {
 """A model by the rule that a guard in front of its node holds."""
 
 
-def emitted(text: str) -> tuple[Enforced, list[Facts]]:
-    """A model beside what enforces it, and what holds in front of its node."""
+def with_inferred_result(text: str) -> onnx.ModelProto:
+    """A model whose result has the type that the operator gives it."""
     proto = parse(text)
-    # The result has the type that the operator gives it.
     (result,) = proto.graph.output
     result.ClearField("type")
     result.CopyFrom(onnx.shape_inference.infer_shapes(proto).graph.output[0])
     result.type.tensor_type.ClearField("shape")
+    return proto
+
+
+def emitted(text: str) -> tuple[Enforced, list[Facts]]:
+    """A model beside what enforces it, and what holds in front of its node."""
+    proto = with_inferred_result(text)
     content, _ = enforced_with_certificate(proto.SerializeToString(), operators="all,-Graph")
     made = onnx.load_model_from_string(content)
     enforced = Enforced(after_all_steps(proto), made)
     return enforced, enforced.facts_of("y")
+
+
+ONE_SHAPE = Facts(frozenset([EQUAL]))
+"""What guards of quotients and powers presume. None of the rules below says it."""
 
 
 def flag_of(rule: str, enforced: Enforced, facts: Facts) -> tuple[bool, Tree]:
@@ -169,7 +203,7 @@ def flag_of(rule: str, enforced: Enforced, facts: Facts) -> tuple[bool, Tree]:
     (found,) = (
         (kept, flag)
         for kept, flag in flags
-        if holds_after(node, enforced, alone_of(flag, kept=kept), rule)
+        if holds_after(node, enforced, ONE_SHAPE | alone_of(flag, kept=kept), rule)
     )
     return found
 
@@ -209,8 +243,21 @@ def test_guard_holds_its_rule_and_nothing_else_does(rule: str) -> None:
     others = [alone_of(flag, kept=not kept)]
     others += [alone_of(other, kept=kept) for other in changed(flag)]
     assert len(others) > 5
-    held = [other for other in others if holds_after(node, enforced, other, rule)]
+    held = [other for other in others if holds_after(node, enforced, ONE_SHAPE | other, rule)]
     assert held == []
+
+
+@pytest.mark.parametrize("rule", ["Div.int.C2", "Pow.int.C2"])
+@pytest.mark.parametrize(("sizes", "expected"), [("n", False), ("3", True)])
+def test_guard_of_pairs_of_elements_presumes_one_shape(
+    rule: str, sizes: str, expected: bool
+) -> None:
+    """Elements that meet in a flag, line by line, are not those that meet in a broadcast."""
+    operator = rule.partition(".")[0]
+    enforced, cases = emitted(alone(f"{operator}(x, z)", f"int32[{sizes}] x, int32[{sizes}] z"))
+    kept, flag = flag_of(rule, enforced, cases[-1])
+    facts = alone_of(flag, kept=kept)
+    assert holds_after(enforced._original.node("y"), enforced, facts, rule) is expected
 
 
 @pytest.mark.parametrize(("text", "rule"), [

@@ -136,16 +136,18 @@ NO_EXAMPLES = {"Div.R5", "Cast.float.C1", "Slice.C2", "Slice.R6", "Slice.R8"}
 """The rules whose examples leave something out that decides."""
 
 
-def texts() -> list[object]:
-    return [
-        pytest.param(rule, text, id=f"{rule.id}: {text}")
-        for rule in CHECKED
-        for text in (rule.requirement.example.kept, OTHER_EXAMPLES.get(rule.id))
-        if text is not None and (text in OTHER_EXAMPLES.values() or rule.id not in NO_EXAMPLES)
-    ]
+def examples() -> Iterator[tuple[Rule, str]]:
+    """The rules that guards hold, each with operands."""
+    for rule in CHECKED:
+        for text in (rule.requirement.example.kept, OTHER_EXAMPLES.get(rule.id)):
+            if text in OTHER_EXAMPLES.values() or (text and rule.id not in NO_EXAMPLES):
+                yield rule, text
 
 
-@pytest.mark.parametrize(("rule", "text"), texts())
+CASES = [pytest.param(rule, text, id=f"{rule.id}: {text}") for rule, text in examples()]
+
+
+@pytest.mark.parametrize(("rule", "text"), CASES)
 def test_flag_says_whether_the_rule_is_kept(rule: Rule, text: str) -> None:
     rng = random.Random(rule.id)  # noqa: S311 - no cryptography
     operands, attributes = read(text)
@@ -159,7 +161,7 @@ def test_flag_says_whether_the_rule_is_kept(rule: Rule, text: str) -> None:
     kinds = [
         kind
         for kind in OPERATOR_CASES[rule.id.partition(".")[0]].kernels
-        if guard.binds(kind) and not of_shape and _is_of(kind, rule)
+        if guard.binds(kind) and not of_shape and is_of(kind, rule)
     ]
     found = set()
     for _ in range(TRIALS):
@@ -192,7 +194,7 @@ def test_flag_says_whether_the_rule_is_kept(rule: Rule, text: str) -> None:
 ONE_SHAPE = Precondition.ONE_SHAPE
 
 
-def _is_of(kind: ElementType, rule: Rule) -> bool:
+def is_of(kind: ElementType, rule: Rule) -> bool:
     """Whether a rule is one of a family of types, if it is of one alone."""
     families = {*rule.id.split(".")} & {*Family}
     return not families or kind.family in families

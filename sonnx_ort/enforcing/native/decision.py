@@ -25,6 +25,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.catalog import deciding_guard
 from sonnx_ort.guards.guard import DecidingGuard, Flag, GuardedNode, Operands, Precondition
 from sonnx_ort.guards.shape_guards import has_equal_ranks
+from sonnx_ort.guards.smallest_element import settling_flag
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
@@ -143,58 +144,6 @@ def all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -
     return nodes.together("And", flags, "all_equal")
 
 
-_REDUCED_AS = {
-    ElementType.INT8: ElementType.INT32,
-    ElementType.INT16: ElementType.INT32,
-    ElementType.INT32: ElementType.INT32,
-    # In ONNX Runtime, ReduceMin of floats takes less than half the time.
-    ElementType.INT64: ElementType.FLOAT,
-}
-"""The signed integer types, and the type in which their minimum is computed.
-
-Rounding is monotonic, and 0, -1 and the smallest integer of each type are exact as floats. So a
-limit below all rounded elements is below all elements.
-"""
-
-
-def passes_by_minimum(
-    nodes: StandardNodes,
-    operands: Operands,
-    node: GuardedNode,
-    guards: Sequence[DecidingGuard],
-    *,
-    in_branch: bool,
-) -> ir.Value | None:
-    """Compute a flag that is true if the smallest element alone proves all rules about elements.
-
-    For an empty operand the flag may have either value.
-
-    Returns:
-        The flag; None if the pass does not pay, or if the node is in a branch: ONNX Runtime's
-        optimizer crashes on some Ifs in branches that it inlines.
-    """
-    single = len(guards) == 1 and guards[0].precondition is Precondition.NOTHING
-    if single or node.computed_in not in _REDUCED_AS or in_branch:
-        return None
-    first, *others = guards
-    for position in first.sufficient:
-        if all(position in guard.sufficient for guard in others):
-            least = max(guard.sufficient[position](node.element_type) for guard in guards)
-            return _none_below(nodes, operands[position], node.computed_in, least)
-    return None
-
-
-def _none_below(
-    nodes: StandardNodes, operand: ir.Value, element_type: ElementType, least: int
-) -> ir.Value:
-    carrier = _REDUCED_AS[element_type]
-    if carrier is not element_type:
-        operand = nodes.cast(operand, carrier, "in_order")
-    smallest = nodes.add("ReduceMin", [operand], "smallest_element", {"keepdims": 0})
-    too_small = nodes.constant(least - 1, "too_small", carrier)
-    return nodes.add("Greater", [smallest, too_small], "settled")
-
-
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What a run checks in front of one node.
@@ -239,8 +188,10 @@ class Decision:
         # A guarded operand keeps its shape, and the shape is often known earlier.
         shape = nodes.shape(operands[0])
         looks = [guard for _, guard in deciding]
-        in_branch = self.examined.target.in_branch
-        flag = passes_by_minimum(nodes, operands, self.node, looks, in_branch=in_branch)
+        flag = None
+        if not self.examined.target.in_branch:
+            # ONNX Runtime's optimizer crashes on some Ifs in branches that it inlines.
+            flag = settling_flag(nodes, operands, self.node, looks)
         if agreed is not None and flag is None and self._needs_one_shape:
             operands, agreed = self._of_one_shape(nodes, operands, agreed), None
         if flag is not None:
