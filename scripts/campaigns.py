@@ -7,6 +7,7 @@
     graphs       random graphs, by each backend and the oracle
     models       mutated models, which have to end in a result or a `SonnxError`
     extremes     each operator of onnx with something extreme, likewise
+    certificates forged certificates, none of which may be accepted and false
     memory       long use, which has to take no more and more memory
 
 A campaign can be interrupted at any time, and goes on with its record in docs/records. It ends with
@@ -28,6 +29,7 @@ CAMPAIGNS = {
     "graphs": "try_graphs:run",
     "models": "fuzz:run",
     "extremes": "fuzz:run_extremes",
+    "certificates": "forge_certificates:run",
     "memory": "measure_memory:run",
 }
 """What tries, by what the first argument may be."""

@@ -37,6 +37,7 @@ from sonnx_ort.checker.guards import require_guarded, require_value_guarded
 from sonnx_ort.checker.model import Model, with_true_assumptions
 from sonnx_ort.checker.obligations import (
     conclude,
+    demand_on,
     is_of_contract,
     is_of_value,
     obligations_of_contract,
@@ -261,6 +262,8 @@ def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
     for name in LISTS:
         for output, rule in certificate[name]:
             if is_of_value(rule):
+                # Without a contract no rule of contracts binds a value.
+                demand_on(model, output, rule)
                 require((output, rule) not in of_values, f"{rule} of '{output}' is named twice")
                 of_values.add((output, rule))
                 continue

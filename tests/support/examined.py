@@ -50,7 +50,11 @@ def check_with_outline(
 
 
 def enforced_with_certificate(
-    content: bytes, *, edition: str = "typed", operators: str | Iterable[str] = DEFAULT
+    content: bytes,
+    *,
+    edition: str = "typed",
+    operators: str | Iterable[str] = DEFAULT,
+    contract: Contract = NO_CONTRACT,
 ) -> tuple[bytes, Certificate]:
     """The file of the model that enforces a model, and the certificate of both.
 
@@ -58,11 +62,12 @@ def enforced_with_certificate(
         content: The file of the model.
         edition: The edition.
         operators: The operators to enforce.
+        contract: What its values may be.
 
     Raises:
         SonnxError: The model violates the profile, or cannot be certified.
     """
-    demands = choose_demands(edition, "reject", operators)
+    demands = choose_demands(edition, "reject", operators, contract)
     choices = Choices(demands, Backend.NATIVE, certified=True)
     certified = certified_if_asked_for(examine(load(content, choices)))
     proofs: Any = certified.proofs
