@@ -71,7 +71,7 @@ class Enforced:
         for copy, name in checked.items():
             # A copy that a graph returns has the declaration of the value.
             self._claims.setdefault(name, []).extend(self._claims.pop(copy, ()))
-        loops = {name for name, node in self._added.items() if node.op_type == "Loop"}
+        self._loops = loops = {n for n, node in self._added.items() if node.op_type == "Loop"}
         nodes = [node for graph in graphs_of(other.graph) for node in graph.node]
         # Of what a Loop has hidden no shape is known from what is in front of it.
         self._producers = {n: node for node in nodes for n in node.output if n not in loops}
@@ -229,6 +229,9 @@ class Enforced:
             self._trust(node.input[0])
         operands = [self._evaluate(name) for name in node.input]
         tree = (node.op_type, _attributes(node), *(tree for tree, _ in operands))
+        if node.op_type == "Shape" and node.input[0] not in self._loops:
+            # ONNX Runtime may know the shape, and then computes nothing in front of it.
+            return tree, [NOTHING]
         return tree, conjunction(alternatives for _, alternatives in operands)
 
     def _copied(self, node: NodeProto, output: str) -> tuple[Tree, Cases] | None:
