@@ -15,7 +15,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.checker import FORMAT, Model, Rejected, bodies_of, check
+from sonnx_ort.checker import FORMAT, Model, Rejected, bodies_of, check, rests_on_numbers
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.guards import require_guarded
 from sonnx_ort.checker.model import KINDS, with_true_assumptions
@@ -30,6 +30,7 @@ from sonnx_ort.checker.premises import Changing
 from sonnx_ort.errors import SonnxError, to_json
 from sonnx_ort.kernel.elements import HELD
 from sonnx_ort.kernel.node import FLOATS, INTEGERS
+from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.loading.traversal import every_graph
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
@@ -255,6 +256,15 @@ class Proofs:
         for limited in examination.limited:
             self._try(self._name(limited.value), limited.obligation)
 
+    @property
+    def rests_on_numbers(self) -> bool:
+        """Whether a step can be an interval of floats that a kernel computes.
+
+        Which steps a certificate needs is known only where guards are compared.
+        """
+        traced = self._traced
+        return traced is not None and rests_on_numbers(traced, traced.steps)
+
     @functools.cached_property
     def _without(self) -> Traced | None:
         """What follows without the contract."""
@@ -363,8 +373,10 @@ class Proofs:
             head["contract"] = contract_document(self._contract)
         if self._traced is not None:
             model = Model(self._proto, self._contract, self._traced.states.changing)
-            steps = (step for step in self._traced.steps if step in needed)
+            steps = [step for step in self._traced.steps if step in needed]
             head["steps"] = [[*step, model.derive(*step)] for step in steps]
+            if rests_on_numbers(model, steps):
+                head["optimizers"] = {"off": [*MUST_BE_OFF], "may_act": [*MAY_ACT]}
         return head
 
 
@@ -409,4 +421,10 @@ def only_certified(examination: Examination, proofs: Proofs) -> Examination:
         replace(each, obligation=changed.get(id(each.obligation), each.obligation))
         for each in examination.limited
     )
-    return replace(examination, nodes=tuple(nodes), report=report, limited=tuple(limited))
+    return replace(
+        examination,
+        nodes=tuple(nodes),
+        report=report,
+        limited=tuple(limited),
+        rests_on_numbers=examination.rests_on_numbers or proofs.rests_on_numbers,
+    )

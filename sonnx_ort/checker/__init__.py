@@ -24,7 +24,13 @@ the schemas of onnx. What it does not know it rejects.
     graphs           the graphs of a file and their nodes
 """
 
-from sonnx_ort.checker.certificate import FORMAT, Malformed, check, read_certificate
+from sonnx_ort.checker.certificate import (
+    FORMAT,
+    Malformed,
+    check,
+    read_certificate,
+    rests_on_numbers,
+)
 from sonnx_ort.checker.graphs import bodies_of, with_unique_names
 from sonnx_ort.checker.model import Model
 from sonnx_ort.kernel.sizes import Rejected
@@ -37,5 +43,6 @@ __all__ = [
     "bodies_of",
     "check",
     "read_certificate",
+    "rests_on_numbers",
     "with_unique_names",
 ]

@@ -2,13 +2,18 @@
 
 The form of a certificate. A certificate is JSON:
 
-    format       "sonnx_ort.certificate/2"
+    format       "sonnx_ort.certificate/3"
     model        the SHA-256 of the file of the model
     steps        [value, "type", "shape", "elements", "bounds" or "interval", what it is], each from
                  those before; bounds are the smallest and the largest integer, an interval is the
                  smallest and the largest float, and whether there can be NaN
     obligations  [output of a node, id of a rule] that hold in every run; of `Graph.finite` and of
                  rules of a contract, [value, id of the rule]
+
+if a step is an interval of floats that a kernel computes:
+
+    optimizers   {"off": names, "may_act": names} of optimizers of ONNX Runtime: the steps hold in
+                 every session in which those do not act that are off
 
 if the values have a contract:
 
@@ -26,7 +31,7 @@ and if there is an enforced model:
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -46,12 +51,13 @@ from sonnx_ort.checker.obligations import (
 )
 from sonnx_ort.checker.premises import Changing
 from sonnx_ort.checker.reading import OWN_DOMAIN
+from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.kernel.sizes import Rejected, require
 from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.graph import FINITE
 from sonnx_ort.profile.options import Edition
 
-FORMAT = "sonnx_ort.certificate/2"
+FORMAT = "sonnx_ort.certificate/3"
 
 LISTS = ("obligations", "guarded", "waived", "unknown")
 """The entries that say of obligations what holds them."""
@@ -92,6 +98,7 @@ def require_form(certificate: object) -> None:
         raise Malformed(f"the format is not {FORMAT}; certify the model again")
     form = _FORM | _FORM_OF_ENFORCED if "enforced" in certificate else _FORM
     form = form | _FORM_OF_CONTRACT if "contract" in certificate else form
+    form = form | _FORM_OF_OPTIMIZERS if "optimizers" in certificate else form
     for name in sorted(form.keys() - certificate.keys()):
         raise Malformed(f"the entry '{name}' is missing")
     for name in certificate.keys() - form.keys():
@@ -150,6 +157,13 @@ def _is_contract(value: Any) -> bool:
     return bool(contract) and contract_document(contract) == value
 
 
+def _are_optimizers(value: object) -> bool:
+    match value:
+        case {"off": [*off], "may_act": [*may_act], **further}:
+            return not further and all(map(_is_text, (*off, *may_act)))
+    return False
+
+
 def _list_of(is_formed: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(map(is_formed, value))
 
@@ -161,6 +175,7 @@ _FORM: dict[str, Callable[[object], bool]] = {
     "obligations": _list_of(_is_entry),
 }
 _FORM_OF_CONTRACT: dict[str, Callable[[object], bool]] = {"contract": _is_contract}
+_FORM_OF_OPTIMIZERS: dict[str, Callable[[object], bool]] = {"optimizers": _are_optimizers}
 _FORM_OF_ENFORCED: dict[str, Callable[[object], bool]] = {
     "enforced": _is_text,
     "edition": lambda value: value in ("typed", "preliminary"),
@@ -195,12 +210,16 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
         found = model.derive(value, kind, claim)
         require(found == claim, f"the {kind} of '{value}' is {found}, not {claim}")
     model.require_kept_assumptions()
+    numbers = rests_on_numbers(model, certificate["steps"])
+    if numbers:
+        _require_optimizers(certificate.get("optimizers"))
     for output, rule in certificate["obligations"]:
         conclude(model, output, rule)
     count = len(certificate["obligations"])
+    off = "; the optimizers that it names must be off" if numbers else ""
     if enforced is None:
         under = " whose values keep the contract" if contract else ""
-        return f"{count} obligations hold in every run{under}"
+        return f"{count} obligations hold in every run{under}{off}"
     other = _read(enforced, certificate["enforced"], "enforced model")
     try:
         if contract:
@@ -218,7 +237,33 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
     sentence = f"{count + guarded} obligations hold in every run: {count} by proof, "
     sentence += f"{guarded} by guards"
     sentence += f"; {waived} are waived" if waived else ""
-    return sentence + (f"; {unknown} are left to guards of unknown form" if unknown else "")
+    sentence += f"; {unknown} are left to guards of unknown form" if unknown else ""
+    return sentence + off
+
+
+def rests_on_numbers(model: Model, steps: Iterable[Sequence[Any]]) -> bool:
+    """Whether a step is an interval of floats that a kernel computes.
+
+    Then the steps hold where no optimizer forms other floats.
+
+    Args:
+        model: The model.
+        steps: The steps; each begins with a value, and what is said of it.
+    """
+    return any(
+        kind == "interval" and not model.is_constant(value) and not model.is_input(value)
+        for value, kind, *_ in steps
+    )
+
+
+def _require_optimizers(entry: Mapping[str, Sequence[str]] | None) -> None:
+    """Reject a certificate that lets optimizers act which form numbers that no rule knows."""
+    if entry is None:
+        raise Rejected("it has intervals, and does not say which optimizers must be off")
+    missing = sorted(set(MUST_BE_OFF).difference(entry["off"]))
+    require(not missing, f"it does not say that {', '.join(missing)} must be off")
+    unknown = sorted(set(entry["may_act"]).difference(MAY_ACT))
+    require(not unknown, f"it says that {', '.join(unknown)} may act")
 
 
 def _read(content: bytes, digest: object, name: str) -> onnx.ModelProto:

@@ -17,6 +17,7 @@ import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, ValueContract
 from sonnx_ort.checker import Malformed, Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.profile.contract import contract_document
 from support.command import command
 from support.graphs import PARTS_OF_AN_AXIS, parse
@@ -81,7 +82,8 @@ def test_certificate_of_a_model_names_the_contract_and_the_intervals(tmp_path: P
     assert ["y", "Graph.finite"] in made.content["obligations"]
     assert not made.uncertified
     assert check(path.read_bytes(), made.content) == (
-        "15 obligations hold in every run whose values keep the contract"
+        "15 obligations hold in every run whose values keep the contract; the optimizers that it "
+        "names must be off"
     )
 
 
@@ -152,7 +154,10 @@ def test_enforced_contract_is_an_obligation(place: Place) -> None:
         ["x", "Contract.range"],
         ["d", "Contract.range"],
     ]
-    assert checked(place) == "19 obligations hold in every run: 15 by proof, 4 by guards"
+    assert checked(place) == (
+        "19 obligations hold in every run: 15 by proof, 4 by guards; the optimizers that it names "
+        "must be off"
+    )
 
 
 def without_entry(name: str, entry: list[str]) -> Callable[[Content], object]:
@@ -203,6 +208,14 @@ FALSE = {
     "a rule of another contract":
         (lambda content: content["guarded"].append(["w", "Contract.range"]),
         "the rule does not bind the value"),
+    "intervals without a word of optimizers": (lambda content: content.pop("optimizers"),
+        "it has intervals, and does not say which optimizers must be off"),
+    "an optimizer that is not off":
+        (lambda content: content["optimizers"]["off"].remove("ConvMulFusion"),
+        "it does not say that ConvMulFusion must be off"),
+    "an optimizer that may not act":
+        (lambda content: content["optimizers"]["may_act"].append("OfTomorrowFusion"),
+        "it says that OfTomorrowFusion may act"),
 }  # fmt: skip
 
 
@@ -235,6 +248,28 @@ MALFORMED = {
     "what is not whole": [{"value": "x", "whole": False}],
     "a state of another name": [{"state": "x", "output": 3}],
 }
+
+
+@pytest.mark.parametrize("entry", [[], {"off": []}, {"off": [], "may_act": [1]},
+    {"off": [], "may_act": [], "more": []}], ids=str)  # fmt: skip
+def test_optimizers_of_another_form_are_malformed(entry: object, place: Place) -> None:
+    place[2]["optimizers"] = entry
+    with pytest.raises(Malformed, match=r"^the entry 'optimizers' has another form$"):
+        check(place[0].read_bytes(), place[2], place[1].read_bytes())
+
+
+def test_certificate_names_the_optimizers_of_the_kernel(place: Place) -> None:
+    assert place[2]["optimizers"] == {"off": [*MUST_BE_OFF], "may_act": [*MAY_ACT]}
+
+
+def test_certificate_without_intervals_of_results_names_no_optimizers(tmp_path: Path) -> None:
+    """What a contract says of an input, its guard ensures."""
+    path = tmp_path / "m.onnx"
+    onnx.save(parse("(float[3] x, float[3] y) => (float[3] z) { z = Div(x, y) }"), path)
+    contract = Contract((ValueContract("y", (1.0, 2.0)),))
+    made = sonnx_ort.certify(path, contract=contract)
+    assert made.obligations
+    assert "optimizers" not in made.content
 
 
 @pytest.mark.parametrize("name", MALFORMED)
