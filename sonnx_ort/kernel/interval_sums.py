@@ -247,6 +247,9 @@ def _with_products(node: Node, index: int, found: Interval, other: Interval) -> 
             place = constants.index(False) if False in constants else 0
             scale *= abs(factors[1 - place].lower)
         source = source.source(place)
+    if source is not None and source.op_type == "If":
+        # A session takes a branch out of an If whose condition is constant.
+        return ANYTHING
     if source is None or source.op_type not in _TERMS:
         return found
     kind = format_of(node)

@@ -182,3 +182,18 @@ def test_sums_in_blocks_lie_within_what_is_known(form: str, block: int, level: s
     assert interval is not None
     assert misfit(interval, output) == ""
     assert interval.whole.lower > LARGE / 4
+
+
+def test_nothing_is_known_of_a_sum_with_what_a_branch_gives() -> None:
+    """The condition is constant: a session makes one Gemm of the branch and the sum."""
+    branch = "() => (float[1,1] {0}) {{ {0} = MatMul(x, w) }}"
+    graph = f"""(float[1,{TERMS}] x) => (float[] y) {{
+        p = If(yes) <then_branch = one {branch.format("q")}, else_branch = two {branch.format("r")}>
+        y = Add(p, c) }}"""
+    constants = {
+        "w": np.ones((TERMS, 1), np.float32),
+        "c": floats(LARGE),
+        "yes": np.array(True),
+    }
+    given = Given(graph, np.ones((1, TERMS), np.float32), constants=constants)
+    assert known(given)[1] == [None]
