@@ -12,7 +12,7 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
-from sonnx_ort.checker.graphs import bodies_of, graphs_of
+from sonnx_ort.checker.graphs import bodies_of, graphs_of, type_name
 from sonnx_ort.kernel.sizes import NAME, PartialSizes, Rejected, Sizes, require
 from sonnx_ort.profile.contract import Contract, is_size
 from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands
@@ -35,7 +35,13 @@ def require_contract(graph: GraphProto, contract: Contract) -> None:
     for state in states:
         known = state.input in inputs and state.output in outputs and contract.keeps(state)
         require(known, f"'{state.input}' is no state that '{state.output}' carries on")
-    for names in (limited, stated, named, carried):
+    typed = [each.input for each in contract.types]
+    for each in contract.types:
+        own = inputs.get(each.input, ValueInfoProto()).type.tensor_type.elem_type
+        require(
+            own and type_name(own) == each.dtype, f"'{each.input}' is not declared as {each.dtype}"
+        )
+    for names in (limited, stated, named, carried, typed):
         require(len(names) == len(set(names)), "the contract names something twice")
     for name in limited:
         require(name in values, f"the contract names '{name}', which the graph does not have")

@@ -18,7 +18,7 @@ from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, Valu
 from sonnx_ort.checker import Malformed, Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
-from sonnx_ort.profile.contract import contract_document
+from sonnx_ort.profile.contract import TypeContract, contract_document
 from support.command import command
 from support.graphs import PARTS_OF_AN_AXIS, parse
 from support.sessions import on_one_thread
@@ -113,6 +113,21 @@ def test_name_of_the_contract_is_the_size_of_the_axes_that_it_names(
     found = model.derive("y", "shape")
     assert ["?" if str(size).startswith("?") else size for size in found] == expected
     assert model.derive("x", "shape") == ["n"]
+
+
+@pytest.mark.parametrize(("types", "message"), [
+    ([("x", "int32")], "'x' is not declared as int32"),
+    ([("z", "float")], "'z' is not declared as float"),
+    ([("x", "float"), ("x", "float")], "the contract names something twice"),
+])  # fmt: skip
+def test_type_that_no_input_is_declared_with_is_rejected(
+    types: list[tuple[str, str]], message: str
+) -> None:
+    """ONNX Runtime holds the declared type, and no other."""
+    proto = parse("(float[n] x) => (float[n] z) { z = Neg(x) }")
+    with pytest.raises(Rejected) as caught:
+        Model(proto, Contract(types=tuple(TypeContract(*each) for each in types)))
+    assert str(caught.value) == message
 
 
 CAMERA = """(float[n, 3, h, w] image, float[n, 3, h, w] gain) => (float[n, 3, k, l] y) {

@@ -10,10 +10,12 @@ from pathlib import Path
 import campaigns
 import pytest
 import try_graphs
+from forge_certificates import Forged
 from try_graphs import Graphs
 
 from support.child import SCRIPTS, run_program
 from support.package_copy import REPOSITORY
+from support.soundness.changed_certificates import CHANGES
 
 DOCUMENTATION = REPOSITORY / "docs"
 
@@ -32,10 +34,15 @@ def told(page: str, cell: str, columns: int) -> dict[str, list[int]]:
 
 def test_page_of_campaigns_tells_how_many_were_tried_and_failed() -> None:
     fuzzing, graphs = recorded("fuzzing"), recorded("random_graphs")
+    forged = recorded("forged_certificates")["parts"]
     failures = sum(len(part["failures"]) for part in graphs["parts"])
     assert told("campaigns.md", r"(.+?) \| `\w+`", 2) == {
         "mutated models": [fuzzing["models"], len(fuzzing["faults"])],
         "random graphs": [graphs["graphs"], failures],
+        "forged certificates": [
+            sum(part["forged"] for part in forged),
+            sum(len(part["failures"]) for part in forged),
+        ],
         **{
             name: [case["repetitions"], int(case["exceeds"])]
             for name, case in recorded("memory")["cases"].items()
@@ -128,6 +135,24 @@ def test_graphs_are_tried_and_counted(tmp_path: Path) -> None:
     (part,) = json.loads(path.read_text("utf-8"))["parts"]
     assert (part["first"], part["graphs"], part["failures"]) == (0, 3, [])
     assert part["counts"]["graphs"] == 3
+
+
+def test_certificates_are_forged_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    command = [sys.executable, SCRIPTS / "campaigns.py", "certificates", "--count", "2"]
+    child = run_program([*command, "--record", path], timeout=120)
+    assert child.exit_status == 0, child
+    (part,) = json.loads(path.read_text("utf-8"))["parts"]
+    assert (part["first"], part["models"], part["failures"]) == (0, 2, [])
+    assert part["forged"] == CHANGES * part["counts"].get("models", 0)
+
+
+def test_false_certificate_that_is_accepted_is_a_failure(tmp_path: Path) -> None:
+    made = Forged(tmp_path / "record.json", models=0, parts=[])
+    seen = {"models": 1, "constant: rejected": 2, "operand: false, other results": 1}
+    made.add([{"number": 0, "result": seen}, {"number": 1, "result": {}}, {"number": 2}])
+    (part,) = made["parts"]
+    assert (part["models"], part["forged"], part["failures"]) == (3, 3, [0, 2])
 
 
 def test_part_is_gone_on_with(tmp_path: Path) -> None:
