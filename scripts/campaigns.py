@@ -4,6 +4,7 @@
     conditions   conditions that are always true or always false, likewise
     pairs        Div and Sub of all pairs of 16-bit floats, by each backend
     units        by how many units in the last place Log and Acos miss
+    accuracy     how far functions of one operand are from exact results
     graphs       random graphs, by each backend and the oracle
     models       mutated models, which have to end in a result or a `SonnxError`
     extremes     each operator of onnx with something extreme, likewise
@@ -26,6 +27,7 @@ CAMPAIGNS = {
     "conditions": "conditions:run",
     "pairs": "exhaustive:run",
     "units": "measure_units:run",
+    "accuracy": "measure_accuracy:run",
     "graphs": "try_graphs:run",
     "models": "fuzz:run",
     "extremes": "fuzz:run_extremes",
