@@ -29,7 +29,7 @@ from sonnx_ort.files import write_text
 RECORD = RECORDS / "accuracy.json"
 """What was found."""
 
-_PIECES_PER_STEP = 128
+_PIECES_PER_STEP = 1 << 10
 
 
 def sweeps() -> list[Sweep]:

@@ -41,8 +41,15 @@ def rising(element_type: str, start: int, stop: int) -> Array:
     """The arguments from one place to another, in rising order from -infinity; NaNs come last."""
     infinity = _INFINITY[element_type]
     bits = np.dtype(f"u{np.dtype(DTYPES[element_type]).itemsize}")
-    places = np.arange(start, stop, dtype=np.int64)
     sign, numbers = count_of(element_type) // 2, infinity + 1
+    if stop <= numbers:
+        first = sign + infinity - start
+        found = np.arange(first, first + start - stop, -1, dtype=np.int64)
+        return found.astype(bits).view(DTYPES[element_type])
+    if numbers <= start and stop <= 2 * numbers:
+        found = np.arange(start - numbers, stop - numbers, dtype=bits)
+        return found.view(DTYPES[element_type])
+    places = np.arange(start, stop, dtype=np.int64)
     patterns = np.where(places < numbers, sign + infinity - places, places - numbers)
     if stop > 2 * numbers:
         nans = sign - numbers

@@ -77,38 +77,42 @@ def add(  # noqa: PLR0913 - the columns of a table
         rising: Whether the arguments are larger than those before, each larger than the last.
     """
     finding["arguments"] += arguments.size
-    usual = np.isfinite(arguments) & (arguments != 0)
-    if not usual.all():
+    # Nearly all parts have neither zeros nor what is not finite; sums tell it in one go.
+    usual = (
+        rising and np.isfinite(arguments[0] + arguments[-1]) and arguments[0] * arguments[-1] > 0
+    )
+    if not (usual and np.isfinite(results.sum() + exact.sum())):
         _add_special(finding, arguments, results)
-    valid = np.isfinite(arguments) & ~np.isnan(exact)
-    if not valid.all():
-        outside = np.isfinite(arguments) & np.isnan(exact)
-        finding["outside"] += int((outside & ~np.isnan(results)).sum())
-    failed = valid & np.isnan(results)
-    finding["nan"] += int(failed.sum())
-    valid &= ~failed
-    if not valid.all():
+        defined = np.isfinite(arguments)
+        missing, undefined = np.isnan(results), np.isnan(exact)
+        finding["outside"] += int((defined & undefined & ~missing).sum())
+        finding["nan"] += int((defined & ~undefined & missing).sum())
+        valid = defined & ~undefined & ~missing
         arguments, results, exact = arguments[valid], results[valid], exact[valid]
         errors = None if errors is None else errors[valid]
-    if arguments.size == 0:
-        return
-    for side, chosen in _sides(arguments):
+        if arguments.size == 0:
+            return
+        usual = False
+    for side, chosen in _sides(arguments, one=bool(usual)):
         least, largest = finding[side]
         found = results[chosen]
         finding[side] = [min(least, float(found.min())), max(largest, float(found.max()))]
+    magnitudes = np.abs(exact)
+    if not usual or magnitudes.max() > kind.largest:
+        results = results.clip(-kind.largest, kind.largest)
+        exact = exact.clip(-kind.largest, kind.largest)
+        magnitudes = np.abs(exact)
     if finding["fall"] is not None and rising:
-        _add_fall(finding, kind, results.clip(-kind.largest, kind.largest))
-    exact = exact.clip(-kind.largest, kind.largest)
+        _add_fall(finding, kind, results)
     if errors is None:
-        errors = np.abs(results.clip(-kind.largest, kind.largest) - exact)
-    _add_errors(finding, kind, arguments, np.abs(exact), errors)
+        errors = np.abs(results - exact)
+    _add_errors(finding, kind, arguments, magnitudes, errors)
 
 
-def _sides(arguments: Doubles) -> Sequence[tuple[str, Any]]:
-    if arguments[0] > 0 and arguments.min() > 0:
-        return [("above", slice(None))]
-    if arguments[0] < 0 and arguments.max() < 0:
-        return [("below", slice(None))]
+def _sides(arguments: Doubles, *, one: bool) -> Sequence[tuple[str, Any]]:
+    """The sides of 0 that arguments are on; it may be known that it is one."""
+    if one:
+        return [("above" if arguments[0] > 0 else "below", slice(None))]
     both = (("below", arguments < 0), ("above", arguments > 0))
     return [(side, chosen) for side, chosen in both if chosen.any()]
 
@@ -121,17 +125,19 @@ def _add_special(finding: Finding, arguments: Doubles, results: Doubles) -> None
     for name, chosen in (("zeros", arguments == 0), ("infinities", np.isinf(arguments))):
         for index, negative in enumerate((True, False)):
             found = results[chosen & (np.signbit(arguments) == negative)]
-            if found.size:
-                finding[name][index] = float(found[0])
+            if found.size and not math.isnan(finding[name][index] or 0):
+                finding[name][index] = float(found[np.isnan(found).argmax()])
 
 
 def _add_fall(finding: Finding, kind: Format, results: Doubles) -> None:
+    if results[0] >= finding["highest"] and (results[1:] >= results[:-1]).all():
+        finding["highest"] = float(results[-1])
+        return
     highest = np.maximum.accumulate(results)
     np.maximum(highest, finding["highest"], out=highest)
     fallen = highest - results
-    if fallen.any():
-        share = fallen / np.maximum(np.abs(highest), 1)
-        finding["fall"] = max(finding["fall"], float(share.max()) / kind.unit)
+    share = fallen / np.maximum(np.abs(highest), 1)
+    finding["fall"] = max(finding["fall"], float(share.max()) / kind.unit)
     finding["highest"] = float(highest[-1])
 
 
@@ -139,12 +145,15 @@ def _add_errors(
     finding: Finding, kind: Format, arguments: Doubles, exact: Doubles, errors: Doubles
 ) -> None:
     limit = NEAR_ZERO * kind.normal
-    scales = {
-        "result": exact,
-        "argument": np.maximum(exact, np.abs(arguments)),
-        "one": np.maximum(exact, 1),
-    }
-    for name, scale in scales.items():
+    least, largest = float(exact.min()), float(errors.max())
+    for name in SCALES:
+        worst = finding["worst"][name]
+        # No share is larger than that of the largest error in the smallest number.
+        smallest = max(least, 1) if name == "one" else least
+        bounded = smallest >= limit and len(worst) >= _MOST_WORST
+        if bounded and largest / smallest / kind.unit <= worst[-1][0]:
+            continue
+        scale = _scale(name, exact, arguments)
         share = errors / scale
         if name != "one" and scale.min() < limit:
             near = scale < limit
@@ -152,13 +161,21 @@ def _add_errors(
             finding[key] = max(finding[key], float(errors[near].max()) / kind.normal)
             share[near] = 0
         place = int(share.argmax())
-        units = float(share[place]) / kind.unit
+        units, argument = float(share[place]) / kind.unit, float(arguments[place])
         finding[name] = max(finding[name], units)
-        worst = finding["worst"][name]
-        argument = float(arguments[place])
-        full = len(worst) >= _MOST_WORST
-        among_them = units > 0 and not (full and units <= worst[-1][0])
-        if among_them and all(argument != other for _, other in worst):
+        known = units == 0 or any(argument == other for _, other in worst)
+        if not known and (len(worst) < _MOST_WORST or units > worst[-1][0]):
             worst.append([units, argument])
             worst.sort(key=lambda each: -each[0])
             del worst[_MOST_WORST:]
+
+
+def _scale(name: str, exact: Doubles, arguments: Doubles) -> Doubles:
+    """What errors are relative to."""
+    match name:
+        case "result":
+            return exact
+        case "argument":
+            return np.maximum(exact, np.abs(arguments))
+        case _:
+            return np.maximum(exact, 1)

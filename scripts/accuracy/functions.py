@@ -98,7 +98,7 @@ def _sigmoid(x: Doubles) -> Doubles:
 
 
 _DEPTH = 80
-_TAIL = -5.0
+_TAIL = -2.5
 
 
 def _gelu(x: Doubles) -> Doubles:
@@ -169,11 +169,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "Gelu tanh": Function(
         'Gelu <approximate="tanh">', _gelu_tanh, _enclosed_gelu_tanh, rises=False
     ),
-    "Softplus": Function("Softplus", _softplus),
     "Log": Function("Log", np.log, lambda x: x.log()),
-    "Sin": Function("Sin", np.sin, lambda x: x.sin(), rises=False),
-    "Cos": Function("Cos", np.cos, lambda x: x.cos(), rises=False),
-    "Mish": Function("Mish", _mish, rises=False),
     "Sqrt": Function("Sqrt", np.sqrt, lambda x: x.sqrt()),
     "Reciprocal": Function("Reciprocal", lambda x: 1 / x, lambda x: 1 / x, rises=False),
     "HardSwish": Function("HardSwish", _hard_swish, rises=False),
@@ -184,8 +180,12 @@ FUNCTIONS: Mapping[str, Function] = {
     "Asin": Function("Asin", np.arcsin),
     "Asinh": Function("Asinh", np.arcsinh),
     "Atan": Function("Atan", np.arctan),
+    "Softplus": Function("Softplus", _softplus),
+    "Sin": Function("Sin", np.sin, lambda x: x.sin(), rises=False),
+    "Cos": Function("Cos", np.cos, lambda x: x.cos(), rises=False),
+    "Mish": Function("Mish", _mish, rises=False),
 }
-"""The functions by name: the operator, and for Gelu its attribute."""
+"""The functions by name: the operator, and for Gelu its attribute. The slow ones are last."""
 
 
 def enclosure(function: Function, argument: float) -> arb:
