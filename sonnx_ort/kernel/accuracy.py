@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from .intervals import FORMATS, Format
+from .arithmetic import FORMATS, Format
 from .node import Node
 from .ranges import Ends, Interval
 from .sizes import Rejected

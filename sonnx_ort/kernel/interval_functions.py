@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .arithmetic import FORMATS, SLACK, corners
+from .accuracy import accuracy_of, function_of
+from .arithmetic import FORMATS, corners
 from .bounds import holds_truths
 from .intervals import (
     float_attribute,
@@ -77,44 +78,77 @@ def _magnitude(node: Node) -> Sequence[Interval]:
 
 
 def _monotonic(
-    function: Callable[[Ends], Ends],
-    *,
-    domain: tuple[float, float] = (-math.inf, math.inf),
-    exact: bool = False,
-    least: float = -math.inf,
-    largest: float = 0.0,
+    function: Callable[[Ends], Ends], *, domain: tuple[float, float] = (-math.inf, math.inf)
 ) -> IntervalRule:
     """A function that never falls; NaN outside of its domain.
 
     Args:
         function: The function.
         domain: The smallest and the largest argument with a number as its result.
-        exact: Whether results are not rounded.
-        least: The smallest result of any kernel, however it rounds.
-        largest: The largest intermediate number whose rounding may remain in the result.
     """
 
     def rule(node: Node) -> Sequence[Interval]:
-        x, kind = operand(node, 0), format_of(node)
+        x = operand(node, 0)
         outside = bool(((x.lower < domain[0]) | (x.upper > domain[1])).any())
         with np.errstate(all="ignore"):
             ends = function(np.clip(x.lower, *domain)), function(np.clip(x.upper, *domain))
-        if exact:
-            return [kind.held(*ends, nan=x.nan or outside)]
-        found = kind.rounded(*ends, nan=x.nan or outside, error=SLACK * kind.unit * largest)
-        return [found.at_least(least)]
+        return [_measured(node, x, *ends, nan=outside)]
+
+    return rule
+
+
+def _exact(function: Callable[[Ends], Ends]) -> IntervalRule:
+    """A function that never falls, and whose results are numbers of the type."""
+
+    def rule(node: Node) -> Sequence[Interval]:
+        x = operand(node, 0)
+        return [format_of(node).held(function(x.lower), function(x.upper), nan=x.nan)]
 
     return rule
 
 
 def _between(lower: float, upper: float) -> IntervalRule:
-    """A function of finite numbers whose results lie in an interval, and that is NaN elsewhere."""
+    """A function whose results lie in an interval."""
 
     def rule(node: Node) -> Sequence[Interval]:
-        nan = operand(node, 0).infinite
-        return [format_of(node).rounded(np.asarray(lower), np.asarray(upper), nan=nan)]
+        return [_measured(node, operand(node, 0), np.asarray(lower), np.asarray(upper))]
 
     return rule
+
+
+def _measured(node: Node, x: Interval, lower: Ends, upper: Ends, *, nan: bool = False) -> Interval:
+    """What a kernel computes of an operand, from the exact results and the accuracy that it has.
+
+    Args:
+        node: The node.
+        x: The operand.
+        lower: The smallest exact result.
+        upper: The largest.
+        nan: Whether a result can be NaN, of a number that is not infinite.
+
+    Raises:
+        Rejected: The accuracy was not measured.
+    """
+    accuracy = accuracy_of(function_of(node), node.result_type(0) or "")
+    with np.errstate(all="ignore"):
+        magnitude = np.maximum(np.abs(lower), np.abs(upper))
+        least, largest = accuracy.limits(x)
+        lower = np.maximum(lower - accuracy.error(lower, magnitude, x.magnitude), least)
+        upper = np.minimum(upper + accuracy.error(upper, magnitude, x.magnitude), largest)
+        # An operand outside of the domain has no limits.
+        lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+        least, largest = accuracy.special(x)
+        lower, upper = np.minimum(lower, least), np.maximum(upper, largest)
+    return format_of(node).held(lower, upper, nan=nan or accuracy.nan(x))
+
+
+def _reciprocal(node: Node) -> Sequence[Interval]:
+    """Of 0 it is an infinity of either sign."""
+    x = operand(node, 0)
+    if x.has_zero:
+        return [Interval.of(-math.inf, math.inf, nan=x.nan)]
+    with np.errstate(all="ignore"):
+        return [_measured(node, x, 1 / x.upper, 1 / x.lower)]
 
 
 def _rectified(node: Node) -> Sequence[Interval]:
@@ -162,19 +196,10 @@ def _exponential(node: Node) -> Sequence[Interval]:
     return [kind.product(gamma, found)]
 
 
-_GATE_IS_ZERO = 9
-"""So far below 0 the gates of all functions are 0, whatever is computed."""
-
-
 def _gated(node: Node) -> Sequence[Interval]:
-    """The number times a factor from 0 to 1, which is not less than -1 altogether.
-
-    A factor that is the sum of 1 and a number that is rounded may be below 0 by that.
-    """
-    x, kind = operand(node, 0), format_of(node)
-    error = np.where(x.lower < 0, _GATE_IS_ZERO * SLACK * kind.unit, 0.0)
-    lower = np.where(x.lower >= 0, 0.0, -1.0)
-    return [kind.rounded(lower, np.maximum(x.upper, 0), nan=x.infinite, error=error)]
+    """The number times a factor from 0 to 1, which is not less than -1 altogether."""
+    x = operand(node, 0)
+    return [_measured(node, x, np.where(x.lower >= 0, 0.0, -1.0), np.maximum(x.upper, 0))]
 
 
 def _linear_between(node: Node) -> Sequence[Interval]:
@@ -293,7 +318,7 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Asinh": _monotonic(np.arcsinh),
     "Atan": _monotonic(np.arctan),
     "Cast": _converted,
-    "Ceil": _monotonic(np.ceil, exact=True),
+    "Ceil": _exact(np.ceil),
     "Celu": _exponential,
     "Clip": _clipped,
     "Cos": _between(-1, 1),
@@ -301,9 +326,9 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Div": _quotient,
     "DynamicQuantizeLinear": _scale_of_elements,
     "Elu": _exponential,
-    "Erf": _monotonic(np.vectorize(math.erf, otypes=[np.float64]), largest=1),
-    "Exp": _monotonic(np.exp, least=0),
-    "Floor": _monotonic(np.floor, exact=True),
+    "Erf": _monotonic(np.vectorize(math.erf, otypes=[np.float64])),
+    "Exp": _monotonic(np.exp),
+    "Floor": _exact(np.floor),
     "Gelu": _gated,
     "HardSigmoid": _linear_between,
     "HardSwish": _gated,
@@ -316,17 +341,17 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Neg": lambda node: [operand(node, 0).negative],
     "PRelu": lambda node: [_two_sided(node, operand(node, 0), operand(node, 1))],
     "Pow": _power,
-    "Reciprocal": lambda node: [format_of(node).quotient(ONE, operand(node, 0))],
+    "Reciprocal": _reciprocal,
     "Relu": _rectified,
-    "Round": _monotonic(np.round, exact=True),
+    "Round": _exact(np.round),
     "Selu": _exponential,
-    "Sigmoid": _monotonic(lambda x: 1 / (1 + np.exp(-x)), least=0, largest=1),
-    "Sign": _monotonic(np.sign, exact=True),
+    "Sigmoid": _monotonic(lambda x: 1 / (1 + np.exp(-x))),
+    "Sign": _exact(np.sign),
     "Sin": _between(-1, 1),
-    "Softplus": _monotonic(lambda x: np.logaddexp(0.0, x), least=0),
-    "Sqrt": lambda node: [format_of(node).root(operand(node, 0))],
+    "Softplus": _monotonic(lambda x: np.logaddexp(0.0, x)),
+    "Sqrt": _monotonic(np.sqrt, domain=(0, math.inf)),
     "Sub": _difference,
-    "Tanh": _monotonic(np.tanh, largest=1),
+    "Tanh": _monotonic(np.tanh),
     "Where": _chosen,
 }
 """The functions of single elements by name."""

@@ -9,7 +9,7 @@ import pytest
 
 from sonnx_ort.kernel import accuracy
 from sonnx_ort.kernel.accuracy import SAFETY, Accuracy, accuracy_of
-from sonnx_ort.kernel.intervals import FORMATS
+from sonnx_ort.kernel.arithmetic import FORMATS
 from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.kernel.sizes import Rejected
 

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 import pytest
 from accuracy.arguments import DTYPES, random_floats, rising
 from accuracy.findings import empty
@@ -18,7 +19,9 @@ from accuracy.table import loaded
 from measure_accuracy import RECORD
 
 from sonnx_ort.kernel.accuracy import Accuracy, accuracy_of, measured_functions
+from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import Interval
+from sonnx_ort.knowledge.graph_node import GraphNode
 
 RECORDED = [measured["sweeps"] for measured in json.loads(RECORD.read_text("utf-8")).values()]
 RANDOM = 1 << 15
@@ -101,3 +104,27 @@ def test_installed_version_is_as_accurate_as_the_table_says(
 )
 def test_worse_results_are_found(wrong: dict[str, Any], excessive: dict[str, Any]) -> None:
     assert excess(accuracy_of("Sigmoid", "float"), empty(rises=True) | wrong) == excessive
+
+
+def interval_of(sweep: Sweep, x: float) -> Interval:
+    """What the rule says of one argument."""
+    operator, _, approximate = sweep.function.partition(" ")
+    value = ir.val("x")
+    attributes = {"approximate": approximate} if approximate else {}
+    node = ir.node(operator, [value], attributes)
+    point = Interval.of(0, 0, nan=True) if math.isnan(x) else Interval.of(x, x)
+    known = GraphNode(node, 20, element_type=lambda _: sweep.element_type, intervals={value: point})
+    (found,) = INTERVAL_RULES[operator](known)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("function", "element_type"), sorted(measured_functions()))
+def test_results_of_the_worst_arguments_lie_in_intervals(function: str, element_type: str) -> None:
+    sweep = Sweep(function, element_type)
+    worst = worst_of(sweep)
+    results = sweep.computed(worst)
+    for argument, result in zip(worst.tolist(), results.tolist(), strict=True):
+        interval = interval_of(sweep, argument)
+        whole = interval.whole
+        assert interval.nan if math.isnan(result) else result in whole, (argument, result)
