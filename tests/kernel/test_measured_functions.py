@@ -5,7 +5,7 @@ import math
 import onnx_ir as ir
 import pytest
 
-from sonnx_ort.kernel.accuracy import measured_functions
+from sonnx_ort.kernel.accuracy import accuracy_of, measured_functions
 from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
 from sonnx_ort.kernel.ranges import Interval
 from sonnx_ort.kernel.sizes import Rejected
@@ -35,6 +35,17 @@ def test_every_function_that_a_rule_reads_is_measured() -> None:
         names = [operator] if operator != "Gelu" else ["Gelu none", "Gelu tanh"]
         for name in names:
             assert {(name, "float"), (name, "float16")} <= measured
+
+
+@pytest.mark.parametrize(
+    "function", sorted(f for f, kind in measured_functions() if kind == "float16")
+)
+def test_signs_of_float16_are_those_of_float(function: str) -> None:
+    """Between two nodes of float16 ONNX Runtime does not round: arguments may be any floats."""
+    short, whole = accuracy_of(function, "float16"), accuracy_of(function, "float")
+    for found, of_float in ((short.below, whole.below), (short.above, whole.above)):
+        assert found[0] < 0 or of_float[0] >= 0
+        assert found[1] > 0 or of_float[1] <= 0
 
 
 @pytest.mark.parametrize("operator", sorted(READ))
