@@ -139,7 +139,9 @@ class Traced(Model):
         return found
 
     def try_step(self, step: Step) -> None:
-        """Take a step if it follows."""
+        """Take a step if it follows, and was not taken before."""
+        if step in self.steps:
+            return
         self.forget()
         try:
             self.derive(*step)

@@ -2,7 +2,7 @@
 
 The form of a certificate. A certificate is JSON:
 
-    format       "sonnx_ort.certificate/3"
+    format       "sonnx_ort.certificate/2"
     model        the SHA-256 of the file of the model
     steps        [value, "type", "shape", "elements", "bounds" or "interval", what it is], each from
                  those before; bounds are the smallest and the largest integer, an interval is the
@@ -57,7 +57,7 @@ from sonnx_ort.profile.contract import contract_document, contract_of
 from sonnx_ort.profile.graph import FINITE
 from sonnx_ort.profile.options import Edition
 
-FORMAT = "sonnx_ort.certificate/3"
+FORMAT = "sonnx_ort.certificate/2"
 
 LISTS = ("obligations", "guarded", "waived", "unknown")
 """The entries that say of obligations what holds them."""

@@ -242,12 +242,8 @@ class Definitions:
         Raises:
             Rejected: An earlier step has established it.
         """
-        self.require_new(kind, value)
-        self._known[kind][value] = found
-
-    def require_new(self, kind: str, value: str) -> None:
-        """Reject what an earlier step has established."""
         require(not self.knows(kind, value), "an earlier step gives it")
+        self._known[kind][value] = found
 
     def known(self, kind: str, value: str) -> Any:
         """What an earlier step has established."""

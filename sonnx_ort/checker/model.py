@@ -122,7 +122,9 @@ class Model(Definitions):
         self.demands = demands_on_shapes(self.proto.graph, contract)
 
     def derive(self, value: str, kind: str, claim: Any = None) -> Any:
-        """What is established of a value by one more step.
+        """What is established of a value by one more step, or by the one that has established it.
+
+        A fact is made once: whoever asks again is told the same, whatever they claim.
 
         Args:
             value: The value.
@@ -130,8 +132,10 @@ class Model(Definitions):
             claim: What a certificate says that it is: no more is assumed of a state of a Loop.
 
         Raises:
-            Rejected: Nothing follows, or an earlier step has established it.
+            Rejected: Nothing follows.
         """
+        if kind in KINDS and self.knows(kind, value):
+            return as_claim(self._known[kind][value])
         try:
             rules: dict[str, Callable[[str], Any]] = {
                 "type": self._type,
@@ -141,7 +145,6 @@ class Model(Definitions):
                 "interval": self._interval,
             }
             require(kind in rules, "there are no such steps")
-            self.require_new(kind, value)
             found = rules[kind](value)
         except Rejected as reason:
             raise Rejected(f"the {kind} of '{value}' does not follow: {reason}") from reason

@@ -96,7 +96,7 @@ def test_obligation_that_does_not_follow_is_rejected(name: str, certified: Certi
 
 HEADS: Mapping[str, tuple[dict[str, Any], str]] = {
     "format": ({"format": "another/1"},
-        "the format is not sonnx_ort.certificate/3; certify the model again"),
+        "the format is not sonnx_ort.certificate/2; certify the model again"),
     "model": ({"model": "0" * 64}, "it is the certificate of another model"),
 }  # fmt: skip
 
@@ -250,7 +250,7 @@ def test_missing_arguments_have_a_usage(alone: Run) -> None:
     assert stderr.startswith("usage: sonnx_ort.checker")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "sonnx_ort.certificate/3"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "sonnx_ort.certificate/2"}'])
 def test_unusable_certificate_is_rejected_in_a_sentence(
     text: str, alone: Run, tmp_path: Path
 ) -> None:

@@ -268,7 +268,7 @@ def certificate(proto: onnx.ModelProto, **said: Any) -> tuple[bytes, dict[str, A
     content = proto.SerializeToString()
     digest = hashlib.sha256(content).hexdigest()
     lists = ("steps", "obligations", "guarded", "waived", "unknown", "operators")
-    head = {"format": "sonnx_ort.certificate/3", "model": digest, "enforced": digest}
+    head = {"format": "sonnx_ort.certificate/2", "model": digest, "enforced": digest}
     return content, {**head, **{name: [] for name in lists}, "edition": "typed", **said}
 
 

@@ -297,7 +297,7 @@ def test_field_that_is_written_twice_is_rejected() -> None:
     content = parse(DIVISION).SerializeToString()
     content += onnx.ModelProto(ir_version=10).SerializeToString()
     digest = hashlib.sha256(content).hexdigest()
-    head = {"format": "sonnx_ort.certificate/3", "model": digest, "steps": [], "obligations": []}
+    head = {"format": "sonnx_ort.certificate/2", "model": digest, "steps": [], "obligations": []}
     with pytest.raises(Rejected) as caught:
         check(content, head)
     assert str(caught.value) == (
