@@ -6,6 +6,9 @@
     units        by how many units in the last place Log and Acos miss
     accuracy     how far functions of one operand are from exact results
     graphs       random graphs, by each backend and the oracle
+    fusions      proofs about nodes that optimizers join or fold, against runs
+    contracts    proofs about small graphs under contracts of any numbers, against runs
+    sums         proofs about sums of up to 100,000 terms, against runs
     models       mutated models, which have to end in a result or a `SonnxError`
     extremes     each operator of onnx with something extreme, likewise
     certificates forged certificates, none of which may be accepted and false
@@ -29,6 +32,9 @@ CAMPAIGNS = {
     "units": "measure_units:run",
     "accuracy": "measure_accuracy:run",
     "graphs": "try_graphs:run",
+    "fusions": "try_proofs:run_fusions",
+    "contracts": "try_proofs:run_contracts",
+    "sums": "try_proofs:run_sums",
     "models": "fuzz:run",
     "extremes": "fuzz:run_extremes",
     "certificates": "forge_certificates:run",

@@ -29,6 +29,7 @@ _OPTIONS: Mapping[str, tuple[type, str]] = {
     "seconds": (float, "stop then; the next call goes on"),
     "processes": (int, "how many work at once"),
     "only": (str, "what has this in its name"),
+    "first": (int, "the number of the first; if it is given, nothing is recorded"),
     "seed": (int, "which are tried"),
 }
 """What a campaign may take, each with its type and meaning."""
@@ -80,7 +81,7 @@ def make_parser(
         parser.add_argument("--anew", action="store_true", help="begin the record again")
     for name, default in taken.items():
         kind, what = _OPTIONS[name]
-        told = "" if default in {"", math.inf} else "; %(default)s"
+        told = "" if default in {"", math.inf, -1} else "; %(default)s"
         parser.add_argument(f"--{name}", type=kind, default=default, help=f"{what}{told}")
     return parser
 
