@@ -73,17 +73,9 @@ def counted(lines: Sequence[Line]) -> dict[str, Any]:
     counts = Counter[str]()
     for line in lines:
         counts.update(line.get("result", {}))
+    kind_of = importlib.import_module("support.soundness.proof_judge").kind_of
     failures = [f"{kind_of(line)} {line['number']}" for line in lines if "result" not in line]
     return {"graphs": len(lines), "counts": counts, "failures": failures}
-
-
-def kind_of(line: Line) -> str:
-    """What a failure is the fault of: optimizers or an operator, in brackets; or how it ended."""
-    if "death" in line:
-        return f"[death by {line['death']}]"
-    last = str(line["error"]).strip().splitlines()[-1]
-    found = re.search(r"Error: (\[[^\]]*\])", last)
-    return found[1] if found else f"[{last[:80]}]"
 
 
 def run_fusions(arguments: Sequence[str]) -> int:
@@ -128,6 +120,7 @@ def _run(campaign: str, arguments: Sequence[str]) -> int:
 def _new_kinds(lines: Sequence[Line], kinds: set[str], campaign: str) -> Iterator[tuple[str, str]]:
     """The first failure of each kind that is not known yet, with the smallest such model."""
     isolated = importlib.import_module("support.soundness.isolated")
+    kind_of = importlib.import_module("support.soundness.proof_judge").kind_of
     for line in lines:
         if "result" not in line and (kind := kind_of(line)) not in kinds:
             kinds.add(kind)

@@ -11,9 +11,8 @@ import numpy as np
 
 from support.soundness.extreme_drafts import Draft, Extremes, magnitude, trial_of
 from support.soundness.graph_steps import ALL, Step, pick, scale, to_integers, with_constant
-from support.soundness.proof_judge import attempt_at, judge
+from support.soundness.proof_judge import attempt_at, shrunk_of
 from support.soundness.proof_trials import ProofTrial, Way
-from support.soundness.shrinking import smallest
 
 _SHAPES: Sequence[Sequence[int]] = (
     *([1], [4], [7], [17], [33], [64], [70]),
@@ -189,5 +188,5 @@ def attempt(number: int) -> dict[str, int]:
 
 
 def shrunk(number: int) -> str:
-    """Give the smallest trial on which the same goes wrong as on that of a number."""
-    return str(smallest(make_trial(number), judge))
+    """Give the smallest trial on which the same is false as on that of a number."""
+    return shrunk_of(make_trial, number)

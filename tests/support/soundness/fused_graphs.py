@@ -22,9 +22,8 @@ from support.soundness.graph_steps import (
     to_integers,
     zero_point,
 )
-from support.soundness.proof_judge import attempt_at, judge
+from support.soundness.proof_judge import attempt_at, shrunk_of
 from support.soundness.proof_trials import ALL_WAYS, ProofTrial, Way
-from support.soundness.shrinking import smallest
 
 Pattern = Callable[[Draft], str]
 """Begins a graph; gives the value that it computes."""
@@ -402,5 +401,5 @@ def attempt(number: int) -> dict[str, int]:
 
 
 def shrunk(number: int) -> str:
-    """Give the smallest trial on which the same goes wrong as on that of a number."""
-    return str(smallest(make_trial(number), judge))
+    """Give the smallest trial on which the same is false as on that of a number."""
+    return shrunk_of(make_trial, number)

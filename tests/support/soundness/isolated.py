@@ -78,12 +78,27 @@ def how_it_ends(
         seconds: How long it may take; what takes longer, such as a Loop without an end, is ended.
     """
 
+    line = line_of_call(function, argument, seconds)
+    return f"status {line['death']}" if "death" in line else line.get("raised", "")
+
+
+def line_of_call(
+    function: Callable[[Any], object], argument: object, seconds: int = _SECONDS_PER_CALL
+) -> Line:
+    """Call a function in a fork, and give what came of it, without a number.
+
+    Args:
+        function: The function, which gives nothing.
+        argument: What it gets.
+        seconds: How long it may take.
+    """
+
     def call(given: object) -> None:
         signal.alarm(seconds)
         function(given)
 
     (line,) = _forked(call, [argument])
-    return f"status {line['death']}" if "death" in line else line.get("raised", "")
+    return line
 
 
 def _run(function: str, parts: Sequence[Sequence[int]], *, seconds: float) -> list[Line]:

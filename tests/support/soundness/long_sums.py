@@ -12,9 +12,8 @@ import numpy as np
 from support.soundness.arrays import Array
 from support.soundness.extreme_drafts import Draft, Extremes, trial_of
 from support.soundness.graph_steps import scale
-from support.soundness.proof_judge import attempt_at, judge
+from support.soundness.proof_judge import attempt_at, shrunk_of
 from support.soundness.proof_trials import ProofTrial, Way
-from support.soundness.shrinking import smallest
 
 LENGTHS = (1, 2, 7, 64, 100, 255, 256, 257, 1000, 4096, 10_000, 33_000, 65_537, 100_000)
 """Numbers of terms."""
@@ -274,5 +273,5 @@ def attempt(number: int) -> dict[str, int]:
 
 
 def shrunk(number: int) -> str:
-    """Give the smallest trial on which the same goes wrong as on that of a number."""
-    return str(smallest(make_trial(number), judge))
+    """Give the smallest trial on which the same is false as on that of a number."""
+    return shrunk_of(make_trial, number)

@@ -8,6 +8,7 @@ anything of it.
 """
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from sonnx_ort.comparing.shrinking import Feeds, least
 from sonnx_ort.obligations.obligation import Status
 from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS, config_entry
 from support.sessions import on_one_thread
+from support.soundness.isolated import Line, line_of_call
 from support.soundness.proof_trials import (
     SUSPECTED,
     Claims,
@@ -37,6 +39,7 @@ from support.soundness.proof_trials import (
     shown,
     without_end,
 )
+from support.soundness.shrinking import smallest
 
 _FINITE = "Graph.finite"
 _RULES_END = "_RuleBasedTransformer"
@@ -65,6 +68,37 @@ def attempt_at(make: Callable[[int], ProofTrial], number: int) -> dict[str, int]
     except UnusableDraftError:
         return {"unusable": 1}
     return judge(trial)
+
+
+def kind_of(line: Line) -> str:
+    """What a failure is the fault of: optimizers or an operator, in brackets; or how it ended."""
+    if "death" in line:
+        return f"[death by {line['death']}]"
+    last = str(line["error"]).strip().splitlines()[-1]
+    found = re.search(r"Error: (\[[^\]]*\])", last)
+    return found[1] if found else f"[{last[:80]}]"
+
+
+def shrunk_of(make: Callable[[int], ProofTrial], number: int) -> str:
+    """Give the smallest trial of which the same is false, for the same reason, as of a number.
+
+    Inputs stay inputs: what is read of constants alone, a session computes in advance.
+    """
+    trial = make(number)
+    line = line_of_call(judge, trial)
+    kind = kind_of(line) if "result" not in line else ""
+
+    def judge_alike(smaller: ProofTrial) -> None:
+        constants = {tensor.name for tensor in smaller.model.graph.initializer}
+        if not constants.isdisjoint(entry.value for entry in smaller.contract.values):
+            return
+        try:
+            judge(smaller)
+        except FalseProofError as error:
+            if kind in str(error):
+                raise
+
+    return str(smallest(trial, judge_alike))
 
 
 def judge(trial: ProofTrial) -> dict[str, int]:
