@@ -1,39 +1,79 @@
 """What is proved of numbers is so in enforced sessions, whatever ONNX Runtime runs.
 
 Graphs that its optimizers join or fold, graphs under contracts of any numbers, and long sums; the
-campaigns `fusions`, `contracts` and `sums` try more than the default.
+campaigns `fusions`, `contracts` and `sums` try more.
 `SONNX_ORT_PROOFS=2000 pytest tests/soundness/test_proofs_against_runs.py -s` does so too, and
 `SONNX_ORT_FIRST=400` others.
 """
 
 import os
-from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
-import numpy as np
 import pytest
 
-from sonnx_ort.kernel import interval_functions
-from sonnx_ort.kernel.interval_layout import INTERVAL_RULES
-from sonnx_ort.kernel.ranges import Interval
-from support.soundness import contracted_numbers, fused_graphs, long_sums
-from support.soundness.isolated import failures_of, run_attempts, tally_of
-from support.soundness.proof_judge import FalseProofError, FalseRuleError
+from support.soundness import planted_faults
+from support.soundness.isolated import Line, failures_of, run_attempts, tally_of
+from support.soundness.proof_judge import kind_of
 
+PROCESSES = 2
 FIRST = int(os.environ.get("SONNX_ORT_FIRST", "0"))
-DEFAULTS = {"fused_graphs": 500, "contracted_numbers": 300, "long_sums": 150}
 COUNT = int(os.environ.get("SONNX_ORT_PROOFS", "0"))
+DEFAULTS = {"fused_graphs": 400, "contracted_numbers": 250, "long_sums": 120}
+"""How many are tried of each, unless something else is asked for."""
+
+Attempts = tuple[str, list[Line]]
 
 
 @pytest.fixture(scope="module", params=DEFAULTS)
-def attempts(request, once):
-    """A campaign, and what came of its attempts."""
-    name = request.param
+def attempts(
+    request: pytest.FixtureRequest, once: Callable[[str, Callable[[], Any]], Any]
+) -> Attempts:
+    """A kind of graphs, and what came of attempts at them."""
+    name: str = request.param
     numbers = range(FIRST, FIRST + (COUNT or DEFAULTS[name]))
     attempt = f"support.soundness.{name}:attempt"
-    return name, once(f"proofs_{name}", lambda: run_attempts(attempt, numbers, 2))
+    return name, once(f"proofs_{name}", lambda: run_attempts(attempt, numbers, PROCESSES))
 
 
-def test_nothing_proved_is_false_in_a_run(attempts):
+def test_nothing_proved_is_false_in_a_run(attempts: Attempts) -> None:
     name, lines = attempts
     failures = failures_of(lines, f"support.soundness.{name}:shrunk")
     assert not failures, "\n\n".join(failures)
+
+
+@pytest.mark.skipif(0 < COUNT < min(DEFAULTS.values()), reason="too few graphs to tell")
+def test_the_graphs_are_worth_looking_at(attempts: Attempts) -> None:
+    name, lines = attempts
+    counts = tally_of(lines)
+    print("", name, *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
+    assert counts["models with a proof"] > len(lines) // 2
+    assert counts["models in enforced sessions"] > len(lines) // 5
+    assert counts["runs"] > len(lines)
+
+
+@pytest.mark.skipif(0 < COUNT < min(DEFAULTS.values()), reason="too few graphs to tell")
+def test_sessions_start_that_rest_on_proofs(attempts: Attempts) -> None:
+    """An optimizer that may act, and makes what nobody knows, would keep sessions from starting."""
+    _, lines = attempts
+    counts = tally_of(lines)
+    refused = {what: count for what, count in counts.items() if "no session: SonnxError" in what}
+    assert refused == {}
+
+
+PLANTED = [
+    (planted_faults.no_optimizer_is_off, 140, "[ConvMulFusion]"),
+    (planted_faults.relu_is_narrow, 60, "[Relu without optimizations]"),
+    (planted_faults.sums_are_narrow, 40, "[ReduceSum without optimizations]"),
+]
+
+
+@pytest.mark.parametrize(
+    ("planted", "count", "kind"), PLANTED, ids=lambda each: getattr(each, "__name__", "")
+)
+def test_planted_fault_is_found(
+    planted: Callable[[int], dict[str, int]], count: int, kind: str
+) -> None:
+    attempt = f"{planted.__module__}:{planted.__name__}"
+    lines = run_attempts(attempt, range(count), PROCESSES)
+    assert kind in {kind_of(line) for line in lines if "result" not in line}

@@ -45,6 +45,9 @@ _FINITE = "Graph.finite"
 _RULES_END = "_RuleBasedTransformer"
 """How the names of those optimizers end that apply rules, which have names of their own."""
 
+_TOLD = 160
+"""How many characters of an error are counted by."""
+
 Start = Callable[[Sequence[str]], Any]
 """Starts a session with further optimizers off."""
 
@@ -278,7 +281,9 @@ class _Enforced:
 
 
 def _kind(error: Exception) -> str:
-    return type(error).__name__
+    # Why a session of ours does not start says whose fault it is.
+    told = re.sub(r"'[^']*'", "'...'", str(error))[:_TOLD] if isinstance(error, SonnxError) else ""
+    return f"{type(error).__name__} {told}".strip()
 
 
 def _responsible(model: onnx.ModelProto, level: str, wrong: Callable[[Sequence[str]], bool]) -> str:
