@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from support.soundness.extreme_drafts import Draft, Extremes, magnitude, trial_of
+from support.soundness.draft_trials import trial_of
+from support.soundness.extreme_drafts import Draft, Extremes, magnitude
 from support.soundness.graph_steps import ALL, Step, pick, scale, to_integers, with_constant
 from support.soundness.proof_judge import attempt_at, shrunk_of
 from support.soundness.proof_trials import ProofTrial, Way
@@ -57,7 +58,7 @@ def recurrent(draft: Draft, name: str) -> str:
     if rng.random() < 0.2:
         attributes["clip"] = magnitude(rng, "float32", 0.3)
     result = draft.add(operator, name, *weights, **attributes)
-    return draft.add("Squeeze", result, draft.integers(1))
+    return draft.squeeze(result, 1)
 
 
 def gathered(draft: Draft, name: str) -> str:
@@ -79,8 +80,28 @@ def split(draft: Draft, name: str) -> str:
         return draft.add("Trilu", name, upper=rng.choice([0, 1]))
     if not shape or shape[-1] < 2:
         return name
-    sizes = draft.integers(1, shape[-1] - 1)
-    return draft.add_several("Split", 2, name, sizes, axis=len(shape) - 1)[rng.choice([0, 1])]
+    name = draft.add("Transpose", name, perm=list(reversed(range(len(shape)))))
+    parts = draft.by_numbers("Split", name, 13, 2, split=[1, shape[-1] - 1])
+    return rng.choice(parts)
+
+
+def moved(draft: Draft, name: str) -> str:
+    """Repeat, choose or reorder elements."""
+    shape, rng = draft.shape(name), draft.rng
+    if not shape:
+        return name
+    match rng.choice(["Tile", "GatherElements", "TopK", "Range"]):
+        case "Tile":
+            return draft.add("Tile", name, draft.integers(*(rng.choice([1, 2]) for _ in shape)))
+        case "TopK":
+            return draft.add_several("TopK", 2, name, draft.integers(1))[0]
+        case "Range":
+            ends = [draft.weights([]), draft.terms([]), draft.terms([])]
+            more = draft.reduce("ReduceMax", draft.add("Range", *ends), [0], 0)
+            return draft.add("Add", name, more)
+        case operator:
+            places = np.zeros(shape, np.int64)
+            return draft.add(operator, name, draft.constant(places))
 
 
 def dynamically_quantized(draft: Draft, name: str) -> str:
@@ -170,7 +191,7 @@ def make_trial(number: int) -> ProofTrial:
         ways[0] = Way("native", rng.choice(["none", "basic", "extended"]))
     if rng.random() < 0.3:
         ways[1] = Way(rng.choice(["native", "compiled", "python"]), "all", own=False)
-    return trial_of(draft, [name], tuple(ways))
+    return trial_of(draft, [name], tuple(ways), open_sizes=rng.random() < 0.2)
 
 
 def _joined(draft: Draft, known: Sequence[str]) -> str:

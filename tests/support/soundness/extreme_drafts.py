@@ -1,4 +1,4 @@
-"""Graphs under contracts, of numbers at the ends of their types: drafts, and trials made of them.
+"""Drafts of graphs with numbers at the ends of their types.
 
 A draft has fixed sizes, so that the shape of each value is known while further nodes are added.
 """
@@ -15,32 +15,16 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from sonnx_ort import Contract, ValueContract
-from sonnx_ort.errors import SonnxError
-from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.loading.canonical import load_canonical
 from support.soundness.arrays import Array
-from support.soundness.proof_trials import (
-    ALL_WAYS,
-    ENDS,
-    Claims,
-    ProofTrial,
-    UnusableDraftError,
-    Way,
-)
+from support.soundness.proof_trials import UnusableDraftError
 
 FLOATS = ("float32", "float32", "float32", "float16", "float64")
 """The types of floats, the common one most often."""
 
-RUNS = ("lower", "upper", "ends", "uniform", "alternating")
-"""How the elements of inputs are taken from their ranges, run by run.
-
-"blocks" is the upper end once in each block of elements.
-"""
+OPSETS = (9, 10, 12, 13, 17, 17, 17, 18, 20, 21)
+"""Versions of the standard operators."""
 
 _ORDINARY = (1.0, 1.0, 0.1, 3.0, 100.0, 1e-3)
-_SCALES = 8
-"""How many magnitudes of inputs are tried until something is known of the result."""
 
 
 def magnitudes(dtype: str) -> tuple[float, ...]:
@@ -150,7 +134,7 @@ class Draft:
     def random(cls, rng: random.Random, extreme: float = 0.5) -> "Draft":
         """An empty one, of some type and version."""
         which = rng.choice([Extremes.ANY, Extremes.LARGE, Extremes.LARGE, Extremes.SMALL])
-        return cls(rng, rng.choice(FLOATS), rng.choice([13, 17, 17, 20]), extreme, which)
+        return cls(rng, rng.choice(FLOATS), rng.choice(OPSETS), extreme, which)
 
     @property
     def element_type(self) -> int:
@@ -216,6 +200,39 @@ class Draft:
         self.nodes.append(helper.make_node(operator, list(names), list(made), **attributes))
         return made
 
+    def by_numbers(
+        self, operator: str, name: str, since: int, outputs: int = 1, **numbers: Sequence[int]
+    ) -> tuple[str, ...]:
+        """Add a node whose numbers are operands since some version, and attributes before."""
+        if self.opset < since:
+            return self.add_several(operator, outputs, name, **numbers)
+        operands = [self.integers(*each) for each in numbers.values()]
+        return self.add_several(operator, outputs, name, *operands)
+
+    def squeeze(self, name: str, axis: int) -> str:
+        """Add a Squeeze of an axis."""
+        return self.by_numbers("Squeeze", name, 13, axes=[axis])[0]
+
+    def unsqueeze(self, name: str, axis: int) -> str:
+        """Add an Unsqueeze to an axis."""
+        return self.by_numbers("Unsqueeze", name, 13, axes=[axis])[0]
+
+    def pad(self, name: str, pads: Sequence[int], number: float | None = None) -> str:
+        """Add a Pad by a number."""
+        if self.opset < 11:
+            return self.add("Pad", name, pads=list(pads), value=float(number or 0.0))
+        value = [] if number is None else [self.scalar(number)]
+        return self.add("Pad", name, self.integers(*pads), *value)
+
+    def clip(self, name: str, lower: float | None, upper: float | None) -> str:
+        """Add a Clip to bounds."""
+        bounds = {"min": lower, "max": upper}
+        if self.opset < 11:
+            given = {key: each for key, each in bounds.items() if each is not None}
+            return self.add("Clip", name, **given)
+        names = ["" if each is None else self.scalar(each) for each in bounds.values()]
+        return self.add("Clip", name, *names)
+
     def reduce(self, operator: str, name: str, axes: Sequence[int], keepdims: int = 1) -> str:
         """Add a reduction, whose axes are an attribute in old versions."""
         since = 13 if operator == "ReduceSum" else 18
@@ -250,101 +267,3 @@ class Draft:
         for output in model.graph.output:
             output.type.tensor_type.ClearField("shape")
         return model
-
-
-def trial_of(
-    draft: Draft,
-    outputs: Sequence[str],
-    ways: tuple[Way, ...] = ALL_WAYS,
-    runs: Sequence[str] = RUNS,
-    magnitude_of_inputs: float | None = None,
-) -> ProofTrial:
-    """Finish a draft: contracts for its inputs, and runs at their ends and between.
-
-    Args:
-        draft: The draft.
-        outputs: The values that become outputs.
-        ways: How it is enforced.
-        runs: How the elements of inputs are taken, for each run.
-        magnitude_of_inputs: The magnitude of the inputs; without, several are tried until the
-            analysis knows of an output that it is finite.
-    """
-    model = draft.model(outputs)
-    rng = draft.rng
-    operators = rng.choice(["default,Graph.finite_values"] * 3 + ["Graph.finite_values"])
-    divides = any(node.op_type in ("Div", "Sub") for node in draft.nodes)
-    if any(node.name == ENDS for node in draft.nodes):
-        operators = "default,Graph.finite_values"
-    broadcast = "explicit" if divides else rng.choice(["reject", "explicit"])
-    facts = _facts(model)
-    contract = Contract()
-    for _ in range(1 if magnitude_of_inputs or not draft.forms or facts is None else _SCALES):
-        ranges = {}
-        for name, form in draft.forms.items():
-            which = OPPOSITE[draft.which]
-            chosen = magnitude_of_inputs or magnitude(rng, draft.dtype, 0.7, which)
-            ranges[name] = _ends(draft.dtype, form, chosen)
-        entries = (*ranges.items(), *draft.ranges.items())
-        contract = Contract(tuple(ValueContract(*entry) for entry in entries))
-        if facts is not None and _is_known(Claims.under(facts, contract), outputs):
-            break
-    limits = {entry.value: entry.range for entry in contract.values}
-    feeds = tuple(
-        {value.name: _elements(rng, how, value, *limits[value.name]) for value in model.graph.input}
-        for how in runs
-    )
-    return ProofTrial(model, feeds, contract, ways, operators, broadcast)
-
-
-def _facts(model: onnx.ModelProto) -> Facts | None:
-    try:
-        return Facts(load_canonical(model).graph_model)
-    except SonnxError:
-        return None
-
-
-def _is_known(claims: Claims, outputs: Sequence[str]) -> bool:
-    """Whether something is known of each output that runs could contradict."""
-    found = [claims.intervals.get(name) for name in outputs]
-    bounded = [name in claims.bounds for name in outputs]
-    return all(b or (i is not None and i.whole.finite) for b, i in zip(bounded, found, strict=True))
-
-
-def _ends(dtype: str, form: tuple[float, float], scale: float) -> tuple[float, float]:
-    largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
-    lower, upper = (
-        float(np.asarray(min(max(end * scale, -largest), largest)).astype(dtype)) for end in form
-    )
-    return lower, upper
-
-
-def _elements(
-    rng: random.Random, how: str, declared: onnx.ValueInfoProto, lower: float, upper: float
-) -> Array:
-    """Elements between two numbers that their type holds."""
-    kind = declared.type.tensor_type
-    dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type)
-    shape = [axis.dim_value for axis in kind.shape.dim]
-    generator = np.random.default_rng(rng.getrandbits(32))
-    ends = np.array([lower, upper]).astype(dtype)
-    match how:
-        case "lower":
-            return np.full(shape, ends[0])
-        case "upper":
-            return np.full(shape, ends[1])
-        case "ends":
-            return np.asarray(generator.choice(ends, shape), dtype)
-        case "alternating":
-            count = int(np.prod(shape, dtype=np.int64))
-            return np.asarray(np.resize(ends, count).reshape(shape), dtype)
-        case "blocks":
-            count = int(np.prod(shape, dtype=np.int64))
-            flat = np.full(count, ends[0])
-            flat[:: rng.choice([8, 16, 32, 64, 128, 256, 512])] = ends[1]
-            return np.asarray(flat.reshape(shape), dtype)
-        case _:
-            share = generator.uniform(0, 1, shape)
-            between = lower * (1 - share) + upper * share
-            if dtype.kind in "iu":
-                between = np.round(between)
-            return np.asarray(np.clip(between, lower, upper).astype(dtype))

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from support.soundness.extreme_drafts import Draft, magnitude, magnitudes, trial_of
+from support.soundness.draft_trials import trial_of
+from support.soundness.extreme_drafts import Draft, magnitude, magnitudes
 from support.soundness.graph_steps import (
     ACTIVATIONS,
     FOLDED,
@@ -42,8 +43,7 @@ def convolution(draft: Draft) -> str:
     kernel = [rng.choice([1, 1, min(3, spatial[0])])] * len(spatial)
     x = draft.given([rng.choice([1, 1, 2]), inside, *spatial])
     if rng.random() < 0.15:
-        by = [draft.scalar(0.0)] if rng.random() < 0.5 else []
-        x = draft.add("Pad", x, draft.integers(*([0, 0, *[1] * len(spatial)] * 2)), *by)
+        x = draft.pad(x, [0, 0, *[1] * len(spatial)] * 2, rng.choice([None, 0.0]))
     bias = [draft.terms([outside])] if rng.random() < 0.5 else []
     attributes: dict[str, object] = {"group": group}
     if rng.random() < 0.3:
@@ -169,7 +169,7 @@ def quantized(draft: Draft) -> str:
         case "Softmax":
             result = draft.add("Softmax", x, axis=-1)
         case "Clip":
-            result = draft.add("Clip", x, draft.scalar(0.0), draft.weights([]))
+            result = draft.clip(x, 0.0, magnitude(rng, "float32"))
         case _:
             result = draft.add(operator, x)
     if rng.random() < 0.6:
@@ -392,7 +392,8 @@ def make_trial(number: int) -> ProofTrial:
         ways.append(Way("native", level, threads=rng.choice([1, 1, 2])))
         ways.append(rng.choice(ALL_WAYS))
     fixed = _ONE_MAGNITUDE if begin is cancelled else None
-    return trial_of(draft, [name], tuple(ways), magnitude_of_inputs=fixed)
+    open_sizes = fixed is None and rng.random() < 0.1
+    return trial_of(draft, [name], tuple(ways), magnitude_of_inputs=fixed, open_sizes=open_sizes)
 
 
 def attempt(number: int) -> dict[str, int]:

@@ -3,9 +3,11 @@
 What ONNX Runtime joins with the node in front, folds into its weights, or replaces.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import onnx
 from onnx import helper
 
 from support.soundness.extreme_drafts import OPPOSITE, Draft, Extremes, magnitude, numbers
@@ -54,6 +56,8 @@ def with_numbers(operator: str, *attributes: str) -> Step:
             for each in attributes
             if draft.rng.random() < 0.7
         }
+        if chosen and draft.rng.random() < 0.05:
+            chosen[draft.rng.choice(list(chosen))] = draft.rng.choice([math.nan, math.inf, -0.0])
         return draft.add(operator, name, **chosen)
 
     return step
@@ -63,11 +67,12 @@ def clip(draft: Draft, name: str) -> str:
     """Add a Clip to constants."""
     rng = draft.rng
     size = magnitude(rng, draft.dtype, 0.4)
-    lower, upper = rng.choice([(0.0, 6.0), (-size, size), (0.0, size), (size, 2 * size)])
-    bounds = [draft.scalar(lower), draft.scalar(upper)]
+    bounds: list[float | None] = rng.choice(
+        [[0.0, 6.0], [-size, size], [0.0, size], [size, 2 * size], [0.1, 0.7]]
+    )
     if rng.random() < 0.2:
-        bounds[rng.randrange(2)] = ""
-    return draft.add("Clip", name, *bounds)
+        bounds[rng.randrange(2)] = rng.choice([None, math.nan])
+    return draft.clip(name, *bounds)
 
 
 def batch_normalization(draft: Draft, name: str) -> str:
@@ -105,9 +110,23 @@ def casts(draft: Draft, name: str) -> str:
     kinds = [
         helper.np_dtype_to_tensor_dtype(np.dtype(k)) for k in ("float16", "float32", "float64")
     ]
+    kinds.append(int(onnx.TensorProto.BFLOAT16))
     for kind in draft.rng.sample(kinds, draft.rng.choice([1, 1, 2])):
         name = draft.add("Cast", name, to=kind)
     return draft.add("Cast", name, to=draft.element_type)
+
+
+def through_integers(draft: Draft, name: str) -> str:
+    """Convert to integers, compute with these, and convert back."""
+    rng = draft.rng
+    dtype = rng.choice(["int32", "int64", "int8", "uint8", "int16", "bool"])
+    whole = draft.add("Cast", name, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    if dtype != "bool" and rng.random() < 0.7:
+        limits = np.iinfo(dtype)
+        number = rng.choice([2, 3, int(limits.max), int(limits.min), 1])
+        operator = rng.choice(["Add", "Mul", "Sub", "Max", "Min"])
+        whole = draft.add(operator, whole, draft.constant(np.array(number, dtype)))
+    return draft.add("Cast", whole, to=draft.element_type)
 
 
 def scale(draft: Draft) -> float:
@@ -159,10 +178,9 @@ def reshape(draft: Draft, name: str) -> str:
         case "flat":
             return draft.add("Reshape", name, draft.integers(1, count))
         case "axis":
-            return draft.add("Unsqueeze", name, draft.integers(0))
+            return draft.unsqueeze(name, 0)
         case "squeezed":
-            more = draft.add("Unsqueeze", name, draft.integers(0))
-            return draft.add("Squeeze", more, draft.integers(0))
+            return draft.squeeze(draft.unsqueeze(name, 0), 0)
         case _:
             flat = draft.add("Reshape", name, draft.integers(count))
             return draft.add("Reshape", flat, draft.integers(*shape))
@@ -177,7 +195,7 @@ def slices(draft: Draft, name: str) -> str:
     axis = draft.rng.choice(axes)
     half, whole = shape[axis] // 2, shape[axis]
     parts = [
-        draft.add("Slice", name, *(draft.integers(n) for n in (first, last, axis)))
+        draft.by_numbers("Slice", name, 10, starts=[first], ends=[last], axes=[axis])[0]
         for first, last in ((0, half), (half, whole))
     ]
     return draft.add("Concat", *draft.rng.sample(parts, 2), axis=axis)
@@ -243,8 +261,8 @@ def pad(draft: Draft, name: str) -> str:
     if rank < 3:
         return name
     pads = [0, 0, *[1] * (rank - 2)] * 2
-    value = draft.rng.choice([[], [draft.scalar(0.0)], [draft.weights([])]])
-    return draft.add("Pad", name, draft.integers(*pads), *value)
+    rng = draft.rng
+    return draft.pad(name, pads, rng.choice([None, 0.0, magnitude(rng, draft.dtype)]))
 
 
 def power(draft: Draft, name: str) -> str:
@@ -321,7 +339,18 @@ FOLDED: Sequence[Step] = (
 """What is folded into a product in front of it, most often first."""
 
 OTHERS: Sequence[Step] = (
-    *(residual, residual, twice, casts, quantization, transpose, there_and_back, reshape, slices),
+    *(
+        residual,
+        residual,
+        twice,
+        casts,
+        through_integers,
+        quantization,
+        transpose,
+        there_and_back,
+        reshape,
+        slices,
+    ),
     *(expand, where, reduction, softmax, pool, pad, power, general_product, convolution),
     *(with_constant(name) for name in ("Max", "Min", "PRelu", "Pow")),
 )

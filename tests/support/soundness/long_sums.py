@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from support.soundness.arrays import Array
-from support.soundness.extreme_drafts import Draft, Extremes, trial_of
+from support.soundness.draft_trials import trial_of
+from support.soundness.extreme_drafts import Draft, Extremes
 from support.soundness.graph_steps import scale
 from support.soundness.proof_judge import attempt_at, shrunk_of
 from support.soundness.proof_trials import ProofTrial, Way
@@ -100,7 +101,7 @@ def matrix_product(draft: Draft, count: int) -> str:
             )
             return draft.add("Gemm", a, b, c)
         case "batch":
-            more = draft.add("Unsqueeze", a, draft.integers(0))
+            more = draft.unsqueeze(a, 0)
             return draft.add("MatMul", more, b)
         case _:
             return _added(draft, draft.add("MatMul", a, b), size)
@@ -264,7 +265,7 @@ def make_trial(number: int) -> ProofTrial:
     name = kind(draft, rng.choice(LENGTHS if rng.random() < 0.6 else LENGTHS[-4:]))
     level = rng.choice(["all", "all", "all", "none", "basic"])
     way = Way("native", level, rng.random() < 0.5, rng.choice([1, 1, 2]))
-    return trial_of(draft, [name], (way,), RUNS, magnitude_of_inputs=1.0)
+    return trial_of(draft, [name], (way,), runs=RUNS, magnitude_of_inputs=1.0)
 
 
 def attempt(number: int) -> dict[str, int]:

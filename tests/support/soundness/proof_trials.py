@@ -83,7 +83,10 @@ class ProofTrial(Trial):
 
     def __str__(self) -> str:
         """Give all that is needed to look at it again, but for long lists of numbers."""
-        limits = "; ".join(f"{each.value} in {each.range}" for each in self.contract.values)
+        limits = "; ".join(
+            f"{each.value} in {each.range}" + ("" if each.axis is None else f" on axis {each.axis}")
+            for each in self.contract.values
+        )
         feeds = "\n".join(map(shown, self.runs))
         ways = "; ".join(map(str, self.ways))
         text = onnx.printer.to_text(self.model)
