@@ -62,7 +62,7 @@ def test_sessions_start_that_rest_on_proofs(attempts: Attempts) -> None:
 
 
 PLANTED = [
-    (planted_faults.no_optimizer_is_off, 140, "[ConvMulFusion]"),
+    (planted_faults.no_optimizer_is_off, 160, "[ConvMulFusion]"),
     (planted_faults.relu_is_narrow, 60, "[Relu without optimizations]"),
     (planted_faults.sums_are_narrow, 40, "[ReduceSum without optimizations]"),
 ]

@@ -14,7 +14,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical
 from support.soundness.arrays import Array
-from support.soundness.extreme_drafts import OPPOSITE, Draft, magnitude
+from support.soundness.extreme_drafts import OPPOSITE, Draft, Extremes, magnitude
 from support.soundness.proof_trials import ALL_WAYS, ENDS, Claims, ProofTrial, Way
 
 RUNS = ("lower", "upper", "ends", "uniform", "alternating")
@@ -109,7 +109,8 @@ def _limits(
     declared = {value.name: value for value in model.graph.input}
     for _ in range(1 if once else _SCALES):
         for name, form in draft.forms.items():
-            chosen = fixed or magnitude(draft.rng, draft.dtype, 0.7, OPPOSITE[draft.which])
+            extreme = 1.0 if draft.which is Extremes.HUGE else 0.7
+            chosen = fixed or magnitude(draft.rng, draft.dtype, extreme, OPPOSITE[draft.which])
             limits[name] = _limits_of(draft, declared[name], form, chosen)
         for name, (lower, upper) in draft.ranges.items():
             limits[name] = _Limits(((lower, upper),))
@@ -123,7 +124,7 @@ def _limits_of(draft: Draft, declared: onnx.ValueInfoProto, form: _Range, scale:
     """One range, or one for each index of an axis that has a fixed size."""
     sizes = [axis.dim_value for axis in declared.type.tensor_type.shape.dim]
     axes = [axis for axis, size in enumerate(sizes) if 1 < size <= _LONGEST]
-    if not axes or draft.rng.random() < 0.8:
+    if not axes or draft.rng.random() < 0.85:
         return _Limits((_ends(draft.dtype, form, scale),))
     axis = draft.rng.choice(axes)
     factors = [draft.rng.choice([1.0, 0.5, 1e-3, 0.0, -1.0]) for _ in range(sizes[axis])]

@@ -21,6 +21,8 @@ from support.soundness.proof_trials import UnusableDraftError
 FLOATS = ("float32", "float32", "float32", "float16", "float64")
 """The types of floats, the common one most often."""
 
+_LARGEST_WEIGHT = 9e17
+
 OPSETS = (9, 10, 12, 13, 17, 17, 17, 18, 20, 21)
 """Versions of the standard operators."""
 
@@ -45,12 +47,16 @@ class Extremes(enum.Enum):
 
     ANY = "any"
     LARGE = "large"
+    HUGE = "huge"
+    """The product of any two overflows."""
+
     SMALL = "small"
 
 
 OPPOSITE = {
     Extremes.ANY: Extremes.ANY,
     Extremes.LARGE: Extremes.SMALL,
+    Extremes.HUGE: Extremes.SMALL,
     Extremes.SMALL: Extremes.LARGE,
 }
 """The extremes of inputs that make up for those of constants."""
@@ -63,6 +69,8 @@ def magnitude(
     if rng.random() >= extreme:
         return rng.choice(_ORDINARY)
     found = magnitudes(dtype)
+    if which is Extremes.HUGE:
+        return float(found[0] ** rng.uniform(0.5, 0.99))
     if rng.random() < 0.4:
         # Any power of 10 that the type has.
         ends = math.log10(found[0]), math.log10(found[-1])
@@ -172,6 +180,17 @@ class Draft:
         """Add a constant that something is added to; most are of an ordinary magnitude."""
         extreme = self.extreme if self.rng.random() < 0.2 else 0.0
         return self.constant(numbers(self.rng, self.dtype, shape, extreme))
+
+    def filters(self, shape: Sequence[int]) -> str:
+        """Add the constant of a product of matrices or a convolution.
+
+        Of weights above some size, nothing is proved; most are below.
+        """
+        found = numbers(self.rng, self.dtype, shape, self.extreme, self.which)
+        if self.rng.random() < 0.9:
+            limit = min(_LARGEST_WEIGHT, magnitudes(self.dtype)[0])
+            found = np.clip(found, -limit, limit).astype(self.dtype)
+        return self.constant(found)
 
     def weights(self, shape: Sequence[int]) -> str:
         """Add a constant of floats of any magnitude, which something is multiplied by."""

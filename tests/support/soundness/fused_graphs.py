@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from support.soundness.draft_trials import trial_of
-from support.soundness.extreme_drafts import Draft, magnitude, magnitudes
+from support.soundness.extreme_drafts import Draft, Extremes, magnitude, magnitudes
 from support.soundness.graph_steps import (
     ACTIVATIONS,
     FOLDED,
@@ -53,7 +53,7 @@ def convolution(draft: Draft) -> str:
     if rng.random() < 0.2:
         attributes["strides"] = [2] * len(spatial)
     return draft.add(
-        "Conv", x, draft.weights([outside, inside // group, *kernel]), *bias, **attributes
+        "Conv", x, draft.filters([outside, inside // group, *kernel]), *bias, **attributes
     )
 
 
@@ -64,7 +64,7 @@ def transposed_convolution(draft: Draft) -> str:
     x = draft.given([1, inside, *[rng.choice([1, 3])] * axes])
     bias = [draft.terms([outside])] if rng.random() < 0.5 else []
     attributes = {"strides": [rng.choice([1, 2])] * axes} if rng.random() < 0.5 else {}
-    filters = draft.weights([inside, outside, *[rng.choice([1, 2])] * axes])
+    filters = draft.filters([inside, outside, *[rng.choice([1, 2])] * axes])
     return draft.add("ConvTranspose", x, filters, *bias, **attributes)
 
 
@@ -74,7 +74,7 @@ def matrix_product(draft: Draft) -> str:
     rows, inner, columns = rng.choice([1, 2, 4]), rng.choice([1, 3, 8, 32]), rng.choice([1, 3, 16])
     batch = [[], [], [2], [1, 2]][rng.randrange(4)]
     a = draft.given([*batch, rows, inner])
-    b = draft.weights([inner, columns])
+    b = draft.filters([inner, columns])
     if rng.random() < 0.4:
         b = draft.given([*batch, inner, columns])
     if rng.random() < 0.3:
@@ -94,7 +94,7 @@ def gemm(draft: Draft) -> str:
     rows, inner, columns = rng.choice([1, 2, 4]), rng.choice([1, 3, 8, 32]), rng.choice([1, 3, 16])
     turned = [rng.random() < 0.3 for _ in range(2)]
     a = draft.given([inner, rows] if turned[0] else [rows, inner])
-    b = draft.weights([columns, inner] if turned[1] else [inner, columns])
+    b = draft.filters([columns, inner] if turned[1] else [inner, columns])
     attributes: dict[str, object] = {}
     for name, operand, is_turned in (("transA", 0, turned[0]), ("transB", 1, turned[1])):
         if is_turned and rng.random() < 0.5:
@@ -375,13 +375,19 @@ def make_trial(number: int) -> ProofTrial:
     rng = random.Random(f"fusions {number}")  # noqa: S311 - no cryptography
     draft = Draft.random(rng, rng.choice([0.2, 0.6, 0.9]))
     begin = rng.choices(list(PATTERNS), list(PATTERNS.values()))[0]
+    # Every fourth is what constants are folded into, of magnitudes that overflow or underflow.
+    folded = number % 4 == 0
+    if folded:
+        begin = rng.choice(PRODUCTS)
+        draft.extreme = 0.9
+        draft.which = rng.choice([Extremes.HUGE, Extremes.HUGE, Extremes.LARGE, Extremes.SMALL])
     if begin in (convolution, transposed_convolution) and draft.dtype == "float64":
         draft.dtype = "float32"  # ONNX Runtime has no convolution of double
     name = begin(draft)
     if begin in PRODUCTS:
-        for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])):
+        for _ in range(rng.choice([1, 1, 2] if folded else [0, 1, 1, 1, 2, 2, 3])):
             name = pick(draft, FOLDED)(draft, name)
-    for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
+    for _ in range(rng.choice([0, 0, 1] if folded else [0, 0, 0, 1, 1, 2])):
         name = pick(draft, rng.choice([LINEAR, ACTIVATIONS, OTHERS]))(draft, name)
     if rng.random() < 0.2:
         name = to_integers(draft, name)

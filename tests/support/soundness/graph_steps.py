@@ -284,8 +284,8 @@ def general_product(draft: Draft, name: str) -> str:
     if len(shape) == 2 and draft.rng.random() < 0.4:
         bias = [draft.terms([columns])] if draft.rng.random() < 0.7 else []
         attributes = {} if draft.rng.random() < 0.6 else _factors(draft)
-        return draft.add("Gemm", name, draft.weights([shape[1], columns]), *bias, **attributes)
-    product = draft.add("MatMul", name, draft.weights([shape[-1], columns]))
+        return draft.add("Gemm", name, draft.filters([shape[1], columns]), *bias, **attributes)
+    product = draft.add("MatMul", name, draft.filters([shape[-1], columns]))
     if draft.rng.random() < 0.5:
         product = draft.add("Add", product, draft.terms([columns]))
     return product
@@ -304,7 +304,7 @@ def convolution(draft: Draft, name: str) -> str:
     group = rng.choice([1, 1, channels])
     outside = group * rng.choice([1, 1, 2]) if group > 1 else rng.choice([1, 8, 16])
     kernel = [rng.choice([1, min(3, size)]) for size in shape[2:]]
-    filters = draft.weights([outside, channels // group, *kernel])
+    filters = draft.filters([outside, channels // group, *kernel])
     bias = [draft.terms([outside])] if rng.random() < 0.5 else []
     attributes: dict[str, object] = {"group": group}
     if rng.random() < 0.4:
