@@ -10,6 +10,7 @@ from pathlib import Path
 import campaigns
 import pytest
 import try_graphs
+import try_proofs
 from forge_certificates import Forged
 from try_graphs import Graphs
 
@@ -32,6 +33,20 @@ def told(page: str, cell: str, columns: int) -> dict[str, list[int]]:
     return {name: [int(cell.replace(",", "")) for cell in cells] for name, *cells in rows}
 
 
+PROOFS = {
+    "nodes that optimizers join": "fusions",
+    "contracts of any numbers": "contracts",
+    "long sums": "sums",
+}
+"""The records of proofs, by what the page calls them."""
+
+
+def tried_and_failed(record: str) -> list[int]:
+    """How many graphs a record has, and how many failures."""
+    content = recorded(record)
+    return [content["graphs"], sum(len(part["failures"]) for part in content["parts"])]
+
+
 def test_page_of_campaigns_tells_how_many_were_tried_and_failed() -> None:
     fuzzing, graphs = recorded("fuzzing"), recorded("random_graphs")
     forged = recorded("forged_certificates")["parts"]
@@ -43,6 +58,7 @@ def test_page_of_campaigns_tells_how_many_were_tried_and_failed() -> None:
             sum(part["forged"] for part in forged),
             sum(len(part["failures"]) for part in forged),
         ],
+        **{name: tried_and_failed(record) for name, record in PROOFS.items()},
         **{
             name: [case["repetitions"], int(case["exceeds"])]
             for name, case in recorded("memory")["cases"].items()
@@ -153,6 +169,43 @@ def test_false_certificate_that_is_accepted_is_a_failure(tmp_path: Path) -> None
     made.add([{"number": 0, "result": seen}, {"number": 1, "result": {}}, {"number": 2}])
     (part,) = made["parts"]
     assert (part["models"], part["forged"], part["failures"]) == (3, 3, [0, 2])
+
+
+def test_proofs_are_tried_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    command = [sys.executable, SCRIPTS / "campaigns.py", "fusions", "--count", "3"]
+    child = run_program([*command, "--record", path], timeout=120)
+    assert child.exit_status == 0, child
+    (part,) = json.loads(path.read_text("utf-8"))["parts"]
+    assert (part["first"], part["graphs"], part["failures"]) == (0, 3, [])
+    assert part["counts"]["models"] == 3
+
+
+def test_proofs_that_are_tried_from_a_number_on_are_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    command = [sys.executable, SCRIPTS / "campaigns.py", "sums", "--count", "1", "--first", "5"]
+    child = run_program([*command, "--record", path], timeout=120)
+    assert (child.exit_status, path.exists()) == (0, False), child
+    assert child.stdout.endswith("1 graphs, 0 failed\n")
+
+
+FALSE = [
+    ({"number": 4, "death": 8}, "[death by 8] 4"),
+    (
+        {"number": 5, "error": "Traceback:\na.b.FalseProofError: [ConvMulFusion] native: y: NaN"},
+        "[ConvMulFusion] 5",
+    ),
+    ({"number": 6, "error": "Traceback:\nKeyError: 'x'"}, "[KeyError: 'x'] 6"),
+]
+
+
+@pytest.mark.parametrize(("line", "failure"), FALSE)
+def test_failure_of_a_proof_is_recorded_with_its_kind(line: dict, failure: str) -> None:
+    assert try_proofs.counted([line, {"number": 7, "result": {"runs": 2}}]) == {
+        "graphs": 2,
+        "counts": {"runs": 2},
+        "failures": [failure],
+    }
 
 
 def test_part_is_gone_on_with(tmp_path: Path) -> None:
