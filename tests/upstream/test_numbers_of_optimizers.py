@@ -189,3 +189,12 @@ def test_concat_takes_an_empty_operand_of_other_sizes() -> None:
     found = ort.InferenceSession(parse(text).SerializeToString()).run(None, given)[0]
     # Two columns are what their memory had before.
     assert (found.shape, found[:, :3].tolist()) == ((2, 5), [[1.0] * 3] * 2)
+
+
+def test_where_gives_0_for_a_byte_that_is_no_bool():
+    text = "(bool[4] c, float[4] x, float[4] y) => (float[4] z) { z = Where(c, x, y) }"
+    session = ort.InferenceSession(parse(text).SerializeToString(), on_one_thread())
+    condition = np.array([0, 1, 2, 255], np.uint8).view(np.bool_)
+    operands = {"x": np.full(4, 5, np.float32), "y": np.full(4, 7, np.float32)}
+    (result,) = session.run(None, {"c": condition, **operands})
+    assert result.tolist() == [7, 5, 0, 0]
