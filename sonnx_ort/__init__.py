@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     )
     from sonnx_ort.profile.options import Broadcasting, Edition
     from sonnx_ort.profile.rule import Status
+    from sonnx_ort.runtime.registration import register
     from sonnx_ort.runtime.session import InferenceSession
-    from sonnx_ort.runtime.session_options import register
 
 __all__ = [
     "Audit",
@@ -130,7 +130,7 @@ _MODULES = {
     "kernels_library": "custom_ops.compiled.library",
     "propose_contract": "envelope",
     "reduce": "comparing.reduction",
-    "register": "runtime.session_options",
+    "register": "runtime.registration",
     "rewrite": "api",
     "rewrite_file": "file_api",
     "self_check": "installation",

@@ -23,7 +23,7 @@ from sonnx_ort.demonstration import run_case
 from sonnx_ort.errors import BackendUnavailable, to_json
 from sonnx_ort.evidence.record import PACKAGES
 from sonnx_ort.profile.rule import release_numbers
-from sonnx_ort.runtime.session_options import prepare
+from sonnx_ort.runtime.registration import prepare
 
 FORMAT = "sonnx_ort.self_check/1"
 """The name and version of the JSON format; a change that breaks readers raises the version."""

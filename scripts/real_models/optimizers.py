@@ -16,7 +16,7 @@ from plain_sessions import make_options, start
 from real_models.comparison import timed, timed_in_first
 from real_models.feeds import DryRun, UnknownInput, make_feeds, trials_for
 from real_models.table import Figures, Measurement, means
-from sonnx_ort.runtime.session_options import (
+from sonnx_ort.runtime.optimizers import (
     UNWANTED_OPTIMIZERS,
     names_of,
     names_to_switch_off,

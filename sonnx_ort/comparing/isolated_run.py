@@ -27,13 +27,9 @@ from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
 from sonnx_ort.runtime.feeds import run_on_values, to_array, to_ort_value
-from sonnx_ort.runtime.session_options import (
-    DISABLED_OPTIMIZERS,
-    FATAL,
-    WEIGHTS_FOLDER,
-    prepare,
-    temporary_folder,
-)
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
+from sonnx_ort.runtime.registration import prepare
+from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, temporary_folder
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
 
 Array = npt.NDArray[Any]

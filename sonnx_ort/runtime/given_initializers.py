@@ -18,13 +18,13 @@ from onnx import helper
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import Reference, refer, reference_of
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.runtime.registration import second_registration_explained
 from sonnx_ort.runtime.session_options import (
     FATAL,
     WEIGHTS_FOLDER,
     attribute,
     config_entry,
     locked,
-    second_registration_explained,
     temporary_folder,
 )
 

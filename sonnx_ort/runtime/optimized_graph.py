@@ -17,8 +17,8 @@ from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.runtime.given_initializers import replaceable_names
 from sonnx_ort.runtime.optimized_nodes import compare, guards_by_output
 from sonnx_ort.runtime.optimized_numbers import unknown_nodes
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
 from sonnx_ort.runtime.session_options import (
-    DISABLED_OPTIMIZERS,
     FATAL,
     OPTIMIZED_WEIGHTS,
     WEIGHTS_FOLDER,

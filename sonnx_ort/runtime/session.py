@@ -30,13 +30,9 @@ from sonnx_ort.runtime.feeds import (
 )
 from sonnx_ort.runtime.given_initializers import AddedInitializers, replaceable_names
 from sonnx_ort.runtime.held_rules import HeldRules
-from sonnx_ort.runtime.session_options import (
-    FATAL,
-    disabled_optimizers,
-    prepare,
-    require_same_results,
-    second_registration_explained,
-)
+from sonnx_ort.runtime.optimizers import disabled_optimizers
+from sonnx_ort.runtime.registration import prepare, second_registration_explained
+from sonnx_ort.runtime.session_options import FATAL, require_same_results
 from sonnx_ort.runtime.violations import (
     NOT_RENAMED,
     EnforcedRuns,

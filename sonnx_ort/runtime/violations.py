@@ -25,7 +25,8 @@ from sonnx_ort.errors import ContractViolation, SonnxError, restored
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.pipeline import reference_of
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.runtime.session_options import FATAL, register
+from sonnx_ort.runtime.registration import register
+from sonnx_ort.runtime.session_options import FATAL
 from sonnx_ort.runtime.weights import INSIDE, Weights
 
 

@@ -41,7 +41,7 @@ from sonnx_ort.models import (
 )
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS, UNWANTED_OPTIMIZERS, names_of
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS, UNWANTED_OPTIMIZERS, names_of
 from sonnx_ort.suite.applied import special_values
 from support.child import TESTS, run_program, run_python
 from support.graphs import binary_model

@@ -41,7 +41,7 @@ from sonnx_ort.profile.requirements.arithmetic import NONZERO, RepresentableQuot
 from sonnx_ort.profile.requirements.axes import LinesAboveNegativeInfinity
 from sonnx_ort.profile.requirements.elements import on_elements
 from sonnx_ort.profile.rule import Rule, Subject
-from sonnx_ort.runtime.session_options import prepare
+from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.terms.language import NumberSet
 from support.graphs import binary_model, model, operators, parse, tensor
 from support.sessions import quiet

@@ -13,16 +13,16 @@ import pytest
 import sonnx_ort
 from sonnx_ort.backends import Backend
 from sonnx_ort.profile.operator import Optimizer
-from sonnx_ort.runtime import session_options
+from sonnx_ort.runtime import optimizers
 from sonnx_ort.runtime.canaries import OPTIMIZERS_OF_NUMBERS
-from sonnx_ort.runtime.session_options import (
+from sonnx_ort.runtime.optimizers import (
     DISABLED_OPTIMIZERS,
     OPTIMIZERS_OF_GUARDS,
     UNWANTED_OPTIMIZERS,
     names_of,
     names_to_switch_off,
-    prepare,
 )
+from sonnx_ort.runtime.registration import prepare
 from support.changes import INSTALLED
 from support.graphs import binary_model
 from support.sessions import quiet
@@ -32,7 +32,7 @@ MODEL = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
 
 @pytest.fixture(autouse=True)
 def _nothing_proved(monkeypatch):
-    monkeypatch.setattr(session_options, "_proved", set())
+    monkeypatch.setattr(optimizers, "_proved", set())
 
 
 @pytest.fixture
@@ -88,10 +88,10 @@ def test_canary_has_other_named_nodes_behind_its_optimizer(optimizer, tmp_path):
 def sets_of_optimizers(name, monkeypatch):
     """Misspell the name of an optimizer everywhere."""
     for table in ("OPTIMIZERS_OF_GUARDS", "UNWANTED_OPTIMIZERS", "OPTIMIZERS_OF_NUMBERS"):
-        wrong = misspelled(getattr(session_options, table), name)
-        monkeypatch.setattr(session_options, table, wrong)
-    off = tuple(f"{each}s" if each == name else each for each in session_options.MUST_BE_OFF)
-    monkeypatch.setattr(session_options, "MUST_BE_OFF", off)
+        wrong = misspelled(getattr(optimizers, table), name)
+        monkeypatch.setattr(optimizers, table, wrong)
+    off = tuple(f"{each}s" if each == name else each for each in optimizers.MUST_BE_OFF)
+    monkeypatch.setattr(optimizers, "MUST_BE_OFF", off)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,14 @@ def test_proofs_are_verified_where_optimization_is_off():
 def test_optimizer_that_does_not_act_need_not_be_known():
     canary = """<ir_version: 9, opset_import: ["": 17]>
     canary (float[1] x, float[1] y) => (float[1] z) { [divide] z = Div(x, y) }"""
-    session_options.require_effective((Optimizer("OfAnotherVersion", "does nothing here", canary),))
+    optimizers.require_effective((Optimizer("OfAnotherVersion", "does nothing here", canary),))
 
 
 def test_canary_that_cannot_be_optimized_is_told_with_its_optimizer(capfd):
     canary = """<ir_version: 9, opset_import: ["": 17, "unknown": 1]>
     canary (float[1] x) => (float[1] y) { [divide] y = unknown.Divide(x) }"""
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        session_options.require_effective((Optimizer("DivideFusion", "divides", canary),))
+        optimizers.require_effective((Optimizer("DivideFusion", "divides", canary),))
     told = str(caught.value)
     assert told.startswith(
         f"ONNX Runtime {ort.__version__} cannot optimize the small model that tests whether its "

@@ -20,7 +20,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.optimized_graph import RecordedOptimization, recorded_optimization
-from sonnx_ort.runtime.session_options import switch_off_optimizers
+from sonnx_ort.runtime.optimizers import switch_off_optimizers
 from support.graphs import model, parse, tensor
 from support.patterns import FUSIONS
 from support.sessions import LEVELS, on_one_thread

@@ -14,13 +14,13 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.div_and_sub import DIV
-from sonnx_ort.runtime.session_options import (
+from sonnx_ort.runtime.optimizers import (
     DISABLED_OPTIMIZERS,
-    config_entry,
     names_of,
     names_to_switch_off,
     switch_off_optimizers,
 )
+from sonnx_ort.runtime.session_options import config_entry
 from support.backends import BACKENDS, with_guards
 from support.patterns import FUSIONS, PATTERNS, TAKEN
 from support.sessions import LEVELS, on_one_thread

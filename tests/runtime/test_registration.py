@@ -11,7 +11,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.runtime import session_options
+from sonnx_ort.runtime import registration
 from sonnx_ort.runtime.session_options import CHANGING_RESULTS
 from support.child import run_python
 from support.graphs import binary_model
@@ -41,13 +41,13 @@ def test_registering_twice_is_harmless() -> None:
 
 def test_a_trial_is_made_only_of_options_that_a_caller_could_have_changed(monkeypatch) -> None:
     tried: list[ort.SessionOptions] = []
-    trial = session_options._error_of_trial
+    trial = registration._error_of_trial
 
     def noted(options: ort.SessionOptions) -> str:
         tried.append(options)
         return trial(options)
 
-    monkeypatch.setattr(session_options, "_error_of_trial", noted)
+    monkeypatch.setattr(registration, "_error_of_trial", noted)
     given = [ort.SessionOptions(), ort.SessionOptions()]
     sonnx_ort.register(backend="python")
     sonnx_ort.InferenceSession(enforced(), backend="python")

@@ -20,7 +20,7 @@ from sonnx_ort.comparing.isolated_run import Level as Optimization
 from sonnx_ort.comparing.isolated_run import Settings
 from sonnx_ort.kernel.optimizers import GROUPS
 from sonnx_ort.loading.external_data import refer
-from sonnx_ort.runtime.session_options import (
+from sonnx_ort.runtime.optimizers import (
     DISABLED_OPTIMIZERS,
     OPTIMIZERS_OF_GUARDS,
     OPTIMIZERS_OF_OPERATORS,

@@ -26,7 +26,8 @@ from sonnx_ort.comparing.derived_models import exposed
 from sonnx_ort.comparing.isolated_run import Level, Settings
 from sonnx_ort.comparing.shrinking import Feeds, least
 from sonnx_ort.obligations.obligation import Status
-from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS, config_entry
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
+from sonnx_ort.runtime.session_options import config_entry
 from support.sessions import on_one_thread
 from support.soundness.isolated import Line, line_of_call
 from support.soundness.proof_trials import (
