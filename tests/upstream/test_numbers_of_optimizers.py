@@ -154,7 +154,7 @@ def test_window_in_the_padding_alone_gives_what_no_element_is(operator: str, res
 
 def _of_one(node: str, kind: str, numbers: Sequence[float], opset: int) -> list[float]:
     made = parse(f"({kind}[n] x) => ({kind}[] y) {{ {node} }}", opset=opset)
-    dtype = {"float": "float32"}.get(kind, kind)
+    dtype = {"float": "float32", "double": "float64"}.get(kind, kind)
     session = ort.InferenceSession(made.SerializeToString())
     found: list[float] = session.run(None, {"x": np.array(numbers, dtype)})[0].tolist()
     return found
@@ -164,6 +164,17 @@ def test_gelu_by_tanh_is_positive_left_of_0() -> None:
     """Once it is not, the rule of Gelu may say that it is at most 0 there."""
     (found,) = _of_one('y = Gelu<approximate = "tanh">(x)', "float", [-5.015613555908203], 20)
     assert 0 < found < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "results"),
+    [("double", [-40, 800], [0, np.inf]), ("float16", [100], [np.inf]), ("float", [800], [800])],
+)
+def test_softplus_without_a_kernel_overflows(
+    kind: str, numbers: list[float], results: list[float]
+) -> None:
+    """Once it has kernels for all types, its rule may speak of all."""
+    assert _of_one("y = Softplus(x)", kind, numbers, 18) == results
 
 
 def test_clip_of_float16_takes_bounds_that_are_not_rounded() -> None:
