@@ -151,6 +151,17 @@ def _reciprocal(node: Node) -> Sequence[Interval]:
         return [_measured(node, x, 1 / x.upper, 1 / x.lower)]
 
 
+def _softplus(node: Node) -> Sequence[Interval | None]:
+    """The logarithm of exp(x) + 1.
+
+    Where ONNX Runtime has no kernel of a type, as of double and float16 in version 18 of the opset,
+    it computes just that, and the exponential overflows.
+    """
+    found = _monotonic(lambda x: np.logaddexp(0.0, x))(node)
+    require(node.result_type(0) == "float", "the exponential may overflow")
+    return found
+
+
 def _rectified(node: Node) -> Sequence[Interval]:
     x = operand(node, 0)
     return [Interval(np.maximum(x.lower, 0), np.maximum(x.upper, 0), x.nan)]
@@ -348,7 +359,7 @@ FUNCTIONS: Mapping[str, IntervalRule] = {
     "Sigmoid": _monotonic(lambda x: 1 / (1 + np.exp(-x))),
     "Sign": _exact(np.sign),
     "Sin": _between(-1, 1),
-    "Softplus": _monotonic(lambda x: np.logaddexp(0.0, x)),
+    "Softplus": _softplus,
     "Sqrt": _monotonic(np.sqrt, domain=(0, math.inf)),
     "Sub": _difference,
     "Tanh": _monotonic(np.tanh),

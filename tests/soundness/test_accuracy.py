@@ -119,7 +119,11 @@ def interval_of(sweep: Sweep, x: float) -> Interval:
     return found
 
 
-@pytest.mark.parametrize(("function", "element_type"), sorted(measured_functions()))
+NOT_PROVED = {("Softplus", "float16")}
+"""Functions of which no rule says anything, for not every version of them has this kernel."""
+
+
+@pytest.mark.parametrize(("function", "element_type"), sorted(measured_functions() - NOT_PROVED))
 def test_results_of_the_worst_arguments_lie_in_intervals(function: str, element_type: str) -> None:
     sweep = Sweep(function, element_type)
     worst = worst_of(sweep)
