@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import platform
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
@@ -117,13 +118,22 @@ class Record(dict[str, Any]):
         self._path = path
 
     def write(self) -> None:
-        """Write it.
+        """Write it, with a list of numbers or texts in a line.
 
         Raises:
             SonnxError: It cannot be written.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(self._path, json.dumps(self, indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(self, indent=1, ensure_ascii=False)
+        write_text(self._path, _LIST.sub(_in_a_line, text) + "\n")
+
+
+_LIST = re.compile(r'\[\n *((?:[-+.\w]+|"[^"\n\\]*")(?:,\n *(?:[-+.\w]+|"[^"\n\\]*"))*)\n *\]')
+"""A list of numbers and of plain texts, as it is written with an element in a line."""
+
+
+def _in_a_line(found: re.Match[str]) -> str:
+    return "[" + re.sub(r",\n *", ", ", found[1]) + "]"
 
 
 def add(entry: MutableMapping[str, Any], found: Mapping[str, Any]) -> None:
