@@ -106,8 +106,11 @@ _OPTIMIZERS_OFF = (
 def _needs_optimizers_off(written: Path) -> bool:
     """Whether a plain session of a written model must switch optimizers off for its proofs.
 
-    No session of the python backend is plain: `register` makes it.
+    No session of the python backend is plain: `register` makes it. What went to a device or a pipe
+    cannot be read again.
     """
+    if not written.is_file():
+        return False
     import onnx
 
     from sonnx_ort.enforcing.record import read_enforcement

@@ -53,7 +53,7 @@ def _unknown(
         replaced = {operator for _, operator in before}
         allowed = MADE.get(name)
         if before and replaced <= REMOVED:
-            known = name in operators or allowed is not None
+            known = name in operators or allowed is not None or _in_definition(name, defined)
         elif before:
             known = allowed is not None and (not allowed or bool(replaced & allowed))
         else:

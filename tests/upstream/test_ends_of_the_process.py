@@ -197,6 +197,22 @@ def test_stft_of_a_scalar_whose_rank_is_not_declared() -> None:
     assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
 
 
+@pytest.mark.parametrize(
+    ("operator", "gates", "shape"),
+    [("GRU", 9, (0, 1, 1)), ("GRU", 9, (2, 0, 1)), ("LSTM", 12, (2, 0, 1))],
+)
+def test_recurrent_layer_over_nothing(
+    operator: str, gates: int, shape: tuple[int, int, int]
+) -> None:
+    """An LSTM of no steps gives a result without elements."""
+    graph = f"""(float[s,b,1] x, float[1,{gates},1] w, float[1,{gates},3] r)
+        => (float[?,?,?,?] y) {{ y = {operator} <hidden_size = 3> (x, w, r) }}"""
+    operands = (shape, (1, gates, 1), (1, gates, 3))
+    arrays = ", ".join(f"np.ones({size}, np.float32)" for size in operands)
+    child = run_python(RUN, f"run({graph!r}, {arrays})")
+    assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
+
+
 def test_conv_of_a_scalar_whose_rank_is_not_declared() -> None:
     child = run_python(RUN, f"run({CONV!r}, np.float32(1), np.float32(1))")
     assert child.stdout == "running\n", child
