@@ -203,6 +203,17 @@ def test_transposed_quantities_are_quantized_again_with_the_same_numbers(backend
 
 
 @BACKENDS
+def test_operator_without_a_kernel_may_take_the_place_of_an_identity(backend):
+    """ONNX Runtime computes a Relu of float16 by the Max of its definition, and no Identity."""
+    model = parse("(float16[3] x) => (float16[3] z) { r = Relu(x)  z = Identity(r) }", opset=18)
+    contract = Contract((ValueContract("x", (-1, 1)),))
+    session = sonnx_ort.InferenceSession(
+        model, on_one_thread(), backend=backend, operators=FINITE, contract=contract
+    )
+    assert session.run(None, {"x": _H([-1, 0, 1])})[0].tolist() == [0, 0, 1]
+
+
+@BACKENDS
 def test_what_an_unknown_optimizer_makes_is_an_error(backend, monkeypatch):
     """Here ConvMulFusion is one of which nothing is known."""
     off = tuple(name for name in MUST_BE_OFF if name != "ConvMulFusion")
