@@ -11,7 +11,7 @@ import numpy as np
 from sonnx_ort.kernel import interval_layout
 from sonnx_ort.kernel.node import Node
 from sonnx_ort.kernel.ranges import Interval
-from sonnx_ort.runtime import optimized_graph, session_options
+from sonnx_ort.runtime import optimized_graph, optimizers
 from support.soundness import contracted_numbers, fused_graphs, long_sums
 
 _RULES: Any = interval_layout.INTERVAL_RULES
@@ -19,7 +19,7 @@ _RULES: Any = interval_layout.INTERVAL_RULES
 
 def no_optimizer_is_off(number: int) -> dict[str, int]:
     """Let every optimizer of numbers act, and look at no optimized graph."""
-    modules: Any = session_options, optimized_graph
+    modules: Any = optimizers, optimized_graph
     for module, name, value in (
         (modules[0], "MUST_BE_OFF", ()),
         (modules[0], "OPTIMIZERS_OF_NUMBERS", ()),
