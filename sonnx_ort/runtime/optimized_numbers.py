@@ -48,7 +48,7 @@ def _unknown(
     name = _name(node)
     for output in node.outputs:
         before = computing.get(str(output.name), set())
-        if name in before or before & defined:
+        if name in before or (before & defined and not name[0]):
             return
         replaced = {operator for _, operator in before}
         allowed = MADE.get(name)
