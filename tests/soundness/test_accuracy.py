@@ -73,7 +73,11 @@ def excess(accuracy: Accuracy, found: dict[str, Any]) -> dict[str, object]:
     return excessive | undefined | outside
 
 
-@pytest.mark.parametrize(("function", "element_type"), sorted(measured_functions()))
+COMPUTED = {each for each in measured_functions() if Sweep(*each).has_kernel}
+"""The functions and types of which the installed version has kernels; 1.23.0 has fewer."""
+
+
+@pytest.mark.parametrize(("function", "element_type"), sorted(COMPUTED))
 def test_installed_version_is_as_accurate_as_the_table_says(
     function: str, element_type: str
 ) -> None:
@@ -123,7 +127,7 @@ NOT_PROVED = {("Softplus", "float16")}
 """Functions of which no rule says anything, for not every version of them has this kernel."""
 
 
-@pytest.mark.parametrize(("function", "element_type"), sorted(measured_functions() - NOT_PROVED))
+@pytest.mark.parametrize(("function", "element_type"), sorted(COMPUTED - NOT_PROVED))
 def test_results_of_the_worst_arguments_lie_in_intervals(function: str, element_type: str) -> None:
     sweep = Sweep(function, element_type)
     worst = worst_of(sweep)
