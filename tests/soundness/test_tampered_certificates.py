@@ -38,6 +38,7 @@ from support.graphs import parse
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.certified_runs import misfits_of
+from support.soundness.changed_certificates import results_of_runs
 from support.soundness.forgeries import FORGERIES, Files, other_contents
 from support.soundness.held import require_kept, with_all_values
 from support.soundness.isolated import how_it_ends, run_attempts, tally_of
@@ -248,13 +249,7 @@ def _outcomes(content: bytes, feeds: Iterable[Feeds]) -> list[list[Array] | None
         session = ort.InferenceSession("model.onnx", on_one_thread("none"))
     except Exception as error:
         raise _NoRun from error
-    found: list[list[Array] | None] = []
-    for each in feeds:
-        try:
-            found.append(list(session.run(None, dict(each))))
-        except Exception:  # noqa: BLE001 - whatever it fails with
-            found.append(None)
-    return found
+    return results_of_runs(session, feeds)
 
 
 def _run_enforced(forgery: Forgery) -> None:

@@ -161,6 +161,13 @@ def _outcomes(content: bytes, feeds: Iterable[Feeds]) -> list[list[Array] | None
         session = ort.InferenceSession(content, on_one_thread("none"))
     except Exception:  # noqa: BLE001 - whatever it fails with
         return [None for _ in feeds]
+    return results_of_runs(session, feeds)
+
+
+def results_of_runs(
+    session: ort.InferenceSession, feeds: Iterable[Feeds]
+) -> list[list[Array] | None]:
+    """What the runs of a session give; None for those that fail."""
     found: list[list[Array] | None] = []
     for each in feeds:
         try:
