@@ -269,7 +269,9 @@ def test_smallest_measurement_prints_a_row_for_each_size_and_writes_the_figures(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    lines = [line.split()[0] for line in done.stdout.splitlines() if line]
+    *printed, total = done.stdout.splitlines()
+    assert total.endswith(" s in all")
+    lines = [line.split()[0] for line in printed if line]
     assert lines.count("1") == lines.count("3") == 1
     assert lines.count("int32,") == 2
     recorded = json.loads(file.read_text(encoding="utf-8"))
