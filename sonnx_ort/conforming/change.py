@@ -164,6 +164,8 @@ class NodeEdit:
         stored: The initializers that were added to the graph.
         not_fixed: The ids of the rules that the change does not fix here, unlike elsewhere.
         tried: Whether a change is only tried: then the node and its graph stay as they are.
+        read: What the added nodes read while a change is tried, with the operators of these.
+        given: The positions of the inputs that a change gives while it is tried.
         most_steps: How many steps a Loop or Scan may have that is unrolled.
         both_branches: Whether both branches of an If may be computed.
         proved: The nodes whose rules are all proved, if both branches may be computed.
@@ -181,6 +183,8 @@ class NodeEdit:
     stored: list[ir.Value] = field(default_factory=list)
     not_fixed: set[str] = field(default_factory=set)
     tried: bool = False
+    read: list[tuple[str, ir.Value]] = field(default_factory=list)
+    given: list[int] = field(default_factory=list)
     most_steps: int = MOST_STEPS
     both_branches: bool = False
     proved: frozenset[ir.Node] = frozenset()
@@ -303,6 +307,10 @@ class NodeEdit:
         """Let the node read another value, also after its last input."""
         if not self.tried:
             set_input(self.node, position, value)
+            return
+        self.given.append(position)
+        if value is not None:
+            self.read.append((self.node.op_type, value))
 
     def constant(self, array: npt.NDArray[Any] | Sequence[int], purpose: str) -> ir.Value:
         """Store an array, by default of int64, in the graph."""
@@ -335,10 +343,13 @@ class NodeEdit:
         if len(self.added) >= _MOST_NODES:
             raise NoChangeError(f"it takes more than {_MOST_NODES:,} nodes")
         output = ir.Value(name=self._name(operator.lower()))
+        if self.tried:
+            # What is only tried reads nothing, and nothing reads it.
+            self.read += ((operator, value) for value in inputs if value is not None)
+            self.added.append(ir.node(operator, (), attributes, outputs=[output], name=name))
+            return output
         own = self.names.fresh_for_node(str(output.name)) if name is None else name
-        # What is only tried reads nothing, and nothing reads it.
-        read = () if self.tried else inputs
-        self.added.append(ir.node(operator, read, attributes, outputs=[output], name=own))
+        self.added.append(ir.node(operator, inputs, attributes, outputs=[output], name=own))
         return output
 
     def replace_by(self, *values: ir.Value | None) -> None:
@@ -354,7 +365,16 @@ class NodeEdit:
 
     def dry_run(self) -> "NodeEdit":
         """The same node, at which a change is tried, and which stays as it is."""
-        return replace(self, tried=True, added=[], stored=[], not_fixed=set())
+        return replace(
+            self,
+            tried=True,
+            added=[],
+            stored=[],
+            not_fixed=set(),
+            read=[],
+            given=[],
+            replacements=(),
+        )
 
     def finish(self) -> None:
         """Put the added nodes into the graph, and remove the node if it was replaced."""
@@ -376,4 +396,7 @@ class NodeEdit:
             del graph.initializers[str(value.name)]
 
     def _name(self, purpose: str) -> str:
+        # A name that only a trial gives is not taken.
+        if self.tried:
+            return purpose
         return self.names.fresh(f"{self.node.outputs[0].name}_{purpose}")

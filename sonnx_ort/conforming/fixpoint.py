@@ -27,7 +27,14 @@ from sonnx_ort.conforming.declarations import (
     make_graph_explicit,
     unread_outputs,
 )
-from sonnx_ort.conforming.rounds import Made, Place, Round, Selection, place_of
+from sonnx_ort.conforming.rounds import (
+    MAY_BE_ROUNDED,
+    Made,
+    Place,
+    Round,
+    Selection,
+    place_of,
+)
 from sonnx_ort.conforming.simplifying import (
     correct_false_claims,
     remove_dead_nodes,
@@ -37,9 +44,11 @@ from sonnx_ort.conforming.simplifying import (
     simplify,
     unread,
 )
+from sonnx_ort.conforming.sixteen_bit_floats import WHY_IT_ROUNDS, SixteenBitFloats
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
+from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, label_of
 from sonnx_ort.obligations.examination import Examination
+from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.catalog import RULES
@@ -75,6 +84,8 @@ Examine = Callable[[Examination | None], Examination]
 
 _ON_REQUEST = f"a change on request may fix it: {ADD_OUTPUTS}"
 
+_OUTPUT_MOVES_ROUNDING = "to make it an output moves where 16-bit floats are rounded"
+
 _UNKNOWN = {
     GR2.id: "its type is not known",
     IMPLICIT_SHAPE.id: "its rank is not known",
@@ -109,7 +120,7 @@ class ConformedGraph:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
         if obligation.rule is EDGES and " output " in obligation.evidence and not obligation.path:
-            return _ON_REQUEST
+            return known if known == _OUTPUT_MOVES_ROUNDING else _ON_REQUEST
         if known is not None and obligation.rule.id == GR4.id:
             return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
         return known or f"no change fixes it: {obligation.hint}"
@@ -158,17 +169,47 @@ class _Editing:
         report = self.conformed.examination.report
         violated = {o.rule.id for o in report.violations} & self.conformed.selection.rules
         if INFERENCE.id in violated:
-            self._edit(REMOVE_DROPOUT, lambda: remove_dropouts(model))
+            self._remove(
+                INFERENCE,
+                REMOVE_DROPOUT,
+                lambda floats: remove_dropouts(model, lambda value: floats.all_settled([value])),
+                lambda: remove_dropouts(model),
+            )
         if FALSE_CLAIM.id in violated:
             known = self.conformed.examination
             correct_false_claims(model, known.facts)
             # Rules judge what is declared of results.
             self._examine_again(CORRECT, replace(known, nodes=()))
         if DEAD_NODE.id in violated:
-            self._edit(REMOVE_NODE, lambda: remove_dead_nodes(model.graph))
+            self._remove(
+                DEAD_NODE,
+                REMOVE_NODE,
+                lambda floats: remove_dead_nodes(
+                    model.graph, floats.cutting(dead_nodes(every_node(model.graph)))
+                ),
+                lambda: remove_dead_nodes(model.graph),
+            )
         # A dead node may have been the last to read an initializer.
         if {DEAD_NODE.id, UNREAD.id} & violated and UNREAD.id in self.conformed.selection.rules:
             self._edit(REMOVE_INITIALIZER, lambda: remove_unread_initializers(model.graph))
+
+    def _remove(
+        self,
+        rule: Rule,
+        title: str,
+        safe: Callable[[SixteenBitFloats], None],
+        whole: Callable[[], None],
+    ) -> None:
+        """Remove nodes: those without which all bits stay, and if changes may round, the others."""
+        conformed = self.conformed
+        floats = SixteenBitFloats.of(self._model, conformed.examination.facts)
+        self._edit(title, lambda: safe(floats))
+        if floats.present and conformed.selection.rounding:
+            self._edit(title, whole, Safety.ROUNDING)
+        elif floats.present:
+            reason = f"{MAY_BE_ROUNDED}: {title}; {WHY_IT_ROUNDS}"
+            left = (o for o in conformed.examination.report.violations if o.rule is rule)
+            conformed.reasons.update((place_of(o), reason) for o in left)
 
     def add_outputs(self) -> None:
         """Make outputs that are omitted or unread outputs of the graph, if that is wanted.
@@ -180,6 +221,12 @@ class _Editing:
             return
         without = {label for title, label, path in keys if title == ADD_OUTPUTS and not path}
         rules = conformed.selection.rules
+        if not conformed.selection.rounding:
+            moving = self._outputs_that_move_rounding()
+            without |= moving
+            for obligation in conformed.examination.report.violations:
+                if obligation.rule in (EDGES, UNREAD) and obligation.node in moving:
+                    conformed.reasons[place_of(obligation)] = _OUTPUT_MOVES_ROUNDING
         given = add_outputs(self._model, ValueNames(self._model), rules, without)
         if not given:
             return
@@ -192,6 +239,12 @@ class _Editing:
             for made in conformed.made[before:]
         ]
 
+    def _outputs_that_move_rounding(self) -> set[str]:
+        """The nodes, and their values, that are computed in float if they give no output."""
+        floats = SixteenBitFloats.of(self._model, self.conformed.examination.facts)
+        nodes = [node for node in self._model.graph if floats.depends_on_readers(node)]
+        return {str(v.name) for node in nodes for v in node.outputs} | set(map(label_of, nodes))
+
     def write_down(self) -> None:
         """Write down what is omitted."""
         known, rules = self.conformed.examination, self.conformed.selection.rules
@@ -199,9 +252,13 @@ class _Editing:
 
     def make_round(self) -> list[Made]:
         """Make the changes of one round."""
-        conformed = self.conformed
+        conformed, facts = self.conformed, self.conformed.examination.facts
         return Round(
-            self._model, conformed.examination, conformed.selection, conformed.reasons
+            self._model,
+            conformed.examination,
+            conformed.selection,
+            conformed.reasons,
+            SixteenBitFloats.of(self._model, facts),
         ).make_changes()
 
     def make_rounds(self) -> bool:
@@ -227,7 +284,7 @@ class _Editing:
         outputs = {value.name for node in self._model.graph for value in unread_outputs(node)}
         for obligation in conformed.examination.report.violations:
             if obligation.rule is UNREAD and obligation.node in outputs:
-                conformed.reasons[place_of(obligation)] = _ON_REQUEST
+                conformed.reasons.setdefault(place_of(obligation), _ON_REQUEST)
         # Of added nodes that are equal, or undo each other, not all are left.
         present = {(node.op_type, node.name or "") for node in every_node(self._model.graph)}
         conformed.made = [
@@ -240,7 +297,7 @@ class _Editing:
         ]
         return conformed
 
-    def _edit(self, title: str, edit: Callable[[], None]) -> None:
+    def _edit(self, title: str, edit: Callable[[], None], safety: Safety = Safety.SAFE) -> None:
         """Make an edit that leaves every value as it is, and examine what it concerns."""
         before = _content(self._model)
         edit()
@@ -250,16 +307,19 @@ class _Editing:
         known, new = self.conformed.examination, after.values - before.values
         # What a removed node read tells fewer values: more is known of them.
         if new or before.nodes.keys() - after.nodes.keys():
-            self._examine_again(title)
+            self._examine_again(title, safety=safety)
             return
         same = {node for node, content in after.nodes.items() if content == before.nodes.get(node)}
         nodes = tuple(examined for examined in known.nodes if examined.target.node in same)
-        self._examine_again(title, replace(known, nodes=nodes))
+        self._examine_again(title, replace(known, nodes=nodes), safety)
 
-    def _examine_again(self, title: str, known: Examination | None = None) -> None:
+    def _examine_again(
+        self, title: str, known: Examination | None = None, safety: Safety = Safety.SAFE
+    ) -> None:
         before = self.conformed.examination
         after = self.conformed.examination = self._examine(known)
-        self.conformed.made += _fixed(before, after, title, self._original)
+        made = _fixed(before, after, title, self._original)
+        self.conformed.made += (replace(each, safety=safety) for each in made)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ from sonnx_ort.conforming import (
 from sonnx_ort.conforming.change import MOST_STEPS, Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.constants import store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of
+from sonnx_ort.conforming.sixteen_bit_floats import WHY_IT_ROUNDS, SixteenBitFloats
 from sonnx_ort.errors import printable
-from sonnx_ort.loading.traversal import ValueNames, every_node, label_of
+from sonnx_ort.loading.traversal import ValueNames, every_node, label_of, subgraphs_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
@@ -53,6 +54,9 @@ TELLING_SIZES = (
 
 _OF_SIZES = (IMPLICIT_SHAPE, OPERATORS_OF_THE_SET)
 """The rules that may be violated because the sizes of a value are not known."""
+
+MAY_BE_ROUNDED = "a change that rounds may fix it"
+"""The beginning of the reason why a change that rounds was not made."""
 
 Place = tuple[str, str, str, tuple[str, ...], str]
 """A rule, the operator, node and path that it binds, and which attribute or input if it is GR4."""
@@ -140,13 +144,15 @@ _Node = tuple[str, str, tuple[str, ...], str]
 class Round:
     """One visit of all nodes, with the facts from before it.
 
-    `reasons` is filled with why changes could not be made.
+    `reasons` is filled with why changes could not be made. `sixteen_bit_floats` are those of the
+    model.
     """
 
     model: ir.Model
     examination: Examination
     selection: Selection
     reasons: dict[Place, str]
+    sixteen_bit_floats: SixteenBitFloats
 
     def make_changes(self) -> list[Made]:
         """Make at each node the first change that has something to fix."""
@@ -173,11 +179,16 @@ class Round:
             for change in changes:
                 edit = self._edit(node, names)
                 key = change.title, label_of(node), path
-                if key not in self.selection.without and change.make(edit):
+                if key in self.selection.without:
+                    continue
+                safety = self._safety(change, edit)
+                if safety is Safety.ROUNDING and not self.selection.rounding:
+                    continue
+                if change.make(edit):
                     edit.finish()
                     values = tuple(output.name or "" for output in node.outputs)
                     place = node.op_type, label_of(node), path
-                    yield Made(change.title, change.safety, (), *place, values, ())
+                    yield Made(change.title, safety, (), *place, values, ())
 
     def _may_help(self, change: Change) -> bool:
         """Whether a rule depends on sizes; in a run, too, if the change also fixes that."""
@@ -257,24 +268,27 @@ class Round:
         first = concerned[0]
         if (change.title, first.node, first.path) in self.selection.without:
             return None
-        only_tried = change.safety is Safety.ROUNDING and not self.selection.rounding
-        if only_tried:
-            edit = edit.dry_run()
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:
-            if not change.make(edit):
-                return None
+            safety = self._safety(change, edit)
+            why = "" if safety is change.safety else f"; {WHY_IT_ROUNDS}"
+            only_tried = safety is Safety.ROUNDING and not self.selection.rounding
+            # The bodies of a node are moved even if that is only tried.
+            if not (only_tried and why and subgraphs_of(edit.node)):
+                edit = edit.dry_run() if only_tried else edit
+                if not change.make(edit):
+                    return None
         except NoChangeError as reason:
             edit.discard()
             self._explain(concerned, str(reason))
             return None
         if only_tried:
-            self._explain(concerned, f"a change that rounds may fix it: {change.title}")
+            self._explain(concerned, f"{MAY_BE_ROUNDED}: {change.title}{why}")
             return None
         edit.finish()
         return Made(
             change.title,
-            change.safety,
+            safety,
             tuple(o for o in concerned if o.rule.id not in edit.not_fixed),
             first.operator,
             first.node,
@@ -283,8 +297,20 @@ class Round:
             tuple((node.op_type, node.name or "") for node in edit.added),
         )
 
+    def _safety(self, change: Change, edit: NodeEdit) -> Safety:
+        """What a change does to results at a node.
+
+        Raises:
+            NoChangeError: As the change does.
+        """
+        if change.safety is Safety.SAFE and self.sixteen_bit_floats.moved_by(change, edit):
+            return Safety.ROUNDING
+        return change.safety
+
     def _explain(self, concerned: Sequence[Obligation], reason: str) -> None:
         for place in map(place_of, concerned):
             known = self.reasons.get(place, "")
-            if reason not in known:
+            # Of changes that round, the first one would be made.
+            told = MAY_BE_ROUNDED if reason.startswith(MAY_BE_ROUNDED) else reason
+            if told not in known:
                 self.reasons[place] = f"{known}; {reason}" if known else reason

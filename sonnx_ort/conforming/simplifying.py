@@ -36,10 +36,13 @@ _WITHOUT_TRAINING = 7
 """The first version of Dropout that trains only if an input says so, which came with version 12."""
 
 
-def remove_dead_nodes(graph: ir.Graph) -> None:
-    """Remove the nodes that contribute to no output of the graph, in place."""
+def remove_dead_nodes(graph: ir.Graph, kept: Container[ir.Node] = ()) -> None:
+    """Remove the nodes that contribute to no output of the graph, in place.
+
+    What `kept` contains stays, with all that it reads.
+    """
     # What the subgraphs of a dead node read is dead once that node is gone.
-    while dead := dead_nodes(every_node(graph)):
+    while dead := dead_nodes(every_node(graph), kept):
         _remove(dead)
 
 
@@ -86,11 +89,13 @@ def detach_bodies(node: ir.Node) -> None:
             inner.replace_input_with(position, None)
 
 
-def remove_dropouts(model: ir.Model) -> None:
+def remove_dropouts(
+    model: ir.Model, removable: Callable[[ir.Value], bool] = lambda _: True
+) -> None:
     """Let readers of a Dropout in the mode of inference read its operand, in place.
 
-    One whose mask is read stays; one that gives an output of the graph becomes an Identity, which
-    gives its operand under that name.
+    One whose mask is read stays, and one of an operand that is not `removable`. One that gives an
+    output of the graph becomes an Identity, which gives its operand under that name.
     """
     for node in every_node(model.graph):
         if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Dropout") or not _infers(node, model):
@@ -98,7 +103,7 @@ def remove_dropouts(model: ir.Model) -> None:
         if any(mask.uses() or mask.is_graph_output() for mask in node.outputs[_MASK:]):
             continue
         operand, result = node.inputs[0], node.outputs[0]
-        if operand is None or not isinstance(node.graph, ir.Graph):
+        if operand is None or not isinstance(node.graph, ir.Graph) or not removable(operand):
             continue
         if result.is_graph_output():
             kept = ir.node("Identity", [operand], outputs=[ir.Value()], name=node.name)
