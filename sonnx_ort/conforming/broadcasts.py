@@ -44,6 +44,7 @@ from sonnx_ort.conforming.change import (
     TooEarlyError,
 )
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.obligations.examined_node import plan_broadcast
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -371,18 +372,24 @@ EQUAL_SHAPES = frozenset(
 )
 """The ids of the rules that want one shape of all operands."""
 
+_VERIFIED = verified_of(*sorted({rule.partition(".")[0] for rule in EQUAL_SHAPES}))
 _TITLE = "make the broadcast of the operands explicit"
 
 CHANGES = (
-    Change(_TITLE, EQUAL_SHAPES, partial(expand_operands, exact=True)),
+    Change(_TITLE, EQUAL_SHAPES, partial(expand_operands, exact=True), _VERIFIED),
     Change(
         f"{_TITLE}, even if its kernel then computes differently",
         EQUAL_SHAPES,
         partial(expand_operands, exact=False),
+        _VERIFIED,
         Safety.ROUNDING,
     ),
     Change(
-        "repeat an operand of size 1 along an open axis", EQUAL_SHAPES, expand_ones, undecided=True
+        "repeat an operand of size 1 along an open axis",
+        EQUAL_SHAPES,
+        expand_ones,
+        _VERIFIED,
+        undecided=True,
     ),
 )
 """The changes of broadcasts."""

@@ -17,6 +17,8 @@ import onnx
 import onnx.defs
 import onnx_ir as ir
 
+from sonnx_ort.conforming.verified import NEWEST, Verified, schema_of
+from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.external_data import MOST_AXES_OF_ARRAYS
 from sonnx_ort.loading.traversal import ValueNames
@@ -96,6 +98,16 @@ class TooEarlyError(NoChangeError):
         )
 
 
+def named(domain: str, operator: str) -> str:
+    """The name of an operator, with its domain if that is not the standard one."""
+    return f"{domain}::{operator}" if domain else operator
+
+
+def operator_of(node: ir.Node) -> str:
+    """The name of a node's operator, with its domain if that is not the standard one."""
+    return named(node.domain, node.op_type)
+
+
 class Safety(enum.StrEnum):
     """What a change does to the results of a model."""
 
@@ -114,6 +126,7 @@ class Change:
         title: What it does, as an order: "count the axis from the front".
         rules: The ids of the rules that it fixes.
         make: Makes it at a node of one of the operators of these rules. See the module.
+        verified: What it was verified for, by operator; every other node stays as it is.
         safety: What it does to results.
         undecided: Whether it also fixes what only a run decides; else only what is violated.
     """
@@ -121,6 +134,7 @@ class Change:
     title: str
     rules: frozenset[str]
     make: Callable[["NodeEdit"], bool]
+    verified: Mapping[str, Verified]
     safety: Safety = Safety.SAFE
     undecided: bool = False
 
@@ -129,6 +143,18 @@ class Change:
         statuses = {Status.VIOLATED, Status.RUNTIME} if self.undecided else {Status.VIOLATED}
         rules = self.rules & chosen
         return [o for o in examined.obligations if o.rule.id in rules and o.status in statuses]
+
+    def require_verified(self, edit: "NodeEdit") -> None:
+        """Refuse a node for which the change was not verified.
+
+        Raises:
+            NoChangeError: It was not.
+        """
+        verified = self.verified.get(operator_of(edit.node))
+        if verified is None:
+            raise NoChangeError(f"no change of {edit.node.op_type} was verified")
+        if (doubt := verified.doubt(edit.node, edit.version, edit.facts)) is not None:
+            raise NoChangeError(doubt)
 
 
 def converted(elements: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -157,6 +183,7 @@ class NodeEdit:
         facts: What is certain of the values of the graph before the edit.
         names: The names of the graph, for new nodes and values.
         ir_version: The version of the file's format.
+        imports: The versions of the operators of each domain.
         operands: What is known of the operands that are given; none of an operator without rules.
         declared_results: The results as the file declares them; none of an operator without rules.
         added: The nodes to insert in front of the node, in their order.
@@ -176,6 +203,7 @@ class NodeEdit:
     facts: Facts
     names: ValueNames
     ir_version: int
+    imports: Mapping[str, int]
     operands: tuple[Operand, ...] = ()
     declared_results: tuple[Operand, ...] = ()
     added: list[ir.Node] = field(default_factory=list)
@@ -188,6 +216,11 @@ class NodeEdit:
     most_steps: int = MOST_STEPS
     both_branches: bool = False
     proved: frozenset[ir.Node] = frozenset()
+
+    @property
+    def version(self) -> int:
+        """The version of the operators of the node's domain."""
+        return self.imports.get(self.node.domain, 1)
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
@@ -230,6 +263,15 @@ class NodeEdit:
         if not has_known_sizes(shape):
             raise NoChangeError(f"the sizes of '{value.name}' are known only in a run")
         return cast(tuple[int, ...], shape)
+
+    def sizes_option(self, value: ir.Value) -> str:
+        """The option that fixes the sizes of a value, as the end of a sentence; "" for none."""
+        for given in self.facts.inputs_affecting([value]):
+            shape = given.shape or ()
+            sizes = [str(size) if isinstance(size, int) else "1" for size in shape]
+            if any(not isinstance(size, int) for size in shape):
+                return f"; fix its sizes: --assume-shape {given.name}={','.join(sizes)}"
+        return ""
 
     def dtype(self, value: ir.Value) -> ir.DataType:
         """The type of the elements of a value.
@@ -276,10 +318,8 @@ class NodeEdit:
         """An attribute, or the default that ONNX defines; None if there is neither."""
         if (own := self.node.attributes.get(name)) is not None:
             return own.value
-        # Of other domains the defaults are those of the newest version.
-        version = (self.node.domain,) if self.node.domain else (self.opset, "")
-        schema = onnx.defs.get_schema(self.node.op_type, *version)
-        if name not in schema.attributes:
+        schema = schema_of(self.node, self.version)
+        if schema is None or name not in schema.attributes:
             return None
         default = schema.attributes[name].default_value
         return onnx.helper.get_attribute_value(default) if default.type else None
@@ -342,6 +382,8 @@ class NodeEdit:
         """
         if len(self.added) >= _MOST_NODES:
             raise NoChangeError(f"it takes more than {_MOST_NODES:,} nodes")
+        if (version := operator_version(operator, self.opset)) > NEWEST[""]:
+            raise NoChangeError(f"no change was verified with version {version} of {operator}")
         output = ir.Value(name=self._name(operator.lower()))
         if self.tried:
             # What is only tried reads nothing, and nothing reads it.
@@ -355,9 +397,16 @@ class NodeEdit:
     def replace_by(self, *values: ir.Value | None) -> None:
         """Let all that reads the node's outputs read values of the added nodes instead.
 
-        The node is removed. An output without a value must be omitted.
+        The node is removed. An output without a value must be omitted. A value that no added node
+        computes is passed on by an Identity: an input of the graph keeps its name, and two outputs
+        have two values.
         """
-        self.replacements = values
+        own = {output for node in self.added for output in node.outputs}
+        passed: list[ir.Value | None] = []
+        for value in values:
+            fresh = value is None or (value in own and value not in passed)
+            passed.append(value if fresh else self.add("Identity", [value], {}))
+        self.replacements = tuple(passed)
 
     def does_not_fix(self, rule: str) -> None:
         """Say that the change does not fix a rule here."""

@@ -37,6 +37,7 @@ from sonnx_ort.conforming.change import (
     NodeEdit,
 )
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
@@ -127,7 +128,7 @@ def _scalar(edit: NodeEdit, value: ir.Value) -> ir.Value:
     return Operators(edit).squeeze(value, [0])
 
 
-_SIZED_BY: Mapping[str, int] = {
+SIZED_BY: Mapping[str, int] = {
     "ConstantOfShape": 0,
     **dict.fromkeys(("Expand", "Pad", "Reshape", "Slice"), 1),
 }
@@ -152,7 +153,7 @@ def store_sizes(edit: NodeEdit) -> bool:
 
     Whoever derives shapes follows few operators on integers, and knows what is stored.
     """
-    first = _SIZED_BY.get(edit.node.op_type)
+    first = SIZED_BY.get(edit.node.op_type)
     if first is None:
         return False
     folded = any(v is not None and edit.facts.is_folded(v) for v in edit.node.inputs[first:])
@@ -253,16 +254,23 @@ def _producers(value: ir.Value) -> list[ir.Node]:
 
 
 CHANGES = (
-    Change("store the tensor as value", frozenset({"Constant.R1"}), store_as_tensor),
+    Change(
+        "store the tensor as value",
+        frozenset({"Constant.R1"}),
+        store_as_tensor,
+        verified_of("Constant"),
+    ),
     Change(
         "convert the bounds to scalars",
         frozenset({"Clip.C1"}),
         partial(remove_axis, positions=(1, 2)),
+        verified_of("Clip"),
     ),
     Change(
         "convert start, limit and step to scalars",
         frozenset({"Range.scalars"}),
         partial(remove_axis, positions=(0, 1, 2)),
+        verified_of("Range"),
     ),
 )
 """The changes of tensors in the file."""

@@ -16,6 +16,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.terms.operand import Shape
 
@@ -207,6 +208,7 @@ CHANGES = (
         "write the padding that auto_pad stands for",
         frozenset({"Conv.R2", "ConvInteger.R2", "MaxPool.R3"}),
         write_padding_down,
+        verified_of("Conv", "ConvInteger", "MaxPool"),
     ),
     Change(
         "insert an axis of size 1",
@@ -216,16 +218,19 @@ CHANGES = (
             for rule in ("R1", "kernel", *_WINDOW)
         ),
         convolve_along_two_axes,
+        verified_of("Conv", "ConvInteger"),
     ),
     Change(
         "append an axis of size 1",
         frozenset(f"MaxPool.{rule}" for rule in ("R1", *_WINDOW)),
         pool_along_two_axes,
+        verified_of("MaxPool"),
     ),
     Change(
         "append an axis of size 1, after which NaN may be met in another order",
         frozenset(f"MaxPool.{rule}" for rule in ("R1", *_WINDOW)),
         pool_along_two_axes_in_any_order,
+        verified_of("MaxPool"),
         Safety.ROUNDING,
     ),
 )

@@ -39,9 +39,13 @@ from sonnx_ort.conforming.change import (
     Safety,
     TooEarlyError,
     converted,
+    named,
+    operator_of,
 )
 from sonnx_ort.conforming.control_flow import take_branch, unroll
 from sonnx_ort.conforming.operators import Operators, Template
+from sonnx_ort.conforming.verified import schema_of
+from sonnx_ort.conforming.verified_operators import VERIFIED
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.value_types import result_type_of, unsupported_type
@@ -78,7 +82,7 @@ Later ones have more types, and attributes and inputs that may be omitted.
 
 def has_function(edit: NodeEdit) -> bool:
     """Whether ONNX defines the operator of a node by a function of others."""
-    return defined_by_function(_schema(edit.node, edit.opset))
+    return defined_by_function(_schema(edit))
 
 
 def defined_by_function(schema: Any | None) -> bool:
@@ -146,17 +150,14 @@ def _elements(name: str, value: Any) -> np.ndarray[Any, Any]:
             raise NoChangeError("its definition by ONNX has a constant of another type")
 
 
-def _schema(node: ir.Node, opset: int) -> Any | None:
+def _schema(edit: NodeEdit) -> Any | None:
     """The schema of an operator; the types of onnx do not have what it says of functions."""
-    try:
-        return onnx.defs.get_schema(node.op_type, opset, node.domain)
-    except onnx.defs.SchemaError:
-        return None
+    return schema_of(edit.node, edit.version)
 
 
 def _function(edit: NodeEdit) -> onnx.FunctionProto:
     """The function in the version that means the same in the model's."""
-    schema = _schema(edit.node, edit.opset)
+    schema = _schema(edit)
     if schema is None:
         raise NoChangeError("ONNX does not define it")
     depends = schema.has_context_dependent_function
@@ -229,8 +230,7 @@ _INDEFINITE: Mapping[str, str] = {
 
 def decomposition_of(edit: NodeEdit) -> Change | None:
     """The change that writes a node by operators of the set; None if none is known."""
-    node = edit.node
-    operator = operator_of(node.domain, node.op_type)
+    operator = operator_of(edit.node)
     template = TEMPLATES.get(operator)
     if template is not None:
         return _change(edit, partial(_by_template, template), _safety(template, edit))
@@ -238,14 +238,17 @@ def decomposition_of(edit: NodeEdit) -> Change | None:
         return _change(edit, take_branch, Safety.SAFE, "take the branch that every run takes")
     if operator in ("Loop", "Scan"):
         return _change(edit, unroll, Safety.SAFE, f"write all steps of the {operator}")
-    if operator in _INDEFINITE:
-        return _change(edit, partial(_refused, _INDEFINITE[operator]), Safety.SAFE)
     return _change(edit, write_function, Safety.ROUNDING) if has_function(edit) else None
+
+
+def refusal_of(node: ir.Node) -> str | None:
+    """Why the operator of a node has no definition by operators of the set; None if it may."""
+    return _INDEFINITE.get(operator_of(node))
 
 
 def way_inside(domain: str, name: str) -> str:
     """How `conform` writes an operator outside the set, in sentences."""
-    operator = operator_of(domain, name)
+    operator = named(domain, name)
     template = TEMPLATES.get(operator)
     if template is not None:
         kinds = template.exact, template.near - template.exact
@@ -265,14 +268,9 @@ def way_inside(domain: str, name: str) -> str:
     if operator in _INDEFINITE:
         return f"sonnx-ort conform cannot write it otherwise: {_INDEFINITE[operator]}."
     schema = onnx.defs.get_schema(name, domain=domain)
-    if defined_by_function(schema):
+    if defined_by_function(schema) and operator in VERIFIED:
         return "sonnx-ort conform --rounding writes it as ONNX defines it, by other operators."
     return "Export the model without it, or accept it with a waiver."
-
-
-def operator_of(domain: str, name: str) -> str:
-    """The name of an operator, with its domain if that is not the standard one."""
-    return f"{domain}::{name}" if domain else name
 
 
 def _change(
@@ -292,7 +290,9 @@ def _change(
         return True
 
     title = title or f"write {edit.node.op_type} by operators of the profile"
-    return Change(title, frozenset({OPERATORS_OF_THE_SET.id}), make, safety)
+    operator = operator_of(edit.node)
+    verified = {operator: VERIFIED[operator]} if operator in VERIFIED else {}
+    return Change(title, frozenset({OPERATORS_OF_THE_SET.id}), make, verified, safety)
 
 
 def _safety(template: Template, edit: NodeEdit) -> Safety:
@@ -308,10 +308,6 @@ def _by_template(template: Template, edit: NodeEdit) -> Sequence[ir.Value | None
         raise NoChangeError(f"no way is known to write it for {name}")
     made = template.make(Operators(edit, dtype), *edit.node.inputs)
     return made if isinstance(made, tuple) else (made,)
-
-
-def _refused(reason: str, _: NodeEdit) -> Sequence[ir.Value | None]:
-    raise NoChangeError(reason)
 
 
 def _require_types(edit: NodeEdit) -> None:

@@ -19,6 +19,9 @@ _INT64 = ir.DataType.INT64
 _BEYOND = 1 << 62
 """More elements than a tensor has."""
 
+_WITH_ZERO_SIZES = 14
+"""The first version of Reshape that can be asked for an empty tensor."""
+
 _MOST_PARTS = 64
 """An axis of more elements is not summed element by element, nor repeated more often."""
 
@@ -30,6 +33,9 @@ def count_of_elements(op: Operators, x: ir.Value) -> ir.Value:
 
 def tile(op: Operators, x: ir.Value, repeats: ir.Value) -> ir.Value:
     """Tile: each axis as often as it is repeated, one after the other."""
+    wanted = op.elements(repeats)
+    if wanted.shape != (op.rank(x),):
+        raise NoChangeError(f"it has not one number of repeats for each axis of '{x.name}'")
     for axis, times in enumerate(op.integers(repeats)):
         if not 0 < times <= _MOST_PARTS:
             raise NoChangeError(f"axis {axis} of '{x.name}' is repeated {times} times")
@@ -40,9 +46,11 @@ def tile(op: Operators, x: ir.Value, repeats: ir.Value) -> ir.Value:
 def one_hot(op: Operators, indices: ir.Value, depth: ir.Value, values: ir.Value) -> ir.Value:
     """OneHot: the second value where an index, counted from either end, is that of the new axis."""
     rank = op.rank(indices)
-    axis = op.attribute("axis") % (rank + 1)
-    if op.edit.facts.constant(depth) is not None and op.integer(depth) > MOST_ELEMENTS:
+    axis = op.axis_of(op.attribute("axis"), rank + 1)
+    if not 0 < op.integer(depth) <= MOST_ELEMENTS:
         raise NoChangeError(f"its depth is {op.integer(depth):,}")
+    if op.edit.shape(values) != (2,):
+        raise NoChangeError(f"'{values.name}' is not a vector of two values")
     size = op.cast(op.squeeze(depth, [0] if op.rank(depth) else []), _INT64)
     places = op.Reshape(_count_up(op, size), _along(axis, rank + 1))
     chosen = op.Unsqueeze(op.cast(indices, _INT64), axes=[axis])
@@ -62,10 +70,23 @@ def _along(axis: int, rank: int) -> list[int]:
 
 def gather_elements(op: Operators, x: ir.Value, indices: ir.Value) -> ir.Value:
     """GatherElements: the elements at the indices along an axis."""
-    axis = op.axis(x)
+    axis, rank = op.axis(x), op.rank(x)
+    _require_rank(op, indices, rank)
     along = _from_front(op, x, indices, axis)
-    places = _places(op, indices, axis, along, op.rank(x))
-    return _gather(op, x, places, _outside(op, x, along, axis))
+    places = _places(op, indices, axis, along, rank)
+    outside = _outside(op, x, along, axis)
+    for other in range(rank):
+        sizes = op.edit.shape(indices)[other], op.edit.shape(x)[other]
+        fits = isinstance(sizes[0], int) and isinstance(sizes[1], int) and sizes[0] <= sizes[1]
+        if other != axis and not fits:
+            # The kernel refuses indices that are longer than X along another axis.
+            outside = op.Add(outside, _outside(op, x, places[other], other))
+    return _gather(op, x, places, outside)
+
+
+def _require_rank(op: Operators, indices: ir.Value, rank: int) -> None:
+    if op.rank(indices) != rank:
+        raise NoChangeError(f"'{indices.name}' has {op.rank(indices)} axes in place of {rank}")
 
 
 def gather_along(op: Operators, x: ir.Value, indices: ir.Value, axis: int, rank: int) -> ir.Value:
@@ -77,21 +98,64 @@ def scatter_elements(op: Operators, x: ir.Value, indices: ir.Value, updates: ir.
     """ScatterElements: a ScatterND at the indices along an axis."""
     if op.attribute("reduction") not in (None, "none", b"none"):
         raise NoChangeError("it combines the elements of one place")
-    axis, shape = op.axis(x), op.Shape(indices)
-    places = _places(op, indices, axis, _from_front(op, x, indices, axis), op.rank(x))
+    axis, rank = op.axis(x), op.rank(x)
+    _require_rank(op, indices, rank)
+    _require_places_of_their_own(op, x, indices, axis)
+    shape, along = op.Shape(indices), _from_front(op, x, indices, axis)
+    if not op.is_within(indices, 0):
+        along = op.unless(op.Less(along, op.number(0, _INT64)), along)
+    places = _places(op, indices, axis, along, rank)
     wide = [op.Unsqueeze(op.Expand(place, shape), axes=[op.rank(x)]) for place in places]
     return op.ScatterND(x, op.Concat(*wide, axis=op.rank(x)), updates)
+
+
+def _require_places_of_their_own(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> None:
+    """Refuse indices of which two may name one place: ScatterND writes in any order."""
+    known, size = op.edit.facts.constant(indices), op.edit.shape(x)[axis]
+    if known is None:
+        raise NoChangeError(
+            f"whether two of its indices name one place is known only in a run; make "
+            f"'{indices.name}' a constant"
+        )
+    if (known < 0).any():
+        if not isinstance(size, int):
+            raise NoChangeError(
+                f"which places its negative indices name is known only in a run"
+                f"{op.edit.sizes_option(x)}"
+            )
+        known = np.where(known < 0, known + size, known)
+    lines = np.sort(known, axis=axis)
+    if (np.diff(lines, axis=axis) == 0).any():
+        raise NoChangeError("two of its indices name one place")
 
 
 def reverse_sequence(op: Operators, x: ir.Value, lengths: ir.Value) -> ir.Value:
     """ReverseSequence: the elements before each length from the last one to the first."""
     rank, time, batch = op.rank(x), op.attribute("time_axis"), op.attribute("batch_axis")
+    if {time, batch} != {0, 1} or rank < 2:
+        raise NoChangeError("its axes are not the first two of its operand")
     size = op.Squeeze(op.sizes(x, [time]), axes=[0])
     numbers = op.Reshape(_count_up(op, size), _along(time, rank))
-    ends = op.Reshape(op.cast(lengths, _INT64), _along(batch, rank))
+    ends = op.Reshape(_lengths(op, x, lengths), _along(batch, rank))
     last = op.Sub(ends, op.number(1, _INT64))
     reverse = op.Where(op.Less(numbers, ends), op.Sub(last, numbers), numbers)
-    return _gather(op, x, _places(op, x, time, reverse, rank), _outside(op, x, reverse, time))
+    return _gather(op, x, _places(op, x, time, reverse, rank))
+
+
+def _lengths(op: Operators, x: ir.Value, lengths: ir.Value) -> ir.Value:
+    """The lengths, one of each sequence; a run ends where one is no length, as it did."""
+    time, batch = (op.edit.shape(x)[op.attribute(f"{name}_axis")] for name in ("time", "batch"))
+    if op.rank(lengths) != 1:
+        raise NoChangeError(f"'{lengths.name}' is no vector")
+    if not (isinstance(batch, int) and op.edit.shape(lengths) == (batch,)):
+        if op.edit.opset < _WITH_ZERO_SIZES:
+            raise NoChangeError("whether each sequence has a length is known only in a run")
+        lengths = op.Reshape(lengths, op.sizes(x, [op.attribute("batch_axis")]), allowzero=1)
+    if isinstance(time, int) and op.is_within(lengths, 0, time):
+        return lengths
+    size = op.sizes(x, [op.attribute("time_axis")])
+    wrong = either(op, op.Less(lengths, op.number(0, _INT64)), op.Less(size, lengths))
+    return op.unless(wrong, lengths)
 
 
 def _from_front(op: Operators, x: ir.Value, indices: ir.Value, axis: int) -> ir.Value:
@@ -137,8 +201,8 @@ def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
     """DepthToSpace: the parts of the channels become rows and columns."""
     block = op.attribute("blocksize")
     mode = op.attribute("mode")
-    n, channels, height, width = op.edit.sizes(x)
-    deep = channels // block**2
+    n, channels, height, width = _image(op, x)
+    deep = _divided(channels, block**2, "channels")
     if mode in (None, "DCR", b"DCR"):
         parts = op.Reshape(x, [n, block, block, deep, height, width])
         order = [0, 3, 4, 1, 5, 2]
@@ -151,16 +215,31 @@ def depth_to_space(op: Operators, x: ir.Value) -> ir.Value:
 
 def space_to_depth(op: Operators, x: ir.Value) -> ir.Value:
     """SpaceToDepth: the parts of rows and columns become channels."""
-    block = op.attribute("blocksize")
-    n, channels, height, width = op.edit.sizes(x)
-    high, wide = height // block, width // block
+    block, by_channel = op.attribute("blocksize"), op.attribute("mode") in ("CRD", b"CRD")
+    n, channels, height, width = _image(op, x)
+    high, wide = _divided(height, block, "rows"), _divided(width, block, "columns")
     parts = op.Reshape(x, [n, channels, high, block, wide, block])
-    moved = op.Transpose(parts, perm=[0, 3, 5, 1, 2, 4])
+    moved = op.Transpose(parts, perm=[0, 1, 3, 5, 2, 4] if by_channel else [0, 3, 5, 1, 2, 4])
     return op.Reshape(moved, [n, channels * block**2, high, wide])
+
+
+def _image(op: Operators, x: ir.Value) -> tuple[int, int, int, int]:
+    sizes = op.edit.sizes(x)
+    if len(sizes) != 4 or 0 in sizes:
+        raise NoChangeError(f"'{x.name}' is empty, or has not samples, channels, rows and columns")
+    return sizes[0], sizes[1], sizes[2], sizes[3]
+
+
+def _divided(count: int, block: int, what: str) -> int:
+    if count % block:
+        raise NoChangeError(f"{block} is no divisor of its {count:,} {what}")
+    return count // block
 
 
 def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
     """Trilu: 0 on one side of a diagonal."""
+    if op.rank(x) < 2:
+        raise NoChangeError(f"'{x.name}' is no matrix")
     rows, columns = op.edit.sizes(x)[-2:]
     diagonal = 0 if k is None else op.integer(k)
     upper = bool(op.attribute("upper"))
@@ -171,7 +250,7 @@ def triangle(op: Operators, x: ir.Value, k: ir.Value | None = None) -> ir.Value:
 
 def cumulative_sum(op: Operators, x: ir.Value, axis: ir.Value) -> ir.Value:
     """CumSum: from the first element on, each sum of the one before and of an element."""
-    along = op.integer(axis) % op.rank(x)
+    along = op.axis_of(op.integer(axis), op.rank(x))
     size = op.edit.sizes(x)[along]
     if not 0 < size <= _MOST_PARTS:
         raise NoChangeError(f"axis {along} of '{x.name}' has {size} elements")

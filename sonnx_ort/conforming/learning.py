@@ -50,8 +50,18 @@ Labelled = tuple[ir.Value, ir.Value]
 
 def scaler(op: Operators, x: ir.Value) -> ir.Value:
     """Scaler: (X - offset) * scale, for all features or for each."""
+    _require_features(op, x, len(_row(op, "offset")), len(_row(op, "scale")))
     op, x = _floats(op, x)
     return op.Mul(op.Sub(x, _row(op, "offset")), _row(op, "scale"))
+
+
+def _require_features(op: Operators, x: ir.Value, *counts: int) -> None:
+    """Refuse lists that have neither one number for all features nor one for each."""
+    shape = op.edit.shape(x)
+    if not 1 <= len(shape) <= 2:
+        raise NoChangeError(f"'{x.name}' is no matrix")
+    if len(set(counts)) != 1 or not {1, shape[-1]} >= set(counts):
+        raise NoChangeError(f"its attributes do not fit the features of '{x.name}'")
 
 
 def binarizer(op: Operators, x: ir.Value) -> ir.Value:
@@ -65,6 +75,9 @@ def imputer(op: Operators, x: ir.Value) -> ir.Value:
     kind = "int64" if whole else "float"
     replaced = op.attribute(f"replaced_value_{kind}")
     imputed = np.asarray(op.attribute(f"imputed_value_{kind}s"), op.dtype.numpy())
+    if op.attribute(f"imputed_value_{'float' if whole else 'int64'}s"):
+        raise NoChangeError("it has values of two types to impute")
+    _require_features(op, x, imputed.size)
     if replaced != replaced:  # noqa: PLR0124 - NaN alone is so
         return op.Where(op.Equal(x, x), x, imputed)
     return op.Where(op.Equal(x, op.number(replaced)), imputed, x)
@@ -72,6 +85,7 @@ def imputer(op: Operators, x: ir.Value) -> ir.Value:
 
 def normalizer(op: Operators, x: ir.Value) -> ir.Value:
     """Normalizer: each row by its size, but for rows of size 0."""
+    _require_matrix(op, x)
     op, x = _floats(op, x)
     axes, last = [op.rank(x) - 1], {"keepdims": 1}
     match text_of(op, "norm"):
@@ -88,13 +102,21 @@ def linear_regressor(op: Operators, x: ir.Value) -> ir.Value:
     """LinearRegressor: X times the coefficients, plus the intercepts."""
     if text_of(op, "post_transform") != "NONE":
         raise NoChangeError("it transforms its results")
+    _require_matrix(op, x)
     op, x = _floats(op, x)
     return _scores(op, x, op.attribute("targets"))
+
+
+def _require_matrix(op: Operators, x: ir.Value) -> None:
+    if op.rank(x) != 2:
+        raise NoChangeError(f"'{x.name}' is no matrix")
 
 
 def _scores(op: Operators, x: ir.Value, results: int) -> ir.Value:
     coefficients = _row(op, "coefficients").reshape(results, -1).T
     intercepts = _row(op, "intercepts")
+    if intercepts.size not in (0, results) or op.edit.shape(x)[-1:] != coefficients.shape[:1]:
+        raise NoChangeError(f"its coefficients do not fit the features of '{x.name}'")
     product = op.MatMul(x, np.ascontiguousarray(coefficients))
     return op.Add(product, intercepts) if intercepts.size else product
 
@@ -107,6 +129,7 @@ def linear_classifier(op: Operators, x: ir.Value) -> Labelled:
     intercepts = op.attribute("intercepts") or ()
     if len(labels) < 2 or len(intercepts) != len(labels):
         raise NoChangeError("it has one score for two labels")
+    _require_matrix(op, x)
     op, x = _floats(op, x)
     return of_largest(op, labels, _scores(op, x, len(labels)))
 
@@ -134,14 +157,24 @@ def label_of_largest(op: Operators, labels: Sequence[int], scores: ir.Value) -> 
 
 def extract_features(op: Operators, x: ir.Value, places: ir.Value) -> ir.Value:
     """ArrayFeatureExtractor: the elements at places of the last axis."""
-    found = op.Gather(x, op.Reshape(places, [-1]), axis=op.rank(x) - 1)
+    op.require_elements(places, range(op.rank(places)))
+    if not op.rank(x):
+        raise NoChangeError(f"'{x.name}' has no axis")
+    flat = op.Reshape(places, [-1])
+    if not op.is_within(places, 0):
+        # Gather counts a negative index from the end.
+        flat = op.unless(op.Less(flat, op.number(0, _INT64)), flat)
+    found = op.Gather(x, flat, axis=op.rank(x) - 1)
     return op.Unsqueeze(found, axes=[0]) if op.rank(x) == 1 else found
 
 
 def join_features(op: Operators, *inputs: ir.Value) -> ir.Value:
     """FeatureVectorizer: the features side by side."""
-    if any(op.rank(each) != 2 for each in inputs):
-        raise NoChangeError("its operands are no matrices")
+    for each in inputs:
+        _require_matrix(op, each)
+    columns = tuple(op.edit.shape(each)[1] for each in inputs)
+    if columns != tuple(op.attribute("inputdimensions") or ()):
+        raise NoChangeError("its attribute inputdimensions does not have the sizes of its operands")
     return op.Concat(*(op.cast(each, _FLOAT) for each in inputs), axis=1)
 
 

@@ -24,6 +24,7 @@ from sonnx_ort.conforming.change import (
     TooEarlyError,
 )
 from sonnx_ort.kernel.catalog import operator_version
+from sonnx_ort.terms.operand import bounds_of_element
 
 Given = ir.Value | npt.NDArray[Any] | Sequence[int] | float | None
 """What an operator may read: a value, elements, integers, or a number of the operand's type."""
@@ -99,10 +100,63 @@ class Operators:
         Raises:
             NoChangeError: The rank is not known, or 0.
         """
-        rank = self.rank(value)
-        if not rank:
-            raise NoChangeError(f"'{value.name}' has no axis")
-        return int(self.attribute("axis")) % rank
+        return self.axis_of(self.attribute("axis"), self.rank(value))
+
+    def axis_of(self, axis: int, rank: int) -> int:
+        """An axis of so many, counted from the front.
+
+        Raises:
+            NoChangeError: There is none of this number.
+        """
+        if not -rank <= axis < rank:
+            raise NoChangeError(f"an operand of rank {rank} has no axis {axis}")
+        return int(axis) % rank
+
+    def axes_of(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Axes of so many, counted from the front, in their order.
+
+        Raises:
+            NoChangeError: There is none of such a number, or one is named twice.
+        """
+        found = sorted(self.axis_of(axis, rank) for axis in axes)
+        if len(set(found)) < len(found):
+            raise NoChangeError(f"it names an axis twice: {', '.join(map(str, axes))}")
+        return tuple(found)
+
+    def require_elements(self, value: ir.Value, axes: Iterable[int]) -> None:
+        """Refuse a value that may have no elements along one of these axes.
+
+        Raises:
+            NoChangeError: It may.
+        """
+        shape = self.edit.shape(value)
+        for axis in axes:
+            bounds = bounds_of_element(shape[axis])
+            if bounds is None or bounds.lower < 1:
+                raise NoChangeError(
+                    f"axis {axis} of '{value.name}' may be empty{self.edit.sizes_option(value)}"
+                )
+
+    def is_within(self, indices: ir.Value, least: int, most: int | None = None) -> bool:
+        """Whether all integers that a value holds are within limits in every run."""
+        known = self.edit.facts.constant(indices)
+        if known is not None:
+            fits = (known >= least) & (True if most is None else known <= most)
+            return bool(np.all(fits))
+        (operand,) = self.edit.facts.operands(("indices",), (indices,))
+        bounds = operand.bounds
+        return (
+            bounds is not None and bounds.lower >= least and (most is None or bounds.upper <= most)
+        )
+
+    def unless(self, wrong: ir.Value, numbers: ir.Value) -> ir.Value:
+        """The numbers, of int64, in a run in which none of some booleans is true; else an error.
+
+        An index of 1 is beyond the only element, of which Gather tells. It is so of empty operands
+        too, and at each level of optimization.
+        """
+        zeros = self.Gather([0], self.cast(wrong, ir.DataType.INT64), axis=0)
+        return self.Add(numbers, zeros)
 
     def cast(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
         """Convert elements."""

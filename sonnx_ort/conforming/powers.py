@@ -21,6 +21,7 @@ import onnx_ir as ir
 
 from sonnx_ort.conforming.change import SLICED_BY_INPUTS, Change, NoChangeError, NodeEdit, Safety
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.terms.operand import Dimension
 
 Array = npt.NDArray[Any]
@@ -146,24 +147,28 @@ def multiply_longer_rows(edit: NodeEdit) -> bool:
 
 
 _EQUAL_SHAPES = frozenset({"Pow.float.R1", "Pow.int.R1"})
+_POW = verified_of("Pow")
 _POW_TYPES = frozenset({"Pow.float.R2", "Pow.int.R2", "GR3"})
 
 CHANGES = (
-    Change("replace a power of 2 or 3 by a product", _EQUAL_SHAPES, multiply_instead),
+    Change("replace a power of 2 or 3 by a product", _EQUAL_SHAPES, multiply_instead, _POW),
     Change(
         "replace a square of rows of several elements by a product",
         _EQUAL_SHAPES,
         multiply_longer_rows,
+        _POW,
     ),
     Change(
         "convert the exponent to the type of the base",
         _POW_TYPES,
         partial(convert_exponent, exact=True),
+        _POW,
     ),
     Change(
         "convert the exponent, and compute in the type of the base",
         _POW_TYPES,
         partial(convert_exponent, exact=False),
+        _POW,
         Safety.ROUNDING,
     ),
 )

@@ -35,6 +35,7 @@ from sonnx_ort.conforming.change import (
     converted,
 )
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.terms.operand import Dimension, broadcast_shape
@@ -394,37 +395,53 @@ def _matrix(op: Operators, stack: ir.Value, at: tuple[int, ...]) -> ir.Value:
     return op.Squeeze(part, axes=axes)
 
 
+_MATMUL, _GEMM = verified_of("MatMul"), verified_of("Gemm")
+
 CHANGES = (
-    Change("multiply two matrices", _STACKS, partial(multiply_matrices, exact=True)),
+    Change("multiply two matrices", _STACKS, partial(multiply_matrices, exact=True), _MATMUL),
     Change(
         "multiply two matrices, possibly by another routine of the kernel",
         _STACKS,
         partial(multiply_matrices, exact=False),
+        _MATMUL,
         Safety.ROUNDING,
     ),
-    Change("multiply the matrices of the stacks one by one", _STACKS, multiply_one_by_one),
-    Change("remove C, or beta, which is not used", frozenset({"Gemm.R2.beta"}), leave_c_out),
+    Change("multiply the matrices of the stacks one by one", _STACKS, multiply_one_by_one, _MATMUL),
+    Change("remove C, or beta, which is not used", frozenset({"Gemm.R2.beta"}), leave_c_out, _GEMM),
     *(
         Change(
             f"transpose {'AB'[position]} in front",
             frozenset({f"Gemm.R2.trans{'AB'[position]}"}),
             partial(transpose_operand, position=position, exact=safety is Safety.SAFE),
+            _GEMM,
             safety,
         )
         for position in (_A, _B)
         for safety in Safety
     ),
     Change(
-        "multiply C by beta in front", frozenset({"Gemm.R2.beta"}), partial(multiply_c, exact=True)
+        "multiply C by beta in front",
+        frozenset({"Gemm.R2.beta"}),
+        partial(multiply_c, exact=True),
+        _GEMM,
     ),
     Change(
         "multiply C by beta in front",
         frozenset({"Gemm.R2.beta"}),
         partial(multiply_c, exact=False),
+        _GEMM,
         Safety.ROUNDING,
     ),
-    Change("multiply by alpha in front", frozenset({"Gemm.R2.alpha"}), multiply_a, Safety.ROUNDING),
-    Change("expand C to the shape of the product", frozenset({"Gemm.R1", "Gemm.R3"}), expand_c),
-    Change("multiply without a sum", frozenset({"Gemm.R4"}), multiply_alone),
+    Change(
+        "multiply by alpha in front",
+        frozenset({"Gemm.R2.alpha"}),
+        multiply_a,
+        _GEMM,
+        Safety.ROUNDING,
+    ),
+    Change(
+        "expand C to the shape of the product", frozenset({"Gemm.R1", "Gemm.R3"}), expand_c, _GEMM
+    ),
+    Change("multiply without a sum", frozenset({"Gemm.R4"}), multiply_alone, _GEMM),
 )
 """The changes of MatMul and Gemm."""

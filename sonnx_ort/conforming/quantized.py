@@ -26,6 +26,7 @@ import onnx_ir as ir
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, filled
 from sonnx_ort.conforming.constants import remove_axis
 from sonnx_ort.conforming.operators import Operators, Template
+from sonnx_ort.conforming.verified_operators import verified_of
 
 _SCALE, _ZERO_POINT = 1, 2
 _NARROW = frozenset({"int8", "uint8", "int16", "uint16", "int32"})
@@ -272,23 +273,32 @@ CHANGES = (
         "convert scale and zero point to scalars",
         frozenset({"QuantizeLinear.signature", "DequantizeLinear.signature"}),
         remove_quantization_axis,
+        verified_of("QuantizeLinear", "DequantizeLinear"),
     ),
     Change(
         "set the axis to its default, because it is not used",
         frozenset({"QuantizeLinear.R1", "DequantizeLinear.R1"}),
         name_default_axis,
+        verified_of("QuantizeLinear", "DequantizeLinear"),
     ),
-    Change("add a zero point of 0", frozenset({"QuantizeLinear.given"}), give_zero_point),
+    Change(
+        "add a zero point of 0",
+        frozenset({"QuantizeLinear.given"}),
+        give_zero_point,
+        verified_of("QuantizeLinear"),
+    ),
     Change(
         "write a difference times the scale",
         frozenset(_DEQUANTIZE),
         dequantize_by_products,
+        verified_of("DequantizeLinear"),
         Safety.ROUNDING,
     ),
     Change(
         "quantize to uint8 with one scale",
         frozenset({*_QUANTIZE, "QuantizeLinear.zero_point"}),
         quantize_to_bytes,
+        verified_of("QuantizeLinear"),
         Safety.ROUNDING,
     ),
 )

@@ -31,6 +31,7 @@ import onnx_ir as ir
 from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, filled
 from sonnx_ort.conforming.constants import stored_elements
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.terms.operand import Dimension
 
 _X, _W, _R, _B, _SEQUENCE_LENS, _INITIAL_H, _INITIAL_C, _P = range(8)
@@ -255,10 +256,13 @@ def _hidden(edit: NodeEdit) -> int:
     return size
 
 
+_VERIFIED = verified_of("LSTM")
+
+
 def _given(
     position: int, title: str, make: Callable[[NodeEdit], bool], safety: Safety = Safety.SAFE
 ) -> Change:
-    return Change(title, frozenset({f"LSTM.{_NAMES[position]}"}), make, safety)
+    return Change(title, frozenset({f"LSTM.{_NAMES[position]}"}), make, _VERIFIED, safety)
 
 
 CHANGES = (
@@ -266,11 +270,13 @@ CHANGES = (
         "store the result of nodes that only move elements",
         frozenset({"LSTM.constant"}),
         store_inputs,
+        _VERIFIED,
     ),
     Change(
         "write the steps of a layer whose states a run gives",
         frozenset({"LSTM.constant"}),
         write_steps,
+        _VERIFIED,
         Safety.ROUNDING,
     ),
     _given(_SEQUENCE_LENS, "add the lengths of the sequences", give_sequence_lens),

@@ -13,7 +13,8 @@ numbers.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import onnx_ir as ir
 
@@ -21,6 +22,7 @@ from sonnx_ort.conforming.change import NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.indexing import gather_along
 from sonnx_ort.conforming.operators import FLOATS, WITH_LAST_INDEX, Operators, Template
 from sonnx_ort.kernel.products import REDUCTIONS
+from sonnx_ort.terms.operand import bounds_of_element
 
 _INTEGERS = frozenset({"int8", "uint8", "int32"})
 """The types of integers of which ONNX Runtime has ArgMax, and compares all elements rightly."""
@@ -50,7 +52,7 @@ def count_axes_from_the_front(edit: NodeEdit) -> bool:
     if not all(-len(shape) <= axis < len(shape) for axis in given):
         return False
     axes = [axis % len(shape) for axis in given]
-    if axes == list(given):
+    if axes == list(given) or len(set(axes)) < len(axes):
         return False
     if found is not None and (len(found) < len(shape) or all(found[axis] == 1 for axis in axes)):
         return False
@@ -67,7 +69,7 @@ def reduced_axes(op: Operators, x: ir.Value, axes: ir.Value | None) -> tuple[int
     given = op.integers(axes) if axes is not None else op.attribute("axes")
     if given is None or not len(given):
         return () if op.attribute("noop_with_empty_axes") else tuple(range(rank))
-    return tuple(sorted(axis % rank for axis in given))
+    return op.axes_of(given, rank)
 
 
 def reduce_sum(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.Value:
@@ -116,6 +118,8 @@ def reduce_extreme(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> 
 def _extremes(op: Operators, x: ir.Value, axes: Sequence[int], *, least: bool) -> ir.Value:
     """The largest or least elements along axes, which stay as axes of size 1."""
     rank = op.rank(x)
+    # ArgMax of nothing is an error, and the largest element of nothing is none.
+    op.require_elements(x, axes)
     for axis in axes:
         x = gather_along(op, x, _place(op, x, axis, least=least), axis, rank)
     return x
@@ -161,6 +165,7 @@ def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.V
     if count != 1:
         raise NoChangeError(f"it gives the {count} largest elements, and ArgMax gives one")
     axis = op.axis(x)
+    op.require_elements(x, [axis])
     place = _place(op, x, axis, least=op.attribute("largest") == 0)
     return gather_along(op, x, place, axis, op.rank(x)), place
 
@@ -176,7 +181,9 @@ def average_pool(op: Operators, x: ir.Value) -> ir.Value:
         raise NoChangeError("its padding follows from its sizes")
     names = ("kernel_shape", "strides", "pads", "dilations")
     window = {name: op.attribute(name) for name in names}
-    channels, kernel = op.edit.shape(x)[1], list(window["kernel_shape"])
+    kernel = list(window["kernel_shape"])
+    _require_windows(op, x, window)
+    channels = op.edit.shape(x)[1]
     if not isinstance(channels, int):
         raise NoChangeError(f"the number of channels of '{x.name}' is known only in a run")
     ones = filled((channels, 1, *kernel), 1.0, op.dtype.numpy())
@@ -185,6 +192,33 @@ def average_pool(op: Operators, x: ir.Value) -> ir.Value:
         return op.Div(total, float(math.prod(kernel)))
     counted = filled((1, 1, *op.edit.sizes(x)[2:]), 1.0, op.dtype.numpy())
     return op.Div(total, op.Conv(counted, ones[:1], group=1, **window))
+
+
+def _require_windows(op: Operators, x: ir.Value, window: Mapping[str, Any]) -> None:
+    """Refuse windows that may be none, of which a convolution makes an error.
+
+    Raises:
+        NoChangeError: There may be none, or they are not along two axes.
+    """
+    shape, kernel = op.edit.shape(x), window["kernel_shape"]
+    axes = len(shape) - 2
+    if axes not in (1, 2) or len(kernel) != axes:
+        raise NoChangeError(f"'{x.name}' has {max(axes, 0)} axes to move along, and not 1 or 2")
+    pads, dilations = window["pads"] or [0] * 2 * axes, window["dilations"] or [1] * axes
+    if len(pads) != 2 * axes or len(dilations) != axes:
+        raise NoChangeError("its attributes do not fit the axes of its operand")
+    op.require_elements(x, range(1, len(shape)))
+    for axis, size in enumerate(shape[2:]):
+        bounds = bounds_of_element(size)
+        reach = dilations[axis] * (kernel[axis] - 1) + 1
+        padded = pads[axis] + pads[axes + axis]
+        if bounds is None or bounds.lower + padded < reach:
+            raise NoChangeError(
+                f"axis {axis + 2} of '{x.name}' may be shorter than a window"
+                f"{op.edit.sizes_option(x)}"
+            )
+        if max(pads[axis], pads[axes + axis]) >= kernel[axis]:
+            raise NoChangeError("a window may lie in the padding alone")
 
 
 _LARGE = "before version 1.32.0 ONNX Runtime compares int64 beyond int32 wrongly"

@@ -20,11 +20,20 @@ from sonnx_ort.conforming import (
     reductions,
     slices,
 )
-from sonnx_ort.conforming.change import MOST_STEPS, Change, NoChangeError, NodeEdit, Safety
-from sonnx_ort.conforming.constants import store_sizes
-from sonnx_ort.conforming.decomposing import decomposition_of
+from sonnx_ort.conforming.change import (
+    MOST_STEPS,
+    Change,
+    NoChangeError,
+    NodeEdit,
+    Safety,
+    operator_of,
+)
+from sonnx_ort.conforming.constants import SIZED_BY, store_sizes
+from sonnx_ort.conforming.decomposing import decomposition_of, refusal_of
 from sonnx_ort.conforming.sixteen_bit_floats import WHY_IT_ROUNDS, SixteenBitFloats
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.errors import printable
+from sonnx_ort.kernel.products import REDUCTIONS
 from sonnx_ort.loading.traversal import ValueNames, every_node, label_of, subgraphs_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -41,11 +50,12 @@ CHANGES: tuple[Change, ...] = tuple(change for file in _FILES for change in file
 """The changes. A new file needs its place above."""
 
 TELLING_SIZES = (
-    Change("store the sizes that are known", frozenset(), store_sizes),
+    Change("store the sizes that are known", frozenset(), store_sizes, verified_of(*SIZED_BY)),
     Change(
         "count the axes of a reduction from the front",
         frozenset(),
         reductions.count_axes_from_the_front,
+        verified_of(*REDUCTIONS),
         Safety.ROUNDING,
         undecided=True,
     ),
@@ -179,7 +189,7 @@ class Round:
             for change in changes:
                 edit = self._edit(node, names)
                 key = change.title, label_of(node), path
-                if key in self.selection.without:
+                if key in self.selection.without or not _is_verified(change, edit):
                     continue
                 safety = self._safety(change, edit)
                 if safety is Safety.ROUNDING and not self.selection.rounding:
@@ -215,6 +225,9 @@ class Round:
 
     def _decompose(self, node: ir.Node, outside: Obligation, names: ValueNames) -> Made | None:
         """Write a node of an operator outside the set by operators of the set."""
+        if (refusal := refusal_of(node)) is not None:
+            self._explain([outside], refusal)
+            return None
         edit = self._edit(node, names)
         decomposition = decomposition_of(edit)
         if decomposition is None:
@@ -250,7 +263,8 @@ class Round:
         declared_results: tuple[Operand, ...] = (),
     ) -> NodeEdit:
         opset = self.model.opset_imports[STANDARD_DOMAIN]
-        known = self.examination.facts, names, self.model.ir_version
+        imports = self.model.opset_imports
+        known = self.examination.facts, names, self.model.ir_version, imports
         chosen = self.selection
         edit = NodeEdit(node, opset, *known, operands, declared_results)
         edit.most_steps, edit.both_branches = chosen.most_steps, chosen.both_branches
@@ -270,6 +284,7 @@ class Round:
             return None
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:
+            change.require_verified(edit)
             safety = self._safety(change, edit)
             why = "" if safety is change.safety else f"; {WHY_IT_ROUNDS}"
             only_tried = safety is Safety.ROUNDING and not self.selection.rounding
@@ -314,3 +329,14 @@ class Round:
             told = MAY_BE_ROUNDED if reason.startswith(MAY_BE_ROUNDED) else reason
             if told not in known:
                 self.reasons[place] = f"{known}; {reason}" if known else reason
+
+
+def _is_verified(change: Change, edit: NodeEdit) -> bool:
+    """Whether a change that fixes nothing itself was verified for a node."""
+    if operator_of(edit.node) not in change.verified:
+        return False
+    try:
+        change.require_verified(edit)
+    except NoChangeError:
+        return False
+    return True

@@ -28,6 +28,7 @@ from sonnx_ort.conforming.change import (
     TooEarlyError,
 )
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.kernel.sizes import END_OF_ALL, selected
 
 
@@ -256,18 +257,26 @@ CHANGES = (
         "keep starts and ends within the axes",
         frozenset({"Slice.R6", "Slice.R8", "Slice.C2"}),
         keep_within_axes,
+        verified_of("Slice"),
         undecided=True,
     ),
     Change(
         "name every axis and every step",
         frozenset({"Slice.R1", "Slice.R2", "Slice.R3"}),
         name_every_axis,
+        verified_of("Slice"),
     ),
     Change(
         "count the axis from the front",
         frozenset({"Softmax.R4", "ArgMax.R4", "Concat.R1"}),
         count_axis_from_the_front,
+        verified_of("Softmax", "ArgMax", "Concat"),
     ),
-    Change("name the removed axes", frozenset({"Squeeze.A", "Squeeze.axes"}), name_squeezed_axes),
+    Change(
+        "name the removed axes",
+        frozenset({"Squeeze.A", "Squeeze.axes"}),
+        name_squeezed_axes,
+        verified_of("Squeeze"),
+    ),
 )
 """The changes of axes; of Slice, ends are moved while they are constants that can be read."""

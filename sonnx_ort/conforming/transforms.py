@@ -66,6 +66,8 @@ def transform(
         wanted = op.integer(length)
         x, size = _of_length(op, x, along, size, wanted), wanted
     inverse = bool(op.attribute("inverse"))
+    if inverse and op.attribute("onesided"):
+        raise NoChangeError("it makes real numbers of one half of a spectrum")
     bins = size // 2 + 1 if op.attribute("onesided") else size
     cosines, sines = _bases(size, bins, 1 if inverse else -1)
     if inverse:
@@ -209,7 +211,9 @@ def log_softmax(op: Operators, x: ir.Value) -> ir.Value:
     """LogSoftmax: X less its largest element, less the logarithm of the sum of its powers of e."""
     axis = op.axis(x)
     # Before version 13 all axes from this one on are one.
-    along = {"axes": [axis] if op.edit.opset >= 13 else list(range(axis, op.rank(x)))}
+    axes = [axis] if op.edit.opset >= 13 else list(range(axis, op.rank(x)))
+    op.require_elements(x, axes)
+    along = {"axes": axes}
     shifted = op.Sub(x, op.ReduceMax(x, **along, keepdims=1))
     return op.Sub(shifted, op.Log(op.ReduceSum(op.Exp(shifted), **along, keepdims=1)))
 
@@ -229,6 +233,9 @@ def rotary_embedding(
         x = op.Transpose(op.Reshape(x, [0, 0, heads, -1]), perm=[0, 2, 1, 3])
         size //= heads
     if positions is not None:
+        if not op.is_within(positions, 0):
+            before_all = op.Less(positions, op.number(0, ir.DataType.INT64))
+            positions = op.unless(before_all, positions)
         cosines, sines = (op.Gather(each, positions, axis=0) for each in (cosines, sines))
     cosines, sines = (op.Unsqueeze(each, axes=[1]) for each in (cosines, sines))
     turned = op.attribute("rotary_embedding_dim") or size

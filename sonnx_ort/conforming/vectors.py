@@ -32,6 +32,8 @@ def _nearness(op: Operators, x: ir.Value, count: int) -> ir.Value:
     if text_of(op, "post_transform") != "NONE" or not count:
         raise NoChangeError("it has no support vectors, or transforms its results")
     vectors = _row(op, "support_vectors").reshape(count, -1)
+    if op.edit.shape(x)[1:] != vectors.shape[1:]:
+        raise NoChangeError(f"its support vectors do not fit the features of '{x.name}'")
     match text_of(op, "kernel_type"):
         case "LINEAR":
             return op.MatMul(x, np.ascontiguousarray(vectors.T))

@@ -78,15 +78,15 @@ CASES = [
             ([1, 2, 3], 1, "T[n,1,1,1]"), ([0, 1, 2, 3], 0, "T[]"))
     ),
     *(
-        Case(f"A = {each} <axes = [-1]>(X)", EVERY, ("int32",), "T[n,1]", **LINES)
+        Case(f"A = {each} <axes = [-1]>(X)", ("n,5",), ("int32",), "T[n,1]", **LINES)
         for each in ("ReduceMax", "ReduceMin")
     ),
     *(
-        Case(f"A = {each} <keepdims = 0>(X)", ("n,4",), COMPARED, "T[]", opsets=(13, 17))
+        Case(f"A = {each} <keepdims = 0>(X)", ("3,4",), COMPARED, "T[]", opsets=(13, 17))
         for each in ("ReduceMax", "ReduceMin")
     ),
     *(
-        Case(f"A = {each} <axes = [0, 2], keepdims = 0>(X)", ("n,3,m",), (*FLOATS, "int64"), "T[3]",
+        Case(f"A = {each} <axes = [0, 2], keepdims = 0>(X)", ("2,3,5",), (*FLOATS, "int64"), "T[3]",
             near=1e-30)
         for each in ("ReduceMax", "ReduceMin")
     ),
@@ -104,11 +104,11 @@ CASES = [
         for keep, shape in ((0, "int64[n]"), (1, "int64[n,1]"))
     ),
     *(
-        Case(f"A, B = TopK <axis = 0, largest = {largest}>(X, K)", EVERY, ("int32", "int64"),
+        Case(f"A, B = TopK <axis = 0, largest = {largest}>(X, K)", ("5,m",), ("int32", "int64"),
             "T[1,m]", (11, 17), further="int64[1,m]", **constant(K=[1]))
         for largest in (0, 1)
     ),
-    Case("A = GlobalMaxPool(X)", ("2,3,n,m",), ("float",), "T[2,3,1,1]", near=1e-30),
+    Case("A = GlobalMaxPool(X)", ("2,3,4,5",), ("float",), "T[2,3,1,1]", near=1e-30),
     Case("A = AveragePool <kernel_shape = [2, 3], strides = [1, 2]>(X)", ("2,3,5,6",), ("float",),
         "T[2,3,4,2]", (11, 17), near=1e-5),
     *(
@@ -136,7 +136,7 @@ CASES = [
     *(
         Case(f"A = ScatterElements <axis = {axis}>(X, K, U)", ("4,5",), ("float",), "T[4,5]",
             (11, 17),
-            **constant(K=[[0, -1, 2], [1, 0, -2]], U=np.float32([[1, 2, 3], [4, 5, -0.0]])))
+            **constant(K=[[0, -1, 2], [1, 0, -1]], U=np.float32([[1, 2, 3], [4, 5, -0.0]])))
         for axis in (0, -1)
     ),
     Case("A = DepthToSpace <blocksize = 2>(X)", ("1,8,2,3",), FLOATS, "T[1,2,4,6]", (11, 17)),
@@ -208,7 +208,7 @@ TURNED = constant(P=[[0, 3, 2], [5, 1, 1]], C=np.cos(ANGLES), S=np.sin(ANGLES))
 
 CASES += LEARNED + TREES + QUANTIZED
 CASES += [
-    Case(f"A = LogSoftmax <axis = {axis}>(X)", ("n,3,m",), ("float", "double"), "T[n,3,m]",
+    Case(f"A = LogSoftmax <axis = {axis}>(X)", ("2,3,5",), ("float", "double"), "T[2,3,5]",
         (11, 13, 18, 21), near=1e-6)
     for axis in (0, 1, 2)
 ]  # fmt: skip
@@ -307,7 +307,8 @@ def test_what_is_not_written_gives_the_reason(node: str, dtype: str, reason: str
 @pytest.mark.parametrize(("node", "operands", "opset", "reason"), [
     ("y = GlobalMaxPool(x)", "float[" + ",".join("1" * 100) + "] x", 22,
      "it takes more than 10,000 nodes"),
-    ("y = ScatterElements(one, k, one)", "float[2] x", 18, "'one' has no axis"),
+    ("y = ScatterElements(one, k, one)", "float[2] x", 18,
+     "its attribute axis is 0, for which the change was not verified"),
     ("y = OneHot(i, pair, pair)", "int64[2] i", 18, "'pair' has 2 elements in place of one"),
     ("y = Trilu(x, pair)", "float[2,2] x", 18, "'pair' has 2 elements in place of one"),
     ("y = Shrink <bias = 1e30>(i)", "int64[2] i", 18, "int64 has no such numbers"),
@@ -363,7 +364,7 @@ def test_way_that_is_given_up_leaves_nothing_in_the_graph() -> None:
 
 
 def test_versions_that_lack_a_type_give_the_reason() -> None:
-    case = Case("A = ReduceMin <axes = [1]>(X)", EVERY, ("float16",), "T[n,1]", near=1e-30)
+    case = Case("A = ReduceMin <axes = [1]>(X)", ("n,5",), ("float16",), "T[n,1]", near=1e-30)
     model = case.model("float16", 9)
     reason = reasons(model, rounding=True)["Graph.operator_set"]
     assert reason == f"version 9 of the standard operators has no Range; {CONVERT}"
