@@ -117,8 +117,8 @@ def _leaves(op: Operators, x: ir.Value, forest: Forest) -> ir.Value:
     """The places of the leaves that rows reach, of (rows, trees)."""
     shape = op.edit.shape(x)
     columns = shape[1] if len(shape) == 2 else None
-    features = forest.features
-    if not isinstance(columns, int) or not 0 <= features.min() <= features.max() < columns:
+    read = forest.features
+    if not isinstance(columns, int) or not 0 <= read.min() <= read.max() < columns:
         raise NoChangeError("X is no matrix of as many columns as there are features")
     sizes = op.Concat(op.sizes(x, [0]), [len(forest.roots)], axis=0)
     places = op.Expand(forest.roots[None], sizes)

@@ -29,14 +29,14 @@ _SCALE = frozenset({"float"})
 
 
 def _since(
-    first: int, others: Mapping[str, frozenset[str]] | None = None, **attributes: Values
+    first: int, others: Mapping[str, frozenset[str]] | None = None, /, **attributes: Values
 ) -> Verified:
     """All versions from one on that changes were tried with."""
     return Verified(first, _OPERATORS, attributes, others or {})
 
 
 def _learned(
-    first: int, others: Mapping[str, frozenset[str]] | None = None, **attributes: Values
+    first: int, others: Mapping[str, frozenset[str]] | None = None, /, **attributes: Values
 ) -> Verified:
     """The same of an operator of ai.onnx.ml."""
     return Verified(first, _LEARNED, attributes, others or {})
