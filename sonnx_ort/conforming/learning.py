@@ -84,18 +84,26 @@ def imputer(op: Operators, x: ir.Value) -> ir.Value:
 
 
 def normalizer(op: Operators, x: ir.Value) -> ir.Value:
-    """Normalizer: each row by its size, but for rows of size 0."""
+    """Normalizer: each row by its size, but for rows of size 0.
+
+    The kernel squares shares only after it has divided, as this does: infinity by infinity is NaN.
+    """
     _require_matrix(op, x)
     op, x = _floats(op, x)
     axes, last = [op.rank(x) - 1], {"keepdims": 1}
     match text_of(op, "norm"):
         case "L1":
             size = op.ReduceSum(op.Abs(x), axes=axes, **last)
+            return op.Div(x, op.Where(op.Equal(size, 0.0), op.number(1.0), size))
         case "L2":
-            size = op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **last))
+            squares = op.Mul(x, x)
+            size = op.ReduceSum(squares, axes=axes, **last)
         case _:
             raise NoChangeError("the largest element of a row may be 0")
-    return op.Div(x, op.Where(op.Equal(size, 0.0), op.number(1.0), size))
+    share = op.Sqrt(op.Div(squares, size))
+    signed = op.Where(op.Less(x, 0.0), op.Neg(share), share)
+    # Of a size of 0 the shares are NaN, and of NaN as well.
+    return op.Where(op.Equal(size, 0.0), x, signed)
 
 
 def linear_regressor(op: Operators, x: ir.Value) -> ir.Value:

@@ -85,7 +85,30 @@ def reduce_sum(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.V
         case "ReduceLogSum":
             return op.Log(_sum(op, x, reduced, op.attribute("keepdims")))
         case _:
-            return op.Log(_sum(op, op.Exp(x), reduced, op.attribute("keepdims")))
+            return _log_sum_exp(op, x, reduced)
+
+
+def _log_sum_exp(op: Operators, x: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """The logarithm of a sum of powers of e, from which the largest is taken out first.
+
+    As the kernel does, it takes none out that is infinite or NaN: that of infinity is NaN then.
+    """
+    if not axes:
+        return op.Identity(x)
+    largest = _extremes(op, _with_one_more(op, x, axes), axes, op.rank(x), least=False)
+    finite = op.Less(op.Abs(largest), math.inf)
+    largest = op.Where(finite, largest, 0.0)
+    found = op.Add(op.Log(_sum(op, op.Exp(op.Sub(x, largest)), axes, 1)), largest)
+    return found if op.attribute("keepdims") else op.Squeeze(found, axes=list(axes))
+
+
+def _with_one_more(op: Operators, x: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """X with an element of -infinity after each line that may be empty, of which ArgMax fails."""
+    shape = op.edit.shape(x)
+    after = [axis in axes and not (isinstance(n, int) and n > 0) for axis, n in enumerate(shape)]
+    if not any(after):
+        return x
+    return op.Pad(x, [0] * len(shape) + [int(each) for each in after], op.number(-math.inf))
 
 
 def _sum(op: Operators, x: ir.Value, axes: Sequence[int], keep: int) -> ir.Value:
@@ -111,13 +134,15 @@ def reduce_extreme(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> 
     reduced = reduced_axes(op, x, axes)
     if not reduced:
         return op.Identity(x)
-    found = _extremes(op, x, reduced, least=op.edit.node.op_type == "ReduceMin")
+    least = op.edit.node.op_type == "ReduceMin"
+    found = _extremes(op, x, reduced, op.rank(x), least=least)
     return found if op.attribute("keepdims") else op.Squeeze(found, axes=list(reduced))
 
 
-def _extremes(op: Operators, x: ir.Value, axes: Sequence[int], *, least: bool) -> ir.Value:
+def _extremes(
+    op: Operators, x: ir.Value, axes: Sequence[int], rank: int, *, least: bool
+) -> ir.Value:
     """The largest or least elements along axes, which stay as axes of size 1."""
-    rank = op.rank(x)
     # ArgMax of nothing is an error, and the largest element of nothing is none.
     op.require_elements(x, axes)
     for axis in axes:
@@ -172,7 +197,7 @@ def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.V
 
 def global_max_pool(op: Operators, x: ir.Value) -> ir.Value:
     """GlobalMaxPool: the largest elements along all axes but those of samples and channels."""
-    return _extremes(op, x, range(2, op.rank(x)), least=False)
+    return _extremes(op, x, range(2, op.rank(x)), op.rank(x), least=False)
 
 
 def average_pool(op: Operators, x: ir.Value) -> ir.Value:

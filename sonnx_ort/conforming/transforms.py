@@ -81,9 +81,19 @@ def transform(
     lines = x if order == list(range(rank)) else op.Transpose(x, perm=order)
     flat = op.Reshape(lines, [*(0 for _ in others), size * len(parts)])
     found = op.MatMul(flat, matrix.astype(op.dtype.numpy()))
+    if size & (size - 1):
+        found = op.Add(found, _nan_of_infinite(op, flat, len(others)))
     split = op.Reshape(found, [*(0 for _ in others), bins, 2])
     back = [order.index(each) for each in range(rank)]
     return split if back == list(range(rank)) else op.Transpose(split, perm=back)
+
+
+def _nan_of_infinite(op: Operators, lines: ir.Value, axis: int) -> ir.Value:
+    """0 for each line, and NaN for one with an element that is infinite or NaN.
+
+    Where a length is no power of 2, the kernel passes each element on to all results.
+    """
+    return op.ReduceSum(op.Mul(lines, 0.0), axes=[axis], keepdims=1)
 
 
 def _of_length(op: Operators, x: ir.Value, axis: int, size: int, wanted: int) -> ir.Value:
@@ -191,20 +201,57 @@ def _normalized(op: Operators, x: ir.Value, axes: list[int]) -> ir.Value:
 
 
 def instance_normalization(op: Operators, x: ir.Value, scale: ir.Value, bias: ir.Value) -> ir.Value:
-    """InstanceNormalization: each channel of X normalized, scaled and shifted."""
+    """InstanceNormalization: each channel of X normalized, scaled and shifted.
+
+    As the kernel does, X is scaled by one factor, and the scaled mean is a part of the shift.
+    """
     rank = op.rank(x)
-    after = list(range(1, rank - 1))
-    wide = (op.Unsqueeze(each, axes=after) for each in (scale, bias))
-    factor, shift = wide
-    return op.Add(op.Mul(_normalized(op, x, list(range(2, rank))), factor), shift)
+    along = {"axes": list(range(2, rank)), "keepdims": 1}
+    factor, shift = (op.Unsqueeze(each, axes=list(range(1, rank - 1))) for each in (scale, bias))
+    mean = op.ReduceMean(x, **along)
+    centered = op.Sub(x, mean)
+    variance = op.ReduceMean(op.Mul(centered, centered), **along)
+    deviation = op.Sqrt(op.Add(variance, op.attribute("epsilon")))
+    factor = op.Mul(op.Div(1.0, deviation), factor)
+    return op.Add(op.Mul(x, factor), op.Sub(shift, op.Mul(mean, factor)))
 
 
 def lp_normalization(op: Operators, x: ir.Value) -> ir.Value:
-    """LpNormalization: X by the sum of its sizes, or by the root of that of its squares."""
+    """LpNormalization: X by the sum of its sizes, or by the root of that of its squares.
+
+    A line whose sum is 0, which that of squares below the least number is as well, becomes 0.
+    """
     axes, keep = [op.axis(x)], {"keepdims": 1}
     if op.attribute("p") == 1:
-        return op.Div(x, op.ReduceSum(op.Abs(x), axes=axes, **keep))
-    return op.Div(x, op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **keep)))
+        size = op.ReduceSum(op.Abs(x), axes=axes, **keep)
+    else:
+        size = op.Sqrt(op.ReduceSum(op.Mul(x, x), axes=axes, **keep))
+    return op.Div(x, op.Where(op.Equal(size, 0.0), op.number(math.inf), size))
+
+
+_LEAST_DEVIATION = 1e-9
+"""What ONNX adds to the deviation by which MeanVarianceNormalization divides."""
+
+
+def mean_variance_normalization(op: Operators, x: ir.Value) -> ir.Value:
+    """MeanVarianceNormalization: X less its mean, by its deviation.
+
+    The kernel, which is of float, moves the axes to the end, subtracts the mean before it squares,
+    and adds nothing to the deviation. Then the mean of equal numbers is rounded as it rounds it.
+    For other types ONNX Runtime takes the definition of ONNX, which adds 1e-9.
+    """
+    rank = op.rank(x)
+    axes = sorted({axis % rank for axis in op.attribute("axes")})
+    order = [*(axis for axis in range(rank) if axis not in axes), *axes]
+    lines = x if order == list(range(rank)) else op.Transpose(x, perm=order)
+    along = {"axes": list(range(rank - len(axes), rank)), "keepdims": 1}
+    centered = op.Sub(lines, op.ReduceMean(lines, **along))
+    deviation = op.Sqrt(op.ReduceMean(op.Mul(centered, centered), **along))
+    if op.dtype is not ir.DataType.FLOAT:
+        deviation = op.Add(deviation, _LEAST_DEVIATION)
+    found = op.Mul(centered, op.Div(1.0, deviation))
+    back = [order.index(axis) for axis in range(rank)]
+    return found if lines is x else op.Transpose(found, perm=back)
 
 
 def log_softmax(op: Operators, x: ir.Value) -> ir.Value:
@@ -276,5 +323,6 @@ TEMPLATES = (
     Template("LayerNormalization", layer_normalization, near=FLOATS, deviates=_SUMS),
     Template("InstanceNormalization", instance_normalization, near=FLOATS, deviates=_SUMS),
     Template("LpNormalization", lp_normalization, near=FLOATS, deviates=_SUMS),
+    Template("MeanVarianceNormalization", mean_variance_normalization, near=FLOATS, deviates=_SUMS),
 )
 """The templates of transforms, products along named axes and normalizations."""

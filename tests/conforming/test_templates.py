@@ -203,6 +203,12 @@ CASES = [
     ),
 ]  # fmt: skip
 
+CASES += [
+    Case(f"A = MeanVarianceNormalization{form}(X)", (shape,), ("float",), f"T[{shape}]", (9, 13),
+        near=1e-4)
+    for form, shape in (("", "2,3,n,m"), (" <axes = [0, -1]>", "n,3,m"))
+]  # fmt: skip
+
 ANGLES = np.arange(20, dtype=np.float32).reshape(10, 2)
 TURNED = constant(P=[[0, 3, 2], [5, 1, 1]], C=np.cos(ANGLES), S=np.sin(ANGLES))
 
