@@ -1,11 +1,13 @@
 """Reads files that others wrote: what cannot be used is said in a sentence."""
 
 import json
+import math
 import os
 import stat
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +82,28 @@ def toml_of(path: Path) -> dict[str, Any]:
     if any(line.count(".") > _LONGEST_KEY for line in text.splitlines()):
         raise too_deep
     try:
-        document: dict[str, Any] = _shallow(tomllib.loads(text))
+        parsed = tomllib.loads(text, parse_float=partial(_number, origin=f"'{path}'"))
+        document: dict[str, Any] = _shallow(parsed)
     except RecursionError:
         raise too_deep from None
     except ValueError as error:
         raise SonnxError(f"'{path}' is not TOML: {error}") from error
     return document
+
+
+def _number(text: str, origin: str) -> float:
+    """A number of TOML, which is not taken for infinite where it has digits.
+
+    Raises:
+        SonnxError: Double has no number of this size.
+    """
+    number = float(text)
+    if math.isinf(number) and not text.lstrip("+-").startswith("inf"):
+        raise SonnxError(
+            f"{origin}: {text} is beyond all numbers of double, 1.8e308; write inf or -inf for "
+            "infinity"
+        )
+    return number
 
 
 _LONGEST_KEY = 10_000

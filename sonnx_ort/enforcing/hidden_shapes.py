@@ -22,15 +22,18 @@ others. So such an output is declared with what was known of it before; and wher
 the value is returned through a Loop without iterations, whose output has no shape of its own.
 """
 
+import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.enforcing.record import Groups, remember_declaration
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import collected_by_loops, declared_type
 from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
 from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
@@ -49,6 +52,28 @@ _LOOP = 1
 
 LOOP_OF_BFLOAT16 = 16
 """The first opset in which a Loop's state can be bfloat16."""
+
+
+@functools.cache
+def oldest_opset_to_pass_on(element_type: str | None, *, hidden: bool) -> int:
+    """The oldest opset in which Reshape, and a Loop if it hides shapes, take tensors of a type.
+
+    Raises:
+        SonnxError: There is none.
+    """
+    operators = ("Shape", "Reshape", *(("Loop",) if hidden else ()))
+    for version in range(1, onnx.defs.onnx_opset_version() + 1):
+        if all(f"tensor({element_type})" in _tensors_of(each, version) for each in operators):
+            return version
+    raise SonnxError(f"no {operators[-1]} takes tensors of type {element_type}")
+
+
+def _tensors_of(operator: str, version: int) -> frozenset[str]:
+    """The types that a version of an operator takes as what it passes on."""
+    schema = onnx.defs.get_schema(operator, version)
+    # That of a Loop is the type of its states, the last one.
+    passed = schema.inputs[-1 if operator == "Loop" else 0]
+    return frozenset(passed.types)
 
 
 def hide_misinferred_shapes(

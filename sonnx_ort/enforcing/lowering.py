@@ -160,10 +160,11 @@ def check_values(model: ir.Model, backend: EnforcingBackend, places: Places) -> 
 def _check_input(
     backend: EnforcingBackend, checked: CheckedValue, value: ir.Value, graph: ir.Graph
 ) -> None:
-    """Put a check after an input: whatever computes with it reads the checked value."""
+    """Put a check after an input: whatever computes with it reads the checked value.
+
+    ONNX Runtime also runs what nothing reads: an input that no node reads is checked as well.
+    """
     nodes, uses = backend.groups.nodes(f"{value.name}_within"), tuple(value.uses())
-    if not uses:
-        return
     given = backend.check_value(nodes, checked, value)
     # ONNX Runtime holds inputs to declared ranks but 0, and a Scan does not run without a rank.
     given.shape = ir.Shape([None] * len(value.shape)) if value.shape else None

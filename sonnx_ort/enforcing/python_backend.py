@@ -18,7 +18,12 @@ from sonnx_ort.custom_ops.inspection import (
 )
 from sonnx_ort.custom_ops.kernel import CustomOperator, for_any_version
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
-from sonnx_ort.enforcing.hidden_shapes import hide_misinferred_shapes, hide_scalars_after
+from sonnx_ort.enforcing.hidden_shapes import (
+    hide_misinferred_shapes,
+    hide_scalars_after,
+    hide_shape,
+    oldest_opset_to_pass_on,
+)
 from sonnx_ort.enforcing.lowering import EnforcingBackend
 from sonnx_ort.enforcing.nodes import DATA_TYPES, StandardNodes, computed, record_rules
 from sonnx_ort.enforcing.python_kernels import (
@@ -146,7 +151,9 @@ class PythonBackend(EnforcingBackend):
     @staticmethod
     def oldest_opset_to_check(checked: CheckedValue) -> int:
         """The oldest opset in which the elements of a value can be checked."""
-        return _CAST_BY_NUMBER if checked.element_type in CARRIERS else _RESHAPE_BY_INPUT
+        oldest = _CAST_BY_NUMBER if checked.element_type in CARRIERS else _RESHAPE_BY_INPUT
+        hidden = _is_hidden(checked)
+        return max(oldest, oldest_opset_to_pass_on(checked.passed_type, hidden=hidden))
 
     def check_value(self, nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
         """Make a copy of a value that is readable only if all elements are as demanded.
@@ -158,6 +165,8 @@ class PythonBackend(EnforcingBackend):
         guard = value_guard_name(
             obligation.operator, obligation.node, checked.rule, checked.requirement
         )
+        if _is_hidden(checked):
+            value = hide_shape(nodes, value)
         if isinstance(checked.contract, ShapeDemand):
             shapes = [nodes.shape(each) for each in (value, *checked.others)]
             inputs = [joined(nodes, shapes), ranks_in_run(nodes, shapes)]
@@ -259,6 +268,13 @@ class PythonBackend(EnforcingBackend):
             kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
         return result
+
+
+def _is_hidden(checked: CheckedValue) -> bool:
+    """Whether ONNX Runtime would take a declared shape, or memory of the size of another value."""
+    if isinstance(checked.contract, ShapeDemand):
+        return checked.operand.scalar_inputs
+    return checked.shares_sizes and checked.element_type in CARRIERS
 
 
 def check_for_any_version(model: ir.Model, edition: Edition) -> None:

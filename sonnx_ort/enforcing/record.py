@@ -235,7 +235,10 @@ class Groups:
             made.type = made.type or value.type
             for node, index in uses[value]:
                 node.replace_input_with(index, made)
-        graph.insert_before(graph[0], nodes.nodes)
+        if len(graph):
+            graph.insert_before(graph[0], nodes.nodes)
+        else:
+            graph.extend(nodes.nodes)
 
 
 def forget(model: ir.Model) -> None:

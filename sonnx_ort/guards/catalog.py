@@ -339,12 +339,8 @@ def _any_outside(
 ) -> Value:
     """Whether an element is not as demanded."""
     own = known.element_type
-    numbers = requirement.numbers
-    if not isinstance(numbers, NumberSet):
-        raise TypeError("a value is held to a set of numbers")
-    compared = CARRIERS.get(own, own)
-    if compared not in _COMPARED:
-        compared = ElementType.INT64
+    numbers = _numbers(requirement)
+    compared = _compared_in(own)
     elements = value if compared is own else nodes.cast(value, compared, "compared")
     if isinstance(requirement, OnValue) and requirement.of.axis is not None:
         among = _beyond_of_index(nodes, requirement.of, elements, known, compared)
@@ -360,6 +356,29 @@ def _any_outside(
     fractional = nodes.add("Greater", [elements, nodes.add("Floor", [elements], "floor")], "above")
     some = any_true(nodes, fractional, "any_fractional")
     return nodes.add("Or", [found, some], "any_outside")
+
+
+def compares_each(requirement: OnElements | OnSizes, element_type: ElementType) -> bool:
+    """Whether the guard makes tensors as large as the value that it looks at."""
+    if isinstance(requirement, OnSizes):
+        return False
+    compared = _compared_in(element_type)
+    if isinstance(requirement, OnValue) or compared is not element_type:
+        return True
+    limits = _numbers(requirement).limits(element_type.dtype)
+    return not (_is_narrow(limits) and compared in _REDUCED)
+
+
+def _numbers(requirement: OnElements) -> NumberSet:
+    if not isinstance(requirement.numbers, NumberSet):
+        raise TypeError("a value is held to a set of numbers")
+    return requirement.numbers
+
+
+def _compared_in(element_type: ElementType) -> ElementType:
+    """The type in which elements are compared."""
+    carrier = CARRIERS.get(element_type, element_type)
+    return carrier if carrier in _COMPARED else ElementType.INT64
 
 
 def _beyond_of_index(

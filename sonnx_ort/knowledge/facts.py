@@ -21,7 +21,7 @@ from sonnx_ort.knowledge.value_types import ValueTypes
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
-from sonnx_ort.terms.operand import Operand, Shape, bounds_of_element, dimensions
+from sonnx_ort.terms.operand import Operand, Shape, bounds_of_element, dimensions, symbols_in
 
 
 class Provenance:
@@ -83,21 +83,28 @@ _MOST_AXES = 8
 
 def shared_symbols(inputs: Iterable[ir.Value]) -> frozenset[str]:
     """The symbols that declare more than one dimension of these graph inputs."""
-    declared = Counter(
+    declared = _declared_symbols(inputs)
+    return frozenset(symbol for symbol, count in declared.items() if count > 1)
+
+
+def _declared_symbols(inputs: Iterable[ir.Value]) -> Counter[str]:
+    """How many dimensions of graph inputs each symbol declares."""
+    return Counter(
         dimension.value
         for value in inputs
         for dimension in value.shape or ()
-        if isinstance(dimension, ir.SymbolicDim)
+        if isinstance(dimension, ir.SymbolicDim) and dimension.value
     )
-    return frozenset(symbol for symbol, count in declared.items() if symbol and count > 1)
+
+
+def is_declared_scalar(value: ir.Value) -> bool:
+    """Whether a graph input is declared as a scalar: ONNX Runtime takes any rank for it."""
+    return value.is_graph_input() and value.shape is not None and len(value.shape) == 0
 
 
 def has_scalars(inputs: Iterable[ir.Value]) -> bool:
     """Whether a graph input is declared as a scalar, and another rank would matter."""
-    return any(
-        value.shape is not None and len(value.shape) == 0 and not _is_control_only(value)
-        for value in inputs
-    )
+    return any(is_declared_scalar(value) and not _is_control_only(value) for value in inputs)
 
 
 def is_control_input(node: ir.Node, index: int) -> bool:
@@ -146,6 +153,7 @@ class Facts:
         names = contract.size_names
         self._shared_symbols = functools.cache(lambda inputs: shared_symbols(inputs) - names)
         self._has_scalars = functools.cache(has_scalars)
+        self._of_open_sizes = shared_symbols(model.graph.inputs) - names
         version = model.opset_imports[STANDARD_DOMAIN]
         self._computed, self._folded = certain.constants, certain.folded
         self._numbers_under = partial(
@@ -240,6 +248,17 @@ class Facts:
     def inputs_affecting(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
         """The graph inputs that any of these values depends on."""
         return self._provenance.inputs_affecting(values)
+
+    def shares_sizes(self, value: ir.Value) -> bool:
+        """Whether a size may have the name of another axis of inputs, and no contract holds it."""
+        if not self._of_open_sizes:
+            return False
+        shape = self.shape(value)
+        if shape is None:
+            return not self._of_open_sizes.isdisjoint(
+                _declared_symbols(self.inputs_affecting([value]))
+            )
+        return not self._of_open_sizes.isdisjoint(symbols_in(shape))
 
     def foldable(self, value: ir.Value) -> bool:
         """Whether a value depends on no input, so that ONNX Runtime may fold it as a constant."""

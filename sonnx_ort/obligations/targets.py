@@ -18,7 +18,7 @@ from sonnx_ort.knowledge.declarations import (
     declared_type,
     is_sparse,
 )
-from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.facts import Facts, is_declared_scalar
 from sonnx_ort.knowledge.value_types import numeric_types
 from sonnx_ort.loading.traversal import every_node, label_of, subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation
@@ -255,6 +255,9 @@ class CheckedValue:
             finite.
         may_be_misinferred: Whether ONNX Runtime may infer a wrong rank or wrong sizes.
         others: The inputs that its shape is compared with.
+        shares_sizes: Whether another axis of inputs has the name of one of its sizes, and nothing
+            holds the two to one size. ONNX Runtime then takes memory of one for the other, and a
+            run ends in which they differ.
     """
 
     value: ir.Value
@@ -263,6 +266,7 @@ class CheckedValue:
     obligation: Obligation
     may_be_misinferred: bool
     others: tuple[ir.Value, ...] = ()
+    shares_sizes: bool = False
 
     @property
     def left_to_the_run(self) -> bool:
@@ -282,6 +286,11 @@ class CheckedValue:
         return contract_requirement(self.contract)
 
     @property
+    def passed_type(self) -> str | None:
+        """The ONNX name of its element type, as operators that look at no element take it."""
+        return self.operand.element_type
+
+    @property
     def node(self) -> ir.Node | None:
         """The node that computes it; None for an input with a contract.
 
@@ -298,11 +307,13 @@ class CheckedValue:
 
     @property
     def element_type(self) -> ElementType:
-        """The type of its elements, proved or declared.
+        """The type of its elements, proved or declared; of sizes that of sizes.
 
         Raises:
             SonnxError: It is neither.
         """
+        if isinstance(self.contract, ShapeDemand):
+            return ElementType.INT64
         element_type = ElementType.named(self.operand.element_type)
         if element_type is None:
             raise SonnxError(
@@ -377,6 +388,9 @@ def _checked(
     if operand.element_type is None:
         # A session with types that do not match does not start.
         operand = replace(operand, element_type=declared_type(value))
+    if entry is not None and is_declared_scalar(value):
+        # Whatever reads it: the contract is of the input itself.
+        operand = replace(operand, scalar_inputs=True)
     known = [operand, *compared]
     if entry is not None:
         known = [facts.unguarded(each, own) for each, own in zip(known, values, strict=True)]
@@ -398,8 +412,8 @@ def _checked(
         own if judgement.status is Status.VIOLATED else "",
         path,
     )
-    misinferred = facts.may_be_misinferred(value)
-    return CheckedValue(value, operand, entry, obligation, misinferred, others)
+    misinferred, shares = facts.may_be_misinferred(value), facts.shares_sizes(value)
+    return CheckedValue(value, operand, entry, obligation, misinferred, others, shares)
 
 
 def _computed(model: ir.Model) -> Iterator[tuple[ir.Value, tuple[str, ...]]]:

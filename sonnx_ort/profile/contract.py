@@ -13,6 +13,7 @@ is a premise for all that follows.
 import functools
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -78,7 +79,7 @@ class ValueContract:
         if self.axis is not None:
             outside = f"outside of the range of its index on axis {self.axis}"
         elif self.ranges:
-            outside = "outside of {:.9g} to {:.9g}".format(*self.ranges[0])
+            outside = f"outside of {format_ends(self.ranges[0])}"
         return NumberSet(outside, self._common, admits_nan=False, finding=self.finding(outside))
 
     def finding(self, outside: str) -> str:
@@ -96,11 +97,16 @@ class ValueContract:
     @staticmethod
     def _limited(dtype: np.dtype[Any], ends: Limited) -> Limited:
         if dtype.kind in "biu":
-            own = LIMITS.get(dtype.name, BOOLEAN)
-            return math.ceil(max(ends[0], own.lower)), math.floor(min(ends[1], own.upper))
+            return _integers_within(LIMITS.get(dtype.name, BOOLEAN), ends)
         with np.errstate(over="ignore"):
-            lower, upper = (float(dtype.type(end)) for end in ends)
-        return lower, upper
+            least, most = (float(dtype.type(float(end))) for end in ends)
+        # An end that is a number never lets infinity pass, also where it is rounded to it.
+        smallest, largest = finite_limits(dtype)
+        if least == -math.inf < ends[0]:
+            least = smallest
+        if ends[1] < math.inf == most:
+            most = largest
+        return least, most
 
     def intersected(
         self,
@@ -146,6 +152,21 @@ class ValueContract:
             return lower.min(), upper.max()
         places = [-1 if place == axis % rank else 1 for place in range(rank)]
         return lower.reshape(places), upper.reshape(places)
+
+
+def _integers_within(own: Bounds, ends: Limited) -> tuple[int, int]:
+    """The smallest and the largest integer of a type in a range, whose ends may be infinite."""
+    lower, upper = ends
+    least = own.upper + 1 if lower > own.upper else math.ceil(max(lower, own.lower))
+    most = own.lower - 1 if upper < own.lower else math.floor(min(upper, own.upper))
+    return least, most
+
+
+def format_ends(ends: Limited) -> str:
+    """The ends of a range with all their digits: `0 to 9223372036854775807`."""
+    # The digits of a number of numpy stand in more letters.
+    numbers = (end if isinstance(end, int) else float(end) for end in ends)
+    return " to ".join(repr(number).removesuffix(".0") for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +284,8 @@ class Contract:
         return given is not None and result == replace(given, value=state.output)
 
     def __bool__(self) -> bool:
-        """Whether it demands anything."""
-        return bool(self.values or self.limits_sizes or self.types)
+        """Whether it says anything."""
+        return bool(self.values or self.limits_sizes or self.states or self.types)
 
     @property
     def limits_sizes(self) -> bool:
@@ -353,7 +374,8 @@ def _without_nothing(**entry: object) -> Mapping[str, object]:
 
 
 def _range_document(entry: ValueContract) -> object:
-    ranges = [[str(end) if math.isinf(end) else end for end in ends] for ends in entry.ranges]
+    infinite = (math.inf, -math.inf)
+    ranges = [[str(end) if end in infinite else end for end in ends] for ends in entry.ranges]
     return ranges if entry.axis is not None else ranges[0] if ranges else None
 
 
@@ -392,9 +414,16 @@ def _value_entry(entry: Mapping[str, Any]) -> ValueContract:
 
 def _ends(given: Sequence[float | str]) -> Limited:
     lower, upper = (float(end) if isinstance(end, str) else end for end in given)
-    if not lower <= upper:
+    if not (is_end(lower) and is_end(upper) and lower <= upper):
         raise ValueError(f"{lower} to {upper} is no range")
     return lower, upper
+
+
+def is_end(number: object) -> bool:
+    """Whether something can be an end of a range: an infinity, or a number that double has."""
+    if type(number) is int:
+        return abs(number) <= sys.float_info.max
+    return isinstance(number, float) and not math.isnan(number)
 
 
 def _size_entry(entry: Mapping[str, Any]) -> SizeContract:

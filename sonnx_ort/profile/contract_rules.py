@@ -5,29 +5,36 @@ They are our own, and bind the values that a contract names.
 
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.contract import Axis, Contract, SizeContract, ValueContract
+from sonnx_ort.profile.contract import (
+    Axis,
+    Contract,
+    SizeContract,
+    ValueContract,
+    format_ends,
+)
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
 from sonnx_ort.profile.requirements.shapes import OnShapes
 from sonnx_ort.profile.rule import (
     Illustration,
     Judgement,
     Rule,
+    Status,
     Violation,
     at_run_time,
     proved,
     violated,
 )
 from sonnx_ort.profile.source import Source, Standing, Words
-from sonnx_ort.terms.language import All, IsMultiple, Tensor, Term
-from sonnx_ort.terms.operand import Operand, first_index, format_index
-from sonnx_ort.terms.reading import answer_in_run
+from sonnx_ort.terms.language import All, Compare, IsMultiple, Size, Tensor, Term
+from sonnx_ort.terms.operand import Operand, Shape, first_index, format_index
+from sonnx_ort.terms.reading import Answer, Shapes, answer_in_run
 
 CONTRACT = "Contract"
 """What the ids of these rules begin with, in place of an operator."""
@@ -152,9 +159,8 @@ class OnValue(OnElements):
         index = first_index(outside)
         text = self.finding
         if entry.axis is not None:
-            lower, upper = entry.ranges[index[entry.axis]]
-            at = f"at index {index[entry.axis]} of axis {entry.axis}"
-            said = f"outside of {lower:.9g} to {upper:.9g} {at}"
+            ends = format_ends(entry.ranges[index[entry.axis]])
+            said = f"outside of {ends} at index {index[entry.axis]} of axis {entry.axis}"
             text = entry.finding(said) or f"{entry.value} is {said}"
         value = array[index].item()
         return Violation(f"{text}: {names[0]}{format_index(index)} = {value}", index, (value,))
@@ -241,17 +247,41 @@ class OnSizes(OnShapes):
 
     of: ShapeDemand = _NOTHING
 
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Read the term of the known shapes, and say what the contract allows."""
+        found = OnShapes.judge(self, operands)
+        if found.status is not Status.VIOLATED:
+            return found
+        by_name = {operand.name: operand for operand in operands}
+        shapes = [operand.shape for operand in operands]
+        known = Shapes(tuple(by_name), shapes, lambda name, size: by_name[name].certain(size))
+        return violated(self._broken(shapes[0] or (), known.answer) or found.evidence)
+
     def violation_of(
         self, names: Sequence[str], arrays: Sequence[npt.NDArray[Any]]
     ) -> Violation | None:
         """Read the shapes of arrays that have these names, and say what the contract allows."""
         shapes = tuple(array.shape for array in arrays)
+        words = self._broken(shapes[0], lambda term: answer_in_run(term, tuple(names), shapes))
+        return Violation(words) if words else None
+
+    def _broken(self, shape: Shape, answer: Callable[[Term], Answer]) -> str:
+        """What a shape is that is not as demanded, as a clause; empty if it is."""
         for term, axis in _parts(self.of):
-            answer = answer_in_run(term, tuple(names), shapes)
-            if not answer.holds:
-                stated = f"; {_stated(axis)}" if isinstance(axis, SizeContract) else ""
-                return Violation(f"{answer.words}{stated}")
-        return None
+            found = answer(term)
+            if found.holds is not False:
+                continue
+            if not isinstance(axis, SizeContract):
+                return found.words
+            match term:
+                case Compare(Size(axis=index) as size, _, int()) | IsMultiple(
+                    Size(axis=index) as size
+                ) if isinstance(given := shape[index], int):
+                    message = f" ({axis.message})" if axis.message else ""
+                    allowed = f"{_sizes(axis)} for {axis.name}{message}"
+                    return f"{answer(size == given).words}; the contract says {allowed}"
+            return f"{found.words}; {_stated(axis)}"
+        return ""
 
     @property
     def stated(self) -> str:
@@ -264,10 +294,16 @@ def _stated(axis: int | str | SizeContract) -> str:
     """What a contract allows of an axis, as a clause."""
     if not isinstance(axis, SizeContract):
         return str(axis)
-    steps = f" in multiples of {axis.multiple_of}" if axis.multiple_of > 1 else ""
     message = f" ({axis.message})" if axis.message else ""
-    sizes = f"{axis.least} to {axis.most}" if axis.least < axis.most else str(axis.least)
-    return f"{axis.name} is {sizes}{steps}{message}"
+    return f"{axis.name} is {_sizes(axis)}{message}"
+
+
+def _sizes(axis: SizeContract) -> str:
+    """The sizes that an entry allows: `32 to 96 in multiples of 32`."""
+    if axis.least == axis.most:
+        return str(axis.least)
+    steps = f" in multiples of {axis.multiple_of}" if axis.multiple_of > 1 else ""
+    return f"{axis.least} to {axis.most}{steps}"
 
 
 def sizes_requirement(demand: ShapeDemand) -> OnSizes:

@@ -403,8 +403,12 @@ def changed_guards(
 ) -> Iterator[onnx.ModelProto]:
     """Models of which one node of a guard is another, has another constant or other operands."""
     own = {name for node in original.graph.node for name in node.output}
+    # A Loop without iterations asks for no condition.
+    unasked = {node.input[1] for node in enforced.graph.node if node.op_type == "Loop"}
     for index, node in enumerate(enforced.graph.node):
         if own.issuperset(node.output) and node.op_type != "Reshape":
+            continue
+        if unasked.issuperset(node.output):
             continue
         for change in (_of_operator, _of_constant, _of_operands):
             made = onnx.ModelProto()

@@ -410,7 +410,7 @@ to fix it: give inputs of the sizes that the contract allows, or correct the con
         (
             Contract(sizes=(SizeContract("n", 1, 8),)),
             (9, 3),
-            f"sizes: axis 0 of x (9, 3) is 9, not at most 8; n is 1 to 8{OF_SIZES}",
+            f"sizes: axis 0 of x (9, 3) is 9; the contract says 1 to 8 for n{OF_SIZES}",
         ),
     ],
     ids=["range", "sizes"],

@@ -9,8 +9,8 @@ import onnx_ir as ir
 
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
 from sonnx_ort.enforcing.hidden_shapes import (
-    LOOP_OF_BFLOAT16,
     hide_misinferred_shapes,
+    oldest_opset_to_pass_on,
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.lowering import EnforcingBackend
@@ -124,10 +124,8 @@ class NativeBackend(EnforcingBackend):
     @staticmethod
     def oldest_opset_to_check(checked: CheckedValue) -> int:
         """The oldest opset in which the elements of a value can be checked."""
-        if checked.element_type is not ElementType.BFLOAT16:
-            return _GUARDS
-        hidden = checked.may_be_misinferred or checked.operand.scalar_inputs
-        return LOOP_OF_BFLOAT16 if hidden else _BFLOAT16
+        hidden = checked.may_be_misinferred or checked.operand.scalar_inputs or checked.shares_sizes
+        return max(_GUARDS, oldest_opset_to_pass_on(checked.passed_type, hidden=hidden))
 
     def check_value(self, nodes: StandardNodes, checked: CheckedValue, value: ir.Value) -> ir.Value:
         """Make a copy of a value that is readable only if all elements are as demanded.

@@ -30,7 +30,7 @@ from sonnx_ort.enforcing.native.decision import all_equal
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
 from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError, escaped
-from sonnx_ort.guards.catalog import breach
+from sonnx_ort.guards.catalog import breach, compares_each
 from sonnx_ort.guards.guard import GuardedNode
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import every_node
@@ -39,8 +39,6 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import CheckedValue
-from sonnx_ort.profile.contract_rules import OnSizes
-from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, symbols_in
 
@@ -300,12 +298,14 @@ def value_guard(nodes: StandardNodes, checked: CheckedValue, value: ir.Value) ->
     Raises:
         SonnxError: No operator compares numbers of its type with the limits.
     """
+    requirement, obligation = checked.requirement, checked.obligation
+    kind = checked.element_type
+    known = GuardedNode(obligation.operands, kind, kind)
     # ONNX Runtime takes tensors of any rank for an input that is declared as a scalar.
     of_any_rank = checked.node is None and checked.operand.scalar_inputs
-    read = hide_shape(nodes, value) if checked.may_be_misinferred or of_any_rank else value
-    requirement, obligation = checked.requirement, checked.obligation
-    kind = ElementType.INT64 if isinstance(requirement, OnSizes) else checked.element_type
-    known = GuardedNode(obligation.operands, kind, kind)
+    reuses = checked.shares_sizes and compares_each(requirement, kind)
+    hidden = checked.may_be_misinferred or of_any_rank or reuses
+    read = hide_shape(nodes, value) if hidden else value
     try:
         found = breach(nodes, requirement, [read, *checked.others], known)
     except ValueError as reason:
