@@ -135,6 +135,8 @@ def reduce_extreme(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> 
     if not reduced:
         return op.Identity(x)
     least = op.edit.node.op_type == "ReduceMin"
+    # ArgMax of nothing is an error, and the largest element of nothing is none.
+    op.require_elements(x, reduced)
     found = _extremes(op, x, reduced, op.rank(x), least=least)
     return found if op.attribute("keepdims") else op.Squeeze(found, axes=list(reduced))
 
@@ -142,9 +144,7 @@ def reduce_extreme(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> 
 def _extremes(
     op: Operators, x: ir.Value, axes: Sequence[int], rank: int, *, least: bool
 ) -> ir.Value:
-    """The largest or least elements along axes, which stay as axes of size 1."""
-    # ArgMax of nothing is an error, and the largest element of nothing is none.
-    op.require_elements(x, axes)
+    """The largest or least elements along axes that are not empty; they stay, of size 1."""
     for axis in axes:
         x = gather_along(op, x, _place(op, x, axis, least=least), axis, rank)
     return x
@@ -197,7 +197,9 @@ def top_one(op: Operators, x: ir.Value, k: ir.Value | None = None) -> tuple[ir.V
 
 def global_max_pool(op: Operators, x: ir.Value) -> ir.Value:
     """GlobalMaxPool: the largest elements along all axes but those of samples and channels."""
-    return _extremes(op, x, range(2, op.rank(x)), op.rank(x), least=False)
+    axes = range(2, op.rank(x))
+    op.require_elements(x, axes)
+    return _extremes(op, x, axes, op.rank(x), least=False)
 
 
 def average_pool(op: Operators, x: ir.Value) -> ir.Value:
