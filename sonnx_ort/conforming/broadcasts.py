@@ -35,12 +35,12 @@ from functools import partial
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.change import (
     WITH_EXPAND,
     Change,
     NoChangeError,
     NodeEdit,
-    Safety,
     TooEarlyError,
 )
 from sonnx_ort.conforming.operators import Operators
@@ -382,7 +382,7 @@ CHANGES = (
         EQUAL_SHAPES,
         partial(expand_operands, exact=False),
         _VERIFIED,
-        Safety.ROUNDING,
+        Bound(2, remark="a zero of Max or Min may have the other sign"),
     ),
     Change(
         "repeat an operand of size 1 along an open axis",

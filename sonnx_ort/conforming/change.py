@@ -17,6 +17,7 @@ import onnx
 import onnx.defs
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.verified import NEWEST, Verified, schema_of
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.facts import Facts
@@ -115,7 +116,27 @@ class Safety(enum.StrEnum):
     """Every result has the same bits in every run."""
 
     ROUNDING = "rounding"
-    """Results may be rounded otherwise."""
+    """Results may be rounded otherwise, within a bound."""
+
+    INTERFACE = "interface"
+    """Every result has the same bits, and the model has more outputs."""
+
+    @property
+    def label(self) -> str:
+        """What a list of changes says of it after its title; empty of one that is safe."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Safety.SAFE: "",
+    Safety.ROUNDING: " (rounds)",
+    Safety.INTERFACE: " (adds outputs)",
+}
+
+
+def safety_of(bound: Bound | None) -> Safety:
+    """What a change of a bound does to results."""
+    return Safety.SAFE if bound is None else Safety.ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +148,7 @@ class Change:
         rules: The ids of the rules that it fixes.
         make: Makes it at a node of one of the operators of these rules. See the module.
         verified: What it was verified for, by operator; every other node stays as it is.
-        safety: What it does to results.
+        bound: How far results may be from the original ones; None if they keep their bits.
         undecided: Whether it also fixes what only a run decides; else only what is violated.
     """
 
@@ -135,8 +156,13 @@ class Change:
     rules: frozenset[str]
     make: Callable[["NodeEdit"], bool]
     verified: Mapping[str, Verified]
-    safety: Safety = Safety.SAFE
+    bound: Bound | None = None
     undecided: bool = False
+
+    @property
+    def safety(self) -> Safety:
+        """What it does to results."""
+        return safety_of(self.bound)
 
     def concerned(self, examined: ExaminedNode, chosen: frozenset[str]) -> list[Obligation]:
         """The obligations of a node that the change is to fix, of the chosen rules."""

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.bounds import EQUAL_BUT_FOR_NAN
+from sonnx_ort.conforming.change import Attribute, Change, NoChangeError, NodeEdit
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.knowledge.declarations import constant_tensor
@@ -231,7 +232,7 @@ CHANGES = (
         frozenset(f"MaxPool.{rule}" for rule in ("R1", *_WINDOW)),
         pool_along_two_axes_in_any_order,
         verified_of("MaxPool"),
-        Safety.ROUNDING,
+        EQUAL_BUT_FOR_NAN,
     ),
 )
 """The changes of windows: padding is written down while it has one number for each axis."""

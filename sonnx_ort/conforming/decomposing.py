@@ -32,11 +32,11 @@ from sonnx_ort.conforming import (
     trees,
     vectors,
 )
+from sonnx_ort.conforming.bounds import OF_FUNCTIONS, Bound, FunctionBound
 from sonnx_ort.conforming.change import (
     Change,
     NoChangeError,
     NodeEdit,
-    Safety,
     TooEarlyError,
     converted,
     named,
@@ -233,17 +233,25 @@ def decomposition_of(edit: NodeEdit) -> Change | None:
     operator = operator_of(edit.node)
     template = TEMPLATES.get(operator)
     if template is not None:
-        return _change(edit, partial(_by_template, template), _safety(template, edit))
+        return _change(edit, partial(_by_template, template), _bound(template, edit))
     if operator == "If":
-        return _change(edit, take_branch, Safety.SAFE, "take the branch that every run takes")
+        return _change(edit, take_branch, None, "take the branch that every run takes")
     if operator in ("Loop", "Scan"):
-        return _change(edit, unroll, Safety.SAFE, f"write all steps of the {operator}")
-    return _change(edit, write_function, Safety.ROUNDING) if has_function(edit) else None
+        return _change(edit, unroll, None, f"write all steps of the {operator}")
+    known = OF_FUNCTIONS.get(operator)
+    if known is None or not has_function(edit):
+        return None
+    return _change(edit, partial(_by_function, known), known.bound)
 
 
-def refusal_of(node: ir.Node) -> str | None:
+def refusal_of(node: ir.Node, versions: Mapping[str, int]) -> str | None:
     """Why the operator of a node has no definition by operators of the set; None if it may."""
-    return _INDEFINITE.get(operator_of(node))
+    operator = operator_of(node)
+    if operator in _INDEFINITE or operator in TEMPLATES or operator in OF_FUNCTIONS:
+        return _INDEFINITE.get(operator)
+    if not defined_by_function(schema_of(node, versions.get(node.domain, 1))):
+        return None
+    return "how far its definition by ONNX is from its kernel is not measured"
 
 
 def way_inside(domain: str, name: str) -> str:
@@ -255,7 +263,7 @@ def way_inside(domain: str, name: str) -> str:
         exact, near = (", ".join(sorted(types)) for types in kinds)
         parts = [
             f"for {exact} results keep their bits" if exact else "",
-            f"for {near}, with --rounding, {template.deviates}" if near else "",
+            f"for {near}, with --rounding, {template.bound}" if near else "",
         ]
         return (
             "sonnx-ort conform writes it by operators of the profile: "
@@ -267,16 +275,16 @@ def way_inside(domain: str, name: str) -> str:
         return "sonnx-ort conform writes all its steps where their number is the same in every run."
     if operator in _INDEFINITE:
         return f"sonnx-ort conform cannot write it otherwise: {_INDEFINITE[operator]}."
-    schema = onnx.defs.get_schema(name, domain=domain)
-    if defined_by_function(schema) and operator in VERIFIED:
-        return "sonnx-ort conform --rounding writes it as ONNX defines it, by other operators."
+    known = OF_FUNCTIONS.get(operator)
+    if known is not None:
+        return f"sonnx-ort conform --rounding writes it as ONNX defines it: {known.bound}."
     return "Export the model without it, or accept it with a waiver."
 
 
 def _change(
     edit: NodeEdit,
     write: Callable[[NodeEdit], Sequence[ir.Value | None]],
-    safety: Safety,
+    bound: Bound | None,
     title: str = "",
 ) -> Change:
     def make(edit: NodeEdit) -> bool:
@@ -292,13 +300,24 @@ def _change(
     title = title or f"write {edit.node.op_type} by operators of the profile"
     operator = operator_of(edit.node)
     verified = {operator: VERIFIED[operator]} if operator in VERIFIED else {}
-    return Change(title, frozenset({OPERATORS_OF_THE_SET.id}), make, verified, safety)
+    return Change(title, frozenset({OPERATORS_OF_THE_SET.id}), make, verified, bound)
 
 
-def _safety(template: Template, edit: NodeEdit) -> Safety:
+def _bound(template: Template, edit: NodeEdit) -> Bound | None:
     first = edit.input(0)
     dtype = None if first is None else edit.facts.element_type(first)
-    return Safety.SAFE if dtype in template.exact else Safety.ROUNDING
+    return None if dtype in template.exact else template.bound
+
+
+def _by_function(known: FunctionBound, edit: NodeEdit) -> Sequence[ir.Value | None]:
+    dtype = edit.dtype(edit.operand(0)).name.lower()
+    if known.types is not None and dtype not in known.types:
+        raise NoChangeError(f"no way is known to write it for {dtype}")
+    is_symmetric = edit.node.op_type.endswith("Window") and not edit.attribute("periodic")
+    # The definition divides by one less than the size.
+    if is_symmetric and edit.integer_of(edit.operand(0)) <= 1:
+        raise NoChangeError("its definition by ONNX gives NaN for a window of one element")
+    return write_function(edit)
 
 
 def _by_template(template: Template, edit: NodeEdit) -> Sequence[ir.Value | None]:

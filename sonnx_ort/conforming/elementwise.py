@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import SAME_NUMBERS, Bound, Inputs, Reference
 from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.operators import FLOATS, INTEGERS, Operators, Template
 
@@ -159,10 +160,9 @@ def sum_of_all(op: Operators, *operands: ir.Value) -> ir.Value:
     return total if others else op.Identity(first)
 
 
-_ZEROS = "a zero may have the other sign"
-_LAST_PLACES = "up to 2 units in the last place, or 2^-52, apart"
-_NEAR_ZERO = "up to 2^-23 apart below 0, as far as the kernel is from the exact result"
-_TAIL = "up to 2^-22 times x apart"
+_LAST_PLACES = Bound(2)
+_NEAR_ONE = Bound(4, Reference.ONE)
+"""What the kernels compute in float by a difference of numbers around 1."""
 
 TEMPLATES = (
     Template("And", both, frozenset({"bool"})),
@@ -172,22 +172,23 @@ TEMPLATES = (
     Template("GreaterOrEqual", greater_or_equal, _NUMBERS),
     Template("LessOrEqual", less_or_equal, _NUMBERS),
     Template("Reciprocal", reciprocal, FLOATS),
-    Template("HardSigmoid", hard_sigmoid, _WIDE, FLOATS, "up to 2^-10 apart"),
-    Template("Sign", sign, _WIDE | INTEGERS, FLOATS, "of NaN the kernel gives 0"),
-    *(Template(each, rounded, near=_WIDE, deviates=_ZEROS) for each in ("Round", "Floor", "Ceil")),
+    Template("HardSigmoid", hard_sigmoid, _WIDE, FLOATS, Bound(1, Reference.ONE)),
+    Template("Sign", sign, _WIDE | INTEGERS, FLOATS, Bound(0, inputs=Inputs.NUMBERS)),
     *(
-        Template(each, in_double, near=FLOATS, deviates=_LAST_PLACES)
-        for each in ("Cos", "Tan", "Sinh", "Cosh")
+        Template(each, rounded, near=_WIDE, bound=SAME_NUMBERS)
+        for each in ("Round", "Floor", "Ceil")
     ),
     *(
-        Template(each, in_double, near=FLOATS, deviates=_NEAR_ZERO)
-        for each in ("Elu", "Selu", "Celu")
+        Template(each, in_double, near=FLOATS, bound=_LAST_PLACES)
+        for each in ("Tan", "Sinh", "Cosh")
     ),
-    Template("ThresholdedRelu", thresholded, near=FLOATS, deviates=_ZEROS),
-    Template("PRelu", parametric, INTEGERS, FLOATS, _ZEROS),
-    Template("Softsign", softsign, near=FLOATS, deviates=_LAST_PLACES),
-    Template("Gelu", gelu, near=FLOATS, deviates=_TAIL),
+    *(Template(each, in_double, near=FLOATS, bound=_NEAR_ONE) for each in ("Elu", "Selu", "Celu")),
+    Template("ThresholdedRelu", thresholded, near=FLOATS, bound=SAME_NUMBERS),
+    Template("PRelu", parametric, INTEGERS, FLOATS, SAME_NUMBERS),
+    Template("Cos", in_double, near=FLOATS, bound=Bound(16, Reference.ONE)),
+    Template("Softsign", softsign, near=FLOATS, bound=Bound(4)),
+    Template("Gelu", gelu, near=FLOATS, bound=Bound(4, Reference.OPERAND, computed_in="float")),
     Template("Sum", sum_of_all, FLOATS),
-    Template("Mean", sum_of_all, near=FLOATS, deviates=_LAST_PLACES),
+    Template("Mean", sum_of_all, near=FLOATS, bound=_LAST_PLACES),
 )
 """The templates of operators that compute each element by itself."""

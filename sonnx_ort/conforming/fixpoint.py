@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Safety
+from sonnx_ort.conforming.bounds import Bound
+from sonnx_ort.conforming.change import Safety, safety_of
 from sonnx_ort.conforming.constants import store_densely
 from sonnx_ort.conforming.declarations import (
     add_outputs,
@@ -44,7 +45,11 @@ from sonnx_ort.conforming.simplifying import (
     simplify,
     unread,
 )
-from sonnx_ort.conforming.sixteen_bit_floats import WHY_IT_ROUNDS, SixteenBitFloats
+from sonnx_ort.conforming.sixteen_bit_floats import (
+    MOVED_ROUNDING,
+    WHY_IT_ROUNDS,
+    SixteenBitFloats,
+)
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, label_of
 from sonnx_ort.obligations.examination import Examination
@@ -205,7 +210,7 @@ class _Editing:
         floats = SixteenBitFloats.of(self._model, conformed.examination.facts)
         self._edit(title, lambda: safe(floats))
         if floats.present and conformed.selection.rounding:
-            self._edit(title, whole, Safety.ROUNDING)
+            self._edit(title, whole, MOVED_ROUNDING)
         elif floats.present:
             reason = f"{MAY_BE_ROUNDED}: {title}; {WHY_IT_ROUNDS}"
             left = (o for o in conformed.examination.report.violations if o.rule is rule)
@@ -235,7 +240,7 @@ class _Editing:
         facts = conformed.examination.facts
         self._edit(WRITE_DOWN, lambda: declare_outputs(self._model, facts))
         conformed.made[before:] = [
-            replace(made, safety=Safety.ROUNDING, values=given.get(made.node, ()))
+            replace(made, safety=Safety.INTERFACE, values=given.get(made.node, ()))
             for made in conformed.made[before:]
         ]
 
@@ -297,7 +302,7 @@ class _Editing:
         ]
         return conformed
 
-    def _edit(self, title: str, edit: Callable[[], None], safety: Safety = Safety.SAFE) -> None:
+    def _edit(self, title: str, edit: Callable[[], None], bound: Bound | None = None) -> None:
         """Make an edit that leaves every value as it is, and examine what it concerns."""
         before = _content(self._model)
         edit()
@@ -307,19 +312,21 @@ class _Editing:
         known, new = self.conformed.examination, after.values - before.values
         # What a removed node read tells fewer values: more is known of them.
         if new or before.nodes.keys() - after.nodes.keys():
-            self._examine_again(title, safety=safety)
+            self._examine_again(title, bound=bound)
             return
         same = {node for node, content in after.nodes.items() if content == before.nodes.get(node)}
         nodes = tuple(examined for examined in known.nodes if examined.target.node in same)
-        self._examine_again(title, replace(known, nodes=nodes), safety)
+        self._examine_again(title, replace(known, nodes=nodes), bound)
 
     def _examine_again(
-        self, title: str, known: Examination | None = None, safety: Safety = Safety.SAFE
+        self, title: str, known: Examination | None = None, bound: Bound | None = None
     ) -> None:
         before = self.conformed.examination
         after = self.conformed.examination = self._examine(known)
         made = _fixed(before, after, title, self._original)
-        self.conformed.made += (replace(each, safety=safety) for each in made)
+        self.conformed.made += (
+            replace(each, safety=safety_of(bound), bound=bound) for each in made
+        )
 
 
 @dataclass(frozen=True, slots=True)

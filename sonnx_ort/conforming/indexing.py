@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import SAME_NUMBERS
 from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError, filled
 from sonnx_ort.conforming.elementwise import either
 from sonnx_ort.conforming.operators import FLOATS, INTEGERS, Operators, Template
@@ -277,7 +278,7 @@ TEMPLATES = (
     Template("DepthToSpace", depth_to_space, _ANY),
     Template("SpaceToDepth", space_to_depth, _ANY),
     Template("ReverseSequence", reverse_sequence, _ANY),
-    Template("Trilu", triangle, INTEGERS, FLOATS, "0 may take the place of -0"),
+    Template("Trilu", triangle, INTEGERS, FLOATS, SAME_NUMBERS),
     Template("CumSum", cumulative_sum, INTEGERS | {"float", "double"}),
 )
 """The templates of operators that choose, repeat or place elements."""

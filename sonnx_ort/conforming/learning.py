@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import SAME_NUMBERS, SUMS, Bound, Inputs
 from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.operators import WITH_LAST_INDEX, Operators, Template
 
@@ -17,8 +18,8 @@ _FLOAT, _INT64 = ir.DataType.FLOAT, ir.DataType.INT64
 _NUMBERS = frozenset({"float", "double", "int32", "int64"})
 FLOAT_ALONE = frozenset({"float"})
 
-SUMS = "sums may be rounded in another order"
-"""How results differ that are sums."""
+LABELS = replace(SUMS, remark="the label may be that of another score within it")
+"""Of classifiers."""
 
 OF_TEXT = "its labels are text; give it numbers, for example by a LabelEncoder"
 """Why a classifier is not written."""
@@ -195,17 +196,18 @@ def one_hot_encoder(op: Operators, x: ir.Value) -> ir.Value:
     return op.cast(op.Equal(elements, list(categories)), _FLOAT)
 
 
-_ZEROS = "a zero may have the other sign"
-_OF_NAN = "NaN gives 0, of which the kernel ends the run"
-_NARROW = "numbers may be rounded to float"
+_OF_NAN = Bound(
+    0, inputs=Inputs.NUMBERS, remark="of NaN it gives 0, for which the kernel ends the run"
+)
+_NARROW = replace(SUMS, computed_in="float", remark="numbers are rounded to float")
 
 TEMPLATES = (
     Template("ai.onnx.ml::Scaler", scaler, FLOAT_ALONE, _NUMBERS, _NARROW),
-    Template("ai.onnx.ml::Binarizer", binarizer, near=FLOAT_ALONE, deviates=_OF_NAN),
-    Template("ai.onnx.ml::Imputer", imputer, frozenset({"int64"}), FLOAT_ALONE, _ZEROS),
-    Template("ai.onnx.ml::Normalizer", normalizer, near=_NUMBERS, deviates=SUMS),
-    Template("ai.onnx.ml::LinearRegressor", linear_regressor, near=FLOAT_ALONE, deviates=SUMS),
-    Template("ai.onnx.ml::LinearClassifier", linear_classifier, near=_NUMBERS, deviates=SUMS),
+    Template("ai.onnx.ml::Binarizer", binarizer, near=FLOAT_ALONE, bound=_OF_NAN),
+    Template("ai.onnx.ml::Imputer", imputer, frozenset({"int64"}), FLOAT_ALONE, SAME_NUMBERS),
+    Template("ai.onnx.ml::Normalizer", normalizer, near=_NUMBERS, bound=Bound(1, each="term")),
+    Template("ai.onnx.ml::LinearRegressor", linear_regressor, near=FLOAT_ALONE, bound=SUMS),
+    Template("ai.onnx.ml::LinearClassifier", linear_classifier, near=_NUMBERS, bound=LABELS),
     Template("ai.onnx.ml::ArrayFeatureExtractor", extract_features, _NUMBERS),
     Template(
         "ai.onnx.ml::FeatureVectorizer",

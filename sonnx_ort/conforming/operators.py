@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.change import (
     SLICED_BY_INPUTS,
     Attribute,
@@ -246,12 +247,19 @@ class Template:
             they are omitted.
         exact: The types of the first operand for which every result keeps its bits in every run.
         near: The other types for which the template is written.
-        deviates: How results of these may differ from those of the operator's own kernel, as a
-            clause.
+        bound: How far results of these may be from those of the operator's own kernel.
+
+    Raises:
+        ValueError: There are such types and no bound, or a bound for no type.
     """
 
     operator: str
     make: Callable[..., Result]
     exact: frozenset[str] = frozenset()
     near: frozenset[str] = frozenset()
-    deviates: str = ""
+    bound: Bound | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there is a bound for what may be rounded otherwise, and for nothing else."""
+        if bool(self.near - self.exact) != (self.bound is not None):
+            raise ValueError(f"{self.operator}: a bound is of types of which results may differ")

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import SLICED_BY_INPUTS, Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.bounds import Bound
+from sonnx_ort.conforming.change import SLICED_BY_INPUTS, Change, NoChangeError, NodeEdit
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.terms.operand import Dimension
@@ -79,7 +80,14 @@ def _converted(edit: NodeEdit, base: str) -> Array | None:
         same = bool(np.all(converted.astype(np.float64) == elements.astype(np.float64)))
     if base in _INTEGERS and not same:
         raise NoChangeError(f"an exponent is not a number of {base}")
+    if not same and bool(np.any(_is_whole(converted) & ~_is_whole(np.asarray(elements)))):
+        # Of a negative base such a power is a number, and the original one is NaN.
+        raise NoChangeError(f"an exponent that is not whole is so as a number of {base}")
     return converted
+
+
+def _is_whole(elements: Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.isfinite(elements) & (elements == np.round(elements)))
 
 
 def _keeps_bits(edit: NodeEdit, base: str, given: str) -> bool:
@@ -169,7 +177,7 @@ CHANGES = (
         _POW_TYPES,
         partial(convert_exponent, exact=False),
         _POW,
-        Safety.ROUNDING,
+        Bound(64, remark="of a negative base, exponents have to be numbers of its type"),
     ),
 )
 """The changes of powers."""

@@ -24,13 +24,13 @@ from math import prod
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import SUMS
 from sonnx_ort.conforming.change import (
     SLICED_BY_INPUTS,
     WITH_EXPAND,
     Change,
     NoChangeError,
     NodeEdit,
-    Safety,
     TooEarlyError,
     converted,
 )
@@ -404,7 +404,7 @@ CHANGES = (
         _STACKS,
         partial(multiply_matrices, exact=False),
         _MATMUL,
-        Safety.ROUNDING,
+        SUMS,
     ),
     Change("multiply the matrices of the stacks one by one", _STACKS, multiply_one_by_one, _MATMUL),
     Change("remove C, or beta, which is not used", frozenset({"Gemm.R2.beta"}), leave_c_out, _GEMM),
@@ -412,12 +412,12 @@ CHANGES = (
         Change(
             f"transpose {'AB'[position]} in front",
             frozenset({f"Gemm.R2.trans{'AB'[position]}"}),
-            partial(transpose_operand, position=position, exact=safety is Safety.SAFE),
+            partial(transpose_operand, position=position, exact=bound is None),
             _GEMM,
-            safety,
+            bound,
         )
         for position in (_A, _B)
-        for safety in Safety
+        for bound in (None, SUMS)
     ),
     Change(
         "multiply C by beta in front",
@@ -430,14 +430,14 @@ CHANGES = (
         frozenset({"Gemm.R2.beta"}),
         partial(multiply_c, exact=False),
         _GEMM,
-        Safety.ROUNDING,
+        SUMS,
     ),
     Change(
         "multiply by alpha in front",
         frozenset({"Gemm.R2.alpha"}),
         multiply_a,
         _GEMM,
-        Safety.ROUNDING,
+        SUMS,
     ),
     Change(
         "expand C to the shape of the product", frozenset({"Gemm.R1", "Gemm.R3"}), expand_c, _GEMM

@@ -23,7 +23,8 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, filled
+from sonnx_ort.conforming.bounds import Bound, Inputs, Reference
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.constants import remove_axis
 from sonnx_ort.conforming.operators import Operators, Template
 from sonnx_ort.conforming.verified_operators import verified_of
@@ -246,9 +247,10 @@ def quantize_dynamically(op: Operators, x: ir.Value) -> tuple[ir.Value, ir.Value
 
 
 _BYTES = frozenset({"uint8", "int8"})
-_CUT = (
-    "of uint8 by int8 on processors with AVX2 and without VNNI the kernel cuts the sum of two "
-    "products to 16 bits; other results keep their bits"
+_CUT = Bound(
+    0,
+    remark="of uint8 by int8 on processors with AVX2 and without VNNI the kernel cuts the sum of "
+    "two products to 16 bits",
 )
 _SIGNED, _OTHERS = frozenset({"int8"}), frozenset({"uint8"})
 
@@ -260,11 +262,12 @@ TEMPLATES = (
         "DynamicQuantizeLinear",
         quantize_dynamically,
         near=frozenset({"float"}),
-        deviates="of NaN another scale may follow",
+        bound=Bound(0, inputs=Inputs.NUMBERS, remark="of NaN another scale may follow"),
     ),
 )
 """The templates of operators of quantized tensors."""
 
+_UNOPTIMIZED = "optimizers of ONNX Runtime may compute in integers what was quantized"
 _DEQUANTIZE = ("DequantizeLinear.R1", "DequantizeLinear.signature", "DequantizeLinear.types")
 _QUANTIZE = tuple(f"QuantizeLinear.{name}" for name in ("R1", "R3", "signature", "types"))
 
@@ -292,14 +295,14 @@ CHANGES = (
         frozenset(_DEQUANTIZE),
         dequantize_by_products,
         verified_of("DequantizeLinear"),
-        Safety.ROUNDING,
+        Bound(0, remark=_UNOPTIMIZED),
     ),
     Change(
         "quantize to uint8 with one scale",
         frozenset({*_QUANTIZE, "QuantizeLinear.zero_point"}),
         quantize_to_bytes,
         verified_of("QuantizeLinear"),
-        Safety.ROUNDING,
+        Bound(1, Reference.INTEGER, remark=_UNOPTIMIZED),
     ),
 )
 """The changes of QuantizeLinear and DequantizeLinear."""

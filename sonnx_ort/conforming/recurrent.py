@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety, filled
+from sonnx_ort.conforming.bounds import Bound, Inputs, Reference
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.constants import stored_elements
 from sonnx_ort.conforming.operators import Operators
 from sonnx_ort.conforming.verified_operators import verified_of
@@ -260,9 +261,9 @@ _VERIFIED = verified_of("LSTM")
 
 
 def _given(
-    position: int, title: str, make: Callable[[NodeEdit], bool], safety: Safety = Safety.SAFE
+    position: int, title: str, make: Callable[[NodeEdit], bool], bound: Bound | None = None
 ) -> Change:
-    return Change(title, frozenset({f"LSTM.{_NAMES[position]}"}), make, _VERIFIED, safety)
+    return Change(title, frozenset({f"LSTM.{_NAMES[position]}"}), make, _VERIFIED, bound)
 
 
 CHANGES = (
@@ -277,15 +278,23 @@ CHANGES = (
         frozenset({"LSTM.constant"}),
         write_steps,
         _VERIFIED,
-        Safety.ROUNDING,
+        Bound(4, Reference.ONE, Inputs.FINITE, each="term of each step", largest=4),
     ),
     _given(_SEQUENCE_LENS, "add the lengths of the sequences", give_sequence_lens),
     _given(_INITIAL_H, "add a hidden state of zeros", partial(give_state, position=_INITIAL_H)),
     _given(_INITIAL_C, "add a cell state of zeros", partial(give_state, position=_INITIAL_C)),
     _given(_P, "add peepholes of zeros", give_peepholes_of_finite_cells),
     _given(
-        _P, "add peepholes of zeros to cells of any state", give_peepholes, safety=Safety.ROUNDING
+        _P,
+        "add peepholes of zeros to cells of any state",
+        give_peepholes,
+        Bound(0, inputs=Inputs.FINITE),
     ),
-    _given(_B, "add a bias of zeros, with which NaN becomes a number", give_bias, Safety.ROUNDING),
+    _given(
+        _B,
+        "add a bias of zeros, with which NaN becomes a number",
+        give_bias,
+        Bound(0, inputs=Inputs.NUMBERS),
+    ),
 )
 """The changes of LSTM."""

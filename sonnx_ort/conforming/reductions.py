@@ -14,10 +14,12 @@ numbers.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import EQUAL_BUT_FOR_NAN, SUMS, Bound, Inputs, Reference
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit, filled
 from sonnx_ort.conforming.indexing import gather_along
 from sonnx_ort.conforming.operators import FLOATS, WITH_LAST_INDEX, Operators, Template
@@ -83,7 +85,7 @@ def reduce_sum(op: Operators, x: ir.Value, axes: ir.Value | None = None) -> ir.V
         case "ReduceL2":
             return op.Sqrt(_sum_in_order(op, op.Mul(x, x), reduced))
         case "ReduceLogSum":
-            return op.Log(_sum(op, x, reduced, op.attribute("keepdims")))
+            return op.Log(_sum_in_order(op, x, reduced))
         case _:
             return _log_sum_exp(op, x, reduced)
 
@@ -249,30 +251,38 @@ def _require_windows(op: Operators, x: ir.Value, window: Mapping[str, Any]) -> N
 
 
 _LARGE = "before version 1.32.0 ONNX Runtime compares int64 beyond int32 wrongly"
-_EXTREMES = "a line with NaN may give another element, and a zero may have the other sign"
-_SUMS = "a sum may be rounded in another order"
-_OVERFLOW = "numbers may be rounded in another order, and integers overflow otherwise"
+_ROOTS = Bound(1, inputs=Inputs.FINITE, each="term")
+_LOGARITHMS = Bound(4, Reference.ONE, remark="from opset 18 on, of float16 inputs up to 700")
 _WHOLE = frozenset({"int32", "int64"})
 _WIDE = frozenset({"float", "double"})
 
 TEMPLATES = (
     *(
-        Template(each, reduce_sum, _WIDE, FLOATS | _WHOLE, _OVERFLOW)
+        Template(each, reduce_sum, _WIDE, FLOATS | _WHOLE, SUMS)
         for each in ("ReduceSumSquare", "ReduceL1")
     ),
-    Template("ReduceL2", reduce_sum, _WIDE, FLOATS, _SUMS),
-    Template("ReduceLogSum", reduce_sum, near=FLOATS, deviates=_SUMS),
-    Template("ReduceLogSumExp", reduce_sum, near=FLOATS, deviates=_SUMS),
+    Template("ReduceL2", reduce_sum, _WIDE, FLOATS, _ROOTS),
+    Template("ReduceLogSum", reduce_sum, near=FLOATS, bound=Bound(4, Reference.ONE)),
+    Template("ReduceLogSumExp", reduce_sum, near=FLOATS, bound=_LOGARITHMS),
     *(
-        Template(each, reduce_extreme, _INTEGERS, FLOATS | {"int64"}, f"{_EXTREMES}; {_LARGE}")
+        Template(
+            each,
+            reduce_extreme,
+            _INTEGERS,
+            FLOATS | {"int64"},
+            replace(EQUAL_BUT_FOR_NAN, remark=f"{EQUAL_BUT_FOR_NAN.remark}; {_LARGE}"),
+        )
         for each in ("ReduceMax", "ReduceMin")
     ),
-    Template("ReduceProd", reduce_product, near=FLOATS | _WHOLE, deviates=_OVERFLOW),
+    Template("ReduceProd", reduce_product, near=FLOATS | _WHOLE, bound=_ROOTS),
+    Template("ArgMin", arg_min, _INTEGERS | {"int64"}, FLOATS, Bound(0, inputs=Inputs.NUMBERS)),
+    Template("TopK", top_one, _INTEGERS | {"int64"}, FLOATS, EQUAL_BUT_FOR_NAN),
     Template(
-        "ArgMin", arg_min, _INTEGERS | {"int64"}, FLOATS, "a line with NaN may give another place"
+        "GlobalMaxPool",
+        global_max_pool,
+        near=FLOATS,
+        bound=Bound(0, inputs=Inputs.FINITE),
     ),
-    Template("TopK", top_one, _INTEGERS | {"int64"}, FLOATS, _EXTREMES),
-    Template("GlobalMaxPool", global_max_pool, near=FLOATS, deviates=_EXTREMES),
-    Template("AveragePool", average_pool, near=FLOATS, deviates=_SUMS),
+    Template("AveragePool", average_pool, near=FLOATS, bound=SUMS),
 )
 """The templates of reductions and pools."""

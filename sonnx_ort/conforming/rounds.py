@@ -20,6 +20,7 @@ from sonnx_ort.conforming import (
     reductions,
     slices,
 )
+from sonnx_ort.conforming.bounds import Bound
 from sonnx_ort.conforming.change import (
     MOST_STEPS,
     Change,
@@ -27,10 +28,15 @@ from sonnx_ort.conforming.change import (
     NodeEdit,
     Safety,
     operator_of,
+    safety_of,
 )
 from sonnx_ort.conforming.constants import SIZED_BY, store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of, refusal_of
-from sonnx_ort.conforming.sixteen_bit_floats import WHY_IT_ROUNDS, SixteenBitFloats
+from sonnx_ort.conforming.sixteen_bit_floats import (
+    MOVED_ROUNDING,
+    WHY_IT_ROUNDS,
+    SixteenBitFloats,
+)
 from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.errors import printable
 from sonnx_ort.kernel.products import REDUCTIONS
@@ -56,7 +62,7 @@ TELLING_SIZES = (
         frozenset(),
         reductions.count_axes_from_the_front,
         verified_of(*REDUCTIONS),
-        Safety.ROUNDING,
+        Bound(0, remark="an empty tensor is reduced, which ONNX Runtime before 1.32 does not do"),
         undecided=True,
     ),
 )
@@ -91,6 +97,7 @@ class Made:
         path: The nodes whose subgraphs contain it, outermost first.
         values: The values that the node computes.
         added: The operators and names of the nodes that were added.
+        bound: How far results may be from the original ones, if it rounds.
     """
 
     title: str
@@ -101,6 +108,7 @@ class Made:
     path: tuple[str, ...]
     values: tuple[str, ...]
     added: tuple[tuple[str, str], ...]
+    bound: Bound | None = None
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -191,14 +199,14 @@ class Round:
                 key = change.title, label_of(node), path
                 if key in self.selection.without or not _is_verified(change, edit):
                     continue
-                safety = self._safety(change, edit)
-                if safety is Safety.ROUNDING and not self.selection.rounding:
+                bound = self._bound(change, edit)
+                if bound is not None and not self.selection.rounding:
                     continue
                 if change.make(edit):
                     edit.finish()
                     values = tuple(output.name or "" for output in node.outputs)
                     place = node.op_type, label_of(node), path
-                    yield Made(change.title, safety, (), *place, values, ())
+                    yield Made(change.title, safety_of(bound), (), *place, values, (), bound)
 
     def _may_help(self, change: Change) -> bool:
         """Whether a rule depends on sizes; in a run, too, if the change also fixes that."""
@@ -225,7 +233,7 @@ class Round:
 
     def _decompose(self, node: ir.Node, outside: Obligation, names: ValueNames) -> Made | None:
         """Write a node of an operator outside the set by operators of the set."""
-        if (refusal := refusal_of(node)) is not None:
+        if (refusal := refusal_of(node, self.model.opset_imports)) is not None:
             self._explain([outside], refusal)
             return None
         edit = self._edit(node, names)
@@ -285,9 +293,9 @@ class Round:
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:
             change.require_verified(edit)
-            safety = self._safety(change, edit)
-            why = "" if safety is change.safety else f"; {WHY_IT_ROUNDS}"
-            only_tried = safety is Safety.ROUNDING and not self.selection.rounding
+            bound = self._bound(change, edit)
+            why = f"; {WHY_IT_ROUNDS}" if bound is MOVED_ROUNDING else ""
+            only_tried = bound is not None and not self.selection.rounding
             # The bodies of a node are moved even if that is only tried.
             if not (only_tried and why and subgraphs_of(edit.node)):
                 edit = edit.dry_run() if only_tried else edit
@@ -303,24 +311,25 @@ class Round:
         edit.finish()
         return Made(
             change.title,
-            safety,
+            safety_of(bound),
             tuple(o for o in concerned if o.rule.id not in edit.not_fixed),
             first.operator,
             first.node,
             first.path,
             values,
             tuple((node.op_type, node.name or "") for node in edit.added),
+            bound,
         )
 
-    def _safety(self, change: Change, edit: NodeEdit) -> Safety:
-        """What a change does to results at a node.
+    def _bound(self, change: Change, edit: NodeEdit) -> Bound | None:
+        """How far a change at a node may move results; None if all keep their bits.
 
         Raises:
             NoChangeError: As the change does.
         """
-        if change.safety is Safety.SAFE and self.sixteen_bit_floats.moved_by(change, edit):
-            return Safety.ROUNDING
-        return change.safety
+        if change.bound is None and self.sixteen_bit_floats.moved_by(change, edit):
+            return MOVED_ROUNDING
+        return change.bound
 
     def _explain(self, concerned: Sequence[Obligation], reason: str) -> None:
         for place in map(place_of, concerned):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import Bound, Reference
 from sonnx_ort.conforming.change import Change, NodeEdit
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.facts import Facts
@@ -50,6 +51,10 @@ converts to 16 bits may be read before.
 
 WHY_IT_ROUNDS = "it moves where 16-bit floats are rounded"
 """Why a change rounds that keeps the bits of other types, as a clause."""
+
+
+MOVED_ROUNDING = Bound(1, Reference.OPERAND, remark=WHY_IT_ROUNDS)
+"""How far a change moves results that keeps the bits of other types."""
 
 
 @dataclass(frozen=True, slots=True)

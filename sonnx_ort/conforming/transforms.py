@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import SUMS, Bound, Inputs, Reference
 from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.operators import FLOATS, Operators, Template
 
@@ -312,17 +314,38 @@ def _turned(
     return [op.Reshape(pairs, [0, 0, 0, size])]
 
 
-_SUMS = "sums may be rounded in another order"
+_LIKE_FOURIER = replace(SUMS, computed_in="float")
+"""The kernels have angles of float, and 1 over the length as well."""
 
 TEMPLATES = (
-    Template("STFT", short_time_transform, near=FLOATS, deviates=_SUMS),
-    Template("DFT", transform, near=FLOATS, deviates=_SUMS),
-    Template("Einsum", einsum, near=FLOATS, deviates=_SUMS),
-    Template("LogSoftmax", log_softmax, near=FLOATS, deviates=_SUMS),
-    Template("RotaryEmbedding", rotary_embedding, near=FLOATS, deviates="products may be fused"),
-    Template("LayerNormalization", layer_normalization, near=FLOATS, deviates=_SUMS),
-    Template("InstanceNormalization", instance_normalization, near=FLOATS, deviates=_SUMS),
-    Template("LpNormalization", lp_normalization, near=FLOATS, deviates=_SUMS),
-    Template("MeanVarianceNormalization", mean_variance_normalization, near=FLOATS, deviates=_SUMS),
+    Template("STFT", short_time_transform, near=FLOATS, bound=_LIKE_FOURIER),
+    Template("DFT", transform, near=FLOATS, bound=_LIKE_FOURIER),
+    Template("Einsum", einsum, near=FLOATS, bound=SUMS),
+    Template(
+        "LogSoftmax",
+        log_softmax,
+        near=FLOATS,
+        bound=Bound(1, Reference.ONE, Inputs.FINITE, each="term"),
+    ),
+    Template("RotaryEmbedding", rotary_embedding, near=FLOATS, bound=SUMS),
+    Template(
+        "LayerNormalization",
+        layer_normalization,
+        near=FLOATS,
+        bound=Bound(8, Reference.SPREAD, Inputs.FINITE),
+    ),
+    Template(
+        "InstanceNormalization",
+        instance_normalization,
+        near=FLOATS,
+        bound=Bound(8, Reference.SPREAD),
+    ),
+    Template("LpNormalization", lp_normalization, near=FLOATS, bound=Bound(1, each="term")),
+    Template(
+        "MeanVarianceNormalization",
+        mean_variance_normalization,
+        near=FLOATS,
+        bound=Bound(8, Reference.SPREAD),
+    ),
 )
 """The templates of transforms, products along named axes and normalizations."""

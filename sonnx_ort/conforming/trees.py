@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import SUMS
 from sonnx_ort.conforming.change import MOST_ELEMENTS, NoChangeError
 from sonnx_ort.conforming.indexing import gather_along
 from sonnx_ort.conforming.learning import (
     FLOAT_ALONE,
+    LABELS,
     OF_TEXT,
-    SUMS,
     Labelled,
     as_text,
     of_largest,
@@ -269,10 +270,8 @@ def _forest_of_nodes_and_leaves(op: Operators, count: int) -> Forest:
 
 
 TEMPLATES = (
-    Template(
-        "ai.onnx.ml::TreeEnsemble", ensemble, near=frozenset({"float", "double"}), deviates=SUMS
-    ),
-    Template("ai.onnx.ml::TreeEnsembleRegressor", regressor, near=FLOAT_ALONE, deviates=SUMS),
-    Template("ai.onnx.ml::TreeEnsembleClassifier", classifier, near=FLOAT_ALONE, deviates=SUMS),
+    Template("ai.onnx.ml::TreeEnsemble", ensemble, near=frozenset({"float", "double"}), bound=SUMS),
+    Template("ai.onnx.ml::TreeEnsembleRegressor", regressor, near=FLOAT_ALONE, bound=SUMS),
+    Template("ai.onnx.ml::TreeEnsembleClassifier", classifier, near=FLOAT_ALONE, bound=LABELS),
 )
 """The templates of ensembles of trees."""

@@ -11,11 +11,12 @@ import itertools
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.conforming.bounds import SUMS
 from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.learning import (
     FLOAT_ALONE,
+    LABELS,
     OF_TEXT,
-    SUMS,
     Labelled,
     label_of_largest,
     text_of,
@@ -77,7 +78,7 @@ def classifier(op: Operators, x: ir.Value) -> Labelled:
 
 
 TEMPLATES = (
-    Template("ai.onnx.ml::SVMRegressor", regressor, near=FLOAT_ALONE, deviates=SUMS),
-    Template("ai.onnx.ml::SVMClassifier", classifier, near=FLOAT_ALONE, deviates=SUMS),
+    Template("ai.onnx.ml::SVMRegressor", regressor, near=FLOAT_ALONE, bound=SUMS),
+    Template("ai.onnx.ml::SVMClassifier", classifier, near=FLOAT_ALONE, bound=LABELS),
 )
 """The templates of support vector machines."""

@@ -11,6 +11,9 @@ from sonnx_ort.errors import printable
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.reporting.verdict import counted
 
+_KINDS = {Safety.ROUNDING: "rounding", Safety.INTERFACE: "adding outputs"}
+"""What changes that are not safe do."""
+
 _SHOWN = 5
 """How many nodes are named for one reason."""
 
@@ -20,7 +23,7 @@ def conformity_report(conformed: Conformed[Any], *, every: bool = False) -> str:
 
     With `every`, each change and each remaining violation is listed.
     """
-    lines = [*_assumed(conformed), *_fixed(conformed.changes)]
+    lines = [*_assumed(conformed), *_fixed(conformed.changes), *_bounds(conformed.changes)]
     if every and conformed.changes:
         lines += ["", "changes", *(f"  {change}" for change in conformed.changes)]
     if conformed.left_out:
@@ -38,15 +41,23 @@ def _assumed(conformed: Conformed[Any]) -> Iterator[str]:
 
 
 def _fixed(changes: tuple[Made, ...]) -> Iterator[str]:
-    rounds = {Safety.ROUNDING: " (rounds)"}
     counts = Counter(
-        (o.rule.id, f"{change.title}{rounds.get(change.safety, '')}")
+        (o.rule.id, f"{change.title}{change.safety.label}")
         for change in changes
         for o in change.fixed
     )
     if counts:
         yield "fixed"
         yield from _table(counts)
+
+
+def _bounds(changes: tuple[Made, ...]) -> Iterator[str]:
+    """How far the results of each change that rounds may be from those of its node."""
+    bounds = dict.fromkeys((each.title, each.bound) for each in changes if each.bound is not None)
+    if bounds:
+        yield from ("", "what rounds, and how far from the kernels of ONNX Runtime at most")
+    for title, bound in bounds:
+        yield from (f"  {title}", f"    {bound}")
 
 
 def _table(counts: Counter[tuple[str, str]]) -> list[str]:
@@ -83,11 +94,12 @@ def _summary(conformed: Conformed[Any]) -> str:
 
 
 def _changes(changes: tuple[Made, ...]) -> str:
-    rounding = sum(change.safety is Safety.ROUNDING for change in changes)
-    kind = "rounding" if rounding else "safe"
+    counts = Counter(change.safety for change in changes)
+    others = [(counts[each], kind) for each, kind in _KINDS.items() if counts[each]]
     if len(changes) == 1:
-        return f"1 change, {kind}"
-    return f"{len(changes):,} changes, {f'{rounding:,}' if rounding else 'all'} of them {kind}"
+        return f"1 change, {others[0][1] if others else 'safe'}"
+    listed = ", ".join(f"{count:,} of them {kind}" for count, kind in others)
+    return f"{len(changes):,} changes, {listed or 'all of them safe'}"
 
 
 def _violations(count: int) -> str:

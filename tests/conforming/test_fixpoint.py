@@ -12,7 +12,8 @@ from onnx import numpy_helper
 
 import sonnx_ort
 from sonnx_ort.conforming import fixpoint, rounds
-from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit, Safety
+from sonnx_ort.conforming.bounds import Bound
+from sonnx_ort.conforming.change import Change, NoChangeError, NodeEdit
 from sonnx_ort.conforming.rounds import CHANGES
 from sonnx_ort.conforming.verified_operators import verified_of
 from sonnx_ort.options import Choices
@@ -160,9 +161,7 @@ def test_change_that_rounds_is_made_on_request_alone(monkeypatch: pytest.MonkeyP
         edit.set_attribute("axis", 1)
         return True
 
-    change = Change(
-        "count it", frozenset({"Softmax.R4"}), count, verified_of("Softmax"), Safety.ROUNDING
-    )
+    change = Change("count it", frozenset({"Softmax.R4"}), count, verified_of("Softmax"), Bound(1))
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     options = {"operators": "Softmax"}
     (remaining,) = sonnx_ort.conform(parse(CUT), **options).remaining
@@ -179,9 +178,7 @@ def test_change_that_rounds_is_named_where_it_would_be_made(
             raise NoChangeError(reason)
         return False
 
-    change = Change(
-        "count it", frozenset({"Softmax.R4"}), count, verified_of("Softmax"), Safety.ROUNDING
-    )
+    change = Change("count it", frozenset({"Softmax.R4"}), count, verified_of("Softmax"), Bound(1))
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     (remaining,) = sonnx_ort.conform(parse(CUT), operators="Softmax").remaining
     assert remaining[1] == (reason or f"no change fixes it: {remaining[0].hint}")
@@ -197,9 +194,7 @@ def test_change_that_rounds_that_is_tried_leaves_the_graph_as_it_is(
         edit.replace_by(edit.add("Neg", [edit.operand(0)], {}, name="other"))
         return True
 
-    change = Change(
-        "count it", frozenset({"Softmax.R4"}), edit, verified_of("Softmax"), Safety.ROUNDING
-    )
+    change = Change("count it", frozenset({"Softmax.R4"}), edit, verified_of("Softmax"), Bound(1))
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     model = parse(CUT)
     conformed = sonnx_ort.conform(model, operators="Softmax")

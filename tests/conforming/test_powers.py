@@ -148,3 +148,9 @@ def test_a_power_of_rows_of_one_is_no_product_for_the_kernel() -> None:
     made = power("float", "n,m", np.array(2, np.float32))
     session = ort.InferenceSession(made.SerializeToString(), on_one_thread("none"))
     assert (session.run(None, {"X": x})[0] != x * x)[np.isfinite(x)].any()
+
+
+def test_an_exponent_that_would_become_whole_stays() -> None:
+    model = power("float", "n,4", np.array([1 + 2.0**-40, 0.5, 2, 3]))
+    found = reasons(model, rounding=True, broadcast="explicit")
+    assert found["Pow.float.R2"] == ("an exponent that is not whole is so as a number of float")

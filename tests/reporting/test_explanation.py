@@ -179,11 +179,14 @@ OUTSIDE = (
     ("transpose", ("Transpose is in SONNX's operator set without a draft: the general restrictions "
      "alone bind it, and its meaning is that of ONNX.")),
     ("Einsum", (f"Einsum {OUTSIDE} writes it by operators of the profile: for double, float, "
-     "float16, with --rounding, sums may be rounded in another order.")),
+     "float16, with --rounding, within 1 unit in the last place for each term of the sum of the "
+     "magnitudes that are added, for finite inputs of which no step overflows or underflows.")),
     ("Mish",
-     f"Mish {OUTSIDE} --rounding writes it as ONNX defines it, by other operators."),
+     (f"Mish {OUTSIDE} --rounding writes it as ONNX defines it: the same numbers, for every input; "
+      "ONNX Runtime computes it by the same operators.")),
     ("HardSigmoid", (f"HardSigmoid {OUTSIDE} writes it by operators of the profile: for double, "
-     "float results keep their bits; for float16, with --rounding, up to 2^-10 apart.")),
+     "float results keep their bits; for float16, with --rounding, within 1 unit in the last place "
+     "of each result, or of 1 if that is larger, for every input.")),
     ("NonZero", (f"NonZero {OUTSIDE} cannot write it otherwise: how many elements it gives depends "
      "on those that it reads.")),
     ("Dropout", (f"Dropout {OUTSIDE} removes it where it is certain not to train. Export the model "
