@@ -380,7 +380,7 @@ def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Resu
     graph = conform_graph(examined, selection)
     loaded = examined.loaded.model
     changed = Enforced(
-        loaded.graph_model,
+        graph.model,
         choices.backend,
         choices.demands,
         not graph.made,

@@ -14,6 +14,7 @@ examining what it was made from; that examination is the model's own.
 Conforming and certificates are annexes: a function imports one where it needs it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from sonnx_ort.certificates import Proofs
     from sonnx_ort.conforming.fixpoint import ConformedGraph
     from sonnx_ort.conforming.rounds import Made, Selection
+    from sonnx_ort.conforming.worsening import Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ def examine(
 
 
 def conform(examined: Examined, selection: "Selection") -> "ConformedGraph":
-    """Change a model so that it violates less; the loaded graph is changed in place.
+    """Change a model so that it violates less; the loaded graph may be changed in place.
 
     Args:
         examined: The model.
@@ -238,14 +240,23 @@ def conform(examined: Examined, selection: "Selection") -> "ConformedGraph":
     Raises:
         SonnxError: It enforces the profile already, so that its nodes are not its author's.
     """
-    from sonnx_ort.conforming.fixpoint import conform_graph
+    from sonnx_ort.conforming.worsening import conform_without_worsening
 
-    loaded = examined.loaded
-    if loaded.rewritten:
+    if examined.loaded.rewritten:
         raise SonnxError("the model is already rewritten; conform the original, then rewrite it")
-    return conform_graph(
-        loaded.model.graph_model, examined.examination, partial(_examine_again, loaded), selection
-    )
+    return conform_without_worsening(_starts(examined), selection)
+
+
+def _starts(examined: Examined) -> "Iterator[Start]":
+    """The graph of a model, and then the same one as often as changes are made anew."""
+    from sonnx_ort.conforming.worsening import Start
+
+    loaded, known = examined.loaded, examined.examination
+    source = ReadModel(loaded.model.proto, loaded.model.folder, loaded.model.sha256)
+    while True:
+        yield Start(loaded.model.graph_model, known, partial(_examine_again, loaded))
+        loaded = load(source, loaded.choices)
+        known = _examine_again(loaded, None)
 
 
 def _examine_again(loaded: Loaded, known: Examination | None) -> Examination:
@@ -266,7 +277,8 @@ def conformed_if_asked_for(examined: Examined) -> Examined:
     from sonnx_ort.conforming.rounds import Selection
 
     graph = conform(examined, Selection(frozenset(RULES)))
-    return Examined(loaded, graph.examination, tuple(graph.made))
+    changed = replace(loaded, model=replace(loaded.model, graph_model=graph.model))
+    return Examined(changed, graph.examination, tuple(graph.made))
 
 
 def proofs_of(examined: Examined) -> "Proofs":
@@ -318,7 +330,7 @@ def with_forecast(examined: Examined) -> Report:
     loaded, report = examined.loaded, examined.examination.report
     if loaded.rewritten or report.ok:
         return report
-    from sonnx_ort.conforming.fixpoint import with_marks
+    from sonnx_ort.conforming.forecast import with_marks
 
     choices, model = loaded.choices, loaded.model.graph_model
     # A change may remove a value inside that a contract names; `conform` asks for none of these.
@@ -327,7 +339,7 @@ def with_forecast(examined: Examined) -> Report:
         demands = replace(choices.demands, contract=limits)
         loaded = replace(loaded, choices=replace(choices, demands=demands))
         examined = examine(loaded, complete=True)
-    return with_marks(report, model, examined.examination, partial(_examine_again, loaded))
+    return with_marks(report, _starts(examined))
 
 
 def plan(examined: Examined) -> Planned:

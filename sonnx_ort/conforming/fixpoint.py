@@ -7,12 +7,8 @@ down again, for the new nodes, until nothing changes. So a graph that needs no c
 
 A graph is examined again only where something changed, and no more of it than an edit concerns:
 what is written down changes no value, so that all that is known of values stays.
-
-The forecast of `check` is the same: the changes are made, those that round after the others, and
-each violation that is gone afterwards is marked.
 """
 
-import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +26,7 @@ from sonnx_ort.conforming.declarations import (
 )
 from sonnx_ort.conforming.rounds import (
     MAY_BE_ROUNDED,
+    Key,
     Made,
     Place,
     Round,
@@ -55,8 +52,6 @@ from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, 
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.report import Report
-from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
     EDGES,
@@ -104,16 +99,23 @@ class ConformedGraph:
     """A graph with all changes that could be made.
 
     Attributes:
+        model: The graph.
+        examine: Examines it as it is then.
         examination: The last examination.
         selection: Which changes were to be made.
         made: The changes, in the order in which they were made.
         reasons: Why what is still violated was not fixed.
+        origins: By path and label of a node, the change that made it what it is, or the first one
+            of those that followed each other there.
     """
 
+    model: ir.Model
+    examine: Examine
     examination: Examination
     selection: Selection
     made: list[Made] = field(default_factory=list)
     reasons: dict[Place, str] = field(default_factory=dict)
+    origins: dict[tuple[tuple[str, ...], str], Key] = field(default_factory=dict)
 
     @property
     def remaining(self) -> tuple[tuple[Obligation, str], ...]:
@@ -139,7 +141,7 @@ def conform_graph(
     Raises:
         SonnxError: The changes come to no end, or a sparse tensor is not made dense.
     """
-    editing = _Editing(model, examine, ConformedGraph(examination, selection))
+    editing = _Editing(ConformedGraph(model, examine, examination, selection))
     for _ in range(_MOST_ROUNDS):
         # A branch that is taken may leave others unread, and tell the shape that a file claims.
         editing.prepare()
@@ -154,10 +156,10 @@ def conform_graph(
 class _Editing:
     """Edits a graph, and knows what is so after each edit."""
 
-    def __init__(self, model: ir.Model, examine: Examine, conformed: ConformedGraph) -> None:
+    def __init__(self, conformed: ConformedGraph) -> None:
         self.conformed = conformed
-        self._model = model
-        self._examine = examine
+        self._model = model = conformed.model
+        self._examine = conformed.examine
         self._original = frozenset(map(place_of, conformed.examination.report.violations))
         self._unread_before = unread(model.graph)
         self._original_nodes = frozenset(every_node(model.graph))
@@ -277,6 +279,7 @@ class _Editing:
             if not made:
                 return number > 0
             self.conformed.made += made
+            _trace(self.conformed.origins, made)
             simplify(self._model, self._original_nodes, ValueNames(self._model))
             remove_unread(self._model.graph, self._unread_before)
             self.conformed.examination = self._examine(None)
@@ -327,6 +330,14 @@ class _Editing:
         self.conformed.made += (
             replace(each, safety=safety_of(bound), bound=bound) for each in made
         )
+
+
+def _trace(origins: dict[tuple[tuple[str, ...], str], Key], made: Iterable[Made]) -> None:
+    """Tell of each node that changes edited or added which one came first there."""
+    for change in made:
+        origin = origins.setdefault((change.path, change.node), change.key)
+        for _, name in change.added:
+            origins[change.path, name] = origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,53 +393,3 @@ def _fixed(
             fixed.setdefault(at, []).append(obligation)
     for (operator, node, path), obligations in fixed.items():
         yield Made(title, Safety.SAFE, tuple(obligations), operator, node, path, (), ())
-
-
-_logger = logging.getLogger("sonnx_ort")
-
-_AROUND = "change the nodes around it"
-"""The title of what other changes fix beside their own."""
-
-
-def with_marks(
-    report: Report, model: ir.Model, examination: Examination, examine: Examine
-) -> Report:
-    """The report, which says of each violation what change would fix it, and whether that rounds.
-
-    Nothing else in it changes. A forecast that fails is omitted, for a report needs none.
-
-    The graph that was examined is changed, and of no use afterwards.
-    """
-    forecast: dict[Place, tuple[str, bool]] = {}
-    wanted = {place_of(o) for o in report.violations}
-    try:
-        for rounding in (False, True):
-            selection = Selection(frozenset(RULES), rounding)
-            conformed = conform_graph(model, examination, examine, selection)
-            examination = conformed.examination
-            remaining = {place_of(o) for o in examination.report.violations}
-            titles = _titles(conformed.made)
-            for place in wanted - remaining:
-                title = titles.get(place) or titles.get(("", *place[1:4], "")) or _AROUND
-                forecast[place] = title, rounding
-            wanted &= remaining
-            if not wanted:
-                break
-    except Exception as error:  # noqa: BLE001 - what is violated is known without it
-        _logger.debug("what can be fixed is unknown: %s", error)
-    marked = (
-        o if known is None else replace(o, mendable=known[0], rounding=known[1])
-        for o in report.obligations
-        for known in [forecast.get(place_of(o)) if o.status is Status.VIOLATED else None]
-    )
-    return replace(report, obligations=tuple(marked))
-
-
-def _titles(made: Iterable[Made]) -> dict[Place, str]:
-    """The titles of changes by what they fix, and by their nodes for what they fix beside it."""
-    titles: dict[Place, str] = {}
-    for change in made:
-        places = [*map(place_of, change.fixed), ("", change.operator, change.node, change.path, "")]
-        for place in places:
-            titles.setdefault(place, change.title)
-    return titles

@@ -5,7 +5,7 @@ shape and type comes before what reads these.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
@@ -84,6 +84,10 @@ def place_of(obligation: Obligation) -> Place:
     return o.rule.id, o.operator, o.node, o.path, o.evidence if o.rule is GR4 else ""
 
 
+Key = tuple[str, str, tuple[str, ...]]
+"""What tells a change from the others of a model: its title, the label of the node and its path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A change that was made at a node.
@@ -116,7 +120,7 @@ class Made:
         return tuple(dict.fromkeys(o.rule.id for o in self.fixed))
 
     @property
-    def key(self) -> tuple[str, str, tuple[str, ...]]:
+    def key(self) -> Key:
         """What tells it from all other changes of the model."""
         return self.title, self.node, self.path
 
@@ -143,7 +147,8 @@ class Selection:
             the graph.
         most_steps: How many steps a Loop or Scan may have that is unrolled.
         both_branches: Whether both branches of an If may be computed.
-        without: Changes that are not to be made: title, node and path.
+        without: Changes that are not to be made.
+        worsening: Changes after which more is violated, each with the reason.
     """
 
     rules: frozenset[str]
@@ -151,7 +156,8 @@ class Selection:
     name_outputs: bool = False
     most_steps: int = MOST_STEPS
     both_branches: bool = False
-    without: Collection[tuple[str, str, tuple[str, ...]]] = ()
+    without: Collection[Key] = ()
+    worsening: Mapping[Key, str] = field(default_factory=dict)
 
 
 _Node = tuple[str, str, tuple[str, ...], str]
@@ -197,7 +203,9 @@ class Round:
             for change in changes:
                 edit = self._edit(node, names)
                 key = change.title, label_of(node), path
-                if key in self.selection.without or not _is_verified(change, edit):
+                if key in self.selection.without or key in self.selection.worsening:
+                    continue
+                if not _is_verified(change, edit):
                     continue
                 bound = self._bound(change, edit)
                 if bound is not None and not self.selection.rounding:
@@ -288,7 +296,11 @@ class Round:
     def _try(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:
         """Make a change if it is selected; say of one that rounds that it would be possible."""
         first = concerned[0]
-        if (change.title, first.node, first.path) in self.selection.without:
+        key = change.title, first.node, first.path
+        if key in self.selection.without:
+            return None
+        if key in self.selection.worsening:
+            self._explain(concerned, self.selection.worsening[key])
             return None
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:

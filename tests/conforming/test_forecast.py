@@ -9,7 +9,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort import models
-from sonnx_ort.conforming import fixpoint
+from sonnx_ort.conforming import forecast
 from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.report import Report
@@ -181,7 +181,7 @@ def test_violations_are_reported_also_if_the_forecast_fails(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(fixpoint, "conform_graph", fail)
+    monkeypatch.setattr(forecast, "conform_without_worsening", fail)
     report = sonnx_ort.check(parse(NEGATIVE_AXIS), operators=ON_OPERATORS)
     assert [(o.rule.id, o.mendable) for o in report.violations] == [("Concat.R1", "")]
 
