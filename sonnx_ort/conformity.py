@@ -17,6 +17,8 @@ import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend
+from sonnx_ort.comparing.deviations import Measured
+from sonnx_ort.comparing.deviations import measure as measure_deviations
 from sonnx_ort.comparing.difference import Comparison, compare_stepwise
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.conforming.change import MOST_STEPS, Safety
@@ -54,6 +56,8 @@ class Conformed(Generic[Model]):
         report: The report of the changed model.
         left_out: The changes that were undone because a run gave other results with them.
         assumed: What was assumed of inputs in every run, in words.
+        measured: How far outputs are from those of the original model in runs of both; None if no
+            change rounds, or nothing was to be measured.
     """
 
     model: Model
@@ -63,6 +67,7 @@ class Conformed(Generic[Model]):
     report: Report
     left_out: tuple[Made, ...] = ()
     assumed: Mapping[str, str] = field(default_factory=dict)
+    measured: Measured | None = None
 
     def __repr__(self) -> str:
         """Give the numbers, for model and reports are long."""
@@ -111,7 +116,11 @@ class ConformOptions(TypedDict, total=False):
         verify: Whether to run both models, and to omit each change after which a value has
             other bits; each that rounds, after which less than half of its digits agree, or it is
             not near to the exact result, where the oracle knows that.
-        inputs: Inputs of these runs, by name; the others are random, as for `sonnx-ort diff`.
+        measure: Whether to run both models if a change rounds, and to measure how far each output
+            is from the original one, over random inputs, samples and the corners of a contract. The
+            changed model states it in its metadata. It is done by default.
+        samples: Inputs of further measured runs, by name.
+        inputs: Inputs of all runs, by name; the others are random, as for `sonnx-ort diff`.
         seed: The seed of the random inputs; 0 by default.
         sizes: The sizes of their open dimensions, by name; others are chosen.
         input_shapes: The shapes of random inputs, by name.
@@ -130,6 +139,8 @@ class ConformOptions(TypedDict, total=False):
     select: str | Iterable[str] | None
     ignore: str | Iterable[str] | None
     verify: bool
+    measure: bool
+    samples: Sequence[Mapping[str, npt.NDArray[Any]]]
     inputs: Mapping[str, npt.NDArray[Any]]
     seed: int
     sizes: Mapping[str, int]
@@ -226,15 +237,15 @@ class _Result:
     before: Report
     left_out: tuple[Made, ...] = ()
     assumed: Mapping[str, str] = field(default_factory=dict)
+    measured: Measured | None = None
 
     def of(self, model: Model) -> Conformed[Model]:
         """The result as it is given, with the model in its form."""
         graph = self.graph
         report = graph.examination.report
         changes, remaining = tuple(graph.made), graph.remaining
-        return Conformed(
-            model, changes, remaining, self.before, report, self.left_out, self.assumed
-        )
+        said = self.left_out, self.assumed, self.measured
+        return Conformed(model, changes, remaining, self.before, report, *said)
 
 
 def _conform(  # noqa: PLR0913 - one for each option
@@ -253,6 +264,8 @@ def _conform(  # noqa: PLR0913 - one for each option
     select: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] | None = None,
     verify: bool = False,
+    measure: bool = True,
+    samples: Sequence[Mapping[str, npt.NDArray[Any]]] = (),
     inputs: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
     seed: int = 0,
     sizes: Mapping[str, int] = MappingProxyType({}),
@@ -269,21 +282,24 @@ def _conform(  # noqa: PLR0913 - one for each option
     )
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE, contract=limits)
     result = _changed(source, choices, selection)
+    how: Any = {"seed": seed, "sizes": Sizes(sizes, input_shapes), "contract": limits}
     if verify:
-        compared = partial(
-            compare_stepwise,
-            given=inputs,
-            seed=seed,
-            sizes=Sizes(sizes, input_shapes),
-            contract=limits,
-        )
+        compared = partial(compare_stepwise, given=inputs, **how)
         result = _verified(result, source, choices, selection, compared)
     if limits and result.graph.made:
         text = contract_to_json(limits)
         result.changed.model.metadata_props[ASSUMED_CONTRACT] = text
         assumed = {**assumed, "every input": f"within the contract {text}"}
-    return replace(result, assumed=assumed)
+    measured = None
+    if measure and any(change.bound is not None for change in result.graph.made):
+        made = replace(source, proto=result.changed.to_proto())
+        measured = measure_deviations(source, made, inputs, samples, **how)
+        result.changed.model.metadata_props[MEASURED] = measured.to_json()
+    return replace(result, assumed=assumed, measured=measured)
 
+
+MEASURED = "sonnx_ort.measured_deviation"
+"""The key of a model's metadata that says how far its outputs are from those of the original."""
 
 ASSUMED = "sonnx_ort.assumed."
 """The beginning of the keys of a model's metadata that say what was assumed of an input."""

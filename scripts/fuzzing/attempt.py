@@ -167,7 +167,7 @@ def _outcome(stage: str, perform: Callable[[], str]) -> str:
 
 
 def _conform(content: bytes, choices: dict[str, Any]) -> str:
-    sonnx_ort.conform(content, rounding=True, **choices)
+    sonnx_ort.conform(content, rounding=True, measure=False, **choices)
     return "conformed"
 
 

@@ -39,14 +39,14 @@ from sonnx_ort.value_files import read_samples
 app = subcommand()
 
 
-def _samples(model: str | Path, data: Path) -> dict[str, dict[str, Any]]:
+def samples_of(model: str | Path, data: Path) -> dict[str, dict[str, Any]]:
     """The samples in a folder for a model."""
     return read_samples(data, [value.name for value in read(model).proto.graph.input])
 
 
 def only_sample(model: Path, data: Path | None) -> dict[str, Any]:
     """The only sample in a folder for a model; an empty one without a folder."""
-    samples = {"": {}} if data is None else _samples(model, data)
+    samples = {"": {}} if data is None else samples_of(model, data)
     if len(samples) > 1:
         names = ", ".join(samples)
         raise SonnxError(f"'{data}' has {len(samples)} samples; name the folder of one: {names}")
@@ -190,7 +190,7 @@ def _runs(
     if data is not None:
         if samples is not None:
             raise SonnxError(f"'{data}' has the samples; leave out --data or --samples")
-        found = _samples(first, data)
+        found = samples_of(first, data)
         given = {name: ({**sample, **values}, seed) for name, sample in found.items()}
     shapes = Sizes(sizes, input_shapes)
     models, limits = (first, second), contract

@@ -29,7 +29,7 @@ def conformity_report(conformed: Conformed[Any], *, every: bool = False) -> str:
     if conformed.left_out:
         lines += ["", "left out, because a run gave other bits"]
         lines += [f"  {change}" for change in conformed.left_out]
-    lines += [*_remaining(conformed, every=every), "", _summary(conformed)]
+    lines += [*_measured(conformed), *_remaining(conformed, every=every), "", _summary(conformed)]
     return fitted("\n".join(map(printable, lines)).strip("\n"))
 
 
@@ -58,6 +58,13 @@ def _bounds(changes: tuple[Made, ...]) -> Iterator[str]:
         yield from ("", "what rounds, and how far from the kernels of ONNX Runtime at most")
     for title, bound in bounds:
         yield from (f"  {title}", f"    {bound}")
+
+
+def _measured(conformed: Conformed[Any]) -> Iterator[str]:
+    """How far outputs are from the original ones, in runs of both models."""
+    measured = conformed.measured
+    if measured is not None:
+        yield from ("", str(measured), *(f"  {each}" for each in measured.deviations))
 
 
 def _table(counts: Counter[tuple[str, str]]) -> list[str]:

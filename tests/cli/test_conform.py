@@ -155,3 +155,54 @@ def test_external_data_is_copied_beside_the_model(folder: Path) -> None:
     (folder / "there").mkdir()
     output("conform", "apart.onnx", "-o", "there/apart.onnx")
     assert (folder / "there" / "w").read_bytes() == (folder / "w").read_bytes()
+
+
+SOFTSIGN = "(float[2,3] x) => (float[2,3] y) { [soft] y = Softsign(x) }"
+ROUNDED = """fixed
+  Graph.operator_set  1  write Softsign by operators of the profile (rounds)
+  Add.float.R1        1  make the broadcast of the operands explicit
+
+what rounds, and how far from the kernels of ONNX Runtime at most
+  write Softsign by operators of the profile
+    within 4 units in the last place of each result, for every input
+"""
+
+
+def test_what_rounds_has_its_bound_and_what_was_measured(folder: Path) -> None:
+    onnx.save(parse(SOFTSIGN), folder / "soft.onnx")
+    (folder / "samples").mkdir()
+    np.save(folder / "samples" / "x.npy", np.zeros((2, 3), np.float32))
+    shown = output("conform", "soft.onnx", "-o", "o.onnx", "--rounding", "--data", "samples")
+    start = f"{ROUNDED}\nmeasured over 9 runs: 1 from samples, 4 random, 2 random times 100"
+    assert shown.startswith(start)
+    assert "\n  'y' deviates by up to " in shown
+
+
+def test_of_zeros_nothing_deviates() -> None:
+    onnx.save(parse(SOFTSIGN), "soft.onnx")
+    np.save("x.npy", np.zeros((2, 3), np.float32))
+    options = ("-o", "o.onnx", "--rounding", "--input", "x=x.npy")
+    assert output("conform", "soft.onnx", *options) == (
+        f"{ROUNDED}\nmeasured over 1 run: 1 given\n  'y' is the same\n"
+        "\n1 violation before, 0 now; 2 changes, 1 of them rounding, with 4 new nodes\n"
+        "o.onnx: written\n"
+    )
+
+
+def test_no_model_runs_without_measuring() -> None:
+    onnx.save(parse(SOFTSIGN), "soft.onnx")
+    shown = output("conform", "soft.onnx", "-o", "o.onnx", "--rounding", "--no-measure")
+    assert "measured" not in shown
+    assert not [e for e in onnx.load("o.onnx").metadata_props if "measured" in e.key]
+
+
+def test_outputs_that_are_added_are_labelled_so() -> None:
+    onnx.save(
+        parse("(float[1,1,8,8] x) => (float[1,1,3,3] y) { [pool] y = MaxPool"
+              " <kernel_shape = [3,3], strides = [2,2]> (x) }"),
+        "pool.onnx",
+    )  # fmt: skip
+    shown = output("conform", "pool.onnx", "-o", "o.onnx", "--name-outputs")
+    assert "make outputs that are left out or unread outputs of the graph (adds\n" in shown
+    assert "2 changes, 1 of them adding outputs, with 0 new nodes" in shown
+    assert "rounds" not in shown

@@ -229,7 +229,7 @@ def test_negative_axes_of_what_may_be_empty_are_counted_from_the_front(
     model = parse(f"{values} {{ {reduction} Y = Neg(u) }}", opset=opset)
     title = "count the axes of a reduction from the front"
     assert title not in [each.title for each in sonnx_ort.conform(model).changes]
-    result = sonnx_ort.conform(model, rounding=True)
+    result = sonnx_ort.conform(model, rounding=True, measure=False)
     assert title in [each.title for each in result.changes]
     assert "Graph.implicit_shape" not in {o.rule.id for o, _ in result.remaining}
     assert all(o.status is Status.PROVED for o in result.report.obligations if "R1" in o.rule.id)
@@ -245,7 +245,7 @@ def test_negative_axes_of_what_is_not_empty_stay(keep: int) -> None:
         f" u = ReduceSum <axes = [-1], keepdims = {keep}>(X) Y = Neg(u) W = Add(Z, V) }}",
         opset=11,
     )
-    made = sonnx_ort.conform(model, rounding=True).model
+    made = sonnx_ort.conform(model, rounding=True, measure=False).model
     (kept,) = [node for node in made.graph.node if node.op_type == "ReduceSum"]
     assert {each.name: list(each.ints) for each in kept.attribute}["axes"] == [-1]
 
@@ -257,7 +257,7 @@ def test_axes_that_do_not_exist_are_left_to_the_run(axis: int) -> None:
         " Y = Neg(u) }",
         opset=11,
     )
-    made = sonnx_ort.conform(model, rounding=True).model
+    made = sonnx_ort.conform(model, rounding=True, measure=False).model
     (kept,) = [node for node in made.graph.node if node.op_type == "ReduceSum"]
     assert {each.name: list(each.ints) for each in kept.attribute}["axes"] == [axis]
 

@@ -278,7 +278,7 @@ def test_other_template_is_near_and_made_on_request_alone(
     assert reasons(model)["Graph.operator_set"] == (
         f"a change that rounds may fix it: write {operator} by operators of the profile"
     )
-    made = conformed(model, rounding=True)
+    made = conformed(model, rounding=True, measure=False)
     assert violated(made) == set()
     runs = list(case.runs(dtype, special=False))
     found = deviation(outputs(made, runs), outputs(model, runs))
@@ -307,7 +307,7 @@ def test_what_is_not_written_gives_the_reason(node: str, dtype: str, reason: str
     model = case.model(dtype, 18)
     del model.graph.output[0].type.tensor_type.shape.dim[:]
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    assert reasons(model, rounding=True)["Graph.operator_set"] == reason
+    assert reasons(model, rounding=True, measure=False)["Graph.operator_set"] == reason
 
 
 @pytest.mark.parametrize(("node", "operands", "opset", "reason"), [
@@ -329,7 +329,7 @@ def test_what_no_operator_can_be_given_ends_in_a_reason(
     constants = {"k": np.array(0), "pair": np.array([1, 1]), "one": np.float32(1)}
     model = parse(f"({operands}) => (float[] y) {{ {node} }}", constants=constants, opset=opset)
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    found = sonnx_ort.conform(model, rounding=True)
+    found = sonnx_ort.conform(model, rounding=True, measure=False)
     assert reason in {why for _, why in found.remaining}
 
 
@@ -372,7 +372,7 @@ def test_way_that_is_given_up_leaves_nothing_in_the_graph() -> None:
 def test_versions_that_lack_a_type_give_the_reason() -> None:
     case = Case("A = ReduceMin <axes = [1]>(X)", ("n,5",), ("float16",), "T[n,1]", near=1e-30)
     model = case.model("float16", 9)
-    reason = reasons(model, rounding=True)["Graph.operator_set"]
+    reason = reasons(model, rounding=True, measure=False)["Graph.operator_set"]
     assert reason == f"version 9 of the standard operators has no Range; {CONVERT}"
 
 
@@ -391,7 +391,7 @@ def test_early_versions_give_a_valid_model_or_the_reason(operator: str) -> None:
     """Version 9 slices by attributes, and has fewer operators."""
     case = next(case for case in CASES if case.node == operator)
     model = valid(case, 9)
-    found = sonnx_ort.conform(model, rounding=True)
+    found = sonnx_ort.conform(model, rounding=True, measure=False)
     onnx.checker.check_model(found.model, full_check=True)
     assert all(reason for _, reason in found.remaining)
 
@@ -402,7 +402,7 @@ def test_every_later_version_is_written_as_well(operator: str, opset: int) -> No
     case = next(case for case in CASES + BY_FUNCTION if case.node == operator)
     if opset < max(case.opsets):
         pytest.skip("a later version is tried with numbers")
-    assert reasons(valid(case, opset), rounding=True) == {}
+    assert reasons(valid(case, opset), rounding=True, measure=False) == {}
 
 
 @pytest.mark.parametrize("operator", sorted(SAME_SINCE))

@@ -106,7 +106,7 @@ def _require_true_reports(
     report = sonnx_ort.check(model, **asked)
     _require_forecast(report, report.mendable, made)
     if report.mendable_by_rounding:
-        rounded = sonnx_ort.conform(model, **options, rounding=True)
+        rounded = sonnx_ort.conform(model, **options, rounding=True, measure=False)
         _require_forecast(report, (*report.mendable, *report.mendable_by_rounding), rounded)
     told, found = (
         [(*place_of(o), o.status) for o in report.obligations]
