@@ -1,10 +1,11 @@
 """Write the documentation with what is made from code and tests: `python3 scripts/pages.py`.
 
-Copies docs/ to build/docs, and puts the traceability, the requirements and the configuration index
-there in the place of the lines `<!-- made: NAME -->`, within seconds. With `--results JUNIT ...` it
-puts in the results of verification too, from the files that `python3 scripts/test.py --junit-xml
-JUNIT` writes of runs of the commit that is checked out. Its exit status is 1 if a test failed, or
-one of a requirement did not run, and 2 if a file is of no such run.
+Copies docs/ to build/docs, and puts the traceability, the requirements, the configuration index and
+the bounds of changes there in the place of the lines `<!-- made: NAME -->`, within seconds. With
+`--results JUNIT ...` it puts in the results of verification too, from the files that
+`python3 scripts/test.py --junit-xml JUNIT` writes of runs of the commit that is checked out. Its
+exit status is 1 if a test failed, or one of a requirement did not run, and 2 if a file is of no
+such run.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from tracing.entries import read_documents
 from tracing.page import by_entry, find_marks
 
 from docs import PAGES
+from sonnx_ort.reporting.bounds_table import bounds_table
 
 DOCUMENTATION = ROOT / "docs"
 """The pages as they are written by hand."""
@@ -61,6 +63,7 @@ def write_pages(folder: Path, files: Sequence[Path] = ()) -> int:
             "traceability": page.text(documents, marks),
             **requirements.tables(demanded),
             **configuration.tables(),
+            "bounds": bounds_table(),
             "results": results.text(verified, runs, list(configuration.read_procedures())),
         },
     )

@@ -21,6 +21,7 @@ from sonnx_ort.comparing.deviations import Measured
 from sonnx_ort.comparing.deviations import measure as measure_deviations
 from sonnx_ort.comparing.difference import Comparison, compare_stepwise
 from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.conforming.bounds import MEASURED_DEVIATION
 from sonnx_ort.conforming.change import MOST_STEPS, Safety
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
@@ -294,12 +295,9 @@ def _conform(  # noqa: PLR0913 - one for each option
     if measure and any(change.bound is not None for change in result.graph.made):
         made = replace(source, proto=result.changed.to_proto())
         measured = measure_deviations(source, made, inputs, samples, **how)
-        result.changed.model.metadata_props[MEASURED] = measured.to_json()
+        result.changed.model.metadata_props[MEASURED_DEVIATION] = measured.to_json()
     return replace(result, assumed=assumed, measured=measured)
 
-
-MEASURED = "sonnx_ort.measured_deviation"
-"""The key of a model's metadata that says how far its outputs are from those of the original."""
 
 ASSUMED = "sonnx_ort.assumed."
 """The beginning of the keys of a model's metadata that say what was assumed of an input."""

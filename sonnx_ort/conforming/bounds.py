@@ -9,6 +9,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+MEASURED_DEVIATION = "sonnx_ort.measured_deviation"
+"""The key of a model's metadata that says how far its outputs are from those of the original.
+
+The value is of JSON: the runs, and of each output the largest deviation, or why none was measured.
+"""
+
 
 class Reference(enum.StrEnum):
     """What the units of a bound are units in the last place of."""

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import onnx
 
+from sonnx_ort.conforming.bounds import MEASURED_DEVIATION
 from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.cyclonedx import cyclonedx
@@ -57,7 +58,7 @@ def record_of_check(path: Path, model: ReadModel, report: Report) -> Record:
     if report.left_out.rules:
         raise SonnxError("a record covers all rules; remove the options that select rules")
     original = Analysis(model_files(path, model), _document(report))
-    options = _demanded(report.demands) | {"backend": report.backend}
+    options = _demanded(report.demands) | {"backend": report.backend} | _measured(model)
     return Record(options, versions(), original)
 
 
@@ -94,7 +95,7 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
         made_of["waivers"] = waivers_to_json(choices.waivers)
     original = _analysis(source, model, report, choices.waivers)
     return Record(
-        _demanded(choices.demands) | made_of,
+        _demanded(choices.demands) | made_of | _measured(model),
         versions(),
         original,
         analyse(target, made, choices, original.files.external),
@@ -158,6 +159,13 @@ def model_files(
     """
     folder = path.parent if model.folder is None else model.folder
     return ModelFiles(path.name, model.sha256, external_files(model.proto, folder, known))
+
+
+def _measured(model: ReadModel) -> dict[str, str]:
+    """How far a model was measured to be from the original of which `conform` made it."""
+    stated = {entry.key: entry.value for entry in model.proto.metadata_props}
+    found = stated.get(MEASURED_DEVIATION)
+    return {} if found is None else {MEASURED_DEVIATION.removeprefix("sonnx_ort."): found}
 
 
 def _demanded(demands: Demands) -> dict[str, str]:

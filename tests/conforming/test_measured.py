@@ -9,8 +9,8 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
+from sonnx_ort.conforming.bounds import MEASURED_DEVIATION as MEASURED
 from sonnx_ort.conforming.change import Safety
-from sonnx_ort.conformity import MEASURED
 from support.graphs import parse
 
 SOFTSIGN = "(float[2,3] x) => (float[2,3] y) { [soft] y = Softsign(x) }"

@@ -13,10 +13,12 @@ import pytest
 import sonnx_ort
 from sonnx_ort.evidence.making import model_files, record_of_check, record_of_rewriting
 from sonnx_ort.evidence.record import ModelFiles, changes, versions
+from sonnx_ort.evidence.verification import read_record
 from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.waivers import waivers_to_json
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import enforce, examine, load
+from support.graphs import parse
 from support.waivers import SHAPES, unequal
 
 DEMANDS = {"edition": "typed", "broadcast": "reject", "operators": "Broadcast,Div,Sub"}
@@ -106,3 +108,21 @@ def test_external_data_lies_where_the_model_was_read(source: Path, tmp_path: Pat
     without_place = ReadModel(model.proto, None, model.sha256)
     assert model_files(source, without_place).external == external
     assert model_files(elsewhere, model, {"w.bin": "known"}).external == {"w.bin": "known"}
+
+
+def test_record_has_the_measured_deviation_of_a_conformed_model(tmp_path: Path) -> None:
+    rounded = tmp_path / "rounded.onnx"
+    onnx.save(parse("(float[3] x) => (float[3] y) { [soft] y = Softsign(x) }"), rounded)
+    conforming, enforced = tmp_path / "conforming.onnx", tmp_path / "enforced.onnx"
+    made = sonnx_ort.conform_file(rounded, conforming, rounding=True)
+    assert made.measured is not None
+    record = record_of_check(conforming, read(conforming), sonnx_ort.check(conforming))
+    assert record.options["measured_deviation"] == made.measured.to_json()
+    stored = tmp_path / "record.json"
+    sonnx_ort.rewrite_file(conforming, enforced, record=stored)
+    assert read_record(stored).options["measured_deviation"] == made.measured.to_json()
+    assert sonnx_ort.verify(enforced, stored).kept
+    plain = tmp_path / "plain.onnx"
+    onnx.save(sonnx_ort.conform(rounded, rounding=True, measure=False).model, plain)
+    options = record_of_check(plain, read(plain), sonnx_ort.check(plain)).options
+    assert "measured_deviation" not in options
