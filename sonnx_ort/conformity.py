@@ -5,17 +5,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
-import numpy as np
 import numpy.typing as npt
 import onnx
 import onnx_ir as ir
 
 from sonnx_ort.arguments import checked_arguments, choose
+from sonnx_ort.assumptions import assuming
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.deviations import Measured
 from sonnx_ort.comparing.deviations import measure as measure_deviations
@@ -30,16 +29,17 @@ from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
-from sonnx_ort.loading.traversal import all_tensors, nodes_within
 from sonnx_ort.obligations.contracts import ContractSource, contract_for
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.premises import premises_of
 from sonnx_ort.obligations.report import Report, selected_rules
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice
 from sonnx_ort.pipeline import Enforced, examine, load
 from sonnx_ort.pipeline import conform as conform_graph
+from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT
 from sonnx_ort.profile.contract import NO_CONTRACT, contract_to_json
 from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
-from sonnx_ort.runtime.feeds import GraphInput, as_tensors, graph_inputs, numpy_dtype, what_is_wrong
+from sonnx_ort.runtime.feeds import graph_inputs
 
 Model = TypeVar("Model", onnx.ModelProto, ir.Model)
 
@@ -56,7 +56,8 @@ class Conformed(Generic[Model]):
         before: The report of the original model.
         report: The report of the changed model.
         left_out: The changes that were undone because a run gave other results with them.
-        assumed: What was assumed of inputs in every run, in words.
+        assumed: What was assumed of inputs in every run, in words. `report.premises` also has what
+            was when the model was conformed before.
         measured: How far outputs are from those of the original model in runs of both; None if no
             change rounds, or nothing was to be measured.
     """
@@ -110,8 +111,8 @@ class ConformOptions(TypedDict, total=False):
         assume_shapes: Shapes of inputs that are the same in every run. An input of shape () is
             reshaped to it, for ONNX Runtime takes any shape where a file declares a scalar.
         contract: What the inputs may be, as for `check`: what follows from it needs no change, and
-            results may change beyond it. A changed model names it in its metadata, and does not
-            enforce it.
+            results may change beyond it. A changed model has it in its metadata, and does not
+            enforce it; `rewrite` and `InferenceSession` do, and demand it in every run.
         select: The rules to fix, by id or the beginning of ids; all by default.
         ignore: The rules not to fix.
         verify: Whether to run both models, and to omit each change after which a value has
@@ -239,11 +240,12 @@ class _Result:
     left_out: tuple[Made, ...] = ()
     assumed: Mapping[str, str] = field(default_factory=dict)
     measured: Measured | None = None
+    premises: tuple[str, ...] = ()
 
     def of(self, model: Model) -> Conformed[Model]:
         """The result as it is given, with the model in its form."""
         graph = self.graph
-        report = graph.examination.report
+        report = replace(graph.examination.report, premises=self.premises)
         changes, remaining = tuple(graph.made), graph.remaining
         said = self.left_out, self.assumed, self.measured
         return Conformed(model, changes, remaining, self.before, report, *said)
@@ -276,7 +278,8 @@ def _conform(  # noqa: PLR0913 - one for each option
         raise SonnxError(f"unroll is {unroll}; give a number of steps, or 0 for none")
     rules = selected_rules(select, ignore)
     selection = Selection(rules, rounding, name_outputs, unroll, both_branches)
-    source, assumed = _assuming(source, assume, assume_shapes)
+    source = assuming(source, assume, assume_shapes)
+    premises = premises_of(source.proto)
     # Values inside are checked by a model that is enforced alone.
     limits = contract_for(source, contract).of_inputs(
         each.name for each in graph_inputs(source.proto)
@@ -287,106 +290,19 @@ def _conform(  # noqa: PLR0913 - one for each option
     if verify:
         compared = partial(compare_stepwise, given=inputs, **how)
         result = _verified(result, source, choices, selection, compared)
+    assumed = {n: each for n, each in premises.inputs.items() if n in (*assume_shapes, *assume)}
     if limits and result.graph.made:
         text = contract_to_json(limits)
         result.changed.model.metadata_props[ASSUMED_CONTRACT] = text
-        assumed = {**assumed, "every input": f"within the contract {text}"}
+        assumed["every input"] = f"within the contract {text}"
+        premises = replace(premises, contract=limits)
     measured = None
     if measure and any(change.bound is not None for change in result.graph.made):
         made = replace(source, proto=result.changed.to_proto())
         measured = measure_deviations(source, made, inputs, samples, **how)
         result.changed.model.metadata_props[MEASURED_DEVIATION] = measured.to_json()
-    return replace(result, assumed=assumed, measured=measured)
-
-
-ASSUMED = "sonnx_ort.assumed."
-"""The beginning of the keys of a model's metadata that say what was assumed of an input."""
-
-ASSUMED_CONTRACT = "sonnx_ort.assumed_contract"
-"""The key of a model's metadata that has the contract by which it was changed."""
-
-_SHOWN = 8
-"""Of a longer tensor the metadata have the number of its elements alone."""
-
-
-def _assuming(
-    source: ReadModel, assume: Mapping[str, npt.ArrayLike], shapes: Mapping[str, Sequence[int]]
-) -> tuple[ReadModel, Mapping[str, str]]:
-    """A model with constants for inputs that are known, and with sizes that are, in words.
-
-    Raises:
-        SonnxError: There is no such input, or what is assumed is not of its type or shape.
-    """
-    if not assume and not shapes:
-        return source, {}
-    proto = onnx.ModelProto()
-    proto.CopyFrom(source.proto)
-    for name, shape in shapes.items():
-        _declare_shape(proto, name, shape)
-        if not shape:
-            _make_scalar(proto, name)
-    inputs = {each.name: each for each in graph_inputs(proto)}
-    given = {name: _of_shape(inputs.get(name), value) for name, value in assume.items()}
-    arrays = as_tensors(tuple(inputs.values()), given)
-    wrong = what_is_wrong([replace(each, required=False) for each in inputs.values()], arrays)
-    if wrong:
-        raise SonnxError(f"what is assumed does not fit: {wrong}")
-    for values in (proto.graph.input, proto.graph.initializer):
-        kept = [value for value in values if value.name not in arrays]
-        del values[:]
-        values.extend(kept)
-    told = {name: f"of shape {tuple(shape)}" for name, shape in shapes.items()}
-    for name, array in arrays.items():
-        proto.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-        told[name] = str(array.tolist()) if array.size <= _SHOWN else f"{array.size:,} elements"
-    for name, text in told.items():
-        proto.metadata_props.add(key=f"{ASSUMED}{name}", value=text)
-    return replace(source, proto=proto), told
-
-
-def _declare_shape(proto: onnx.ModelProto, name: str, shape: Sequence[int]) -> None:
-    """Write the sizes of an input into the model, which every run has to give then."""
-    value = next((value for value in proto.graph.input if value.name == name), None)
-    declared = None if value is None else value.type.tensor_type.shape
-    if value is not None and not value.type.tensor_type.HasField("shape"):
-        value.type.tensor_type.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in shape)
-        value.type.tensor_type.shape.SetInParent()
-    if declared is None or len(declared.dim) != len(shape):
-        has = "there is none" if declared is None else f"it has {len(declared.dim)} axes"
-        raise SonnxError(f"what is assumed does not fit: the shape of the input '{name}': {has}")
-    for dimension, size in zip(declared.dim, shape, strict=True):
-        if dimension.HasField("dim_value") and dimension.dim_value != size:
-            raise SonnxError(
-                f"what is assumed does not fit: the input '{name}' has {dimension.dim_value} in "
-                f"place of {size}"
-            )
-        dimension.dim_value = size
-
-
-def _make_scalar(proto: onnx.ModelProto, name: str) -> None:
-    """Let a Reshape hold an input to one element: ONNX Runtime takes any shape for a scalar."""
-    nodes = nodes_within(proto.graph.node)
-    taken = {tensor.name for tensor in all_tensors(proto)}
-    taken.update(value for node in nodes for value in (*node.input, *node.output))
-    free = (each for n in count() if (each := f"{name}_scalar_{n}") not in taken)
-    scalar, sizes = next(free), next(free)
-    for node in nodes:
-        node.input[:] = [scalar if value == name else value for value in node.input]
-    none = onnx.numpy_helper.from_array(np.zeros(0, np.int64), sizes)
-    proto.graph.node.insert(0, onnx.helper.make_node("Reshape", [name, sizes], [scalar]))
-    proto.graph.node.insert(0, onnx.helper.make_node("Constant", [], [sizes], value=none))
-
-
-def _of_shape(declared: GraphInput | None, value: npt.ArrayLike) -> npt.ArrayLike:
-    """One number for all elements, if the shape is known; what else is given stays as it is."""
-    if declared is None or declared.dtype is None or declared.shape is None or np.ndim(value):
-        return value
-    shape = [size for size in declared.shape if isinstance(size, int)]
-    if len(shape) != len(declared.shape):
-        return value
-    dtype, found = numpy_dtype(declared), np.full(shape, value)
-    fits = dtype.kind not in "iub" or (found.astype(dtype) == found).all()
-    return found.astype(dtype) if fits else found
+    said = tuple(premises.lines())
+    return replace(result, assumed=assumed, measured=measured, premises=said)
 
 
 def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Result:

@@ -31,6 +31,7 @@ from sonnx_ort.obligations.contracts import (
     require_inputs,
     require_values,
 )
+from sonnx_ort.obligations.premises import premises_of
 from sonnx_ort.profile.contract import (
     NO_CONTRACT,
     Contract,
@@ -175,7 +176,7 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         raise SonnxError(f"margin={margin} is no share; give a number of 0 or more, such as 0.25")
     source = read(model)
     loaded = load_canonical(source, frozenset()).graph_model
-    given = read_contract(contract)
+    given = premises_of(source.proto).with_contract(read_contract(contract))
     require_inputs(loaded.graph, given)
     facts = Facts(loaded, replace(given, values=()))
     # A state may have no entry yet.

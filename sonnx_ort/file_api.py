@@ -141,7 +141,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             models = source, target
             check_place_of_record(Path(certificate), model.proto, *models, name="certificate")
             made_certificate = certified.proofs.certificate_of_enforced(
-                model.sha256, proto, content, choices.demands
+                model.sha256, proto, content, examined.loaded.choices.demands
             )
             made_certificate.require_accepted(source.read_bytes(), content)
             texts.append((Path(certificate), made_certificate.to_json()))

@@ -15,7 +15,7 @@ Conforming and certificates are annexes: a function imports one where it needs i
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,14 @@ import onnxruntime
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.planning import Plan, apply_plan, plan_enforcement
-from sonnx_ort.enforcing.recognition import EnforcedBefore, recognize, require_standard_operators
-from sonnx_ort.enforcing.record import forget, read_enforcement, restore
+from sonnx_ort.enforcing.recognition import (
+    EnforcedBefore,
+    not_enforced,
+    recognize,
+    require_standard_operators,
+    still_demanding,
+)
+from sonnx_ort.enforcing.record import ENFORCED, forget, read_enforcement, restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors, load_external_data
@@ -42,6 +48,7 @@ from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.validity import checkable
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.obligation import identify
+from sonnx_ort.obligations.premises import Premises, premises_of
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import (
@@ -70,17 +77,28 @@ class Loaded:
         model: The model, with its canonical graph.
         made: How `rewrite` enforced it; None if it did not.
         restored: Whether the model is the original of one that `rewrite` made.
+        premises: What it was conformed for.
+        pretends: Whether its metadata says that it is enforced, and it is not; only of a model
+            that is examined.
     """
 
     choices: Choices
     model: LoadedModel
     made: EnforcedBefore | None = None
     restored: bool = False
+    premises: Premises = field(default_factory=Premises)
+    pretends: bool = False
 
     @property
     def rewritten(self) -> bool:
         """Whether `rewrite` made it, so that its nodes are not its author's."""
         return self.made is not None or self.restored
+
+    @property
+    def false_claim(self) -> str:
+        """Why it does not enforce what its metadata says; empty if it does, or says nothing."""
+        claim = not_enforced()
+        return f"{claim.evidence}; {claim.hint}" if self.pretends else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,27 +186,38 @@ def load(model: ModelSource | ReadModel, choices: Choices, *, to_examine: bool =
             original is loaded.
 
     Raises:
-        InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
+        InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced, or what it
+            was conformed for cannot be read, or is not enforced by what `rewrite` made.
         SonnxError: It is enforced under the other edition, or for fewer operators by another
-            backend than python.
+            backend than python, or the contract contradicts that of the model.
     """
-    source, demands = read(model), choices.demands
-    claim = read_enforcement({entry.key: entry.value for entry in source.proto.metadata_props})
+    source = read(model)
+    premises = premises_of(source.proto)
+    given, contract = choices, premises.with_contract(choices.demands.contract)
+    if contract:
+        choices = replace(choices, demands=replace(choices.demands, contract=contract))
+    properties = {entry.key: entry.value for entry in source.proto.metadata_props}
+    claim = read_enforcement(properties)
     if claim is not None:
         loaded = load_canonical(source, claim.demands.operators)
         made = recognize(loaded, claim)
         if made is not None:
-            anew = made.anew(choices, to_examine=to_examine)
+            premises.require_enforced(claim.demands.contract)
+            # What it was conformed for is enforced; only a contract of its user can differ.
+            asked = choices if given.demands.contract else given
+            anew = made.anew(asked, to_examine=to_examine)
             if anew is None:
-                return Loaded(choices, loaded, made)
+                return Loaded(asked, loaded, made, premises=premises)
             loaded = load_canonical(source, anew.demands.operators)
             restore(loaded.graph_model, claim)
-            return Loaded(anew, loaded, restored=True)
-    loaded = load_canonical(source, demands.operators)
+            return Loaded(anew, loaded, restored=True, premises=premises)
+    loaded = load_canonical(source, choices.demands.operators)
     if claim is not None:
         forget(loaded.graph_model)
+        choices = still_demanding(choices, claim, premises.axes)
     require_standard_operators(loaded.graph_model)
-    return Loaded(choices, loaded)
+    pretends = to_examine and ENFORCED in properties
+    return Loaded(choices, loaded, premises=premises, pretends=pretends)
 
 
 def examine(
@@ -206,8 +235,10 @@ def examine(
         InvalidModel: An operand is of a type that its operator's version does not take, or the
             model imports a version of an operator that the profile is not applied to.
     """
+    premises = tuple(loaded.premises.lines())
     if loaded.made is not None:
-        return Examined(loaded, loaded.made.examination)
+        known = loaded.made.examination
+        return Examined(loaded, replace(known, report=replace(known.report, premises=premises)))
     model, choices = loaded.model, loaded.choices
     if choices.make_explicit:
         from sonnx_ort.conforming.declarations import meet_graph_rules
@@ -226,7 +257,9 @@ def examine(
     )
     recorded = recorded_waivers(model.graph_model.metadata_props)
     report = with_recorded_waivers(examination.report, recorded)
-    report = replace(report, backend=choices.backend.value)
+    report = replace(report, backend=choices.backend.value, premises=premises)
+    if loaded.pretends:
+        report = replace(report, obligations=(not_enforced(), *report.obligations))
     return Examined(loaded, replace(examination, report=report))
 
 

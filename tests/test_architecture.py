@@ -53,8 +53,9 @@ suite: backends comparing errors kernel oracle profile runtime terms versions
 demonstration: backends errors models obligations runtime
 installation: backends comparing custom_ops demonstration errors evidence models profile
     runtime versions
-conformity: arguments backends comparing conforming errors files loading obligations options
-    pipeline profile runtime
+assumptions: errors loading obligations profile runtime terms
+conformity: arguments assumptions backends comparing conforming errors files loading obligations
+    options pipeline profile runtime
 envelope: arguments comparing errors kernel knowledge loading obligations profile value_files
 reporting: comparing conforming conformity enforcing errors loading obligations options
     pipeline profile suite terms
@@ -72,8 +73,8 @@ AT_FIRST_USE = {"obligations": {"reporting"}, "conformity": {"reporting"}}
 ANNEXES = set(
     re.findall(
         r"\w+",
-        "certificates checker cli comparing conforming conformity demonstration envelope "
-        "evidence file_api installation models oracle reporting suite value_files",
+        "assumptions certificates checker cli comparing conforming conformity demonstration "
+        "envelope evidence file_api installation models oracle reporting suite value_files",
     )
 )
 """The rooms that are imported at their first use: no enforced model needs them."""

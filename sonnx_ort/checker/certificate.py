@@ -49,7 +49,7 @@ from sonnx_ort.checker.obligations import (
     rules_of,
     values_to_be_finite,
 )
-from sonnx_ort.checker.premises import Changing
+from sonnx_ort.checker.premises import Changing, require_premises
 from sonnx_ort.checker.reading import OWN_DOMAIN
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.kernel.sizes import Rejected, require
@@ -206,6 +206,7 @@ def check(content: bytes, certificate: Mapping[str, Any], enforced: bytes | None
     require(enforced is not None or not wanted, "the enforced model is missing")
     contract = contract_of(certificate.get("contract", []))
     model = Model(proto, contract)
+    require_premises(proto, contract)
     for value, kind, claim in certificate["steps"]:
         found = model.derive(value, kind, claim)
         require(found == claim, f"the {kind} of '{value}' is {found}, not {claim}")

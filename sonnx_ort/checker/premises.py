@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from onnx import GraphProto, NodeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from sonnx_ort.checker.graphs import bodies_of, graphs_of, type_name
 from sonnx_ort.kernel.sizes import NAME, PartialSizes, Rejected, Sizes, require
-from sonnx_ort.profile.contract import Contract, is_size
+from sonnx_ort.profile.both_contracts import ASSUMED_CONTRACT, both
+from sonnx_ort.profile.contract import Contract, contract_from_json, is_size
 from sonnx_ort.profile.contract_rules import ShapeDemand, shape_demands
 
 
@@ -62,6 +63,25 @@ def require_contract(graph: GraphProto, contract: Contract) -> None:
             all(map(is_size, numbers)) and size.multiple_of and size.sizes,
             f"'{size.name}' has no size",
         )
+
+
+def require_premises(model: ModelProto, contract: Contract) -> None:
+    """Reject a certificate that does not have the contract within which its model was conformed.
+
+    Beyond it the model gives other results than its original.
+
+    Raises:
+        Rejected: The metadata of the model has another contract, or one that cannot be read.
+    """
+    axes = {value.name: _declared_axes(value) for value in model.graph.input}
+    for entry in model.metadata_props:
+        if entry.key != ASSUMED_CONTRACT:
+            continue
+        try:
+            kept = both(contract, contract_from_json(entry.value), axes) == contract
+        except Exception as error:
+            raise Rejected(f"the contract of the conformed model: {error!r}") from error
+        require(kept, "the model was conformed within a contract, which the certificate lacks")
 
 
 def demands_on_shapes(graph: GraphProto, contract: Contract) -> dict[str, ShapeDemand]:

@@ -1,5 +1,6 @@
 """`sonnx-ort rewrite`, `conform`, `certify` and `verify`: models in the profile, and proofs."""
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -144,14 +145,24 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
         name, _, text = each.partition("=")
         if name in found or name in files:
             raise SonnxError(f"--assume {each}: '{name}' is given twice")
-        try:
-            found[name] = float(text) if set(text) & set(".naife") else int(text)
-        except ValueError:
-            if not name or not text.endswith((".npy", ".npz")):
-                form = "the form is NAME=NUMBER or NAME=FILE.npy"
-                raise SonnxError(f"--assume {each}: {form}") from None
+        if name and text.endswith((".npy", ".npz")):
             files[name] = Path(text)
+        elif name and text.lower() in _BOOLEANS:
+            found[name] = _BOOLEANS[text.lower()]
+        elif name and _NUMBER.fullmatch(text):
+            found[name] = int(text) if text.lstrip("+-").isdigit() else float(text)
+        else:
+            form = "the form is NAME=NUMBER or NAME=FILE.npy, and NAME=true of a boolean"
+            raise SonnxError(f"--assume {each}: {form}")
     return found | read_values(files)
+
+
+_BOOLEANS = {"true": True, "false": False}
+
+_NUMBER = re.compile(
+    r"[+-]?([0-9]{1,400}|([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,5})?|inf|nan)", re.IGNORECASE
+)
+"""Numbers in decimal digits, without what Python adds to them."""
 
 
 @command(
@@ -189,7 +200,8 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
         ),
         "assume": option(
             TEXTS,
-            "The value of an input in every run, or NAME=FILE.npy; it becomes a constant.",
+            "The value of an input in every run: a number, true or false, or NAME=FILE.npy; it "
+            "becomes a constant.",
             metavar="NAME=NUMBER",
             read=_assumed,
         ),

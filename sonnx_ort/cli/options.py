@@ -2,7 +2,9 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +13,7 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from sonnx_ort.backends import Backend
-from sonnx_ort.cli.output import STANDARD, errors_as_sentences
+from sonnx_ort.cli.output import STANDARD, errors_as_sentences, say
 from sonnx_ort.cli.settings import CommandWithSettings
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer
@@ -56,9 +58,23 @@ def by_name(
     return found
 
 
+def whole_number(text: str) -> int:
+    """A whole number in decimal digits, without what Python adds to them.
+
+    Raises:
+        ValueError: It is none, or longer than any number of 64 bits.
+    """
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{text} is no whole number")
+    return int(text)
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
+
+
 def numbers_by_name(option: str) -> Callable[[Sequence[str] | None], dict[str, int]]:
     """What reads sizes or axes by name, given as `NAME=N`."""
-    return functools.partial(by_name, option, "NAME=N", int)
+    return functools.partial(by_name, option, "NAME=N", whole_number)
 
 
 def shapes_by_name(option: str) -> Callable[[Sequence[str] | None], dict[str, tuple[int, ...]]]:
@@ -67,7 +83,7 @@ def shapes_by_name(option: str) -> Callable[[Sequence[str] | None], dict[str, tu
 
 
 def _sizes(numbers: str) -> tuple[int, ...]:
-    return tuple(map(int, numbers.split(","))) if numbers else ()
+    return tuple(map(whole_number, numbers.split(","))) if numbers else ()
 
 
 def _file(name: str) -> Path:
@@ -227,6 +243,23 @@ OPTIONS: Mapping[str, Option] = {
 """The options of several commands, by the names of parameters."""
 
 
+_MODELS = ("model", "first", "second")
+"""The parameters that name a model; `check` has many, and says it in its report."""
+
+
+def _say_premises(model: str | Path | None) -> None:
+    """Say on standard error what a model was conformed for; the command says if it is unusable."""
+    from sonnx_ort.loading.source import read
+    from sonnx_ort.obligations.premises import premises_of
+
+    premises: list[str] = []
+    if model is not None:
+        with suppress(SonnxError):
+            premises += premises_of(read(model).proto).lines()
+    for each in premises:
+        say(f"sonnx-ort: {model} was conformed for {each}", err=True)
+
+
 def command(
     app: typer.Typer,
     *shared: str,
@@ -268,6 +301,8 @@ def command(
             given.pop("show_settings", None)
             rewritten = given["model"] if rewrites else None
             with errors_as_sentences(rewritten, conformed=rewrites and given["conform"]):
+                for each in _MODELS:
+                    _say_premises(given.get(each))
                 function(**{name: options[name].read(value) for name, value in given.items()})
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -27,7 +27,7 @@ from sonnx_ort.comparing.enclosing import EnclosedOutput, enclose
 from sonnx_ort.comparing.error_bounds import BoundedValue, ErrorBounds, errors_of_inputs
 from sonnx_ort.comparing.given_values import GivenValues, SavedValues
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.inputs import Inputs, complete_within, require_within
+from sonnx_ort.comparing.inputs import Inputs, complete_within, require_seed, require_within
 from sonnx_ort.comparing.isolated_run import (
     CPU,
     Array,
@@ -170,6 +170,7 @@ def audit(  # noqa: PLR0913 - one for each choice
     """
     if samples is not None and samples < 1:
         raise SonnxError(f"samples={samples} is too few; choose 1 or more, or exhaustive=True")
+    require_seed(seed)
     sampling = Sampling(seed, None if exhaustive else samples)
     source = read(model)
     demands = choose_demands(edition, broadcast, operators, contract_for_runs(source, contract))

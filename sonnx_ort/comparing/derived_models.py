@@ -20,7 +20,8 @@ from sonnx_ort.loading.external_data import (
 )
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import all_nodes, names_captured, names_needed
-from sonnx_ort.obligations.contracts import ContractSource, contract_for
+from sonnx_ort.obligations.contracts import ContractSource, contract_for, read_contract
+from sonnx_ort.obligations.premises import premises_of
 from sonnx_ort.profile.contract import Contract
 from sonnx_ort.runtime.feeds import Array
 
@@ -49,19 +50,24 @@ def contract_for_runs(
 ) -> Contract:
     """The contract of the inputs of a run: what the user gives, or else that of an enforced model.
 
-    The enforced one may be `other`, which has the same inputs.
+    It also demands what each model was conformed for. The enforced one may be `other`, which has
+    the same inputs.
 
     Raises:
         SonnxError: The contract cannot be used.
     """
-    found = contract_for(model, given)
-    for each in () if found else filter(None, (model, other)):
+    asked = read_contract(given)
+    models = [each for each in (model, other) if each is not None]
+    for each in () if asked else models:
         claim = read_enforcement({entry.key: entry.value for entry in each.proto.metadata_props})
         if claim is not None and claim.demands.contract:
             inputs = (value.name for value in model.proto.graph.input)
             # Guards have taken the names of values inside.
-            return contract_for(model, claim.demands.contract.of_inputs(inputs))
-    return found
+            asked = claim.demands.contract.of_inputs(inputs)
+            break
+    for each in models:
+        asked = premises_of(each.proto).with_contract(asked)
+    return contract_for(model, asked)
 
 
 _SEED = "seed"

@@ -1,5 +1,6 @@
 """The shapes of random inputs, up to sizes that are open."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
@@ -22,6 +23,12 @@ _SIZES_OF_ALL = (1, 8, 16, 32)
 
 _LARGEST_INPUT = 1 << 22
 """How many elements an input has at most whose sizes are chosen."""
+
+_LARGEST = int(np.iinfo(np.int64).max)
+"""The largest size that ONNX can write."""
+
+_MOST_ELEMENTS = (1 << 31) - 1
+"""How many elements an input has at most that is made up."""
 
 Choice = Mapping[str, int]
 """Sizes by the names of dimensions, or by axes such as `axis 1 of 'x'` without a name."""
@@ -127,10 +134,22 @@ class InputShapes:
                 self._bind(str(declared), size, f"the given input '{each.name}'")
 
     def of(self, each: GraphInput, choice: Choice) -> tuple[int, ...]:
-        """The shape of an input, with a choice of the open sizes."""
+        """The shape of an input, with a choice of the open sizes.
+
+        Raises:
+            SonnxError: It has more elements than any rule speaks of.
+        """
         if each.name in self._sizes.shapes:
-            return tuple(self._sizes.shapes[each.name])
-        return tuple(choice[size] if isinstance(size, str) else size for size in self._partly(each))
+            shape = tuple(self._sizes.shapes[each.name])
+        else:
+            sizes = self._partly(each)
+            shape = tuple(choice[size] if isinstance(size, str) else size for size in sizes)
+        if math.prod(shape) > _MOST_ELEMENTS:
+            raise SonnxError(
+                f"the input '{each.name}' would be of shape {format_shape(shape)}, which has more "
+                f"than {_MOST_ELEMENTS:,} elements; give smaller sizes= or input_shapes="
+            )
+        return shape
 
     def open(self) -> tuple[str, ...]:
         """The open sizes, by name or axis."""
@@ -218,3 +237,5 @@ def _shape_option(name: str, shape: Sequence[int]) -> str:
 def _require_size(size: object, option: str) -> None:
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise SonnxError(f"{option}: {size} is no size; give an integer that is not negative")
+    if size > _LARGEST:
+        raise SonnxError(f"{option}: {size} is no size; the largest is {_LARGEST}")

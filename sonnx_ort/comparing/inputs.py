@@ -143,6 +143,16 @@ class Inputs:
         return f"open sizes: {sizes} ({why})"
 
 
+def require_seed(seed: int) -> None:
+    """Refuse a seed that no generator of random numbers takes.
+
+    Raises:
+        SonnxError: It is negative.
+    """
+    if seed < 0:
+        raise SonnxError(f"seed={seed} is negative; give a number of 0 or more")
+
+
 def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inputs
     model: ReadModel,
     given: Mapping[str, Any],
@@ -157,9 +167,10 @@ def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inp
     Random inputs keep a contract for the model, up to the sizes that the user says.
 
     Raises:
-        SonnxError: A given input does not fit the model, none can be generated for an input, or
-            sizes contradict the model.
+        SonnxError: A given input does not fit the model, none can be generated for an input, the
+            seed is negative, or sizes contradict the model.
     """
+    require_seed(seed)
     stated = graph_inputs(model.proto)
     declared = [with_axes(each, contract) for each in stated]
     made = [

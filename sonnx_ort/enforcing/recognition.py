@@ -15,18 +15,19 @@ import onnxruntime
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.planning import apply_plan, plan_enforcement
-from sonnx_ort.enforcing.record import OPTIMIZERS, restore
+from sonnx_ort.enforcing.record import ENFORCED, OPTIMIZERS, restore
 from sonnx_ort.errors import InvalidModel, SonnxError, restored
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.serialization import serialize
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.obligation import Obligation, identify, waiver_of
+from sonnx_ort.obligations.obligation import Finding, Obligation, identify, waiver_of
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Choices, Enforcement
+from sonnx_ort.profile.both_contracts import ContradictionError, DeclaredAxes, both
 from sonnx_ort.profile.catalog import kernels_since
 from sonnx_ort.profile.contract import NO_CONTRACT
-from sonnx_ort.profile.graph import FINITE_OUTPUTS, FINITE_VALUES, GRAPH
+from sonnx_ort.profile.graph import FALSE_CLAIM, FINITE_OUTPUTS, FINITE_VALUES, GRAPH
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, OWN_DOMAINS
 from sonnx_ort.profile.options import Demands
@@ -175,6 +176,44 @@ def require_standard_operators(model: ir.Model) -> None:
                 f"node '{node.name}' is in the domain '{node.domain}', but `rewrite` did not make "
                 "this model as it is, or an earlier version did: rewrite the original model again"
             )
+
+
+def still_demanding(choices: Choices, claim: Enforcement, axes: DeclaredAxes) -> Choices:
+    """The choices with what a model demands of its inputs that was rewritten, and changed since.
+
+    Args:
+        choices: What its user asks for.
+        claim: How its metadata says that it is enforced.
+        axes: The declared axes of its inputs.
+
+    Raises:
+        SonnxError: Its user's contract contradicts that one.
+    """
+    kept = claim.demands.contract.of_inputs(axes)
+    if not kept:
+        return choices
+    try:
+        contract = both(choices.demands.contract, kept, axes)
+    except ContradictionError as error:
+        raise SonnxError(
+            f"contract: the model was rewritten with another contract, and changed since: {error}; "
+            "rewrite the original model with this one"
+        ) from error
+    return replace(choices, demands=replace(choices.demands, contract=contract))
+
+
+def not_enforced() -> Obligation:
+    """The violation of a file whose metadata says that it is enforced, and which is not."""
+    violated = Finding(
+        FALSE_CLAIM,
+        "model",
+        ENFORCED,
+        "the metadata says that the model is enforced, but `rewrite` did not make it as it is: "
+        "another tool has changed it, or an earlier version made it; it may enforce nothing",
+    ).obligation()
+    return replace(
+        violated, hint="rewrite the original model again; optimize a model before it is rewritten"
+    )
 
 
 def _with_broadcasts(examination: Examination) -> Iterator[Obligation]:

@@ -8,6 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -242,9 +243,8 @@ def verify(
     by_digest[stored.original.files.sha256] = (RecordedAs.ORIGINAL, stored.original)
     if sha256 not in by_digest:
         known = " and ".join(f"{digest} ({which})" for digest, (which, _) in by_digest.items())
-        return Verification(
-            None, (f"the model: its SHA-256 is {sha256}, but the record has {known}",)
-        )
+        other = f"the model: its SHA-256 is {sha256}, but the record has {known}"
+        return Verification(None, (other, *_false_claims(path)))
     recorded_as, recorded = by_digest[sha256]
     # Where there was nothing to enforce, the record has one model twice.
     if len(by_digest) > 1 and (wrong := _mistaken(recorded_as, original=original)):
@@ -252,6 +252,14 @@ def verify(
     with collector_paused():
         differences = tuple(_differences(path, Path(record), stored, recorded, recorded_as))
     return Verification(recorded_as, differences, tuple(_other_versions(stored)))
+
+
+def _false_claims(path: Path) -> Iterator[str]:
+    """That a model does not enforce what its metadata says, as after another tool changed it."""
+    # It may be no model at all; that it is another file has been said.
+    with suppress(SonnxError), collector_paused():
+        if said := load(read(path), Choices.of(), to_examine=True).false_claim:
+            yield f"the model: {said}"
 
 
 def _mistaken(recorded_as: RecordedAs, *, original: bool) -> str:

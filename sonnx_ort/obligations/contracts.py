@@ -20,6 +20,7 @@ from sonnx_ort.loading.serialization import holds_another_type
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.contract_files import ContractSource, read_contract, require_form
+from sonnx_ort.obligations.premises import premises_of
 from sonnx_ort.profile.contract import Contract, SizeContract, StateContract, ValueContract
 from sonnx_ort.profile.element_type import CARRIERS, NUMERIC_TYPES, ElementType
 from sonnx_ort.terms.operand import Shape, contradict, format_shape
@@ -28,13 +29,13 @@ __all__ = ["ContractSource", "contract_for", "read_contract", "require_inputs", 
 
 
 def contract_for(model: ReadModel, source: ContractSource) -> Contract:
-    """Read a contract for a model.
+    """Read a contract for a model, which also demands what the model was conformed for.
 
     Raises:
-        InvalidModel: The model is not valid ONNX.
+        InvalidModel: The model is not valid ONNX, or what it was conformed for cannot be read.
         SonnxError: The contract cannot be read, or does not fit the model.
     """
-    contract = read_contract(source)
+    contract = premises_of(model.proto).with_contract(read_contract(source))
     if contract:
         graph_model = load_canonical(model, frozenset()).graph_model
         require_inputs(graph_model.graph, contract)

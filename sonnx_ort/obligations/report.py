@@ -185,6 +185,8 @@ class Report:
         left_out: What `selected` excluded.
         settings: The settings file from which options were read; empty if there is none.
         backend: The backend that is to enforce the rules.
+        premises: What the model was conformed for, each as a clause; runs that do not keep it have
+            other results than its original.
     """
 
     demands: Demands
@@ -195,6 +197,7 @@ class Report:
     left_out: LeftOut = field(default_factory=LeftOut)
     settings: str = ""
     backend: str = "python"
+    premises: tuple[str, ...] = ()
 
     @property
     def edition(self) -> Edition:
@@ -309,6 +312,7 @@ class Report:
             f"{_counted(len(self.findings), 'finding')}"
             + (f"; {_counted(self.passed_over, 'node')} not looked at" if self.passed_over else "")
             + (f"; {self.left_out}" if self.left_out.rules else "")
+            + (f"; conformed for {' and '.join(self.premises)}" if self.premises else "")
         )
 
     def __repr__(self) -> str:
@@ -336,6 +340,7 @@ class Report:
             "backend": self.backend,
             "operators": sorted(self.demands.operators),
             "contract": contract_document(self.demands.contract),
+            "premises": list(self.premises),
             "settings": self.settings or None,
             "ok": self.ok,
             "counts": dict(self.counts),

@@ -168,8 +168,13 @@ UNUSED_INPUT = _rule(
 FALSE_CLAIM = _rule(
     "Graph.false_claim",
     1307,
-    "What the file says of its values is so.",
-    own("graph", "REQ-GR-000 wants types and shapes in the file, and takes them for true."),
+    "What the file says of its values, and of what enforces it, is so.",
+    own(
+        "graph",
+        "REQ-GR-000 wants types and shapes in the file, and takes them for true. The metadata of a "
+        "rewritten model says that it is enforced. If another tool has changed the model since, "
+        "`check` reports that as violated, whatever operators are looked at.",
+    ),
     "no declaration contradicts what is known of its value",
     "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
     "value_info c: float (3, 2) for the same c",

@@ -198,6 +198,7 @@ def _facts(report: Report, graph: str) -> dict[str, str]:
         "Operators": name_operators(report.demands.operators),
         "Backend": report.backend,
         "Settings": report.settings,
+        "Conformed for": "; ".join(report.premises),
         "Graph": graph,
         "Operands": f"the rank is known for {known.known_rank:,} of {known.count:,}, all sizes for "
         f"{known.known_sizes:,}",

@@ -87,6 +87,7 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
             f"backend {report.backend}",
             "  ",
         ),
+        *(line for each in report.premises for line in wrapped(f"conformed for {each}", "  ")),
         *(wrapped(f"settings from {report.settings}", "  ") if report.settings else []),
         *(wrapped(str(report.left_out), "  ") if report.left_out.rules else []),
     ]

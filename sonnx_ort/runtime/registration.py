@@ -139,6 +139,10 @@ def register(
     process it verifies that they are off, unless the options disable all optimizations
     (`ORT_DISABLE_ALL`). A second call for the same options has no further effect.
 
+    A session on the options looks at no model: it runs one whose guards another tool has removed,
+    or one that was conformed and not rewritten, without an error. `check` tells the first, and
+    `InferenceSession` enforces both.
+
     Args:
         options: The options to change; new ones by default.
         backend: "python", "compiled", or "native", which has no operators; by default the same

@@ -30,6 +30,6 @@ def test_a_row_says_what_is_done_for_which_types_and_how_far_results_may_be() ->
     ) in ROWS
     assert (
         "| convert the exponent, and compute in the type of the base (GR3, Pow) | all | within "
-        "64 units in the last place of each result, for every input; of a negative base, exponents have to "
-        "be numbers of its type |"
+        "64 units in the last place of each result, for every input; of a negative base, exponents "
+        "have to be numbers of its type |"
     ) in ROWS
