@@ -20,6 +20,7 @@ from sonnx_ort.comparing.deviations import Measured
 from sonnx_ort.comparing.deviations import measure as measure_deviations
 from sonnx_ort.comparing.difference import Comparison, compare_stepwise
 from sonnx_ort.comparing.input_shapes import Sizes
+from sonnx_ort.comparing.limits import SECONDS, Limits
 from sonnx_ort.conforming.bounds import MEASURED_DEVIATION
 from sonnx_ort.conforming.change import MOST_STEPS, Safety
 from sonnx_ort.conforming.fixpoint import ConformedGraph
@@ -126,6 +127,8 @@ class ConformOptions(TypedDict, total=False):
         seed: The seed of the random inputs; 0 by default.
         sizes: The sizes of their open dimensions, by name; others are chosen.
         input_shapes: The shapes of random inputs, by name.
+        time_limit: How many seconds a run that verifies may take; 60 by default.
+        memory_limit: How many MB of memory it may take; three quarters of the machine's by default.
     """
 
     edition: EditionChoice
@@ -147,6 +150,8 @@ class ConformOptions(TypedDict, total=False):
     seed: int
     sizes: Mapping[str, int]
     input_shapes: Mapping[str, Sequence[int]]
+    time_limit: int | float
+    memory_limit: int | None
 
 
 # Its order matters: protocol buffers have an untyped base, so they pass for anything.
@@ -273,6 +278,8 @@ def _conform(  # noqa: PLR0913 - one for each option
     seed: int = 0,
     sizes: Mapping[str, int] = MappingProxyType({}),
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    time_limit: int | float = SECONDS,
+    memory_limit: int | None = None,
 ) -> _Result:
     if unroll < 0:
         raise SonnxError(f"unroll is {unroll}; give a number of steps, or 0 for none")
@@ -286,7 +293,12 @@ def _conform(  # noqa: PLR0913 - one for each option
     )
     choices = Choices.of(edition, broadcast, operators, Backend.NATIVE, contract=limits)
     result = _changed(source, choices, selection)
-    how: Any = {"seed": seed, "sizes": Sizes(sizes, input_shapes), "contract": limits}
+    how: Any = {
+        "seed": seed,
+        "sizes": Sizes(sizes, input_shapes),
+        "contract": limits,
+        "limits": Limits(time_limit, memory_limit),
+    }
     if verify:
         compared = partial(compare_stepwise, given=inputs, **how)
         result = _verified(result, source, choices, selection, compared)

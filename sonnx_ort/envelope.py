@@ -17,6 +17,7 @@ import onnx_ir as ir
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.comparing.limits import SECONDS, Limits
 from sonnx_ort.comparing.runs import trace
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.node import FLOATS
@@ -153,6 +154,8 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
     margin: int | float = 0.25,
     axes: Mapping[str, int] = MappingProxyType({}),
     checkpoints: bool = False,
+    time_limit: int | float = SECONDS,
+    memory_limit: int | None = None,
 ) -> ProposedContract:
     """Propose what the inputs of a model may be, and where values inside of it are to be checked.
 
@@ -167,6 +170,9 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         checkpoints: Whether to look for the few values inside of the model whose range, if it is
             checked, keeps all other values finite. Without samples one run with random inputs
             within the contract is seen.
+        time_limit: How many seconds a run of the model may take.
+        memory_limit: How many MB of memory a run of it may take; three quarters of the machine's if
+            it is omitted.
 
     Raises:
         InvalidModel: The model is not a readable, valid ONNX model.
@@ -185,7 +191,7 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
     for name in axes:
         if name not in names:
             raise SonnxError(f"there is no input '{name}'{did_you_mean(name, names)}")
-    with IsolatedRuns() as runs:
+    with IsolatedRuns(Limits(time_limit, memory_limit)) as runs:
         samples = [] if data is None else list(read_samples(Path(data), names).values())
         feeds = samples
         if not samples and checkpoints:

@@ -18,6 +18,9 @@ import onnx
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import external_tensors
 
+STANDARD_OUTPUT = Path("-")
+"""Stands for standard output, in the place of a file to write."""
+
 
 def check_place(target: Path) -> None:
     """Check before any work that a file can be written to a path.
@@ -38,7 +41,7 @@ def check_place(target: Path) -> None:
 
 
 def is_stream(target: Path) -> bool:
-    """Whether a path is a pipe or a character device, such as /dev/null or /dev/stdout.
+    """Whether a path is a pipe or a character device, such as /dev/null, or standard output.
 
     It is written through, and nothing can lie beside it.
     """
@@ -52,6 +55,8 @@ def is_standard_output(target: Path | None) -> bool:
     """Whether what is written to a path appears on standard output."""
     if target is None or not is_stream(target):
         return False
+    if target == STANDARD_OUTPUT:
+        return True
     try:
         return os.path.samestat(target.stat(), os.fstat(sys.stdout.fileno()))
     except (OSError, ValueError, AttributeError):
@@ -60,6 +65,8 @@ def is_standard_output(target: Path | None) -> bool:
 
 def _mode(target: Path) -> int | None:
     """The type of what is at a path; None if there is nothing."""
+    if target == STANDARD_OUTPUT:
+        return stat.S_IFIFO
     try:
         return target.stat().st_mode
     except FileNotFoundError:
@@ -101,7 +108,7 @@ def refuse_external_data(target: Path, model: Path, proto: onnx.ModelProto) -> N
     Raises:
         SonnxError: It is, or it is in the place of a copy beside it.
     """
-    for folder in (model.parent, target.parent):
+    for folder in (folder_of_data(model, proto), target.parent):
         if any(same_file(target, folder / place) for place in external_locations(proto)):
             raise SonnxError(
                 f"'{target}' cannot be written: it would replace the model's external data; "
@@ -137,6 +144,18 @@ def external_locations(proto: onnx.ModelProto) -> list[str]:
     return sorted({entry.value for entry in entries if entry.key == "location"})
 
 
+def folder_of_data(model: Path, proto: onnx.ModelProto) -> Path:
+    """The folder of the external data of a model as it was read from a file.
+
+    The file may be a link into the folder of the data, as in the cache of a model hub.
+    """
+    if not model.is_symlink():
+        return model.parent
+    real = model.resolve().parent
+    places = external_locations(proto)
+    return real if places and all((real / each).exists() for each in places) else model.parent
+
+
 def write_text(target: Path, text: str) -> None:
     """Write a text file in UTF-8; an existing one is replaced.
 
@@ -162,6 +181,11 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     if is_stream(path):
         content = io.BytesIO()
         yield content
+        if path == STANDARD_OUTPUT:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content.getbuffer())
+            sys.stdout.buffer.flush()
+            return
         with path.open("wb") as stream:
             stream.write(content.getbuffer())
         return
@@ -176,6 +200,38 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def new_whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which becomes a new or empty one if the block succeeds.
+
+    Otherwise nothing is left of it.
+
+    Raises:
+        SonnxError: The folder is not empty, or cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        if folder == STANDARD_OUTPUT:
+            raise SonnxError("'-' is standard output, and no folder; name a new folder")
+        if folder.is_dir() and any(folder.iterdir()):
+            raise SonnxError(f"the folder '{folder}' is not empty; name a new one")
+        if folder.exists() and not folder.is_dir():
+            raise SonnxError(f"'{folder}' is a file; name a new folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        name = tempfile.mkdtemp(prefix=f".{folder.name[:_KEPT]}.", dir=folder.parent)
+        temporary = Path(name)
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        if folder.is_dir():
+            folder.rmdir()
+        temporary.rename(folder)
+    except (OSError, ValueError) as error:
+        raise _unwritable(folder, error) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 _KEPT = 64
@@ -216,6 +272,11 @@ def missing_external_data(
         origin, place = source_folder / location, target_folder / location
         if not place.exists():
             missing.append((origin, place))
+        elif not place.resolve().is_relative_to(target_folder.resolve()):
+            raise SonnxError(
+                f"'{place}' is a link that leads outside the folder of the written model, which no "
+                "session follows; write the model to another folder"
+            )
         elif not (place.samefile(origin) or filecmp.cmp(origin, place, shallow=False)):
             raise SonnxError(
                 f"'{place}' is in the place of the model's external data and is another file; "
@@ -267,11 +328,12 @@ def write_model(
         SonnxError: A file cannot be written, or another file is in the place of external data.
     """
     try:
-        folder = source.parent if is_stream(target) else target.parent
-        missing = missing_external_data(proto, source.parent, folder)
+        origins = folder_of_data(source, proto)
+        folder = origins if is_stream(target) else target.parent
+        missing = missing_external_data(proto, origins, folder)
         if missing and transfer is Transfer.REFERENCE:
             raise SonnxError(
-                f"'{target}' cannot refer to the external data in '{source.parent}', which lies "
+                f"'{target}' cannot refer to the external data in '{origins}', which lies "
                 "outside its folder; copy or link it, or write the model into that folder"
             )
         with writing(target) as file:

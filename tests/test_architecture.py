@@ -49,7 +49,7 @@ runtime: arguments backends custom_ops errors kernel loading obligations options
     profile terms
 comparing: api arguments backends custom_ops enforcing errors loading models obligations
     options oracle pipeline profile runtime terms value_files
-suite: backends comparing errors kernel oracle profile runtime terms versions
+suite: backends comparing errors files kernel oracle profile reading runtime terms versions
 demonstration: backends errors models obligations runtime
 installation: backends comparing custom_ops demonstration errors evidence models profile
     runtime versions

@@ -65,8 +65,9 @@ NESTED = """
 import os
 from pathlib import Path
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.comparing.limits import Limits
 
-with IsolatedRuns(60) as runs:
+with IsolatedRuns(Limits(60)) as runs:
     process = runs.call(os.getpid)
     print(Path(f"/proc/{process}/cmdline").read_text().split("\\0")[1:3])
 """

@@ -58,9 +58,10 @@ class _Deferred(TyperCommand):
         try:
             command = load(str(self.name))
         except ImportError as error:
-            fault = f"a package is missing or damaged: {error}; install sonnx_ort again"
-            typer.echo(f"sonnx-ort: {fault}", err=True)
-            raise typer.Exit(2) from None
+            _end(f"a package is missing or damaged: {error}; install sonnx_ort again")
+        except (TypeError, ValueError) as error:
+            # The profile refuses at import what cannot be enforced as it is defined.
+            _end(f"an operator or a rule of this installation is defined wrongly: {error}")
         try:
             return command.make_context(info_name, args, *given, **more)
         except typer.BadParameter as error:
@@ -148,6 +149,13 @@ def options(
     del version
 
 
+def _is_foreseen(error: Exception) -> bool:
+    """Whether the message of an error says what its user can do, outside a subcommand as well."""
+    from sonnx_ort.errors import SonnxError
+
+    return isinstance(error, SonnxError)
+
+
 def main() -> None:
     """Run the command; what it does not foresee is no verdict on a model, so the status is 2."""
     try:
@@ -155,6 +163,9 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - no error of ours is a violation
         if os.environ.get(TRACEBACK):
             traceback.print_exc()
+        if _is_foreseen(error):
+            typer.echo(f"sonnx-ort: {error}", err=True)
+            sys.exit(2)
         fault = " ".join(f"{type(error).__name__}: {error}".split())
         typer.echo(
             f"sonnx-ort: internal error, {fault}; this is a fault of sonnx_ort: please report it, "

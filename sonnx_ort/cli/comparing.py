@@ -27,6 +27,7 @@ from sonnx_ort.comparing.audit import audit as audit_model
 from sonnx_ort.comparing.difference import EXACT, Measure, Tolerance, compared, survey
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
+from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.comparing.runs import Runs, keep, kept, run_both
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import check_place, refuse_inputs
@@ -69,7 +70,8 @@ _RUN = {
 
 @command(
     app,
-    *("inputs", "data", "sizes", "input_shapes", "seed", "contract", "quiet"),
+    *("inputs", "data", "sizes", "input_shapes", "seed", "contract", "time_limit", "memory_limit"),
+    *("quiet",),
     own={
         "samples": option(
             int | None, "How many samples are made up, with seeds from --seed on.", least=1
@@ -183,6 +185,8 @@ def _runs(
     input_shapes: Mapping[str, tuple[int, ...]],
     seed: int,
     contract: ContractSource,
+    time_limit: float,
+    memory_limit: int | None,
 ) -> Iterator[tuple[str, Runs]]:
     """Run two models on each sample."""
     values = read_values(inputs)
@@ -193,8 +197,9 @@ def _runs(
         found = samples_of(first, data)
         given = {name: ({**sample, **values}, seed) for name, sample in found.items()}
     shapes = Sizes(sizes, input_shapes)
-    models, limits = (first, second), contract
-    runs = run_both(*models, given.values(), shapes, contract=limits, match_positions=True)
+    limits = Limits(time_limit, memory_limit)
+    how: dict[str, Any] = {"contract": contract, "limits": limits, "match_positions": True}
+    runs = run_both(first, second, given.values(), shapes, **how)
     return zip(given, runs, strict=True)
 
 
@@ -207,6 +212,8 @@ def _plain(
     data: Path | None,
     sizes: Mapping[str, int],
     input_shapes: Mapping[str, tuple[int, ...]],
+    time_limit: float,
+    memory_limit: int | None,
     samples: int | None = None,
     **said: Any,
 ) -> AbstractContextManager[AgainstPlain]:
@@ -215,13 +222,14 @@ def _plain(
         raise SonnxError("one model is run on one sample; leave out --samples")
     given = only_sample(model, data) | read_values(inputs)
     shapes = Sizes(sizes, input_shapes)
-    return against_plain(model, given, threads=threads, tolerance=tolerance, sizes=shapes, **said)
+    said |= {"sizes": shapes, "limits": Limits(time_limit, memory_limit)}
+    return against_plain(model, given, threads=threads, tolerance=tolerance, **said)
 
 
 @command(
     app,
     *("model", "inputs", "sizes", "input_shapes", "edition", "broadcast", "seed"),
-    *("contract", "output", "record", "quiet"),
+    *("contract", "time_limit", "memory_limit", "output", "record", "quiet"),
     operators=PROFILE,
     settings=True,
     own={
@@ -333,7 +341,8 @@ def _text(
 
 @command(
     app,
-    *("model", "inputs", "data", "sizes", "input_shapes", "seed", "contract", "quiet"),
+    *("model", "inputs", "data", "sizes", "input_shapes", "seed", "contract", "time_limit"),
+    *("memory_limit", "quiet"),
     own={
         "runs": option(int, "How often it runs in each way.", default=3, least=1),
         "threads": option(

@@ -24,7 +24,7 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer, check_place, refuse_inputs, write_text
+from sonnx_ort.files import Transfer, check_place, is_stream, refuse_inputs, write_text
 from sonnx_ort.options import PROFILE
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _needs_optimizers_off(written: Path) -> bool:
     No session of the python backend is plain: `register` makes it. What went to a device or a pipe
     cannot be read again.
     """
-    if not written.is_file():
+    if is_stream(written):
         return False
     import onnx
 
@@ -168,11 +168,11 @@ _NUMBER = re.compile(
 @command(
     app,
     *("model", "inputs", "data", "sizes", "input_shapes", "seed", "select", "ignore", "edition"),
-    *("broadcast", "contract", "external_data", "force", "quiet"),
+    *("broadcast", "contract", "external_data", "time_limit", "memory_limit", "force", "quiet"),
     operators=PROFILE,
     settings=True,
     own={
-        "output": option(PATH, "The file to write.", "--output", "-o"),
+        "output": option(PATH, "The file to write; '-' is standard output.", "--output", "-o"),
         "diff": flag("List every change; write no file.", "--diff"),
         "rounding": flag(
             "Also make changes after which results may be rounded differently, and measure in runs "
@@ -288,7 +288,12 @@ def _but(remaining: "Sequence[tuple[Obligation, str]]") -> str:
     *("model", "operators", "edition", "contract", "quiet"),
     settings=True,
     own={
-        "output": option(PATH, "The file to write.", "--output", "-o", metavar="FILE"),
+        "output": option(
+            PATH,
+            "The file to write; '-' is standard output.",
+            *("--output", "-o"),
+            metavar="FILE",
+        ),
         "check": option(PATH, "Check this certificate; write no file.", metavar="FILE"),
         "enforced": option(PATH, "The enforced model of the certificate.", metavar="FILE"),
         "verbose": flag("Show each proved obligation without a certificate.", "--verbose", "-v"),

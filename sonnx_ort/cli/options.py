@@ -15,6 +15,7 @@ import typer
 from sonnx_ort.backends import Backend
 from sonnx_ort.cli.output import STANDARD, errors_as_sentences, say
 from sonnx_ort.cli.settings import CommandWithSettings
+from sonnx_ort.comparing.limits import SECONDS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer
 from sonnx_ort.options import DEFAULT
@@ -144,7 +145,10 @@ PATH, TEXT, TEXTS = Path | None, str | None, list[str] | None
 """The types of options that may be omitted, and of those that may be repeated."""
 
 OUTPUT = Option(
-    Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The file to write; '-' is standard output."),
+    ],
     inspect.Parameter.empty,
 )
 """A file that has to be written."""
@@ -180,6 +184,19 @@ OPTIONS: Mapping[str, Option] = {
         PATH,
         "Inputs: NAME.npy, or input_0.pb and so on, in it or in a folder for each sample.",
         metavar="FOLDER",
+    ),
+    "time_limit": option(
+        float,
+        "How long a run of the model may take, with the start of its session.",
+        metavar="SECONDS",
+        default=SECONDS,
+    ),
+    "memory_limit": option(
+        int | None,
+        "How much memory a run of the model may take, on Linux.  [default: three quarters of the "
+        "machine's]",
+        metavar="MB",
+        least=1,
     ),
     "edition": option(Edition, "The edition of the profile to apply.", default=Edition.TYPED),
     "broadcast": option(

@@ -1,18 +1,18 @@
 """`sonnx-ort run`, `reduce`, `contract` and `suite`: what runs models, and compares no two runs."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import onnxruntime
 import typer
 
 from sonnx_ort.cli.options import (
     OPTIONS,
-    OUTPUT,
     PATH,
     TEXT,
     TEXTS,
+    Option,
     command,
     examples,
     files_among,
@@ -24,13 +24,15 @@ from sonnx_ort.cli.options import (
 )
 from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.comparing.input_shapes import Sizes
-from sonnx_ort.comparing.inputs import Inputs, complete
-from sonnx_ort.comparing.isolated_run import IsolatedRuns, Level
+from sonnx_ort.comparing.isolated_run import Level
+from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.comparing.shrinking import MOST_TRIES
 from sonnx_ort.errors import SonnxError, did_you_mean, printable
 from sonnx_ort.files import (
     check_place,
     external_locations,
+    folder_of_data,
+    is_stream,
     refuse_inputs,
     refuse_source,
     write_text,
@@ -39,9 +41,7 @@ from sonnx_ort.files import (
 from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.feeds import as_declared, run_on_values
-from sonnx_ort.runtime.session_options import FATAL
-from sonnx_ort.value_files import Value, write_values
+from sonnx_ort.value_files import write_values
 
 if TYPE_CHECKING:
     from sonnx_ort.comparing.reduction import Reduced
@@ -52,7 +52,7 @@ app = subcommand()
 @command(
     app,
     *("model", "inputs", "sizes", "input_shapes", "seed", "edition", "broadcast", "operators"),
-    *("backend", "conform", "waivers", "contract", "quiet"),
+    *("backend", "conform", "waivers", "contract", "time_limit", "memory_limit", "quiet"),
     settings=True,
     rewrites=True,
     own={
@@ -78,6 +78,8 @@ def run(
     input_shapes: Mapping[str, tuple[int, ...]],
     seed: int,
     output_dir: Path | None,
+    time_limit: float,
+    memory_limit: int | None,
     quiet: bool,
     **choices: Any,
 ) -> None:
@@ -85,53 +87,37 @@ def run(
 
     Inputs that are not given are random.
     """
+    from sonnx_ort.comparing.enforced_run import run_enforced
     from sonnx_ort.reporting.difference_report import describe_value, described_inputs
 
     chosen = Sizes(sizes, input_shapes)
-    completed, outputs = _ran(model, read_values(inputs), seed, chosen, choices)
+    limits = Limits(time_limit, memory_limit)
+    given = read_values(inputs)
+    completed, outputs = run_enforced(model, given, seed, chosen, choices, limits)
     lines = [*described_inputs(completed)] if completed.random else []
     for name, value in outputs.items():
         lines += describe_value(name, value)
     if output_dir is not None:
-        external = external_locations(read(model).proto)
-        used = [model, *(model.parent / each for each in external), *inputs.values()]
+        proto = read(model).proto
+        external = (folder_of_data(model, proto) / each for each in external_locations(proto))
+        used = [model, *external, *inputs.values()]
         used += files_among(choices["waivers"], choices["contract"])
         lines += [f"written: {path}" for path in write_values(outputs, output_dir, used)]
     if not quiet:
         say("\n".join(lines))
 
 
-def _ran(
-    model: Path, given: Mapping[str, Value], seed: int, sizes: Sizes, choices: Mapping[str, Any]
-) -> tuple[Inputs, dict[str, Value]]:
-    """The inputs of a run, random where they are not given, and its outputs."""
-    from sonnx_ort.runtime.session import InferenceSession
-
-    options = onnxruntime.SessionOptions()
-    # The error has the full message; ONNX Runtime would log it again.
-    options.log_severity_level = FATAL
-    try:
-        session = InferenceSession(model, options, **choices)
-        tensors = as_declared(session.graph_inputs, given)
-        limits = session.contract
-        with IsolatedRuns() as runs:
-            inputs = complete(read(model), tensors, runs, seed=seed, sizes=sizes, contract=limits)
-        names = [output.name for output in session.get_outputs()]
-        return inputs, run_on_values(session, names, inputs.arrays)
-    except SonnxError:
-        raise
-    except Exception as error:
-        raise SonnxError(f"ONNX Runtime refuses: {' '.join(str(error).split())}") from error
-
-
 @command(
     app,
     *("model", "inputs", "data", "sizes", "input_shapes", "seed", "edition", "broadcast"),
-    *("contract", "force", "quiet"),
+    *("contract", "time_limit", "memory_limit", "force", "quiet"),
     operators=PROFILE,
     settings=True,
     own={
-        "output": OUTPUT,
+        "output": Option(
+            Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+            inspect.Parameter.empty,
+        ),
         "violates": option(
             TEXT, "It violates a rule, in every run or with the inputs.", metavar="RULE"
         ),
@@ -183,8 +169,10 @@ def reduce(
     from sonnx_ort.cli.comparing import only_sample
     from sonnx_ort.comparing.reduction import reduce as reduce_model
 
-    folder = output.with_suffix(".inputs")
     check_place(output)
+    if is_stream(output):
+        raise SonnxError(f"'{output}' has no place for the inputs beside it; name a file to write")
+    folder = output.with_suffix(".inputs")
     refuse_source(output, model, read(model).proto, force=force)
     used = [*inputs.values(), *(data.rglob("*") if data else ()), *files_among(choices["contract"])]
     refuse_inputs(output, used)
@@ -215,10 +203,14 @@ def _reduced_in_words(
 
 @command(
     app,
-    *("model", "quiet"),
+    *("model", "time_limit", "memory_limit", "quiet"),
     own={
         "output": option(
-            PATH, "The TOML file to write; shown if left out.", "--output", "-o", metavar="FILE"
+            PATH,
+            "The TOML file to write; standard output if left out, or '-'.",
+            "--output",
+            "-o",
+            metavar="FILE",
         ),
         "data": option(
             PATH,
@@ -285,7 +277,7 @@ def contract(
     lines += [f"not kept finite: '{name}'" for name in proposed.open[:_MOST_SHOWN]]
     if len(proposed.open) > _MOST_SHOWN:
         lines.append(f"and {len(proposed.open) - _MOST_SHOWN} more")
-    say("\n".join(lines))
+    say("\n".join(lines), output)
 
 
 _MOST_SHOWN = 5
@@ -313,6 +305,13 @@ _MOST_SHOWN = 5
             default="onnxruntime",
         ),
         "every": flag("List every case that is not right as well.", "--verbose", "-v"),
+        "time_limit": option(
+            float | None,
+            "How long a run of a case may take; one that takes longer counts as dead.  "
+            "[default: 30]",
+            metavar="SECONDS",
+        ),
+        "memory_limit": OPTIONS["memory_limit"],
     },
     epilog=examples(
         "sonnx-ort suite -o vectors",
@@ -329,6 +328,8 @@ def suite(
     folder: Path | None,
     engine: str,
     every: bool,
+    time_limit: float | None,
+    memory_limit: int | None,
 ) -> None:
     """Write the conformance vectors of the profile, or run an engine on them.
 
@@ -339,16 +340,17 @@ def suite(
     Exit status 0: all are as they should be; 1: a case is not; 2: unusable input.
     """
     from sonnx_ort.reporting.difference_report import suite_report
-    from sonnx_ort.suite.vectors import Outcome
+    from sonnx_ort.suite.vectors import SECONDS, Outcome
     from sonnx_ort.suite.vectors import run as run_vectors
 
     if (output is None) is (folder is None):
         raise SonnxError("give either -o FOLDER or --run FOLDER")
+    names = None if operators is None else [name.strip() for name in operators.split(",")]
+    limits = Limits(SECONDS if time_limit is None else time_limit, memory_limit)
     if output is not None:
-        names = None if operators is None else operators.split(",")
         say(f"{_written(output, names, seed, edition)} cases in '{output}'")
     if folder is not None:
-        judged = list(run_vectors(folder, engine))
+        judged = list(run_vectors(folder, engine, names or (), limits))
         say(suite_report(judged, every=every))
         if any(each.outcome is not Outcome.CONFORMS for each in judged):
             raise typer.Exit(ExitStatus.VIOLATED)

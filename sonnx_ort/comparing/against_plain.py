@@ -36,6 +36,7 @@ from sonnx_ort.comparing.isolated_run import (
     session_options,
     start_session,
 )
+from sonnx_ort.comparing.limits import DEFAULT, Limits
 from sonnx_ort.comparing.runs import Runs, Trace, outputs_of, pair_of, trace
 from sonnx_ort.comparing.shrinking import least
 from sonnx_ort.errors import SonnxError
@@ -208,6 +209,7 @@ def against_plain(  # noqa: PLR0913 - one for each choice
     sizes: Sizes = UNSAID,
     tolerance: Tolerance = EXACT,
     contract: ContractSource = NO_CONTRACT,
+    limits: Limits = DEFAULT,
 ) -> Iterator[AgainstPlain]:
     """Run a model in several ways in this block; the plain run has so many threads.
 
@@ -218,10 +220,10 @@ def against_plain(  # noqa: PLR0913 - one for each choice
     """
     source = whole(read(model))
     seeded = tuple(map(in_words, seed_random_operators(source.proto)))
-    limits = contract_for_runs(source, contract)
+    demands = contract_for_runs(source, contract)
     plain = Settings(native=enforced_natively(source.proto), threads=threads)
-    with IsolatedRuns() as runs:
-        inputs = complete_within(source, given, runs, seed=seed, sizes=sizes, contract=limits)
+    with IsolatedRuns(limits) as runs:
+        inputs = complete_within(source, given, runs, seed=seed, sizes=sizes, contract=demands)
         outputs = outputs_of(source, inputs, runs, plain)
         if outputs.stop is not None:
             reason = outputs.stop.reason
@@ -352,7 +354,7 @@ def repeat(model: AgainstPlain, chosen: Sequence[Way], runs: int) -> Iterator[Re
         found = []
         for _ in range(runs):
             if way.new_process:
-                with IsolatedRuns() as own:
+                with IsolatedRuns(model.runs.limits) as own:
                     found.append(_compared(replace(model, runs=own), values, way))
             else:
                 found.append(_compared(model, values, way))

@@ -38,6 +38,7 @@ from sonnx_ort.comparing.isolated_run import (
     available,
 )
 from sonnx_ort.comparing.judging import judge
+from sonnx_ort.comparing.limits import SECONDS, LimitExceeded, Limits
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.errors import BackendUnavailable, SonnxError
@@ -127,6 +128,8 @@ def audit(  # noqa: PLR0913 - one for each choice
     sizes: Mapping[str, int] = MappingProxyType({}),
     input_shapes: Mapping[str, Sequence[int]] = MappingProxyType({}),
     contract: ContractSource = NO_CONTRACT,
+    time_limit: int | float = SECONDS,
+    memory_limit: int | None = None,
 ) -> Audit:
     """Run a model once, and hold every node to what its operator means.
 
@@ -160,6 +163,9 @@ def audit(  # noqa: PLR0913 - one for each choice
             are chosen so that the model runs.
         input_shapes: The shapes of random inputs, by name.
         contract: What the inputs may be, as for `check`: random ones are drawn within it.
+        time_limit: How many seconds a run of the model may take.
+        memory_limit: How many MB of memory a run of it may take; three quarters of the machine's if
+            it is omitted.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
@@ -176,7 +182,7 @@ def audit(  # noqa: PLR0913 - one for each choice
     demands = choose_demands(edition, broadcast, operators, contract_for_runs(source, contract))
     proto = _without_functions(source)
     seeded = tuple(map(in_words, seed_random_operators(proto)))
-    with IsolatedRuns() as runs:
+    with IsolatedRuns(Limits(time_limit, memory_limit)) as runs:
         graph: Observation
         made = Inputs({})
         if values is None:
@@ -235,7 +241,7 @@ def _sizes_named(made: Inputs) -> Iterator[None]:
     try:
         yield
     except SonnxError as error:
-        if made.able or isinstance(error, BackendUnavailable):
+        if made.able or isinstance(error, BackendUnavailable | LimitExceeded):
             raise
         raise SonnxError(f"{error}; {made.note}") from error
 
@@ -300,6 +306,8 @@ class _Auditor:
                 self.audit(body.observed(graph))
         except NotRepeatedError as error:
             return audited.not_known(str(error))
+        except LimitExceeded:
+            raise  # as each further body would take as long
         except SonnxError as error:
             return audited.not_known(f"its body could not be observed: {error}")
         made = audited.not_known("")

@@ -19,7 +19,7 @@ from sonnx_ort.loading.external_data import (
     load_external_data,
 )
 from sonnx_ort.loading.source import ReadModel
-from sonnx_ort.loading.traversal import all_nodes, names_captured, names_needed
+from sonnx_ort.loading.traversal import all_nodes, names_captured, names_needed, nodes_within
 from sonnx_ort.obligations.contracts import ContractSource, contract_for, read_contract
 from sonnx_ort.obligations.premises import premises_of
 from sonnx_ort.profile.contract import Contract
@@ -76,33 +76,61 @@ _LARGEST = 1 << 24
 """Seeds are below it, so that float, the type of most of them, has them exactly."""
 
 
+_STANDARD = ("", "ai.onnx")
+"""The names of the domain of the standard operators."""
+
+
 @functools.cache
-def _types_of_seeds() -> dict[str, type[int] | type[float]]:
-    """The type of the seed of each random operator of the standard."""
-    real = onnx.defs.OpSchema.AttrType.FLOAT
-    return {
-        schema.name: float if schema.attributes[_SEED].type == real else int
-        for schema in onnx.defs.get_all_schemas()
-        if _SEED in schema.attributes
-    }
+def _type_of_seed(operator: str, version: int) -> type[int] | type[float] | None:
+    """The type of the seed of an operator of the standard in a version; None if it has none."""
+    try:
+        schema = onnx.defs.get_schema(operator, version)
+    except onnx.defs.SchemaError:  # it does not exist
+        return None
+    if _SEED not in schema.attributes:
+        return None
+    return float if schema.attributes[_SEED].type == onnx.defs.OpSchema.AttrType.FLOAT else int
+
+
+def _random_nodes(
+    model: onnx.ModelProto,
+) -> Iterator[tuple[onnx.NodeProto, type[int] | type[float]]]:
+    """The nodes with a seed, or that may have one in the versions that are imported, and its type.
+
+    Other versions of the same operators draw nothing, as Dropout before version 12.
+    """
+    yield from _random_among(model.graph.node, model.opset_import)
+    for function in model.functions:
+        yield from _random_among(function.node, function.opset_import or model.opset_import)
+
+
+def _random_among(
+    nodes: Sequence[onnx.NodeProto], imports: Iterable[onnx.OperatorSetIdProto]
+) -> Iterator[tuple[onnx.NodeProto, type[int] | type[float]]]:
+    version = max((entry.version for entry in imports if entry.domain in _STANDARD), default=1)
+    for node in nodes_within(nodes):
+        if node.domain in _STANDARD and 0 < version < _LARGEST:
+            kind = _type_of_seed(node.op_type, version)
+            if kind is not None:
+                yield node, kind
 
 
 def has_random_operators(model: onnx.ModelProto) -> bool:
     """Whether a model, with its subgraphs and functions, has random operators."""
-    return any(map(_is_random, all_nodes(model)))
-
-
-def _is_random(node: onnx.NodeProto) -> bool:
-    return node.domain in {"", "ai.onnx"} and node.op_type in _types_of_seeds()
+    return any(True for _ in _random_nodes(model))
 
 
 def unseeded(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     """The random operators that draw other numbers in each session."""
-    return tuple(
-        node
-        for node in filter(_is_random, all_nodes(model))
-        if all(attribute.name != _SEED for attribute in node.attribute)
-    )
+    return tuple(node for node, _ in _unseeded(model))
+
+
+def _unseeded(
+    model: onnx.ModelProto,
+) -> Iterator[tuple[onnx.NodeProto, type[int] | type[float]]]:
+    for node, kind in _random_nodes(model):
+        if all(attribute.name != _SEED for attribute in node.attribute):
+            yield node, kind
 
 
 def seed_random_operators(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
@@ -113,12 +141,11 @@ def seed_random_operators(model: onnx.ModelProto) -> tuple[onnx.NodeProto, ...]:
     Returns:
         These nodes.
     """
-    nodes = unseeded(model)
-    for node in nodes:
+    found = list(_unseeded(model))
+    for node, kind in found:
         seed = zlib.crc32(next(filter(None, node.output), "").encode()) % _LARGEST
-        typed = _types_of_seeds()[node.op_type](seed)
-        node.attribute.append(helper.make_attribute(_SEED, typed))
-    return nodes
+        node.attribute.append(helper.make_attribute(_SEED, kind(seed)))
+    return tuple(node for node, _ in found)
 
 
 def part(
@@ -155,14 +182,15 @@ def names_read(nodes: Sequence[onnx.NodeProto]) -> list[str]:
     return [name for name in read if name not in computed]
 
 
-def declared(name: str, array: Array) -> onnx.ValueInfoProto:
+def declared(name: str, array: Array, *, sized: bool = False) -> onnx.ValueInfoProto:
     """The declaration of a value with the type and rank of an array.
 
-    The sizes are left open: with them ONNX Runtime would refuse a branch that the run does not
-    take.
+    The sizes are left open unless they are asked for: with them ONNX Runtime would refuse a branch
+    that the run does not take.
     """
     element_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-    return helper.make_tensor_value_info(name, element_type, [None] * array.ndim)
+    sizes = array.shape if sized else [None] * array.ndim
+    return helper.make_tensor_value_info(name, element_type, sizes)
 
 
 def constants_of(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:

@@ -22,6 +22,7 @@ from sonnx_ort.comparing.difference import Measure, comparable, largest
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
 from sonnx_ort.comparing.inputs import Inputs, complete_within
 from sonnx_ort.comparing.isolated_run import UNOPTIMIZED, Array, Failed, IsolatedRuns, Outcome
+from sonnx_ort.comparing.limits import DEFAULT, Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ReadModel
@@ -37,9 +38,6 @@ The seeds of the runs follow one after the other.
 
 CORNERS = 8
 """How many corners of a contract are tried."""
-
-_SECONDS = 300.0
-"""How long a run may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +117,7 @@ def measure(  # noqa: PLR0913 - both models, and each thing that is said of thei
     seed: int = 0,
     sizes: Sizes = UNSAID,
     contract: Contract = NO_CONTRACT,
+    limits: Limits = DEFAULT,
 ) -> Measured:
     """Run two models, and measure how far the outputs of the second are from those of the first.
 
@@ -135,7 +134,7 @@ def measure(  # noqa: PLR0913 - both models, and each thing that is said of thei
     try:
         for model in (first, second):
             check_external_data(model.proto, model.folder)
-        with IsolatedRuns(_SECONDS) as isolated:
+        with IsolatedRuns(limits) as isolated:
             models = _Both(first, second, isolated)
             complete = partial(
                 complete_within, first, runs=isolated, contract=contract, sizes=sizes

@@ -25,6 +25,7 @@ from sonnx_ort.comparing.enclosing import Enclosing
 from sonnx_ort.comparing.input_shapes import UNSAID, Sizes
 from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Results
+from sonnx_ort.comparing.limits import DEFAULT, Limits
 from sonnx_ort.comparing.runs import Pair, Runs, Stop, run_both, trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
@@ -297,6 +298,7 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
     seed: int = 0,
     sizes: Sizes = UNSAID,
     contract: ContractSource = NO_CONTRACT,
+    limits: Limits = DEFAULT,
 ) -> Comparison:
     """Compare runs of two models; values of the names in `rounding` may differ as above.
 
@@ -305,7 +307,8 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
     Raises:
         SonnxError: A model cannot be used, or their inputs differ.
     """
-    runs = next(run_both(first, second, [(given, seed)], sizes, contract=contract))
+    samples = [(given, seed)]
+    runs = next(run_both(first, second, samples, sizes, contract=contract, limits=limits))
     one, other = runs.traces
     if not rounding or one.stop or other.stop:
         return compared(runs, EXACT)
@@ -313,7 +316,7 @@ def compare_stepwise(  # noqa: PLR0913 - one for each choice
     model = whole(second)
     cut, read = _cut(model.proto, known)
     feeds = {**runs.inputs.arrays, **read}
-    with IsolatedRuns() as isolated:
+    with IsolatedRuns(limits) as isolated:
         made = trace(replace(model, proto=cut), feeds, isolated)
     values = {name: made.values.get(_COMPUTED.format(name)) for name in read}
     for name in set(rounding).intersection(read):

@@ -6,7 +6,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from onnx import helper
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.derived_models import has_random_operators
+from sonnx_ort.comparing.limits import DEFAULT, LimitExceeded, Limits, Watched
 from sonnx_ort.enforcing.record import OPTIMIZERS
 from sonnx_ort.errors import BackendUnavailable, ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
@@ -140,10 +140,10 @@ class IsolatedRuns:
     One process serves many runs, because starting it takes longer than most runs.
     """
 
-    def __init__(self, seconds: float = threading.TIMEOUT_MAX) -> None:
-        """End what takes longer than so many seconds, the start of the process included."""
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        """Let each run take so much, the start of the process included."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._seconds = seconds
+        self.limits = limits
 
     def __enter__(self) -> "IsolatedRuns":
         """Start nothing before the first run."""
@@ -173,6 +173,7 @@ class IsolatedRuns:
 
         Raises:
             BackendUnavailable: It needs a backend that this installation has not.
+            LimitExceeded: It takes longer, or more memory, than it may.
             SonnxError: It is too large for another process.
         """
         run = require_serializable(model), folder, dict(feeds), settings, names
@@ -184,6 +185,9 @@ class IsolatedRuns:
 
         Returns:
             It, or why there is none, including the death of the process.
+
+        Raises:
+            LimitExceeded: It takes longer, or more memory, than it may.
         """
         content = self._done(_outcome, _optimized, require_serializable(model), settings)
         return content if isinstance(content, Failed) else onnx.load_from_string(content)
@@ -193,29 +197,42 @@ class IsolatedRuns:
 
         Returns:
             Its result, or why there is none: an error, or the death of the process.
+
+        Raises:
+            LimitExceeded: It takes longer, or more memory, than it may.
         """
         found: Result | Failed = self._done(_result, function, *arguments)
         return found
 
+    def attempt(self, function: Callable[..., Result], *arguments: object) -> Result | Failed:
+        """Call a function of a module that runs a model; its errors of this package are raised.
+
+        Returns:
+            Its result, or why there is none: an error of ONNX Runtime, or the death of the process.
+
+        Raises:
+            LimitExceeded: It takes longer, or more memory, than it may.
+            SonnxError: As the function.
+        """
+        found = self._done(_attempted, function, *arguments)
+        if isinstance(found, SonnxError):
+            raise found
+        attempted: Result | Failed = found
+        return attempted
+
     def _done(self, function: Callable[..., Any], *arguments: object) -> Any:
         """What a function of this module gives in the other process."""
         process = self._started()
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            process.kill()
-
-        timer = threading.Timer(self._seconds, end)
-        timer.start()
+        watched = Watched(process, self.limits)
         try:
-            _send(partial(function, *arguments), process.stdin)
-            done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
+            with watched:
+                _send(partial(function, *arguments), process.stdin)
+                done = pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
         except (EOFError, ConnectionError, pickle.UnpicklingError):
             death = _death(self._end())
-            return Failed(f"it takes longer than {self._seconds:g} s") if late.is_set() else death
-        finally:
-            timer.cancel()
+            if watched.exceeded:
+                raise LimitExceeded(f"a run of the model {watched.exceeded}") from None
+            return death
         if isinstance(done, BackendUnavailable):
             raise done
         return done
@@ -275,6 +292,15 @@ def _result(function: Callable[..., Any], *arguments: object) -> Any:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
         kind = "" if isinstance(error, SonnxError) else f"{type(error).__name__}: "
         return Failed(f"{kind}{error}")
+
+
+def _attempted(function: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        return function(*arguments)
+    except SonnxError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
+        return Failed(f"ONNX Runtime refuses: {' '.join(str(error).split())}")
 
 
 def _outcome(function: Callable[..., Any], *arguments: object) -> Any:

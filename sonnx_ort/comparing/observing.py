@@ -26,18 +26,23 @@ from sonnx_ort.loading.traversal import names_needed
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
 
 
-def _part(
+def _part(  # noqa: PLR0913 - what is made, of what, and how
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
     outputs: Iterable[str],
     arrays: Mapping[str, Array],
     constants: Mapping[str, onnx.TensorProto],
+    *,
+    sized: bool = False,
 ) -> onnx.ModelProto:
-    """Some nodes as a model: what they read of the arrays and is not constant is an input."""
+    """Some nodes as a model: what they read of the arrays and is not constant is an input.
+
+    `sized` is whether the inputs are declared with their sizes.
+    """
 
     def declaration(name: str) -> onnx.ValueInfoProto | None:
         given = name in arrays and name not in constants
-        return declared(name, arrays[name]) if given else None
+        return declared(name, arrays[name], sized=sized) if given else None
 
     names = (onnx.ValueInfoProto(name=name) for name in outputs)
     return part(model, nodes, names, declaration, constants)
@@ -133,11 +138,14 @@ class Observation(ABC):
         given = {name: array for name, array in scope.items() if array is not None}
         if len(given) < len(scope):
             return dict.fromkeys(names)
-        made = _part(self.model, [node], names, given, constants_of(self.model.graph))
-        feeds = {value.name: given[value.name] for value in made.graph.input}
-        outcome = self.runs.run(made, feeds)
-        results = {} if isinstance(outcome, Failed) else outcome
-        return {name: results.get(name) for name in names}
+        constants = constants_of(self.model.graph)
+        for sized in (False, True):
+            made = _part(self.model, [node], names, given, constants, sized=sized)
+            feeds = {value.name: given[value.name] for value in made.graph.input}
+            outcome = self.runs.run(made, feeds)
+            if not isinstance(outcome, Failed):
+                return {name: outcome.get(name) for name in names}
+        return dict.fromkeys(names)
 
 
 class ObservedGraph(Observation):
@@ -286,11 +294,16 @@ class _Walk:
         if not wanted:
             return {}
         arrays = {name: array for name, array in self._values.items() if array is not None}
-        made = _part(self._optimized, nodes, wanted, arrays, self._folded)
-        feeds = {value.name: arrays[value.name] for value in made.graph.input}
         observed = self._observed
         settings = Settings(providers=observed.settings.providers, native=observed.settings.native)
-        outcome = observed.runs.run(made, feeds, settings)
+        for sized in (False, True):
+            # Some operators are refused if the size of an operand is open, as sizes of a Resize.
+            made = _part(self._optimized, nodes, wanted, arrays, self._folded, sized=sized)
+            feeds = {value.name: arrays[value.name] for value in made.graph.input}
+            outcome = observed.runs.run(made, feeds, settings)
+            if not isinstance(outcome, Failed):
+                return outcome
+        outcome = self._run_whole(wanted, settings)
         if isinstance(outcome, Failed):
             first = nodes[0]
             raise SonnxError(
@@ -298,6 +311,17 @@ class _Walk:
                 f"{outcome.reason}"
             )
         return outcome
+
+    def _run_whole(self, wanted: Sequence[str], settings: Settings) -> Outcome:
+        """Values of the optimized graph as outputs of all of it.
+
+        For nodes that run only with what is known of the values before them.
+        """
+        observed = self._observed
+        made = _showing(self._optimized, wanted)
+        given = {value.name for value in made.graph.input}
+        feeds = {name: array for name, array in observed.feeds.items() if name in given}
+        return observed.runs.run(made, feeds, settings, tuple(wanted))
 
     def _ready(self) -> Iterator[Step]:
         """The nodes whose values are there, up to the first one without."""

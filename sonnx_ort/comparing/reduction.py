@@ -1,6 +1,8 @@
 """The public function `reduce`: the smallest model that still shows what is asked for."""
 
+import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -29,6 +31,7 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
     types_of_outputs,
 )
+from sonnx_ort.comparing.limits import SECONDS, LimitExceeded, Limits
 from sonnx_ort.comparing.shrinking import MOST_TRIES, Feeds, Trial, known_values, shrink
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.serialization import require_serializable
@@ -44,11 +47,6 @@ from sonnx_ort.profile.options import BroadcastChoice, EditionChoice
 from sonnx_ort.runtime.feeds import as_tensors, graph_inputs
 from sonnx_ort.runtime.session import InferenceSession
 from sonnx_ort.runtime.session_options import FATAL, temporary_folder
-
-_SECONDS = 60
-"""How long a question about one model may take; what takes longer, such as a loop without an end,
-does not show it."""
-
 
 Signs = frozenset[str]
 """What a model shows, as texts; nothing if it does not show what is asked for."""
@@ -104,6 +102,8 @@ def reduce(  # noqa: PLR0913 - one for each choice
     contract: ContractSource = NO_CONTRACT,
     anonymous: bool = False,
     tries: int = MOST_TRIES,
+    time_limit: int | float = SECONDS,
+    memory_limit: int | None = None,
 ) -> Reduced:
     """Find a small model that still shows one thing, which is asked for.
 
@@ -136,6 +136,10 @@ def reduce(  # noqa: PLR0913 - one for each choice
             within it.
         anonymous: Whether to replace names, and omit texts and metadata, in the end.
         tries: How many smaller models are tried at most.
+        time_limit: How many seconds a question about one model may take; a smaller model that
+            takes longer, such as one with a loop without an end, does not show it.
+        memory_limit: How many MB of memory it may take; three quarters of the machine's if it is
+            omitted.
 
     Raises:
         InvalidModel: It is no readable ONNX model.
@@ -147,7 +151,7 @@ def reduce(  # noqa: PLR0913 - one for each choice
     choices = {"edition": edition, "broadcast": broadcast, "operators": operators}
     limits = contract_for(source, contract)
     optimized = Settings(choose(Level, "level", level))
-    with IsolatedRuns(_SECONDS) as runs:
+    with IsolatedRuns(Limits(time_limit, memory_limit)) as runs:
         questions: dict[str, Question] = {
             "violates": lambda trial: _called(runs, violations, trial, rules, choices),
             "refused": lambda trial: _called(runs, refusals, trial, choices),
@@ -156,16 +160,18 @@ def reduce(  # noqa: PLR0913 - one for each choice
             "outside": lambda trial: _called(
                 runs, results_outside, trial, optimized.level, choices
             ),
-            "check": lambda trial: _passed(trial, check or ""),
+            "check": lambda trial: _passed(trial, check or "", runs.limits.seconds),
         }
         given = zip(questions, (violates, refused, dies, differs, outside, check), strict=True)
-        asked = [name for name, value in given if value]
+        asked = [name for name, value in given if value not in (None, False)]
         if len(asked) != 1:
             raise SonnxError(
                 "ask for one thing that the smaller model still has to show: violates=, refused=, "
                 "dies=, differs=, outside= or check="
             )
-        rules = choose_rules(violates) if violates else frozenset()
+        rules = frozenset() if violates is None else choose_rules(violates)
+        if check is not None:
+            _words(check)
         declared = graph_inputs(source.proto)
         arrays = as_tensors(declared, inputs or {})
         feeds: Feeds = {}
@@ -194,7 +200,10 @@ def _reduced(
     def shows(candidate: Trial) -> bool:
         nonlocal tried
         tried += 1
-        return form <= _form(candidate, runs) and not wanted.isdisjoint(question(candidate))
+        try:
+            return form <= _form(candidate, runs) and not wanted.isdisjoint(question(candidate))
+        except LimitExceeded:
+            return False
 
     found = shrink(trial, shows, lambda each: known_values(each, runs), most_tries=tries)
     if anonymous:
@@ -289,16 +298,50 @@ def _difference(trial: Trial, runs: IsolatedRuns, optimized: Settings) -> Signs:
     return frozenset({"outputs differ"} if differing(other, plain) else ())
 
 
-def _passed(trial: Trial, command: str) -> Signs:
+def _words(command: str) -> list[str]:
+    """The words of a command, as a shell would read it.
+
+    Raises:
+        SonnxError: There are none, or a quotation has no end.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        reason = str(error)
+        raise SonnxError(
+            f"the command of check= cannot be read: {reason[:1].lower()}{reason[1:]}: {command}; "
+            "end what it quotes, as in grep -q 'two words' {}"
+        ) from error
+    if not words:
+        raise SonnxError("the command of check= is empty; give one, such as python fails.py {}")
+    return words
+
+
+def _passed(trial: Trial, command: str, seconds: float) -> Signs:
     with temporary_folder() as folder:
         path = folder / "model.onnx"
         path.write_bytes(require_serializable(trial.model))
-        words = [word.replace("{}", str(path)) for word in shlex.split(command)]
+        words = [word.replace("{}", str(path)) for word in _words(command)]
         line = words if "{}" in command else [*words, str(path)]
-        try:
-            ended = subprocess.run(line, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
-        except subprocess.TimeoutExpired:
-            return frozenset()
-        except (OSError, ValueError) as error:
-            raise SonnxError(f"the command of check= cannot be run: {error}") from error
-    return frozenset({"exit status 0"} if ended.returncode == 0 else ())
+        status = _status(line, seconds)
+    return frozenset({"exit status 0"} if status == 0 else ())
+
+
+def _status(line: Sequence[str], seconds: float) -> int | None:
+    """The exit status of a command; None if it takes longer than so many seconds."""
+    silent = subprocess.DEVNULL
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the user's own command
+            line, stdin=silent, stdout=silent, stderr=silent, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        raise SonnxError(f"the command of check= cannot be run: {error}") from error
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        # A shell may have started others, which nobody would end.
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+        process.wait()

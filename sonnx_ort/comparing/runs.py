@@ -35,6 +35,7 @@ from sonnx_ort.comparing.isolated_run import (
     Results,
     Settings,
 )
+from sonnx_ort.comparing.limits import DEFAULT, Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -159,6 +160,7 @@ def run_both(  # noqa: PLR0913 - one for each choice
     *,
     contract: ContractSource = NO_CONTRACT,
     match_positions: bool = False,
+    limits: Limits = DEFAULT,
 ) -> Iterator[Runs]:
     """Run two models on the inputs of each sample; those that it lacks are random, of its seed.
 
@@ -175,12 +177,12 @@ def run_both(  # noqa: PLR0913 - one for each choice
     for model in (one, other):
         check_external_data(model.proto, model.folder)
     _require_same_inputs(one, other)
-    limits = contract_for_runs(one, contract, other)
+    demands = contract_for_runs(one, contract, other)
     positions = by_position(one.proto, other.proto) if match_positions else {}
     pair = pair_of(one.proto, other.proto, positions)
-    with IsolatedRuns() as runs:
+    with IsolatedRuns(limits) as runs:
         for given, seed in samples:
-            inputs = complete_within(one, given, runs, seed=seed, sizes=sizes, contract=limits)
+            inputs = complete_within(one, given, runs, seed=seed, sizes=sizes, contract=demands)
             if wrong := what_is_wrong(graph_inputs(other.proto), inputs.arrays):
                 raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
             traces = trace(one, inputs.arrays, runs), trace(other, inputs.arrays, runs)

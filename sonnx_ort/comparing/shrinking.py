@@ -7,6 +7,7 @@ thing after the other, until nothing more can be taken away.
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain, takewhile
@@ -18,6 +19,7 @@ from onnx import helper, numpy_helper
 
 from sonnx_ort.comparing.derived_models import constants_of, exposed, names_read, part
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, Results, types_of_outputs
+from sonnx_ort.comparing.limits import LimitExceeded
 from sonnx_ort.comparing.runs import trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.serialization import require_serializable
@@ -393,5 +395,7 @@ def known_values(trial: Trial, runs: IsolatedRuns) -> Known:
     except SonnxError:  # ONNX Runtime takes no such inputs
         values = []
     content = require_serializable(exposed(trial.model, len(trial.model.graph.node)))
-    types = runs.call(types_of_outputs, content)
+    types: dict[str, onnx.TypeProto] | Failed = {}
+    with suppress(LimitExceeded):
+        types = runs.call(types_of_outputs, content)
     return Known(values, {} if isinstance(types, Failed) else types)

@@ -232,9 +232,9 @@ def _run(node: ir.Node, operands: list[Array], version: int) -> Array | None:
     alone = ir.node(node.op_type, inputs, node.attributes)
     alone.outputs[0].name = "y"
     graph = ir.Graph(inputs, alone.outputs, nodes=[alone], opset_imports={"": version})
-    evaluator = ReferenceEvaluator(ir.to_proto(ir.Model(graph, ir_version=_FORMAT)))
     feeds = {str(value.name): operand for value, operand in zip(inputs, operands, strict=True)}
     try:
+        evaluator = ReferenceEvaluator(ir.to_proto(ir.Model(graph, ir_version=_FORMAT)))
         (result,) = evaluator.run(None, feeds)
     except Exception:  # noqa: BLE001 - what fails gives nothing
         return None

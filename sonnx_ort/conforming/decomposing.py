@@ -49,6 +49,7 @@ from sonnx_ort.conforming.verified_operators import VERIFIED
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.value_types import result_type_of, unsupported_type
+from sonnx_ort.loading.serialization import serialize_node
 from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
 
 TEMPLATES: Mapping[str, Template] = {
@@ -170,7 +171,7 @@ def _function(edit: NodeEdit) -> onnx.FunctionProto:
     function = onnx.FunctionProto()
     if depends:
         types = [_type(edit, value) for value in edit.node.inputs]
-        node = ir.serde.serialize_node(edit.node).SerializeToString()
+        node = serialize_node(edit.node).SerializeToString()
         function.ParseFromString(
             schema.get_context_dependent_function_with_opset_version(version, node, types)
         )

@@ -18,7 +18,7 @@ from sonnx_ort.enforcing.planning import apply_plan, plan_enforcement
 from sonnx_ort.enforcing.record import ENFORCED, OPTIMIZERS, restore
 from sonnx_ort.errors import InvalidModel, SonnxError, restored
 from sonnx_ort.loading.canonical import LoadedModel
-from sonnx_ort.loading.serialization import serialize
+from sonnx_ort.loading.serialization import serialize, serialize_node
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.obligation import Finding, Obligation, identify, waiver_of
@@ -259,7 +259,7 @@ def _content(node: onnx.NodeProto) -> tuple[str, bytes]:
 def _fingerprint(model: ir.Model) -> tuple[object, ...]:
     """A model without the order of its nodes and the elements of its initializers."""
     return (
-        sorted(_content(ir.serde.serialize_node(node)) for node in model.graph),
+        sorted(_content(serialize_node(node)) for node in model.graph),
         sorted((str(v.name), str(v.type), str(v.shape)) for v in defined_values(model.graph)),
         [value.name for value in (*model.graph.inputs, *model.graph.outputs)],
         dict(model.opset_imports),

@@ -18,6 +18,7 @@ from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
+from sonnx_ort.loading.serialization import serialize_node
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Enforcement, choose_demands
 from sonnx_ort.profile.contract import contract_document, contract_of
@@ -108,10 +109,10 @@ class Original:
     def of(cls, node: ir.Node, broadcast: ir.Node | None = None) -> "Original":
         """Record a node, which has no subgraphs, and a Broadcast, before they are replaced."""
         return cls(
-            ir.serde.serialize_node(node),
+            serialize_node(node),
             tuple(output.name for output in node.outputs if output.name and output.type is None),
             tuple(_without_shape(node)),
-            broadcast=None if broadcast is None else ir.serde.serialize_node(broadcast),
+            broadcast=None if broadcast is None else serialize_node(broadcast),
         )
 
     def without_shapes_of(self, node: ir.Node) -> "Original":

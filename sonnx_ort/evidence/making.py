@@ -24,7 +24,13 @@ from sonnx_ort.evidence.record import (
     external_files,
     versions,
 )
-from sonnx_ort.files import check_place, external_locations, same_file, write_text
+from sonnx_ort.files import (
+    check_place,
+    external_locations,
+    folder_of_data,
+    same_file,
+    write_text,
+)
 from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
@@ -44,7 +50,7 @@ def check_place_of_record(
         SonnxError: The path is a file of the model or a folder, or its folder does not exist.
     """
     check_place(record)
-    external = [m.parent / location for m in models for location in external_locations(proto)]
+    external = [folder_of_data(m, proto) / p for m in models for p in external_locations(proto)]
     if any(same_file(record, path) for path in (*models, *external)):
         raise SonnxError(f"'{record}' is a file of the model; give the {name} another file")
 

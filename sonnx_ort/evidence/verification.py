@@ -282,7 +282,7 @@ def _differences(
         yield "the record: its claims do not follow from its reports"
     model = read(path)
     try:
-        check_external_data(model.proto, path.parent)
+        check_external_data(model.proto, model.folder)
     except InvalidModel as error:
         yield str(error)
         return

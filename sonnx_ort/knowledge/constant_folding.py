@@ -141,9 +141,9 @@ def _run(node: ir.Node, operands: list[Array], version: int) -> Array | None:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _FATAL
     options.intra_op_num_threads = 1
-    content = ir.to_proto(ir.Model(graph, ir_version=_NEWEST_FORMAT)).SerializeToString()
     feeds = {str(value.name): operand for value, operand in zip(inputs, operands, strict=True)}
     try:
+        content = ir.to_proto(ir.Model(graph, ir_version=_NEWEST_FORMAT)).SerializeToString()
         session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
         (result,) = session.run(None, feeds)
     except Exception:  # noqa: BLE001 - the result is unknown if the kernel fails

@@ -16,6 +16,7 @@ import onnx_ir as ir
 from onnx.external_data_helper import uses_external_data
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.growth import require_few_nodes
 from sonnx_ort.loading.traversal import all_tensors
 
 MOST_AXES_OF_ARRAYS = 64
@@ -129,6 +130,30 @@ def check_external_data(proto: onnx.ModelProto, folder: Path | None) -> None:
         reference = reference_of(tensor)
         if folder is not None:
             _check_file(reference, folder)
+
+
+def beside(model: Path, proto: onnx.ModelProto) -> Path:
+    """The folder of the external data of a model's file.
+
+    In the cache of a model hub, the model and its weights are links into one folder of blobs, which
+    have names of their own. Then it is that folder, and the references of the model name the blobs,
+    in place. Other links to files elsewhere stay, and are refused.
+    """
+    folder = model.parent
+    try:
+        real = model.resolve().parent
+        if not model.is_symlink() or real.is_relative_to(folder.resolve()):
+            return folder
+        tensors = list(external_tensors(proto))
+        entries = [e for each in tensors for e in each.external_data if e.key == "location"]
+        blobs = {e.value: (folder / e.value).resolve(strict=True) for e in entries}
+    except (OSError, RuntimeError, ValueError):  # said where the data is checked
+        return folder
+    if not blobs or not all(blob.is_relative_to(real) for blob in blobs.values()):
+        return folder
+    for entry in entries:
+        entry.value = blobs[entry.value].relative_to(real).as_posix()
+    return real
 
 
 def load_external_data(tensors: Iterable[onnx.TensorProto], folder: Path) -> None:
@@ -255,7 +280,8 @@ def _check_file(reference: Reference, folder: Path) -> None:
         raise InvalidModel(f"{subject} is no file; put the file itself there")
     if not inside:
         raise InvalidModel(
-            f"{subject} is a link that leads outside the model's folder; put the file itself there"
+            f"{subject} is a link that leads outside the model's folder; put the file itself "
+            "there, or let the model's file be a link into the same folder too"
         )
     if not os.access(path, os.R_OK):
         raise InvalidModel(f"{subject} cannot be read: Permission denied")
@@ -300,6 +326,7 @@ def detached(model: bytes, location: str) -> onnx.ModelProto | None:
         whole = onnx.load_model_from_string(model)
         if any(external_tensors(whole)):
             return None
+        require_few_nodes(whole)
         after = 0
         for tensor in whole.graph.initializer:
             size = _bytes_of_floats(tensor)

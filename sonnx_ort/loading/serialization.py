@@ -78,6 +78,16 @@ def serialize(model: ir.Model) -> onnx.ModelProto:
     return proto
 
 
+def serialize_node(node: ir.Node) -> onnx.NodeProto:
+    """Convert a node of the graph library.
+
+    Raises:
+        InvalidModel: It has a part that onnx_ir reads but cannot write, such as a broken string.
+    """
+    with serializable():
+        return ir.serde.serialize_node(node)
+
+
 def write_metadata_once(proto: onnx.ModelProto) -> None:
     """Remove, in place, the second of the two copies of a tensor's metadata that onnx_ir writes."""
     for tensor in all_tensors(proto):

@@ -11,7 +11,8 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel, SonnxError
-from sonnx_ort.loading.external_data import check_references
+from sonnx_ort.loading.external_data import beside, check_references
+from sonnx_ort.loading.growth import require_few_nodes
 from sonnx_ort.loading.serialization import require_readable, write_metadata_once
 from sonnx_ort.reading import content_of
 
@@ -121,13 +122,14 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
     A model object is not modified, and a `ReadModel` is returned unchanged.
 
     Raises:
-        InvalidModel: The file does not exist or is not an ONNX model, or what it says about
-            external data is wrong.
+        InvalidModel: The file does not exist or is not an ONNX model, what it says about external
+            data is wrong, or its functions stand for very many nodes.
     """
     if isinstance(model, ReadModel):
         return model
     made = _read(model)
     check_references(made.proto)
+    require_few_nodes(made.proto)
     return made
 
 
@@ -148,7 +150,8 @@ def _read(model: ModelSource) -> ReadModel:
     content = _file(path)
     _require_size(path, len(content))
     form = _TEXTS.get_format_from_file_extension(path.suffix)
-    return ReadModel(_parsed(content, f"'{path}' is", form), path.parent, _digest(content))
+    proto = _parsed(content, f"'{path}' is", form)
+    return ReadModel(proto, beside(path, proto), _digest(content))
 
 
 def _serialize(model: ir.Model) -> onnx.ModelProto:

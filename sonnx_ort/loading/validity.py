@@ -135,6 +135,25 @@ def _refuse_several_values(nodes: Iterable[onnx.NodeProto]) -> None:
             raise InvalidModel(f"Constant '{node.name}' has several values: {names}; keep one")
 
 
+def refuse_repeated_names(proto: onnx.ModelProto) -> None:
+    """Check that no two nodes of a graph have one name, with which no session starts.
+
+    Raises:
+        InvalidModel: Two have.
+    """
+    for graph in all_graphs(proto):
+        operators: dict[str, str] = {}
+        for node in graph.node:
+            if node.name in operators:
+                raise InvalidModel(
+                    f"two nodes have the name '{node.name}', {operators[node.name]} and "
+                    f"{node.op_type}, and ONNX Runtime starts no such model; give one another "
+                    "name, or the enforced model itself in place of what an optimizer made of it"
+                )
+            if node.name:
+                operators[node.name] = node.op_type
+
+
 def _refuse_unreadable_names(
     graphs: Iterable[onnx.GraphProto], nodes: Iterable[onnx.NodeProto]
 ) -> None:

@@ -292,12 +292,12 @@ OPTIONS = {
     for name in (
         *("backend", "broadcast", "check", "conform", "dies", "differs", "edition", "force"),
         *("ignore", "make_explicit", "measure", "operators", "original", "outside", "refused"),
-        *("rounding", "select", "violates"),
+        *("memory_limit", "rounding", "select", "time_limit", "violates"),
     )
 } | {"input_shapes": "--input-shape", "inputs": "--input", "sizes": "--size"}
 """Options of the functions that a remedy can name, and the same ones of the command."""
 
-_OPTION = re.compile(rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(?![\w"\'-]))')
+_OPTION = re.compile(rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(\d+)\b|(?![\w"\'-]))')
 
 
 def in_commands(text: str) -> str:
@@ -306,7 +306,9 @@ def in_commands(text: str) -> str:
     Sentences name an option as the functions do: `force=True`, `broadcast="explicit"`, `ignore=`.
     The command says them by this alone.
     """
-    return _OPTION.sub(lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2]))), text)
+    return _OPTION.sub(
+        lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2], found[3]))), text
+    )
 
 
 def next_command(report: Report, name: str) -> str:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, TypedDict, Unpack
+from typing import Any, NoReturn, SupportsIndex, TypedDict, Unpack
 
 import onnx
 import onnx_ir as ir
@@ -16,6 +16,7 @@ from sonnx_ort.errors import ContractViolation, SonnxError, printable
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import deserialize, require_serializable
 from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.loading.validity import refuse_repeated_names
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, Waivers, name_operators
 from sonnx_ort.pipeline import Enforced, enforce
@@ -146,6 +147,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         )
         if self._own_options is not prepared:
             prepare(self._own_options, enforced.backend, rests_on_numbers=numbers)
+        refuse_repeated_names(proto)
         self._content = require_serializable(proto)
         self._replaceable = replaceable_names(proto) | replaceable_names(enforced.original)
         self.graph_inputs = graph_inputs(proto)
@@ -169,6 +171,17 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     def __repr__(self) -> str:
         """Say which model it runs, and what of it is enforced, by which backend."""
         return f"<sonnx_ort.{type(self).__name__}: {self._description}>"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse to be pickled or copied.
+
+        Raises:
+            TypeError: In any case.
+        """
+        raise TypeError(
+            f"{self!r} cannot be pickled or copied, because a session belongs to its process: give "
+            "the model to the other process, and start a session there"
+        )
 
     def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
         """Restart the session with other execution providers.

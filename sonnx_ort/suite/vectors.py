@@ -14,8 +14,11 @@ it is.
 """
 
 import enum
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +28,17 @@ import onnx
 from onnx import numpy_helper
 
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
+from sonnx_ort.comparing.limits import LimitExceeded, Limits
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import new_whole_folder
 from sonnx_ort.oracle import Enclosure, Result, Undefined
+from sonnx_ort.oracle.balls import WITHOUT_FLINT, has_flint
 from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.source import Standing
+from sonnx_ort.reading import json_of
 from sonnx_ort.suite import engines
 from sonnx_ort.suite.applied import Array
 from sonnx_ort.suite.cases import Case
@@ -58,21 +65,18 @@ def write(cases: Iterable[Case], folder: Path, seed: int) -> int:
         How many cases are written.
 
     Raises:
-        SonnxError: The folder is not empty, or cannot be written.
+        SonnxError: The folder is not empty, or cannot be written, or a case needs python-flint.
+            Then nothing is left there.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise SonnxError(f"the folder '{folder}' is not empty; name a new one")
-        writer = _Writer(folder)
-        entries = [writer.add(case) for case in cases]
+    with new_whole_folder(folder) as place:
+        writer = _Writer(place)
+        with _flint_explained():
+            entries = [writer.add(case) for case in cases]
         head = {"suite": "SONNX conformance vectors", "version": VERSION, "seed": seed}
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
         text = json.dumps({**head, "notes": _NOTES.splitlines()}, indent=1, ensure_ascii=False)
         manifest = f'{text[:-2]},\n "cases": [\n{lines}\n]}}\n'
-        (folder / MANIFEST).write_text(manifest, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise SonnxError(f"'{folder}' cannot be written: {error.strerror}") from error
+        (place / MANIFEST).write_text(manifest, encoding="utf-8", newline="\n")
     return len(entries)
 
 
@@ -89,16 +93,15 @@ class _Writer:
         name = self._place_of(case)
         number = self._sets[name] = self._sets.get(name, -1) + 1
         place = self._folder / name / f"test_data_set_{number}"
+        results = _results(case)
         place.mkdir()
+        files = {_MODEL: _digest(self._folder / name / _MODEL)}
         for index, (value, array) in enumerate(case.applied.feeds.items()):
-            _write(place / f"input_{index}.pb", array, value)
-        results = () if case.refused else case.applied.meaning
-        if isinstance(results, Undefined):
-            raise ValueError(f"{name} has no result: {results.reason}")  # noqa: TRY004
+            files |= _write(place / f"input_{index}.pb", array, value)
         for index, result in enumerate(results[: case.applied.results]):
             for stem, array in _files_of(result).items():
-                _write(place / f"{stem}_{index}.pb", array, f"y{index}")
-        return {"id": f"{name}/{number}", **_described(case, results)}
+                files |= _write(place / f"{stem}_{index}.pb", array, f"y{index}")
+        return {"id": f"{name}/{number}", **_described(case, results), "files": files}
 
     def _place_of(self, case: Case) -> str:
         """The folder of the model of a case, which is written if it is new."""
@@ -116,8 +119,53 @@ class _Writer:
         return name
 
 
-def _write(path: Path, array: Array, name: str) -> None:
+@contextmanager
+def _flint_explained() -> Iterator[None]:
+    """Say of what only python-flint computes how to go on without it.
+
+    Raises:
+        SonnxError: It is not installed, and a case needs it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if has_flint():
+            raise
+        raise _without_flint() from error
+
+
+def _without_flint() -> SonnxError:
+    return SonnxError(
+        "results of these operators cannot be computed without python-flint: "
+        "pip install python-flint, or choose operators that do without it, such as "
+        "--operators Div,Sub"
+    )
+
+
+def _results(case: Case) -> tuple[Result, ...]:
+    """What is right of the results of a case; empty if it is to be refused.
+
+    Raises:
+        SonnxError: Only python-flint computes it, which is not installed.
+    """
+    if case.refused:
+        return ()
+    found = case.applied.meaning
+    if not isinstance(found, Undefined):
+        return found
+    if found.reason == WITHOUT_FLINT:
+        raise _without_flint()
+    raise ValueError(f"a case of {case.applied.operator} has no result: {found.reason}")
+
+
+def _write(path: Path, array: Array, name: str) -> dict[str, str]:
+    """Write a tensor; give the name of its file with the digest."""
     path.write_bytes(numpy_helper.from_array(array, name).SerializeToString(deterministic=True))
+    return {path.name: _digest(path)}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _files_of(result: Result) -> dict[str, Array]:
@@ -187,33 +235,107 @@ class Vector:
         return bool(self.entry["expectation"]["kind"] == "refused")
 
 
-def vectors(folder: Path) -> Iterator[Vector]:
-    """Read the cases of a folder.
+def vectors(folder: Path, operators: Collection[str] = ()) -> Iterator[Vector]:
+    """Read the cases of a folder: of some operators, or all.
+
+    All files are compared with the manifest first.
 
     Raises:
-        SonnxError: The folder has no suite, or a file of it is damaged.
+        SonnxError: The folder has no suite, or no case of an operator; or a file of it is missing
+            or damaged.
+    """
+    entries = [each for each in _entries(folder) if not operators or each["operator"] in operators]
+    for name in operators:
+        known = {each["operator"] for each in entries}
+        if name not in known:
+            raise SonnxError(f"'{folder}' has no case of an operator '{name}'; write a suite of it")
+    for entry in entries:
+        for path, digest in _files(folder, entry):
+            _require_written(path, digest)
+    for entry in entries:
+        yield _read(folder, entry)
+
+
+def _entries(folder: Path) -> list[dict[str, Any]]:
+    """The entries of the manifest of a suite.
+
+    Raises:
+        SonnxError: There is none, or it is damaged.
+    """
+    path = folder / MANIFEST
+    if not path.exists():
+        raise SonnxError(
+            f"'{folder}' has no suite: '{path}' is missing; `sonnx-ort suite -o FOLDER` writes one"
+        )
+    document = json_of(path)
+    try:
+        entries: list[dict[str, Any]] = document["cases"]
+        usable = bool(entries) and all(map(_is_usable, entries))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise SonnxError(f"'{path}' is damaged: {error!r}; {_AGAIN}") from error
+    if not usable:
+        raise SonnxError(f"'{path}' is damaged: it has no cases, or one that is none; {_AGAIN}")
+    return entries
+
+
+_AGAIN = "write the suite again, with `sonnx-ort suite -o FOLDER`"
+
+_ID = re.compile(r"(computed|refused)/\w+/\d+")
+_FILE = re.compile(r"model\.onnx|(input|output|lowest|highest|any)_\d+\.pb")
+
+
+def _is_usable(entry: Mapping[str, Any]) -> bool:
+    """Whether a case has what is read of it, and names no file elsewhere.
+
+    Raises:
+        Exception: As whatever is missing gives.
+    """
+    Edition(entry["edition"])
+    expectation = entry["expectation"]
+    wanted = {_MODEL} if expectation["kind"] == "refused" else {_MODEL, "output_0.pb"}
+    texts = (entry["operator"], *expectation.get("rules", ()), *entry["files"].values())
+    return (
+        _ID.fullmatch(entry["id"]) is not None
+        and all(map(_FILE.fullmatch, entry["files"]))
+        and wanted <= entry["files"].keys()
+        and all(isinstance(each, str) for each in texts)
+    )
+
+
+def _files(folder: Path, entry: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The files of a case, with their digests."""
+    name, _, number = entry["id"].rpartition("/")
+    for each, digest in entry["files"].items():
+        inside = "" if each == _MODEL else f"test_data_set_{number}"
+        yield folder / name / inside / each, digest
+
+
+def _require_written(path: Path, digest: str) -> None:
+    """Check that a file is what was written.
+
+    Raises:
+        SonnxError: It is missing, cannot be read, or is another one.
     """
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        for entry in manifest["cases"]:
-            name, _, number = entry["id"].rpartition("/")
-            yield _read(entry, folder / name / _MODEL, folder / name / f"test_data_set_{number}")
+        found = _digest(path)
+    except FileNotFoundError as error:
+        raise SonnxError(f"'{path}' is missing; {_AGAIN}") from error
     except OSError as error:
-        raise SonnxError(
-            f"'{error.filename}' cannot be read: {error.strerror}; `sonnx-ort suite -o FOLDER` "
-            "writes a suite"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise SonnxError(f"'{folder / MANIFEST}' is damaged: {error!r}; write it again") from error
+        raise SonnxError(f"'{path}' cannot be read: {error.strerror}; {_AGAIN}") from error
+    if found != digest:
+        raise SonnxError(f"'{path}' is damaged: it is not what the manifest names; {_AGAIN}")
 
 
-def _read(entry: Mapping[str, Any], model: Path, place: Path) -> Vector:
+def _read(folder: Path, entry: Mapping[str, Any]) -> Vector:
+    paths = [path for path, _ in _files(folder, entry)]
+
     def tensors(stem: str) -> dict[int, tuple[str, Array]]:
         found = {}
-        for path in place.glob(f"{stem}_*.pb"):
-            tensor = onnx.TensorProto.FromString(path.read_bytes())
-            number = int(path.stem.rpartition("_")[2])
-            found[number] = tensor.name, numpy_helper.to_array(tensor)
+        for path in paths:
+            beginning, _, number = path.stem.rpartition("_")
+            if beginning == stem:
+                tensor = onnx.TensorProto.FromString(path.read_bytes())
+                found[int(number)] = tensor.name, numpy_helper.to_array(tensor)
         return dict(sorted(found.items()))
 
     bits = entry["expectation"].get("compare") == "bits"
@@ -225,6 +347,7 @@ def _read(entry: Mapping[str, Any], model: Path, place: Path) -> Vector:
         enclosure = Enclosure(low, high, anything.get(k, ("", nothing))[1])
         results.append(Result(nearest, Copies(nearest) if bits else enclosure, nothing))
     feeds = dict(tensors("input").values())
+    (model,) = (path for path in paths if path.name == _MODEL)
     return Vector(entry, model.read_bytes(), feeds, tuple(results))
 
 
@@ -245,8 +368,8 @@ class Outcome(enum.StrEnum):
     """The process ends, or the run does not."""
 
 
-_LIMIT = 30.0
-"""After how many seconds a run counts as one that does not end."""
+SECONDS = 30
+"""After how many seconds a run counts as one that does not end, if nobody says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,16 +390,23 @@ class Judged:
     units: int | None = None
 
 
-def run(folder: Path, engine: str) -> Iterator[Judged]:
+def run(
+    folder: Path,
+    engine: str,
+    operators: Collection[str] = (),
+    limits: Limits = Limits(SECONDS),  # noqa: B008 - it cannot change
+) -> Iterator[Judged]:
     """Run an engine on the cases of a folder, in a process that it may end.
 
-    The folder is what `sonnx-ort suite -o` wrote.
+    The folder is what `sonnx-ort suite -o` wrote; without operators all of its cases are run. A run
+    beyond the limits counts as one that dies.
 
     Raises:
-        SonnxError: The folder has no suite, or the engine cannot be started.
+        SonnxError: The folder has no suite, or a file of it is missing or damaged, or the engine
+            cannot be started.
     """
-    with IsolatedRuns(_LIMIT) as runs:
-        for number, vector in enumerate(vectors(folder)):
+    with IsolatedRuns(limits) as runs:
+        for number, vector in enumerate(vectors(folder, operators)):
             on_graphs = vector.entry["operator"] == GRAPH
             operators = engines.GRAPHS if on_graphs else engines.NODES
             held = engine, Edition(vector.entry["edition"]), operators
@@ -284,7 +414,17 @@ def run(folder: Path, engine: str) -> Iterator[Judged]:
                 failed = runs.call(engines.start, *held)
                 if isinstance(failed, Failed):
                     raise SonnxError(failed.reason)
-            yield judge(vector, runs.call(engines.outcome, *held, vector.model, vector.feeds))
+            yield judge(vector, _outcome(runs, *held, vector))
+
+
+def _outcome(
+    runs: IsolatedRuns, engine: str, edition: Edition, operators: str, vector: Vector
+) -> list[Array] | str | Failed:
+    held = engine, edition, operators
+    try:
+        return runs.call(engines.outcome, *held, vector.model, vector.feeds)
+    except LimitExceeded as error:
+        return Failed(str(error))
 
 
 def judge(vector: Vector, outcome: list[Array] | str | Failed) -> Judged:

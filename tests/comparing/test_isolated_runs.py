@@ -1,5 +1,6 @@
 """Models run in a process of their own, whatever the user's program is."""
 
+import math
 import os
 import subprocess
 import sys
@@ -12,6 +13,9 @@ import pytest
 
 from sonnx_ort.comparing import isolated_run
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns, types_of_outputs
+from sonnx_ort.comparing.limits import LimitExceeded, Limits
+from sonnx_ort.errors import InvalidModel, SonnxError
+from sonnx_ort.loading.source import read
 from support.child import run_program
 from support.graphs import binary_model, parse
 
@@ -61,9 +65,50 @@ def test_function_is_called_and_its_errors_and_its_death_are_results() -> None:
 
 
 def test_what_takes_too_long_is_ended_and_the_process_is_replaced() -> None:
-    with IsolatedRuns(5) as runs:
-        assert runs.call(time.sleep, 60) == Failed("it takes longer than 5 s")
+    with IsolatedRuns(Limits(10)) as runs:
+        with pytest.raises(LimitExceeded) as caught:
+            runs.call(time.sleep, 100)
         assert runs.call(divmod, 7, 2) == (3, 1)
+    assert str(caught.value) == (
+        "a run of the model takes longer than 10 s; time_limit=100 allows more"
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells the memory of a process")
+def test_what_takes_too_much_memory_is_ended_and_the_process_is_replaced() -> None:
+    with IsolatedRuns(Limits(megabytes=1000)) as runs:
+        with pytest.raises(LimitExceeded) as caught:
+            runs.call(np.full, (1 << 29,), 1.0)
+        assert runs.call(divmod, 7, 2) == (3, 1)
+    assert str(caught.value) == (
+        "a run of the model takes more than 1000 MB of memory; memory_limit=2000 allows more"
+    )
+
+
+@pytest.mark.parametrize(("limits", "message"), [
+    ({"seconds": 0}, "time_limit=0 is no limit; give seconds above 0, such as time_limit=60"),
+    ({"seconds": -1.5}, "time_limit=-1.5 is no limit; give seconds above 0, such as time_limit=60"),
+    ({"seconds": math.nan},
+     "time_limit=nan is no limit; give seconds above 0, such as time_limit=60"),
+    ({"seconds": math.inf},
+     "time_limit=inf is no limit; give seconds above 0, such as time_limit=60"),
+    ({"megabytes": 0},
+     "memory_limit=0 is no limit; give MB of 1 or more, such as memory_limit=8000"),
+])  # fmt: skip
+def test_what_is_no_limit_is_refused(limits: dict[str, float], message: str) -> None:
+    with pytest.raises(SonnxError) as caught:
+        Limits(**limits)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_errors_of_this_package_are_raised_of_what_is_attempted() -> None:
+    with IsolatedRuns() as runs:
+        with pytest.raises(InvalidModel) as caught:
+            runs.attempt(read, b"")
+        assert str(caught.value) == "the bytes are empty; copy or export the model again"
+        assert runs.attempt(int, "seven") == Failed(
+            "ONNX Runtime refuses: invalid literal for int() with base 10: 'seven'"
+        )
 
 
 def test_types_of_outputs_are_those_that_the_runtime_infers() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from sonnx_ort.comparing.against_plain import Repeated, Way, against_plain, ways
 from sonnx_ort.comparing.against_plain import repeat as repeat_runs
-from sonnx_ort.comparing.isolated_run import CPU, Array, IsolatedRuns, Settings
+from sonnx_ort.comparing.isolated_run import CPU, Array, Failed, IsolatedRuns, Settings
+from sonnx_ort.comparing.limits import LimitExceeded, Limits
 from sonnx_ort.errors import SonnxError
 from support.graphs import parse
 
@@ -82,15 +83,30 @@ def test_random_operators_draw_the_same_in_every_way() -> None:
     assert not any(each.unequal for each in found)
 
 
+class Dying(IsolatedRuns):
+    """Runs each of which ends the process."""
+
+    def run(self, *_: object, **__: object) -> Failed:
+        return Failed("it dies", died=True)
+
+
 def test_run_that_ends_early_differs_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     model = parse("(float[3] x) => (float[3] y) { y = Neg(x) }")
     with against_plain(model, {}, threads=1) as plain:
         own = "sonnx_ort.comparing.against_plain.IsolatedRuns"
-        monkeypatch.setattr(own, lambda: IsolatedRuns(0.001))
+        monkeypatch.setattr(own, Dying)
         way = Way("new process", PLAIN, new_process=True)
         (found,) = repeat_runs(plain, [way], 1)
     assert (found.unequal, found.starts) == (1, ())
-    assert found.stops == ("it takes longer than 0.001 s",)
+    assert found.stops == ("it dies",)
+
+
+def test_run_in_another_way_has_the_same_limits() -> None:
+    model = parse("(float[3] x) => (float[3] y) { y = Neg(x) }")
+    with against_plain(model, {}, threads=1) as plain:
+        plain.runs.limits = Limits(0.001)
+        with pytest.raises(LimitExceeded):
+            next(repeat_runs(plain, [Way("new process", PLAIN, new_process=True)], 1))
 
 
 @pytest.mark.upstream

@@ -8,6 +8,7 @@ import pytest
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
+from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
@@ -35,7 +36,7 @@ KEPT_FOR_OLD_KERNELS = ("Max.int.C1", "Min.int.C1", "Mod.int.C2")
 @pytest.fixture(scope="module")
 def process() -> Iterator[IsolatedRuns]:
     """One process for all engines, which is replaced if a run ends it."""
-    with IsolatedRuns(30) as runs:
+    with IsolatedRuns(Limits(30)) as runs:
         yield runs
 
 

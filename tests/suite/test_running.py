@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from sonnx_ort.comparing.isolated_run import Failed
+from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Enclosure, Result
 from sonnx_ort.reporting.difference_report import suite_report
-from sonnx_ort.suite import vectors
 from sonnx_ort.suite.vectors import Judged, Outcome, Vector, judge, run
 
 F = np.float32
@@ -137,10 +137,20 @@ def test_process_that_ends_is_an_outcome(few: Path) -> None:
     assert outcomes(few, "engines_of_a_user:Dies") == [died] * 3
 
 
-def test_run_that_does_not_end_is_an_outcome(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_LIMIT", 8.0)
-    first = next(run(few, "engines_of_a_user:Waits"))
-    assert (first.outcome, first.reason) == (Outcome.DIES, "it takes longer than 8 s")
+def test_run_that_does_not_end_is_an_outcome(few: Path) -> None:
+    first = next(run(few, "engines_of_a_user:Waits", limits=Limits(8)))
+    assert (first.outcome, first.reason) == (
+        Outcome.DIES,
+        "a run of the model takes longer than 8 s; time_limit=80 allows more",
+    )
+
+
+def test_cases_of_some_operators_are_run(few: Path) -> None:
+    judged = list(run(few, "engines_of_a_user:Of", ["Div"]))
+    assert {each.operator for each in judged} == {"Div"}
+    with pytest.raises(SonnxError) as refused:
+        next(run(few, "engines_of_a_user:Of", ["Div", "Neg"]))
+    assert str(refused.value) == (f"'{few}' has no case of an operator 'Neg'; write a suite of it")
 
 
 UNUSABLE = {

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from sonnx_ort.oracle import Result
 from sonnx_ort.suite.cases import cases
 from sonnx_ort.suite.vectors import MANIFEST, vectors, write
 from sonnx_ort.versions import VERSION
+from support.child import run_python
 
 MEBIBYTE = 1 << 20
 
@@ -128,19 +131,51 @@ def test_folder_without_a_suite_is_refused(tmp_path: Path) -> None:
         next(vectors(tmp_path))
     place = tmp_path / MANIFEST
     assert str(refused.value) == (
-        f"'{place}' cannot be read: No such file or directory; `sonnx-ort suite -o FOLDER` writes "
-        "a suite"
+        f"'{tmp_path}' has no suite: '{place}' is missing; `sonnx-ort suite -o FOLDER` writes one"
     )
 
 
+CASE = {
+    "id": "computed/x/0",
+    "operator": "Neg",
+    "edition": "typed",
+    "expectation": {"kind": "exact"},
+    "files": {"model.onnx": "0", "output_0.pb": "0"},
+}
+
+
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"cases": [{}]}', '{"cases": [{"id": "computed/x/0"}]}']
+    "text",
+    [
+        "[]",
+        '{"cases": []}',
+        '{"cases": [{}]}',
+        '{"cases": {"0": 1}}',
+        '{"cases": [{"id": "computed/x/0"}]}',
+        *(
+            json.dumps({"cases": [CASE | changed]})
+            for changed in (
+                {"id": "../x/0"},
+                {"id": "computed/../x/0"},
+                {"operator": 1},
+                {"edition": "new"},
+                {"expectation": {}},
+                {"expectation": {"kind": "refused", "rules": [1]}},
+                {"files": {"model.onnx": "0"}},
+                {"files": {"output_0.pb": "0"}},
+                {"files": CASE["files"] | {"../input_0.pb": "0"}},
+                {"files": CASE["files"] | {"input_0.pb": 1}},
+            )
+        ),
+    ],
 )
 def test_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / MANIFEST).write_text(text)
     (tmp_path / "computed" / "x" / "test_data_set_0").mkdir(parents=True)
     (tmp_path / "computed" / "x" / "model.onnx").write_bytes(b"")
-    with pytest.raises(SonnxError, match=r"^'.*manifest\.json' is damaged: .*; write it again$"):
+    with pytest.raises(
+        SonnxError, match=r"^'.*manifest\.json' is damaged: .*; write the suite again, with `"
+    ):
         next(vectors(tmp_path))
 
 
@@ -148,5 +183,50 @@ def test_missing_file_of_a_case_is_named(suite: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(suite, tmp_path / "copy"))
     first = next(vectors(suite)).entry["id"].rpartition("/")[0]
     (folder / first / "model.onnx").unlink()
-    with pytest.raises(SonnxError, match=r"model\.onnx' cannot be read"):
+    with pytest.raises(SonnxError) as refused:
         next(vectors(folder))
+    assert str(refused.value) == (
+        f"'{folder / first / 'model.onnx'}' is missing; write the suite again, with "
+        "`sonnx-ort suite -o FOLDER`"
+    )
+
+
+@pytest.mark.parametrize("damage", [
+    lambda content: content[: len(content) // 2],
+    lambda content: content[:0],
+    lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["input_0.pb", "output_0.pb"])
+def test_damaged_file_of_a_case_is_named(
+    suite: Path, tmp_path: Path, name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    folder = Path(shutil.copytree(suite, tmp_path / "copy"))
+    path = folder / "computed" / "div_float" / "test_data_set_0" / name
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(SonnxError) as refused:
+        next(vectors(folder))
+    assert str(refused.value) == (
+        f"'{path}' is damaged: it is not what the manifest names; write the suite again, with "
+        "`sonnx-ort suite -o FOLDER`"
+    )
+
+
+@pytest.mark.parametrize("operators", [["Exp"], ["LSTM"], ["Div", "Sigmoid"]])
+def test_cases_that_need_python_flint_are_refused_and_leave_nothing(
+    tmp_path: Path, operators: list[str]
+) -> None:
+    code = f"""
+        import sys
+        from pathlib import Path
+        sys.modules["flint"] = None
+        from sonnx_ort.errors import SonnxError
+        from sonnx_ort.suite.cases import cases
+        from sonnx_ort.suite.vectors import write
+        try: write(cases({operators}), Path("vectors"), 0)
+        except SonnxError as error: print(error)
+        print(*Path().iterdir())"""
+    told = (
+        "results of these operators cannot be computed without python-flint: pip install "
+        "python-flint, or choose operators that do without it, such as --operators Div,Sub"
+    )
+    assert run_python(textwrap.dedent(code), folder=tmp_path).stdout == f"{told}\n\n"
