@@ -10,6 +10,7 @@
     contracts    proofs about small graphs under contracts of any numbers, against runs
     sums         proofs about sums of up to 100,000 terms, against runs
     models       mutated models, which have to end in a result or a `SonnxError`
+    commands     all commands with hostile files, likewise
     extremes     each operator of onnx with something extreme, likewise
     certificates forged certificates, none of which may be accepted and false
     memory       long use, which has to take no more and more memory
@@ -36,6 +37,7 @@ CAMPAIGNS = {
     "contracts": "try_proofs:run_contracts",
     "sums": "try_proofs:run_sums",
     "models": "fuzz:run",
+    "commands": "fuzz:run_commands",
     "extremes": "fuzz:run_extremes",
     "certificates": "forge_certificates:run",
     "memory": "measure_memory:run",

@@ -6,6 +6,11 @@ a `SonnxError`. What came of them is recorded in docs/records/fuzzing.json. A mo
 it: the smallest such model is written to build/fuzzing. `--only NUMBER` tries the batch of a number
 again, and records nothing.
 
+`campaigns.py commands` gives all commands hostile files: cut, flipped, with texts that are not
+UTF-8, functions that double, loops without an end, damaged external data and vectors. Each command
+has to end in a result or a sentence, within its limits, and leaves no half of a file. `--count` of
+them, from number `--seed` on; `--only` names what is done to the files. None are recorded.
+
 The extremes go through every operator of onnx instead, attribute by attribute and input by input,
 with extreme values, and are not recorded: `--count` of them, which follow from `--seed`.
 """
@@ -14,6 +19,7 @@ import contextlib
 import importlib
 import math
 import random
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -104,6 +110,27 @@ def run_extremes(arguments: Sequence[str]) -> int:
         print(f"{extreme}: {ended}: {path}", flush=True)
     print(f"{len(chosen)} of {len(known)} extremes, {len(faults)} faults")
     print(*sorted(isolated.tally_of(lines).items()), sep="\n")
+    return 1 if faults else 0
+
+
+def run_commands(arguments: Sequence[str]) -> int:
+    """Run so many commands on hostile files; give 1 if one ends otherwise than it should."""
+    options = make_parser(__doc__, None, count=1000, seed=0, only="").parse_args(arguments)
+    commands = importlib.import_module("fuzzing.commands")
+    forks = importlib.import_module("support.forks")
+    outcomes, longest, faults = Counter[str](), (0.0, ""), 0
+    with tempfile.TemporaryDirectory() as place:
+        trials = commands.Trials(Path(place), forks.ForkedPython)
+        for number in range(options.seed, options.seed + options.count):
+            tried = trials.tried(number, tuple(filter(None, [options.only])))
+            outcomes[f"{tried.damage}: status {tried.outcome.partition(':')[0]}"] += 1
+            longest = max(longest, (tried.seconds, f"{number}: {tried.line} ({tried.damage})"))
+            if tried.fault:
+                faults += 1
+                print(f"{number}: {tried.line} ({tried.damage}): {tried.fault}", flush=True)
+    print(f"{options.count} commands, {faults} faults; longest {longest[0]:.1f} s, {longest[1]}")
+    print(f"largest memory of a process: {commands.largest_memory()} MB")
+    print(*(f"{name}: {count}" for name, count in sorted(outcomes.items())), sep="\n")
     return 1 if faults else 0
 
 

@@ -211,27 +211,32 @@ def new_whole_folder(folder: Path) -> Iterator[Path]:
     Raises:
         SonnxError: The folder is not empty, or cannot be written.
     """
-    temporary: Path | None = None
+    temporary = _beside(folder)
     try:
-        if folder == STANDARD_OUTPUT:
-            raise SonnxError("'-' is standard output, and no folder; name a new folder")
-        if folder.is_dir() and any(folder.iterdir()):
-            raise SonnxError(f"the folder '{folder}' is not empty; name a new one")
-        if folder.exists() and not folder.is_dir():
-            raise SonnxError(f"'{folder}' is a file; name a new folder")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        name = tempfile.mkdtemp(prefix=f".{folder.name[:_KEPT]}.", dir=folder.parent)
-        temporary = Path(name)
         yield temporary
         temporary.chmod(0o777 & ~_umask())
         if folder.is_dir():
             folder.rmdir()
         temporary.rename(folder)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise _unwritable(folder, error) from error
     finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _beside(folder: Path) -> Path:
+    """A new folder beside one that is new or empty."""
+    try:
+        if folder == STANDARD_OUTPUT:
+            raise SonnxError("'-' is standard output, and no folder; name a new folder")
+        if folder.is_dir() and any(folder.iterdir()):
+            raise SonnxError(f"'{folder}' is not empty; name a new folder")
+        if folder.exists() and not folder.is_dir():
+            raise SonnxError(f"'{folder}' is a file; name a new folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f".{folder.name[:_KEPT]}.", dir=folder.parent))
+    except (OSError, ValueError) as error:
+        raise _unwritable(folder, error) from error
 
 
 _KEPT = 64

@@ -47,8 +47,8 @@ file_api: api arguments backends certificates errors evidence files loading obli
     pipeline profile
 runtime: arguments backends custom_ops errors kernel loading obligations options pipeline
     profile terms
-comparing: api arguments backends custom_ops enforcing errors loading models obligations
-    options oracle pipeline profile runtime terms value_files
+comparing: api arguments backends custom_ops enforcing errors files loading models
+    obligations options oracle pipeline profile runtime terms value_files
 suite: backends comparing errors files kernel oracle profile reading runtime terms versions
 demonstration: backends errors models obligations runtime
 installation: backends comparing custom_ops demonstration errors evidence models profile

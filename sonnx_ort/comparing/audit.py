@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -42,6 +42,7 @@ from sonnx_ort.comparing.limits import SECONDS, LimitExceeded, Limits
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
 from sonnx_ort.errors import BackendUnavailable, SonnxError
+from sonnx_ort.files import new_whole_folder
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import in_words, nodes_within
@@ -182,7 +183,7 @@ def audit(  # noqa: PLR0913 - one for each choice
     demands = choose_demands(edition, broadcast, operators, contract_for_runs(source, contract))
     proto = _without_functions(source)
     seeded = tuple(map(in_words, seed_random_operators(proto)))
-    with IsolatedRuns(Limits(time_limit, memory_limit)) as runs:
+    with IsolatedRuns(Limits(time_limit, memory_limit)) as runs, ExitStack() as written:
         graph: Observation
         made = Inputs({})
         if values is None:
@@ -203,7 +204,10 @@ def audit(  # noqa: PLR0913 - one for each choice
             graph = GivenValues(proto, Path(values), given, runs)
             require_within(demands.contract, graph_inputs(proto), graph.feeds)
             computed_by = f"the files in '{values}'"
-        saved = None if save_values is None else SavedValues(proto, Path(save_values))
+        saved = None
+        if save_values is not None:
+            place = written.enter_context(new_whole_folder(Path(save_values)))
+            saved = SavedValues(proto, place)
         bounds = None
         if errors is not None:
             errors = errors_of_inputs(errors, graph.feeds)

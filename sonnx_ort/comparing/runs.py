@@ -37,13 +37,14 @@ from sonnx_ort.comparing.isolated_run import (
 )
 from sonnx_ort.comparing.limits import DEFAULT, Limits
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import new_whole_folder
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import in_words
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
-from sonnx_ort.value_files import new_folder, read_tensor
+from sonnx_ort.value_files import read_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,16 +309,15 @@ def keep(
 ) -> Iterator[tuple[str, Runs]]:
     """Write samples, and the names of the models, to a new or empty folder as they pass.
 
+    It is there when all have passed.
+
     Raises:
         SonnxError: The folder is not empty or cannot be written.
     """
-    new_folder(folder)
-    for number, (name, runs) in enumerate(samples):
-        try:
-            _write(folder / f"{number:06}", runs, {"models": models, "sample": name})
-        except OSError as error:
-            raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
-        yield name, runs
+    with new_whole_folder(folder) as place:
+        for number, (name, runs) in enumerate(samples):
+            _write(place / f"{number:06}", runs, {"models": models, "sample": name})
+            yield name, runs
 
 
 def _write(place: Path, runs: Runs, said: Mapping[str, Any]) -> None:

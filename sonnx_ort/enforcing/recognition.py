@@ -174,7 +174,8 @@ def require_standard_operators(model: ir.Model) -> None:
         if node.domain in OWN_DOMAINS and node.op_identifier() != (DOMAIN, BROADCAST.name, ""):
             raise InvalidModel(
                 f"node '{node.name}' is in the domain '{node.domain}', but `rewrite` did not make "
-                "this model as it is, or an earlier version did: rewrite the original model again"
+                "this model as it is, or an earlier version did: rewrite the original model "
+                "again, or give the enforced model itself in place of what an optimizer made of it"
             )
 
 

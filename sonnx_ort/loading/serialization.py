@@ -43,7 +43,7 @@ def deserialize(proto: onnx.ModelProto) -> ir.Model:
     except InvalidModel:
         raise
     except Exception as error:
-        raise InvalidModel(f"the model cannot be read: {_innermost(error)}") from error
+        raise InvalidModel(f"the model cannot be read: {_reason(error)}") from error
 
 
 def holds_another_type(optional: ir.OptionalType) -> bool:
@@ -108,7 +108,7 @@ def serializable() -> Iterator[None]:
     try:
         yield
     except ir.serde.SerdeError as error:
-        raise InvalidModel(f"the model cannot be written: {_innermost(error)}") from error
+        raise InvalidModel(f"the model cannot be written: {_reason(error)}") from error
 
 
 def restore_types(proto: onnx.ModelProto) -> None:
@@ -123,11 +123,18 @@ def restore_types(proto: onnx.ModelProto) -> None:
                 layer.ParseFromString(layer.denotation.removeprefix(_HELD).encode(_CHARACTERS))
 
 
-def _innermost(error: BaseException) -> str:
-    """The message of the first error in a chain of causes."""
+def _reason(error: BaseException) -> str:
+    """The message of the first error in a chain of causes, with the text that is no text."""
     while error.__cause__ is not None:
         error = error.__cause__
+    if isinstance(error, UnicodeDecodeError):
+        shown = repr(error.object[:_SHOWN]) + ("..." if len(error.object) > _SHOWN else "")
+        return f"{error}; the text is {shown}; write it in UTF-8"
     return str(error)
+
+
+_SHOWN = 80
+"""How many bytes of a text that is not UTF-8 are shown."""
 
 
 def _readable(proto: onnx.ModelProto) -> onnx.ModelProto:

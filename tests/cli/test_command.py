@@ -268,3 +268,31 @@ def test_unforeseen_error_is_told_in_one_sentence(
         "sonnx-ort: internal error, IndexError: tuple index out of range; this is a fault of "
         "sonnx_ort: please report it, with what SONNX_ORT_TRACEBACK=1 in the environment shows"
     )
+
+
+def unreadable() -> None:
+    raise sonnx_ort.SonnxError("settings in 'x' cannot be read")
+
+
+def test_error_of_this_package_is_no_fault_of_it_outside_a_subcommand_either(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(application, "app", unreadable)
+    with pytest.raises(SystemExit) as ended:
+        application.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "sonnx-ort: settings in 'x' cannot be read\n"
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError])
+def test_rule_that_is_defined_wrongly_is_named(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def defined(_: str) -> None:
+        raise error("the rules Div.R1 and Mine.C1 have one code, 11")
+
+    monkeypatch.setattr(application, "load", defined)
+    assert refusal("check", "model.onnx") == (
+        "sonnx-ort: an operator or a rule of this installation is defined wrongly: the rules "
+        "Div.R1 and Mine.C1 have one code, 11\n"
+    )

@@ -143,3 +143,35 @@ def process(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command in a process of its own, which has its own standard output."""
     return run([sys.executable, "-m", "sonnx_ort", *arguments], stdout=stdout)
+
+
+@pytest.mark.parametrize("line", [
+    "rewrite m.onnx -o {}", "rewrite m.onnx --backend native -o {}", "conform m.onnx -o {}",
+])  # fmt: skip
+def test_dash_is_standard_output_of_a_model(line: str) -> None:
+    done = run([sys.executable, "-m", "sonnx_ort", *line.format("-").split()])
+    command(*line.format("file").split())
+    assert done.stdout == Path("file").read_bytes()
+    assert b"-: written" in done.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["file", "m.onnx"]
+
+
+@pytest.mark.parametrize("line", ["certify m.onnx -o {}", "contract m.onnx -o {}"])
+def test_dash_is_standard_output_of_a_text(line: str) -> None:
+    done = command(*line.format("-").split())
+    command(*line.format("file").split())
+    assert done.stdout == Path("file").read_text()
+    assert "-: written" in done.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["file", "m.onnx"]
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("reduce m.onnx -o - --violates Div",
+     "'-' has no place for the inputs beside it; name a file to write"),
+    ("reduce m.onnx -o /dev/null --violates Div",
+     "'/dev/null' has no place for the inputs beside it; name a file to write"),
+    ("suite -o - --operators Shape", "'-' is standard output, and no folder; name a new folder"),
+])  # fmt: skip
+def test_dash_is_refused_where_more_than_a_file_is_written(line: str, said: str) -> None:
+    assert refusal(*line.split()) == f"sonnx-ort: {said}\n"
+    assert sorted(path.name for path in Path().iterdir()) == ["m.onnx"]

@@ -1,5 +1,6 @@
 """`sonnx-ort reduce`: the files that it writes, what it says, and its exit status."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -75,4 +76,28 @@ def test_unusable_arguments(folder: Path, arguments: tuple[str, ...], told: str)
     status, output, error = reduce(*arguments)
     assert (status, output) == (2, "")
     assert error.startswith(f"sonnx-ort: {told}")
+    assert not (folder / "small.onnx").exists()
+
+
+END = "end what it quotes, as in grep -q 'two words' {}"
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ('grep -q "Abs', f'cannot be read: no closing quotation: grep -q "Abs; {END}'),
+    ("echo \\", f"cannot be read: no escaped character: echo \\; {END}"),
+    ("", "is empty; give one, such as python fails.py {}"),
+    ("  ", "is empty; give one, such as python fails.py {}"),
+])  # fmt: skip
+def test_command_that_cannot_be_read_is_refused(folder: Path, line: str, said: str) -> None:
+    status, shown, error = reduce("--check", line)
+    assert (status, shown, error) == (2, "", f"sonnx-ort: the command of --check {said}\n")
+    assert not (folder / "small.onnx").exists()
+
+
+def test_command_that_starts_others_ends_with_them(folder: Path) -> None:
+    started = time.monotonic()
+    line = "sh -c 'sleep 300; true'"
+    status, _, error = reduce("--check", line, "--time-limit", "10")
+    assert (status, error.startswith("sonnx-ort: the model does not show")) == (2, True)
+    assert time.monotonic() - started < 200
     assert not (folder / "small.onnx").exists()

@@ -3,7 +3,12 @@
 import onnx
 import pytest
 
-from sonnx_ort.comparing.derived_models import count_inner_nodes, exposed, without_names
+from sonnx_ort.comparing.derived_models import (
+    count_inner_nodes,
+    exposed,
+    seed_random_operators,
+    without_names,
+)
 from support.graphs import parse
 
 TEXT = """(float[3] x, bool c) => (float[3] z) {
@@ -105,3 +110,30 @@ def test_model_with_names_is_not_modified() -> None:
     model = secret()
     without_names(model)
     assert model == secret()
+
+
+@pytest.mark.parametrize(("text", "opset", "seeded"), [
+    ("y = Dropout(x)", 7, []),
+    ("y = Dropout(x)", 10, []),
+    ("y = Dropout(x)", 11, []),
+    ("y = Dropout(x)", 12, ["Dropout"]),
+    ("y = RandomNormalLike(x)", 7, ["RandomNormalLike"]),
+    ("y = RandomNormalLike<seed = 1.0>(x)", 7, []),
+    ("y = Bernoulli(x)", 15, ["Bernoulli"]),
+    ("y = Relu(x)", 20, []),
+])  # fmt: skip
+def test_seed_is_given_to_what_has_one_in_its_version(
+    text: str, opset: int, seeded: list[str]
+) -> None:
+    made = parse(f"(float[3] x) => (float[3] y) {{ {text} }}", opset=opset)
+    assert [node.op_type for node in seed_random_operators(made)] == seeded
+
+
+@pytest.mark.parametrize(("opset", "seeded"), [(11, []), (13, ["Dropout"])])
+def test_version_in_a_function_is_its_own(opset: int, seeded: list[str]) -> None:
+    made = parse(
+        f"""(float[3] x) => (float[3] y) {{ y = l.drop(x) }}
+        <opset_import: ["": {opset}], domain: "l"> drop (v) => (e) {{ e = Dropout(v) }}""",
+        domains={"l": 1},
+    )
+    assert [node.op_type for node in seed_random_operators(made)] == seeded

@@ -235,3 +235,19 @@ def test_branch_that_cannot_take_these_sizes_is_not_run() -> None:
     audit = sonnx_ort.audit(model, {"c": np.array(True), "x": X})
     assert audit.ok
     assert audit.not_run == 1
+
+
+CROPPED = """(float[1, 1, 4, 4] x, float[8] roi, int64[4] sizes) => (float[1, 1, 3, 3] y)
+    { a = Abs(x)
+      y = Resize <coordinate_transformation_mode = "tf_crop_and_resize"> (a, roi, "", sizes) }"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_node_that_runs_only_with_the_size_of_an_operand_is_observed(level: str) -> None:
+    feeds = {
+        "x": np.ones((1, 1, 4, 4), F),
+        "roi": F([0, 0, 0.4, 0.6, 1, 1, 1.2, 1.7]),
+        "sizes": np.int64([1, 1, 3, 3]),
+    }
+    audit = sonnx_ort.audit(parse(CROPPED, opset=19), feeds, level=level)
+    assert [node.operator for node in audit.nodes] == ["Abs", "Resize"]
