@@ -19,6 +19,7 @@ from onnx import helper
 
 from sonnx_ort.comparing.input_shapes import UNSAID, Choice, InputShapes, Sizes, with_axes
 from sonnx_ort.comparing.isolated_run import Array, Failed, IsolatedRuns, profile_of
+from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ReadModel
@@ -184,6 +185,8 @@ def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inp
 
     def with_sizes(choice: Choice) -> dict[str, Any]:
         generator = np.random.default_rng(seed)
+        for each in made:
+            _require_room(each.name, shapes.of(each, choice), runs.limits)
         random = {
             each.name: _random(each, shapes.of(each, choice), generator, contract.of(each.name))
             for each in made
@@ -202,6 +205,25 @@ def complete(  # noqa: PLR0913 - a model, and each thing that is said of its inp
     arrays = with_sizes(chosen)
     present = {name: value for name, value in arrays.items() if value is not None}
     return Inputs(present, seed, tuple(each.name for each in made), chosen, suitable is not None)
+
+
+_BYTES_OF_ELEMENT = 8
+"""Numbers are drawn in types of 64 bits."""
+
+
+def _require_room(name: str, shape: Sequence[int], limits: Limits) -> None:
+    """Refuse a random input that has no room in memory, before it is made.
+
+    Raises:
+        SonnxError: It has none.
+    """
+    needed = math.prod(shape) * _BYTES_OF_ELEMENT
+    if needed > limits.bytes:
+        raise SonnxError(
+            f"a random input '{name}' of shape {tuple(shape)} takes more than "
+            f"{limits.bytes / 1e6:.0f} MB of memory; choose smaller sizes with sizes= or "
+            "input_shapes="
+        )
 
 
 def complete_within(

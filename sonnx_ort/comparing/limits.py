@@ -61,6 +61,11 @@ class Limits:
                 "memory_limit=8000"
             )
 
+    @property
+    def bytes(self) -> float:
+        """How many bytes of memory the process of a run may have."""
+        return _MEGABYTE * self.megabytes if self.megabytes else _of_machine() * _SHARE
+
 
 DEFAULT = Limits()
 
@@ -91,7 +96,7 @@ class Watched:
     def _watch(self) -> None:
         limits = self._limits
         end = time.monotonic() + min(limits.seconds, threading.TIMEOUT_MAX / 2)
-        most = _MEGABYTE * limits.megabytes if limits.megabytes else _of_machine() * _SHARE
+        most = limits.bytes
         while not self.exceeded:
             left = end - time.monotonic()
             if left <= 0:
