@@ -18,6 +18,7 @@ import onnxruntime
 from sonnx_ort import models, versions
 from sonnx_ort.backends import Backend, require_runnable
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
+from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.custom_ops.compiled.library import LIBRARY
 from sonnx_ort.demonstration import run_case
 from sonnx_ort.errors import BackendUnavailable, to_json
@@ -27,6 +28,9 @@ from sonnx_ort.runtime.registration import prepare
 
 FORMAT = "sonnx_ort.self_check/1"
 """The name and version of the JSON format; a change that breaks readers raises the version."""
+
+_SECONDS = 3600
+"""How long a case may take, on the slowest machine."""
 
 _PROCESSOR = Path("/proc/cpuinfo")
 
@@ -104,7 +108,7 @@ def self_check() -> SelfCheck:
     found = {package: versions.version_of(package) for package in PACKAGES}
     found["Python"] = platform.python_version()
     checks = [_version(package, found[package]) for package in versions.TRIED]
-    with IsolatedRuns() as runs:
+    with IsolatedRuns(Limits(_SECONDS)) as runs:
         for backend in Backend:
             if (missing := _missing_kernels(backend)) is not None:
                 checks.append(missing)

@@ -38,6 +38,7 @@ COMMANDS = (
     "conform {m} -o {o}.onnx --verify",
     "conform {m} --diff",
     "certify {m} -o {o}.json",
+    "certify {m} --check {m}",
     "verify {m} {m}",
     "run {m}",
     "run {m} --backend native --verify-proofs",
@@ -208,23 +209,29 @@ def _external(files: _Files, content: bytes) -> None:
     onnx.save(model, files.model, save_as_external_data=True, location="w.bin", size_threshold=0)
     weights, other = files.folder / "w.bin", files.folder / "elsewhere"
     other.mkdir()
-    damages: tuple[Callable[[], object], ...] = (
-        lambda: None,
-        weights.unlink,
-        lambda: weights.write_bytes(weights.read_bytes()[:7]),
-        lambda: (weights.rename(other / "w.bin"), weights.symlink_to(other / "w.bin")),
-        lambda: (weights.unlink(), weights.symlink_to("/etc/passwd")),
-        lambda: (weights.unlink(), weights.symlink_to(weights)),
-        lambda: (weights.unlink(), weights.mkdir()),
-        lambda: (weights.unlink(), os.mkfifo(weights)),
-        lambda: (
-            weights.rename(other / "bbb"),
-            weights.symlink_to(other / "bbb"),
-            files.model.rename(other / "aaa"),
-            files.model.symlink_to(other / "aaa"),
-        ),
+    damage = files.draw.choice(
+        ("none", "missing", "cut", "link", "link out", "link to itself", "folder", "pipe", "hub")
     )
-    files.draw.choice(damages)()
+    match damage:
+        case "cut":
+            weights.write_bytes(weights.read_bytes()[:7])
+        case "link" | "hub":
+            weights.rename(other / "bbb")
+            weights.symlink_to(other / "bbb")
+        case "missing" | "link out" | "link to itself" | "folder" | "pipe":
+            weights.unlink()
+    match damage:
+        case "link out":
+            weights.symlink_to("/etc/passwd")
+        case "link to itself":
+            weights.symlink_to(weights)
+        case "folder":
+            weights.mkdir()
+        case "pipe":
+            os.mkfifo(weights)
+        case "hub":
+            files.model.rename(other / "aaa")
+            files.model.symlink_to(other / "aaa")
     if files.draw.random() < 0.3:
         loaded = onnx.load(files.model, load_external_data=False)
         entries = loaded.graph.initializer[0].external_data
@@ -239,15 +246,20 @@ def _vectors(files: _Files, content: bytes) -> None:
     paths = sorted(path for path in (files.folder / "s").rglob("*") if path.is_file())
     path = files.draw.choice(paths)
     known = path.read_bytes()
-    damages: tuple[Callable[[], object], ...] = (
-        path.unlink,
-        lambda: path.write_bytes(known[: files.draw.randrange(len(known))]),
-        lambda: path.write_bytes(known[:-1] + bytes([known[-1] ^ 1])),
-        lambda: path.with_name("output_7.pb").write_bytes(known),
-        lambda: shutil.rmtree(path.parent),
-        lambda: (path.unlink(), path.mkdir()),
-    )
-    files.draw.choice(damages)()
+    match files.draw.choice(("missing", "cut", "flipped", "more", "less", "folder")):
+        case "missing":
+            path.unlink()
+        case "cut":
+            path.write_bytes(known[: files.draw.randrange(len(known))])
+        case "flipped":
+            path.write_bytes(known[:-1] + bytes([known[-1] ^ 1]))
+        case "more":
+            path.with_name("output_7.pb").write_bytes(known)
+        case "less":
+            shutil.rmtree(path.parent)
+        case "folder":
+            path.unlink()
+            path.mkdir()
 
 
 DAMAGES: Mapping[str, Callable[[_Files, bytes], None]] = {

@@ -21,7 +21,11 @@ from plain_sessions import make_options, start
 from real_models.feeds import DryRun, Feeds, make_feeds
 from sonnx_ort import Backend, Waiver, check, register, rewrite
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
+from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.options import DEFAULT
+
+_LONGEST = 3600
+"""How long a published model may take to start and to run."""
 
 _PATIENCE = 300
 """Seconds that one run may take; then SIGALRM ends it."""
@@ -152,7 +156,7 @@ def compare_forms(
 ) -> dict[Form, list[Comparison]]:
     """Compare a form of a model with each other one, as `compare` does; it runs once in a trial."""
     comparisons: dict[Form, list[Comparison]] = {form: [] for form in others}
-    with IsolatedRuns() as runs:
+    with IsolatedRuns(Limits(_LONGEST)) as runs:
         for form in (first, *others):
             started = runs.call(_start, *form)
             if isinstance(started, Failed):

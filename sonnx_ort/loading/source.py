@@ -13,6 +13,7 @@ import onnx_ir as ir
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.loading.external_data import beside, check_references
 from sonnx_ort.loading.growth import require_few_nodes
+from sonnx_ort.loading.names import require_readable_names
 from sonnx_ort.loading.serialization import require_readable, write_metadata_once
 from sonnx_ort.reading import content_of
 
@@ -123,12 +124,13 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
 
     Raises:
         InvalidModel: The file does not exist or is not an ONNX model, what it says about external
-            data is wrong, or its functions stand for very many nodes.
+            data is wrong, a name is not UTF-8, or its functions stand for very many nodes.
     """
     if isinstance(model, ReadModel):
         return model
     made = _read(model)
     check_references(made.proto)
+    require_readable_names(made.proto)
     require_few_nodes(made.proto)
     return made
 

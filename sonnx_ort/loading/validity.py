@@ -10,11 +10,11 @@ import onnx
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.names import require_readable_names
 from sonnx_ort.loading.serialization import may_be_too_deep, too_deep
 from sonnx_ort.loading.traversal import (
     all_graphs,
     all_nodes,
-    graphs_and_nodes,
     names_needed,
     nodes_within,
 )
@@ -93,8 +93,8 @@ def check_validity(proto: onnx.ModelProto) -> None:
         raise InvalidModel(
             f"the model is too large to be one message: {error}; store its tensors as external data"
         ) from error
-    graphs, nodes = graphs_and_nodes(proto)
-    _refuse_unreadable_names(graphs, nodes)
+    nodes = all_nodes(proto)
+    require_readable_names(proto)
     _refuse_several_values(nodes)
     _refuse_fatal_attributes(nodes)
     _refuse_unresolved_attributes(proto)
@@ -152,31 +152,6 @@ def refuse_repeated_names(proto: onnx.ModelProto) -> None:
                 )
             if node.name:
                 operators[node.name] = node.op_type
-
-
-def _refuse_unreadable_names(
-    graphs: Iterable[onnx.GraphProto], nodes: Iterable[onnx.NodeProto]
-) -> None:
-    """Reject names that are not UTF-8, because ONNX Runtime cannot report such inputs."""
-    for name in _names(graphs, nodes):
-        if isinstance(name, bytes):
-            raise InvalidModel(f"the name {name!r} is not valid UTF-8; give it another")
-
-
-def _names(
-    graphs: Iterable[onnx.GraphProto], nodes: Iterable[onnx.NodeProto]
-) -> Iterator[str | bytes]:
-    for graph in graphs:
-        for declared in chain(graph.input, graph.output, graph.value_info):
-            yield declared.name
-            for dimension in declared.type.tensor_type.shape.dim:
-                yield dimension.dim_param
-        for tensor in graph.initializer:
-            yield tensor.name
-    for node in nodes:
-        yield node.name
-        yield from node.input
-        yield from node.output
 
 
 def _refuse_fatal_attributes(nodes: Iterable[onnx.NodeProto]) -> None:
