@@ -61,7 +61,7 @@ def assuming(
         values.extend(kept)
     told = {name: shape_in_words(tuple(map(int, shape))) for name, shape in shapes.items()}
     for name, array in arrays.items():
-        proto.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        _add_constant(proto, onnx.numpy_helper.from_array(array, name))
         told[name] = str(array.tolist()) if array.size <= _SHOWN else f"{array.size:,} elements"
     written = {f"{ASSUMED}{name}": text for name, text in told.items()}
     others = [entry for entry in proto.metadata_props if entry.key not in written]
@@ -108,6 +108,18 @@ _LARGEST = int(np.iinfo(np.int64).max)
 
 _MOST_ELEMENTS = (1 << 31) - 1
 """No rule says anything of tensors with more elements."""
+
+
+def _add_constant(proto: onnx.ModelProto, tensor: onnx.TensorProto) -> None:
+    """Add a constant; before version 4 of the format, an initializer was an input as well."""
+    if proto.ir_version >= _INITIALIZERS_ALONE:
+        proto.graph.initializer.append(tensor)
+        return
+    node = onnx.helper.make_node("Constant", [], [tensor.name], value=tensor)
+    proto.graph.node.insert(0, node)
+
+
+_INITIALIZERS_ALONE = 4
 
 
 def _make_scalar(proto: onnx.ModelProto, name: str) -> None:

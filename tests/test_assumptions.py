@@ -5,12 +5,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 
 import sonnx_ort
 from sonnx_ort import SonnxError
 from support.command import output, refusal
 from support.graphs import parse
+from support.sessions import quiet
 
 NUMBERS = """(float[n,m] x, float16 k, bfloat16 b, float[2] v, int8 i, uint64 u, bool f)
     => (float[n,m] z, float16 l, bfloat16 c, float[2] w, int8 j, uint64 t, bool g) {
@@ -116,6 +118,15 @@ def test_shape_of_what_is_no_tensor_is_refused() -> None:
     )
 
 
+def test_constant_of_an_early_format_is_a_node() -> None:
+    model = parse("(float[2] x, float[2] k) => (float[2] y) { y = Mul(x, k) }", opset=9)
+    model.ir_version = 3
+    made = sonnx_ort.conform(model, assume={"k": [2, 4]}).model
+    session = ort.InferenceSession(made.SerializeToString(), quiet())
+    assert session.run(None, {"x": np.float32([1, 1])})[0].tolist() == [2, 4]
+    assert sonnx_ort.check(made).premises == ("k is [2.0, 4.0] in every run",)
+
+
 def test_value_takes_the_place_of_a_shape_that_was_assumed_before() -> None:
     once = sonnx_ort.conform(parse(NUMBERS), assume_shapes={"x": [1, 2]}).model
     again = sonnx_ort.conform(once, assume={"x": 7})
@@ -143,6 +154,8 @@ COMMANDS = [
     ("repeat m.onnx --input-shape x=65536,65536",
      "the input 'x' would be of shape (65536, 65536), which has more than 2,147,483,647 elements"),
     ("diff m.onnx m.onnx --size n=1_0", "--size n=1_0: the form is NAME=N"),
+    (f"diff m.onnx m.onnx --samples {10**20}", f"--samples {10**20}: give at most 1,000,000"),
+    (f"conform m.onnx --diff --assume i={'9' * 5000}", "--assume i=9999"),
 ]  # fmt: skip
 
 

@@ -190,6 +190,8 @@ def _runs(
 ) -> Iterator[tuple[str, Runs]]:
     """Run two models on each sample."""
     values = read_values(inputs)
+    if samples is not None and samples > _MOST_SAMPLES:
+        raise SonnxError(f"--samples {samples}: give at most {_MOST_SAMPLES:,}")
     given = {f"{each}": (values, each) for each in range(seed, seed + (samples or 1))}
     if data is not None:
         if samples is not None:
@@ -201,6 +203,10 @@ def _runs(
     how: dict[str, Any] = {"contract": contract, "limits": limits, "match_positions": True}
     runs = run_both(first, second, given.values(), shapes, **how)
     return zip(given, runs, strict=True)
+
+
+_MOST_SAMPLES = 1_000_000
+"""More are not run in days, and each is named in memory."""
 
 
 def _plain(

@@ -160,7 +160,8 @@ def _assumed(given: Sequence[str] | None) -> dict[str, Any]:
 _BOOLEANS = {"true": True, "false": False}
 
 _NUMBER = re.compile(
-    r"[+-]?([0-9]{1,400}|([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,5})?|inf|nan)", re.IGNORECASE
+    r"[+-]?(([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})(e[+-]?[0-9]{1,5})?|inf|nan)",
+    re.IGNORECASE,
 )
 """Numbers in decimal digits, without what Python adds to them."""
 

@@ -193,7 +193,19 @@ def overview_of_models(check: Check, *, coloured: bool = False) -> str:
         for row, colour in zip(in_columns(rows), colours, strict=True)
         for line in fitted(row).split("\n")
     ]
-    return "\n\n".join("\n".join(part) for part in (lines, _summary(check)) if part)
+    parts = (lines, _premises(check), _summary(check))
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _premises(check: Check) -> list[str]:
+    """What models were conformed for."""
+    said = (
+        f"{model.name}: conformed for {each}"
+        for model in check.models
+        if model.report is not None
+        for each in model.report.premises
+    )
+    return [line for each in said for line in wrapped(each, "")]
 
 
 def _row(model: CheckedModel) -> tuple[str, ...]:
