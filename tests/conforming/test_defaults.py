@@ -146,7 +146,7 @@ def test_output_that_is_left_out_becomes_an_output_of_the_graph_if_it_may() -> N
     assert [d.dim_param or d.dim_value for d in declared.shape.dim] == ["n", 1, 2, 2]
     assert made.remaining == ()
     (change,) = (each for each in made.changes if each.title == ADDED)
-    assert (change.safety, change.rules) == ("rounding", ("Graph.edges",))
+    assert (change.safety, change.rules) == ("interface", ("Graph.edges",))
     assert sonnx_ort.conform(made.model, name_outputs=True).changes == ()
 
 
@@ -176,7 +176,7 @@ def test_output_that_nothing_reads_becomes_an_output_of_the_graph_if_it_may() ->
     assert [d.dim_value for d in made.model.graph.output[1].type.tensor_type.shape.dim] == [3]
     assert (made.remaining, made.left_out) == ((), ())
     (change,) = (each for each in made.changes if each.title == ADDED)
-    assert (change.node, change.safety, change.rules) == ("b", "rounding", ("Graph.unread",))
+    assert (change.node, change.safety, change.rules) == ("b", "interface", ("Graph.unread",))
 
 
 def test_output_that_nothing_reads_stays_inside_of_itself() -> None:
