@@ -8,6 +8,7 @@
     graphs       random graphs, by each backend and the oracle
     fusions      proofs about nodes that optimizers join or fold, against runs
     contracts    proofs about small graphs under contracts of any numbers, against runs
+    changes      changes of `conform` at single nodes of any kind, against runs
     sums         proofs about sums of up to 100,000 terms, against runs
     models       mutated models, which have to end in a result or a `SonnxError`
     commands     all commands with hostile files, likewise
@@ -35,6 +36,7 @@ CAMPAIGNS = {
     "graphs": "try_graphs:run",
     "fusions": "try_proofs:run_fusions",
     "contracts": "try_proofs:run_contracts",
+    "changes": "try_changes:run",
     "sums": "try_proofs:run_sums",
     "models": "fuzz:run",
     "commands": "fuzz:run_commands",

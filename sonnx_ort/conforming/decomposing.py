@@ -260,7 +260,8 @@ def way_inside(domain: str, name: str) -> str:
     operator = named(domain, name)
     template = TEMPLATES.get(operator)
     if template is not None:
-        kinds = template.exact, template.near - template.exact
+        tried = VERIFIED[operator].types
+        kinds = template.exact & tried, (template.near - template.exact) & tried
         exact, near = (", ".join(sorted(types)) for types in kinds)
         parts = [
             f"for {exact} results keep their bits" if exact else "",

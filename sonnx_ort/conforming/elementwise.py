@@ -184,7 +184,7 @@ TEMPLATES = (
     ),
     *(Template(each, in_double, near=FLOATS, bound=_NEAR_ONE) for each in ("Elu", "Selu", "Celu")),
     Template("ThresholdedRelu", thresholded, near=FLOATS, bound=SAME_NUMBERS),
-    Template("PRelu", parametric, INTEGERS, FLOATS, SAME_NUMBERS),
+    Template("PRelu", parametric, near=FLOATS, bound=SAME_NUMBERS),
     Template("Cos", in_double, near=FLOATS, bound=Bound(16, Reference.ONE)),
     Template("Softsign", softsign, near=FLOATS, bound=Bound(4)),
     Template("Gelu", gelu, near=FLOATS, bound=Bound(4, Reference.OPERAND, computed_in="float")),

@@ -175,12 +175,15 @@ class _Editing:
             self._examine_again(STORE_DENSELY)
         report = self.conformed.examination.report
         violated = {o.rule.id for o in report.violations} & self.conformed.selection.rules
+        facts = self.conformed.examination.facts
         if INFERENCE.id in violated:
             self._remove(
                 INFERENCE,
                 REMOVE_DROPOUT,
-                lambda floats: remove_dropouts(model, lambda value: floats.all_settled([value])),
-                lambda: remove_dropouts(model),
+                lambda floats: remove_dropouts(
+                    model, facts, lambda value: floats.all_settled([value])
+                ),
+                lambda: remove_dropouts(model, facts),
             )
         if FALSE_CLAIM.id in violated:
             known = self.conformed.examination

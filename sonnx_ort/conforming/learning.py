@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.bounds import SAME_NUMBERS, SUMS, Bound, Inputs
+from sonnx_ort.conforming.bounds import SAME_NUMBERS, SUMS, Bound
 from sonnx_ort.conforming.change import NoChangeError
 from sonnx_ort.conforming.operators import WITH_LAST_INDEX, Operators, Template
 
@@ -67,7 +67,10 @@ def _require_features(op: Operators, x: ir.Value, *counts: int) -> None:
 
 def binarizer(op: Operators, x: ir.Value) -> ir.Value:
     """Binarizer: 1 above the threshold, otherwise 0, in the type of X."""
-    return op.cast(op.Less(op.number(op.attribute("threshold")), x), op.dtype)
+    above = op.cast(op.Less(op.number(op.attribute("threshold")), x), _INT64)
+    number = op.cast(op.Equal(x, x), _INT64)
+    # The kernel refuses NaN.
+    return op.cast(op.unless(op.Less(number, op.number(1, _INT64)), above), op.dtype)
 
 
 def imputer(op: Operators, x: ir.Value) -> ir.Value:
@@ -196,14 +199,11 @@ def one_hot_encoder(op: Operators, x: ir.Value) -> ir.Value:
     return op.cast(op.Equal(elements, list(categories)), _FLOAT)
 
 
-_OF_NAN = Bound(
-    0, inputs=Inputs.NUMBERS, remark="of NaN it gives 0, for which the kernel ends the run"
-)
 _NARROW = replace(SUMS, computed_in="float", remark="numbers are rounded to float")
 
 TEMPLATES = (
     Template("ai.onnx.ml::Scaler", scaler, FLOAT_ALONE, _NUMBERS, _NARROW),
-    Template("ai.onnx.ml::Binarizer", binarizer, near=FLOAT_ALONE, bound=_OF_NAN),
+    Template("ai.onnx.ml::Binarizer", binarizer, FLOAT_ALONE),
     Template("ai.onnx.ml::Imputer", imputer, frozenset({"int64"}), FLOAT_ALONE, SAME_NUMBERS),
     Template("ai.onnx.ml::Normalizer", normalizer, near=_NUMBERS, bound=Bound(1, each="term")),
     Template("ai.onnx.ml::LinearRegressor", linear_regressor, near=FLOAT_ALONE, bound=SUMS),

@@ -307,6 +307,7 @@ def expand_c(edit: NodeEdit) -> bool:
         raise NoChangeError(f"'{c.name}' has more axes than the product")
     if any(size == 0 for size in known):
         raise NoChangeError("the product is empty")
+    _require_expansion(c, own, known)
     if edit.integer("transA") or edit.integer("transB"):
         if len(own) == MATRIX:
             raise NoChangeError("it transposes an operand whose sizes are not those of C")
@@ -346,6 +347,12 @@ def multiply_alone(edit: NodeEdit) -> bool:
         raise NoChangeError("an operand is no matrix")
     edit.replace_by(Operators(edit).MatMul(a, b, name=edit.node.name))
     return True
+
+
+def _require_expansion(c: ir.Value, own: Sequence[Dimension], wanted: Sequence[Dimension]) -> None:
+    for size, other in zip(reversed(own), reversed(wanted), strict=False):
+        if isinstance(size, int) and isinstance(other, int) and size not in (1, other):
+            raise NoChangeError(f"'{c.name}' cannot be broadcast to the shape of the product")
 
 
 MOST_MATRICES = 64

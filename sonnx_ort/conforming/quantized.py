@@ -101,6 +101,8 @@ def quantize_to_bytes(edit: NodeEdit) -> bool:
     kind = ir.DataType(wanted)
     op = Operators(edit, _FLOAT)
     after, shape = _axes_after(op, x, scale), edit.shape(scale)
+    if kind is _UINT8 and zero is not None and shape in ((), (1,)):
+        raise NoChangeError("it has one scale already")
     one = edit.constant(np.zeros((), kind.numpy()), "zero") if zero is None else zero
     if shape not in ((), (1,)):
         x, scale, one = op.Div(x, op.unsqueeze(scale, after)), op.number(1.0), _one_of(op, one)
@@ -112,7 +114,7 @@ def _axes_after(op: Operators, x: ir.Value, scale: ir.Value) -> list[int]:
     """The axes to add after that of a scale for each channel, so that it is that of X."""
     if op.rank(scale) == 0 or op.edit.shape(scale) == (1,):
         return []
-    axis = op.edit.node.attributes.get_int("axis", 1) % op.rank(x)
+    axis = op.axis_of(op.edit.node.attributes.get_int("axis", 1), op.rank(x))
     return list(range(1, op.rank(x) - axis))
 
 
@@ -183,6 +185,9 @@ def product_of_integers(
 def quantized_product(op: Operators, *inputs: ir.Value) -> ir.Value:
     """QLinearMatMul: the product of integers, in the scale of the result."""
     a, scale_a, zero_a, b, scale_b, zero_b, scale, zero = inputs
+    for each in (scale_a, zero_a, scale, zero):
+        if op.edit.shape(each) not in ((), (1,)):
+            raise NoChangeError(f"'{each.name}' has not one element")
     sums, kind = _sums(op, a, b, zero_a, zero_b)
     return _rescaled(op, sums, kind, (scale_a, scale_b, scale), zero)
 
@@ -231,6 +236,9 @@ def quantized_convolution(op: Operators, *inputs: ir.Value) -> ir.Value:
 def quantize_dynamically(op: Operators, x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
     """DynamicQuantizeLinear: by the scale and zero point of the least and largest element and 0."""
     flat = op.Reshape(x, [-1])
+    if any(not isinstance(size, int) or not size for size in op.edit.shape(x)):
+        # ArgMax of nothing is an error; 0 is among the elements in any case.
+        flat = op.Concat(flat, np.zeros(1, np.float32), axis=0)
 
     def element(order: ir.Value) -> ir.Value:
         return op.Gather(flat, op.ArgMax(order, axis=0, keepdims=0), axis=0)

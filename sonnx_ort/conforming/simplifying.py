@@ -23,6 +23,7 @@ from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import AXES_AS_INPUT
+from sonnx_ort.conforming.verified_operators import VERIFIED
 from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
@@ -90,7 +91,7 @@ def detach_bodies(node: ir.Node) -> None:
 
 
 def remove_dropouts(
-    model: ir.Model, removable: Callable[[ir.Value], bool] = lambda _: True
+    model: ir.Model, facts: Facts, removable: Callable[[ir.Value], bool] = lambda _: True
 ) -> None:
     """Let readers of a Dropout in the mode of inference read its operand, in place.
 
@@ -99,6 +100,8 @@ def remove_dropouts(
     """
     for node in every_node(model.graph):
         if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Dropout") or not _infers(node, model):
+            continue
+        if VERIFIED["Dropout"].doubt(node, model.opset_imports[STANDARD_DOMAIN], facts) is not None:
             continue
         if any(mask.uses() or mask.is_graph_output() for mask in node.outputs[_MASK:]):
             continue

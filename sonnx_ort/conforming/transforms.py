@@ -281,13 +281,15 @@ def rotary_embedding(
     if not has_heads:
         x = op.Transpose(op.Reshape(x, [0, 0, heads, -1]), perm=[0, 2, 1, 3])
         size //= heads
+    turned = op.attribute("rotary_embedding_dim") or size
+    if turned % 2 or any(op.edit.shape(each)[-1:] != (turned // 2,) for each in (cosines, sines)):
+        raise NoChangeError("its angles are not those of half of the elements that it turns")
     if positions is not None:
         if not op.is_within(positions, 0):
             before_all = op.Less(positions, op.number(0, ir.DataType.INT64))
             positions = op.unless(before_all, positions)
         cosines, sines = (op.Gather(each, positions, axis=0) for each in (cosines, sines))
     cosines, sines = (op.Unsqueeze(each, axes=[1]) for each in (cosines, sines))
-    turned = op.attribute("rotary_embedding_dim") or size
     parts = _turned(op, x, turned, cosines, sines)
     if turned < size:
         parts.append(op.slice(x, 3, turned, size))

@@ -132,6 +132,9 @@ class Verified:
             if value is None or not schema.inputs:
                 continue
             formal = schema.inputs[min(position, len(schema.inputs) - 1)]
+            known = facts.element_type(value)
+            if known is not None and f"tensor({known})" not in formal.types:
+                return f"its input {formal.name} is {known}, which its document does not admit"
             admitted = self.types if position == 0 else self.others.get(formal.name, frozenset())
             same = position > 0 and formal.type_str == schema.inputs[0].type_str
             if same or formal.type_str.startswith(("tensor(", "seq(", "optional(")):

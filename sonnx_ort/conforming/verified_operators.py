@@ -5,6 +5,7 @@ attribute, also with those that are not declared, against ONNX Runtime without o
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sonnx_ort.conforming.verified import (
     ANY,
@@ -51,6 +52,7 @@ _OF_CONSTANTS = (
     *("value", "value_float", "value_floats", "value_int", "value_ints"),
     *("value_string", "value_strings"),
 )
+_SINGLE = frozenset({"float", "float16"})
 _PADDING = one_of("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 _WINDOW = {
     "auto_pad": _PADDING,
@@ -343,7 +345,25 @@ _LEARNED_OPERATORS: Mapping[str, Verified] = {
     ),
 }
 
-VERIFIED: Mapping[str, Verified] = {
+_TYPES: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        (
+            *("AveragePool", "Cosh", "Elu", "GlobalMaxPool", "HardSigmoid", "HardSwish"),
+            *("InstanceNormalization", "Mean", "MeanVarianceNormalization", "PRelu", "Selu"),
+            *("Sinh", "Softplus", "Softsign", "Tan", "ThresholdedRelu"),
+        ),
+        _SINGLE,
+    ),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _FLOATS | _BYTES),
+    "CumSum": _NUMBERS,
+    "OneHot": INDICES,
+    "Shrink": _NUMBERS,
+    "Trilu": _NUMBERS | {"bool"},
+    "ai.onnx.ml::OneHotEncoder": frozenset({"int64"}),
+}
+"""The types of the first input for which ONNX Runtime has kernels, where the document has more."""
+
+_DECLARED: Mapping[str, Verified] = {
     **_BY_ELEMENT,
     **_MOVING,
     **_SUMMING,
@@ -351,6 +371,10 @@ VERIFIED: Mapping[str, Verified] = {
     **_BRANCHING,
     **_DEFINED,
     **{f"ai.onnx.ml::{name}": each for name, each in _LEARNED_OPERATORS.items()},
+}
+
+VERIFIED: Mapping[str, Verified] = {
+    name: replace(each, types=_TYPES.get(name, each.types)) for name, each in _DECLARED.items()
 }
 """By operator, with its domain if that is not the standard one."""
 
