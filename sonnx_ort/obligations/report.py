@@ -340,7 +340,7 @@ class Report:
             "backend": self.backend,
             "operators": sorted(self.demands.operators),
             "contract": contract_document(self.demands.contract),
-            "premises": list(self.premises),
+            **({"premises": list(self.premises)} if self.premises else {}),
             "settings": self.settings or None,
             "ok": self.ok,
             "counts": dict(self.counts),
