@@ -56,7 +56,8 @@ installation: backends comparing custom_ops demonstration errors evidence models
 assumptions: errors loading obligations profile runtime terms
 conformity: arguments assumptions backends comparing conforming errors files loading obligations
     options pipeline profile runtime
-envelope: arguments comparing errors kernel knowledge loading obligations profile value_files
+envelope: arguments comparing errors kernel knowledge loading obligations profile terms
+    value_files
 reporting: comparing conforming conformity enforcing errors loading obligations options
     pipeline profile suite terms
 """

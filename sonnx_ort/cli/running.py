@@ -219,7 +219,10 @@ def _reduced_in_words(
         ),
         "contract": OPTIONS["contract"],
         "margin": option(
-            float, "How much of a seen range is added at each end.", metavar="SHARE", default=0.25
+            float,
+            "What is added at each end, as a share of the seen range or of the largest magnitude.",
+            metavar="SHARE",
+            default=0.25,
         ),
         "axes": option(
             TEXTS,
@@ -274,6 +277,7 @@ def contract(
         lines.append(
             f"values checked inside: {len(proposed.checkpoints)}, with {checked} elements a run"
         )
+    lines += [f"'{name}': {remark}" for name, remark in proposed.remarks.items()]
     lines += [f"not kept finite: '{name}'" for name in proposed.open[:_MOST_SHOWN]]
     if len(proposed.open) > _MOST_SHOWN:
         lines.append(f"and {len(proposed.open) - _MOST_SHOWN} more")

@@ -25,7 +25,15 @@ from sonnx_ort.profile.contract import Contract, SizeContract, StateContract, Va
 from sonnx_ort.profile.element_type import CARRIERS, NUMERIC_TYPES, ElementType
 from sonnx_ort.terms.operand import Shape, contradict, format_shape
 
-__all__ = ["ContractSource", "contract_for", "read_contract", "require_inputs", "require_values"]
+__all__ = [
+    "ContractSource",
+    "contract_for",
+    "has_checked_sizes",
+    "is_tensor",
+    "read_contract",
+    "require_inputs",
+    "require_values",
+]
 
 
 def contract_for(model: ReadModel, source: ContractSource) -> Contract:
@@ -100,9 +108,31 @@ def _kind(declared: ir.TypeProtocol | None) -> str:
     return "" if declared is None else _NO_TENSORS.get(type(declared), "")
 
 
+def is_tensor(value: ir.Value) -> bool:
+    """Whether a value is declared as a tensor, or not at all."""
+    return not _kind(value.type)
+
+
+def has_checked_sizes(value: ir.Value) -> bool:
+    """Whether every backend can look at the shape of an input."""
+    return not _unsized(value)
+
+
+def _unsized(value: ir.Value) -> str:
+    """What an input is whose shape no guard can read; empty for others.
+
+    ONNX Runtime has kernels of Shape and Reshape for tensors of the types of the profile and of
+    strings, and for others in some versions.
+    """
+    declared = declared_type(value)
+    if is_tensor(value) and declared not in {None, "string", *ElementType}:
+        return f"tensor of {declared}"
+    return _kind(value.type)
+
+
 def _require_tensor(value: ir.Value, known: ir.TypeProtocol | None, what: str) -> None:
     """Reject a demand on what has no elements to look at."""
-    kind = _kind(known or value.type)
+    kind = _unsized(value) if what == "shape" else _kind(known or value.type)
     if kind:
         article = "an" if kind == "optional" else "a"
         raise SonnxError(
@@ -239,7 +269,7 @@ def _require_sizes(
     for name, axes in declared.items():
         demanded = contract.axes_of(name, axes) or ()
         sized = [axis.name for axis in demanded if isinstance(axis, SizeContract)]
-        kind = _kind(inputs[name].type) if sized else ""
+        kind = _unsized(inputs[name]) if sized else ""
         if kind:
             raise SonnxError(
                 f"contract: '{sized[0]}' is also an axis of '{name}', a {kind}, whose sizes cannot "

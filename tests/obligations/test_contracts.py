@@ -153,6 +153,14 @@ def test_contract_survives_json():
             "[sizes]\nn = {range = [1, 3], multiple_of = 4}",
             "sizes.n: there is no such size; write the least first",
         ),
+        (
+            "[inputs.x]\nrange = [0, 1e400]",
+            ": 1e400 is beyond all numbers of double, 1.8e308; write inf or -inf for infinity",
+        ),
+        (
+            f"[inputs.x]\nrange = [-{10**309}, 1]",
+            "inputs.x: the range has an end beyond all numbers of double, 1.8e308; write inf or -",
+        ),
         ("[sizes]\nn = {multiple_of = 0}", "sizes.n: 'multiple_of' is 0; write a number such as"),
         (
             "[sizes]\nn = {least = 0}",
@@ -270,6 +278,45 @@ OPEN = '; its size has to be known: [inputs.NAME] shape = ["batch", 3] says that
                 'shape = ["batch", 3]'
             ),
         ),
+        (
+            Contract((ValueContract("x", (0, 1)), ValueContract("x", (0, 2)))),
+            "2 entries are for numbers of 'x'; keep one",
+        ),
+        (
+            Contract(shapes=(ShapeContract("x", ("n", 3)), ShapeContract("x", ("m", 3)))),
+            "2 entries are for the shape of 'x'; keep one",
+        ),
+        (
+            Contract(sizes=(SizeContract("n", 1, 2), SizeContract("n", 1, 3))),
+            "2 entries are for the size of 'n'; keep one",
+        ),
+        (
+            Contract(types=(TypeContract("x", "float"), TypeContract("x", "float"))),
+            "2 entries are for the type of 'x'; keep one",
+        ),
+        (
+            Contract((ValueContract("x", (0, 10**309)),)),
+            (
+                "a range of 'x' has an end beyond all numbers of double, 1.8e308; write inf or "
+                "-inf for no end"
+            ),
+        ),
+        (
+            Contract((ValueContract("x", ((0, 1),), axis=True),)),
+            "'x' has axis=True; give a number, such as 1",
+        ),
+        (
+            Contract((ValueContract("x", (1e39, 1e40)),)),
+            "the range of 'x' has no number of type float",
+        ),
+        (
+            Contract((ValueContract("x", (1e39, 1e40), whole=True),)),
+            "the range of 'x' has no whole number of type float",
+        ),
+        (
+            Contract((ValueContract("i", (math.inf, math.inf)),)),
+            "the range of 'i' has no number of type int32",
+        ),
         (Contract(types=(TypeContract("z", "float"),)), "there is no input 'z'"),
         (Contract(types=(TypeContract("a", "float"),)), "there is no input 'a'"),
         (
@@ -292,6 +339,97 @@ def test_contract_that_does_not_fit_the_model_is_refused(contract, message):
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.check(parse(LIMITED), contract=contract)
     assert str(caught.value) == f"contract: {message}"
+
+
+OF_SEVERAL_KINDS = """(seq(float[n]) s, optional(float[2]) o, float8e4m3fn[k] f, float[n] x)
+    => (float[n] y)
+{
+    parts = SplitToSequence(x)
+    y = Abs(x)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("contract", "message"),
+    [
+        (
+            Contract((ValueContract("s", (0, 1)),)),
+            "'s' is a sequence, which has no range that can be checked; remove its entry",
+        ),
+        (
+            Contract((ValueContract("o"),)),
+            "'o' is an optional, which has no range that can be checked; remove its entry",
+        ),
+        (
+            Contract((ValueContract("parts"),)),
+            "'parts' is a sequence, which has no range that can be checked; remove its entry",
+        ),
+        (
+            Contract(types=(TypeContract("s", "float"),)),
+            "'s' is a sequence, which has no dtype that can be checked; remove its entry",
+        ),
+        (
+            Contract(shapes=(ShapeContract("s", (2,)),)),
+            "'s' is a sequence, which has no shape that can be checked; remove its entry",
+        ),
+        (
+            Contract(shapes=(ShapeContract("f", (2,)),)),
+            (
+                "'f' is a tensor of float8e4m3fn, which has no shape that can be checked; remove "
+                "its entry"
+            ),
+        ),
+        (
+            Contract((ValueContract("f"),)),
+            "'f' is of type float8e4m3fn, which has no range",
+        ),
+        (
+            Contract(sizes=(SizeContract("n", 1, 2),)),
+            (
+                "'n' is also an axis of 's', a sequence, whose sizes cannot be checked; give the "
+                'axes of the other inputs another name: [inputs.NAME] shape = ["batch", 3]'
+            ),
+        ),
+    ],
+)
+def test_contract_of_what_no_backend_can_check_is_refused(contract, message):
+    for function in (sonnx_ort.check, sonnx_ort.rewrite, sonnx_ort.conform):
+        with pytest.raises(SonnxError) as caught:
+            function(parse(OF_SEVERAL_KINDS), contract=contract)
+        assert str(caught.value) == f"contract: {message}"
+
+
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [
+        ('hh = "g"', "there is no input 'hh' of a state (did you mean 'h'?)"),
+        ('h = "gg"', "there is no output 'gg' of a state (did you mean 'g'?)"),
+        ('h = "g"', "the state 'h' has no entry; write [inputs.h] range = [-1, 1]"),
+    ],
+)
+def test_file_of_states_alone_is_held_against_the_model(tmp_path, states, message):
+    path = tmp_path / "envelope.toml"
+    path.write_text(f"[states]\n{states}\n")
+    for function in (sonnx_ort.check, sonnx_ort.rewrite, sonnx_ort.conform):
+        with pytest.raises(SonnxError) as caught:
+            function(parse(IN_STEPS), contract=path)
+        assert str(caught.value) == f"contract: {message}"
+
+
+@pytest.mark.parametrize(
+    ("axis", "size", "words"),
+    [
+        ("batch", SizeContract("batch", 1, 1), "is 2; the contract says 1 for batch"),
+        ("n", SizeContract("n", 4, 8, 2), "is 2; the contract says 4 to 8 in multiples of 2 for n"),
+        ("n", SizeContract("n", 1, 1, 1, "one"), "is 2; the contract says 1 for n (one)"),
+    ],
+)
+def test_declared_size_that_no_run_can_have_is_a_violation(axis, size, words):
+    model = parse("(float[2, 3] x) => (float[2, 3] y) { y = Abs(x) }")
+    contract = Contract(shapes=(ShapeContract("x", (axis, 3)),), sizes=(size,))
+    report = sonnx_ort.check(model, contract=contract)
+    (found,) = [o for o in report.obligations if o.rule.id == "Contract.sizes"]
+    assert (str(found.status), found.evidence) == ("violated", f"axis 0 of x (2, 3) {words}")
 
 
 IN_STEPS = """(float[1, 2] x, float[1, 2] h) => (float[1, 2] g, double[1, 2] d, float[2, 2] w) {

@@ -39,6 +39,7 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.findings import dead_nodes
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import CheckedValue
+from sonnx_ort.profile.contract_rules import OnSizes
 from sonnx_ort.profile.rule import Rule, Status, Subject
 from sonnx_ort.terms.operand import Operand, symbols_in
 
@@ -314,7 +315,9 @@ def value_guard(nodes: StandardNodes, checked: CheckedValue, value: ir.Value) ->
             "the python backend"
         ) from reason
     shape, code = nodes.shape(read), nodes.constant([-checked.rule.code], "code")
-    may_be_scalar = checked.operand.scalar_inputs or not checked.operand.shape
+    # In front of the guard of sizes nothing but the declaration holds.
+    certain = value.shape if isinstance(requirement, OnSizes) else checked.operand.shape
+    may_be_scalar = checked.operand.scalar_inputs or certain is None or len(certain) == 0
     # ONNX Runtime renames what it inlines of a branch: guards are found by names in between.
     returned = bool(obligation.path) and value.is_graph_output()
     name = value_guard_name(obligation.operator, obligation.node, checked.rule, requirement)

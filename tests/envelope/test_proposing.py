@@ -170,12 +170,103 @@ def test_file_that_is_written_is_read_again(samples, tmp_path):
     assert set(tomllib.loads(proposed.toml)) == {"inputs", "sizes", "values"}
 
 
+NAMES = ['größe "a"', "a.b", "x\ny\t", "\x7f\x01c", "'\\d", "[x]e", "#=f", "日本", " ", "true"]
+
+
+def test_file_has_any_name_of_inputs_and_axes(tmp_path):
+    """Names that TOML has to have in quotation marks; only names of sizes can be in [sizes]."""
+    axes = ["größe", "日本", "a b", "n+1", "batch-size", "_x", "1n", "true", "N", "m"]
+    made = [onnx.helper.make_tensor_value_info(n, 1, [a]) for n, a in zip(NAMES, axes, strict=True)]
+    nodes = [onnx.helper.make_node("Abs", [n], [f"y{k}"]) for k, n in enumerate(NAMES)]
+    results = [onnx.helper.make_tensor_value_info(node.output[0], 1, None) for node in nodes]
+    graph = onnx.helper.make_graph(nodes, "g", made, results)
+    opset = [onnx.helper.make_opsetid("", 20)]
+    model = onnx.helper.make_model(graph, ir_version=10, opset_imports=opset)
+    for number, name in enumerate(NAMES):
+        tensor = onnx.numpy_helper.from_array(np.ones(2, np.float32), name)
+        (tmp_path / f"input_{number}.pb").write_bytes(tensor.SerializeToString())
+    proposed = sonnx_ort.propose_contract(model, data=tmp_path)
+    path = tmp_path / "envelope.toml"
+    path.write_text(proposed.toml, encoding="utf-8")
+    assert read_contract(path) == proposed.contract
+    assert [entry.value for entry in proposed.contract.values] == NAMES
+    assert {size.name for size in proposed.contract.sizes} == {
+        "größe",
+        "日本",
+        "_x",
+        "true",
+        "N",
+        "m",
+    }
+    session = sonnx_ort.InferenceSession(model, contract=path)
+    session.run(None, dict.fromkeys(NAMES, np.ones(2, np.float32)))
+
+
+def of_samples(folder, *arrays):
+    for number, array in enumerate(arrays):
+        (folder / str(number)).mkdir()
+        np.save(folder / str(number) / "x.npy", array)
+    return folder
+
+
+def test_samples_with_nan_get_no_entry_and_the_file_says_it(tmp_path):
+    model = parse("(float[n] x) => (float[n] y) { y = Abs(x) }")
+    arrays = np.float32([1, 2]), np.float32([np.nan, 50])
+    for given in (arrays, arrays[::-1]):
+        folder = tmp_path / str(given[0][0])
+        folder.mkdir()
+        proposed = sonnx_ort.propose_contract(model, data=of_samples(folder, *given))
+        assert proposed.contract.values == ()
+        remark = "NaN in 1 of 2 samples: no range, and not finite = true, for both refuse NaN"
+        assert proposed.remarks == {"x": remark}
+        assert f'[inputs."x"]\ndtype = "float"\n# {remark}\n' in proposed.toml
+        session = sonnx_ort.InferenceSession(model, contract=proposed.contract)
+        for array in given:
+            session.run(None, {"x": array})
+
+
+def test_samples_with_infinity_get_a_range_that_has_it_and_the_file_says_it(tmp_path):
+    model = parse("(float[n] x) => (float[n] y) { y = Abs(x) }")
+    arrays = np.float32([1, np.inf]), np.float32([2, 3])
+    proposed = sonnx_ort.propose_contract(model, data=of_samples(tmp_path, *arrays), margin=0)
+    assert proposed.contract.values == (ValueContract("x", (1.0, np.inf)),)
+    assert "range = [1.0, inf]\n# infinite in 1 of 2 samples: the range" in proposed.toml
+
+
+def test_given_entry_that_samples_break_is_named(tmp_path):
+    model = parse("(float[n] x) => (float[n] y) { y = Abs(x) }")
+    folder = of_samples(tmp_path, np.float32([1, 2]), np.float32([5]))
+    given = Contract((ValueContract("x", (0, 4)),))
+    proposed = sonnx_ort.propose_contract(model, data=folder, contract=given)
+    assert proposed.remarks == {"x": "the given entry refuses 1 of 2 samples"}
+
+
+def test_range_of_a_state_holds_what_samples_gave(tmp_path):
+    model = parse("(float[1] x) => (float[1] y) { y = Add(x, x) }")
+    given = Contract(states=(StateContract("x", "y"),))
+    folder = of_samples(tmp_path, np.float32([3]))
+    proposed = sonnx_ort.propose_contract(model, data=folder, contract=given, margin=0)
+    assert proposed.contract.of("x") == ValueContract("x", (3.0, 6.0))
+    session = sonnx_ort.InferenceSession(model, contract=proposed.contract)
+    assert session.run(None, {"x": np.float32([3])})[0] == 6
+
+
+def test_what_is_no_tensor_of_numbers_gets_no_range():
+    model = parse("""(seq(float[n]) s, string[k] t, bool[k] b, float8e4m3fn[k] f, int64[k] i)
+        => (int64[k] j) { j = Identity(i) }""")
+    proposed = sonnx_ort.propose_contract(model)
+    assert proposed.contract.values == ()
+    assert proposed.remarks == {"s": "no tensor; a contract has no entry for it"}
+    assert '# "s": no tensor; a contract has no entry for it\n' in proposed.toml
+    assert [entry.input for entry in proposed.contract.types] == ["t", "b", "f", "i"]
+
+
 def test_folder_without_samples_is_refused(tmp_path):
     with pytest.raises(SonnxError, match=r"has no samples; put NAME\.npy or input_0\.pb"):
         sonnx_ort.propose_contract(parse(GRAPH), data=tmp_path)
 
 
-@pytest.mark.parametrize("margin", [-1, float("nan"), float("inf")])
+@pytest.mark.parametrize("margin", [-1, float("nan"), float("inf"), 10**400])
 def test_margin_is_a_share(margin):
     with pytest.raises(SonnxError, match="is no share; give a number of 0 or more"):
         sonnx_ort.propose_contract(parse(GRAPH), margin=margin)

@@ -3,10 +3,10 @@
 What it proposes is for a person to judge: a sample shows what was, and a contract says what may be.
 """
 
-import math
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,8 @@ from sonnx_ort.comparing.inputs import complete
 from sonnx_ort.comparing.isolated_run import IsolatedRuns
 from sonnx_ort.comparing.limits import SECONDS, Limits
 from sonnx_ort.comparing.runs import trace
+from sonnx_ort.envelope.seen import Seen, largest_sizes, numbers_in, widened
+from sonnx_ort.envelope.writing import ProposedContract
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.node import FLOATS
 from sonnx_ort.knowledge.declarations import declared_axes, declared_type
@@ -28,6 +30,8 @@ from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.obligations.contracts import (
     ContractSource,
+    has_checked_sizes,
+    is_tensor,
     read_contract,
     require_inputs,
     require_values,
@@ -36,113 +40,16 @@ from sonnx_ort.obligations.premises import premises_of
 from sonnx_ort.profile.contract import (
     NO_CONTRACT,
     Contract,
-    ShapeContract,
     SizeContract,
     TypeContract,
     ValueContract,
 )
+from sonnx_ort.profile.contract_rules import contract_requirement
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.value_files import read_samples
-
-_DIGITS = 3
-"""The significant digits of proposed ends, which are rounded outward."""
 
 _GROWN = 4.0
 """From this factor on between what may be and what was seen, an operand gets a checkpoint."""
-
-Seen = Mapping[str, tuple[float, float]]
-"""The smallest and the largest number that each value had in all samples."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProposedContract:
-    """A contract, and what it is made of.
-
-    Attributes:
-        contract: The contract.
-        samples: How many samples were run; 0 if none was given.
-        checkpoints: The number of elements that a run checks at each value inside of the model.
-        finite: How many float values are finite for every input within the contract.
-        floats: How many float values the nodes of the graph compute.
-        open: The values that are not, although all that their nodes read is finite.
-    """
-
-    contract: Contract
-    samples: int
-    checkpoints: Mapping[str, int]
-    finite: int
-    floats: int
-    open: tuple[str, ...]
-
-    @property
-    def toml(self) -> str:
-        """The contract as a file."""
-        return "\n".join(_lines(self))
-
-
-def _lines(proposed: ProposedContract) -> Iterator[str]:
-    yield "# What the values of the model may be. Judge each range before you use it."
-    contract = proposed.contract
-    sections: dict[str, list[str]] = {}
-    for typed in contract.types:
-        sections.setdefault(typed.input, []).append(f"dtype = {_quoted(typed.dtype)}")
-    carried = {state.output for state in contract.states}
-    for entry in (each for each in contract.values if each.value not in carried):
-        sections.setdefault(entry.value, []).extend(_number_lines(entry))
-    for shape in contract.shapes:
-        sections.setdefault(shape.input, []).append(_shape_line(shape))
-    for name, lines in sections.items():
-        section = "values" if name in proposed.checkpoints else "inputs"
-        yield from ("", f"[{section}.{_quoted(name)}]", *lines)
-    if contract.sizes:
-        yield from ("", "[sizes]", *map(_size_line, contract.sizes))
-    if contract.states:
-        states = (f"{_quoted(each.input)} = {_quoted(each.output)}" for each in contract.states)
-        yield from ("", "[states]", *states)
-    yield ""
-
-
-def _number_lines(entry: ValueContract) -> Iterator[str]:
-    ranges = [f"[{_number(lower)}, {_number(upper)}]" for lower, upper in entry.ranges]
-    if entry.axis is not None:
-        yield from (f"axis = {entry.axis}", f"range = [{', '.join(ranges)}]")
-    elif ranges:
-        yield f"range = {ranges[0]}"
-    if entry.whole:
-        yield "whole = true"
-    elif not ranges:
-        yield "finite = true"
-    if entry.message:
-        yield f"message = {_quoted(entry.message)}"
-
-
-def _shape_line(entry: ShapeContract) -> str:
-    axes = (str(axis) if isinstance(axis, int) else _quoted(axis or "?") for axis in entry.axes)
-    return f"shape = [{', '.join(axes)}]"
-
-
-def _size_line(entry: SizeContract) -> str:
-    parts = [f"range = [{entry.least}, {entry.most}]"]
-    if entry.multiple_of > 1:
-        parts.append(f"multiple_of = {entry.multiple_of}")
-    if entry.message:
-        parts.append(f"message = {_quoted(entry.message)}")
-    if len(parts) > 1:
-        return f"{entry.name} = {{ {', '.join(parts)} }}"
-    sizes = str(entry.least) if entry.least == entry.most else parts[0].removeprefix("range = ")
-    return f"{entry.name} = {sizes}"
-
-
-def _quoted(text: str) -> str:
-    """A basic string of TOML."""
-    plain = "".join(
-        f"\\u{ord(letter):04x}" if ord(letter) < ord(" ") or letter in '"\\\x7f' else letter
-        for letter in text
-    )
-    return f'"{plain}"'
-
-
-def _number(end: float) -> str:
-    return str(end) if isinstance(end, int) or not end.is_integer() else f"{end:.1f}"
 
 
 @checked_arguments
@@ -164,8 +71,9 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         data: A folder of samples: `NAME.npy` or `input_0.pb` for each input, in it or in a folder
             for each sample.
         contract: What is known already: its entries are taken over.
-        margin: The share of a seen range that is added at each end. Sizes of axes with a name get
-            none.
+        margin: What is added at each end, as a share of the largest of the seen range and the
+            magnitudes of its ends. No end changes its sign or leaves the type. Sizes of axes with a
+            name get no margin.
         axes: The axis of an input, by its name, each index of which gets a range of its own.
         checkpoints: Whether to look for the few values inside of the model whose range, if it is
             checked, keeps all other values finite. Without samples one run with random inputs
@@ -178,7 +86,7 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         InvalidModel: The model is not a readable, valid ONNX model.
         SonnxError: A sample cannot be read or run, or the contract does not fit the model.
     """
-    if not margin >= 0 or not math.isfinite(margin):
+    if not 0 <= margin <= sys.float_info.max:
         raise SonnxError(f"margin={margin} is no share; give a number of 0 or more, such as 0.25")
     source = read(model)
     loaded = load_canonical(source, frozenset()).graph_model
@@ -192,15 +100,18 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         if name not in names:
             raise SonnxError(f"there is no input '{name}'{did_you_mean(name, names)}")
     with IsolatedRuns(Limits(time_limit, memory_limit)) as runs:
-        samples = [] if data is None else list(read_samples(Path(data), names).values())
+        named = {} if data is None else read_samples(Path(data), names)
+        samples = list(named.values())
         feeds = samples
         if not samples and checkpoints:
             feeds = [dict(complete(source, {}, runs, contract=given).arrays)]
-        seen, sizes = _seen([{**trace(source, each, runs).values, **each} for each in feeds])
-    sampled = seen if samples else {}
+        computed = [{**trace(source, each, runs).values, **each} for each in feeds]
+    seen = numbers_in(computed)
+    of_inputs = _with_states(computed, given) if samples else []
+    sampled = numbers_in(of_inputs)
     entries = [
         given.of(str(value.name))
-        or _of_axis(value, facts, samples, axes, margin)
+        or _of_axis(value, facts, of_inputs, axes, margin)
         or _of_input(value, facts, sampled, margin)
         for value in loaded.graph.inputs
     ]
@@ -219,6 +130,7 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
     if checkpoints:
         found, ranges = _with_checkpoints(loaded, facts, found, ranges, seen, margin)
     floats = [v for v in _computed(loaded) if facts.element_type(v) in FLOATS]
+    sizes = largest_sizes(computed)
     return ProposedContract(
         found,
         len(samples),
@@ -226,31 +138,57 @@ def propose_contract(  # noqa: PLR0913 - one for each choice
         sum(_is_finite(value, ranges) for value in floats),
         len(floats),
         tuple(str(v.name) for v in _first_open(loaded, facts, ranges)),
+        dict(_remarks(loaded.graph, given, sampled, named)),
     )
+
+
+def _with_states(
+    runs: Sequence[Mapping[str, Any]], given: Contract
+) -> Sequence[Mapping[str, Sequence[Any]]]:
+    """The values of runs, and those of states also under the names of their inputs.
+
+    What a contract says of a state, it demands of the output too, so that one range holds both.
+    """
+    results = {state.input: state.output for state in given.states}
+    carried = [
+        {name: run[output] for name, output in results.items() if run.get(output) is not None}
+        for run in runs
+    ]
+    return [*runs, *filter(None, carried)]
+
+
+def _remarks(
+    graph: ir.Graph,
+    given: Contract,
+    seen: Seen,
+    samples: Mapping[str, Mapping[str, Any]],
+) -> Iterator[tuple[str, str]]:
+    """What is to be said of inputs: numbers that no range has, and entries that samples break."""
+    for value in graph.inputs:
+        name = str(value.name)
+        entry = given.of(name)
+        if not is_tensor(value):
+            yield name, "no tensor; a contract has no entry for it"
+        elif entry is None:
+            if name in seen and seen[name].remark:
+                yield name, seen[name].remark
+        elif breaking := _breaking(entry, samples):
+            yield name, f"the given entry refuses {breaking} of {len(samples)} samples"
+
+
+def _breaking(entry: ValueContract, samples: Mapping[str, Mapping[str, Any]]) -> int:
+    """How many samples are not within an entry."""
+    name, requirements = entry.value, list(map(contract_requirement, entry.demands))
+    arrays = [np.asarray(values[name]) for values in samples.values() if name in values]
+    return sum(any(each.violation_of((name,), (a,)) for each in requirements) for a in arrays)
 
 
 def _types(graph: ir.Graph) -> Iterator[TypeContract]:
     """The element type of each input."""
     for value in graph.inputs:
         kind = declared_type(value)
-        if kind is not None:
+        if kind is not None and is_tensor(value):
             yield TypeContract(str(value.name), kind)
-
-
-def _seen(runs: Sequence[Mapping[str, Any]]) -> tuple[Seen, dict[str, int]]:
-    """The ranges of all numbers in some runs, and the sizes of the tensors; without NaN."""
-    ranges: dict[str, tuple[float, float]] = {}
-    sizes: dict[str, int] = {}
-    for values in runs:
-        for name, value in values.items():
-            if not isinstance(value, np.ndarray) or value.size == 0 or value.dtype.kind in "OSU":
-                continue
-            numbers = value.astype(np.float64) if value.dtype.kind not in "iu" else value
-            lower, upper = numbers.min().item(), numbers.max().item()
-            sizes[name] = max(sizes.get(name, 0), value.size)
-            before = ranges.get(name, (lower, upper))
-            ranges[name] = min(before[0], lower), max(before[1], upper)
-    return {name: ends for name, ends in ranges.items() if all(map(math.isfinite, ends))}, sizes
 
 
 def _sizes(
@@ -258,13 +196,20 @@ def _sizes(
 ) -> tuple[SizeContract, ...]:
     """The given sizes, and those of other names that all axes agree in, as samples had them."""
     sizes = [_sizes_of_names(graph, given, sample) for sample in samples]
-    known = {entry.name for entry in given.sizes}
+    known = {entry.name for entry in given.sizes} | _sizes_of_others(graph)
     found = []
     for name in {name: None for each in sizes for name in each if name not in known}:
         seen = [size for each in sizes for size in each.get(name, ())]
         if all(len(each.get(name, ())) <= 1 for each in sizes):
             found.append(SizeContract(name, min(seen), max(seen)))
     return (*given.sizes, *found)
+
+
+def _sizes_of_others(graph: ir.Graph) -> frozenset[str]:
+    """The names of axes whose sizes no backend checks, such as those of a sequence."""
+    others = {str(value.name) for value in graph.inputs if not has_checked_sizes(value)}
+    named = (axes or () for name, axes in declared_axes(graph) if name in others)
+    return frozenset(axis for axes in named for axis in axes if isinstance(axis, str))
 
 
 def _sizes_of_names(
@@ -284,10 +229,13 @@ def _sizes_of_names(
 
 
 def _of_input(value: ir.Value, facts: Facts, seen: Seen, margin: float) -> ValueContract | None:
-    """What is proposed for an input: the seen range, or that it is finite."""
-    name, kind = str(value.name), facts.element_type(value)
-    if name in seen and kind is not None and kind != "bool":
-        return ValueContract(name, _widened(seen[name], margin, whole=kind not in FLOATS))
+    """What is proposed for an input: the seen range, or that it is finite; nothing beside NaN."""
+    name, kind = str(value.name), ElementType.named(facts.element_type(value))
+    if kind not in NUMERIC_TYPES or not is_tensor(value):
+        return None
+    if name in seen:
+        found = seen[name]
+        return None if found.with_nan else ValueContract(name, widened(found, margin, kind))
     return ValueContract(name) if kind in FLOATS else None
 
 
@@ -299,45 +247,24 @@ def _of_axis(
     margin: float,
 ) -> ValueContract | None:
     """The seen range of each index of an axis, if that is asked for."""
-    name, whole = str(value.name), facts.element_type(value) not in FLOATS
-    if name not in axes or not samples:
+    name, kind = str(value.name), ElementType.named(facts.element_type(value))
+    arrays = [np.asarray(sample[name]) for sample in samples if name in sample]
+    if name not in axes or not arrays or kind not in NUMERIC_TYPES:
         return None
-    axis, arrays = axes[name], [np.asarray(sample[name]) for sample in samples]
+    axis = axes[name]
     if not all(-array.ndim <= axis < array.ndim for array in arrays):
         raise SonnxError(f"the input '{name}' has no axis {axis} in a sample")
     counts = {array.shape[axis] for array in arrays}
     parts = [{str(k): part for k, part in enumerate(np.moveaxis(a, axis, 0))} for a in arrays]
-    seen, _ = _seen(parts)
-    if len(counts) > 1 or len(seen) < max(counts):
+    seen = numbers_in(parts)
+    known = [each for each in seen.values() if not each.with_nan]
+    if len(counts) > 1 or len(known) < max(counts):
         raise SonnxError(
             f"axis {axis} of the input '{name}' has other sizes in other samples, or an index "
-            "without finite numbers; propose one range for all elements"
+            "without numbers or with NaN; propose one range for all elements"
         )
-    ranges = [_widened(seen[str(k)], margin, whole=whole) for k in range(*counts)]
+    ranges = [widened(seen[str(k)], margin, kind) for k in range(*counts)]
     return ValueContract(name, tuple(ranges), axis=axis)
-
-
-def _widened(
-    seen: tuple[float, float], margin: float, *, whole: bool = False
-) -> tuple[float, float]:
-    """A range with a margin at each end that does not change a sign."""
-    lower, upper = seen
-    more = margin * max(upper - lower, abs(upper), abs(lower))
-    ends = (
-        max(lower - more, 0) if lower >= 0 else lower - more,
-        min(upper + more, 0) if upper <= 0 else upper + more,
-    )
-    if whole:
-        return math.floor(ends[0]), math.ceil(ends[1])
-    return _outward(ends[0], math.floor), _outward(ends[1], math.ceil)
-
-
-def _outward(end: float, to_whole: Any) -> float:
-    """A number of few digits, in the direction of a function to whole numbers."""
-    if end == 0:
-        return 0.0
-    step = 10.0 ** (math.floor(math.log10(abs(end))) - _DIGITS + 1)
-    return float(f"{to_whole(end / step) * step:.{_DIGITS + 1}g}")
 
 
 def _computed(model: ir.Model) -> Iterator[ir.Value]:
@@ -384,7 +311,8 @@ def _with_checkpoints(  # noqa: PLR0913, PLR0917 - a contract, and all that is k
             return contract, ranges
         grown = _grown_operand(value, contract, ranges, seen)
         for checked in filter(None, (grown, value)):
-            tried = _extended(contract, checked, seen, margin)
+            kind = facts.element_type(checked)
+            tried = _extended(contract, checked, kind, seen, margin)
             following = facts.numbers_under(tried)
             if checked is value or _is_finite(value, following):
                 contract, ranges = tried, following
@@ -392,12 +320,15 @@ def _with_checkpoints(  # noqa: PLR0913, PLR0917 - a contract, and all that is k
 
 
 def _may_be_checked(value: ir.Value, contract: Contract, seen: Seen) -> bool:
-    return str(value.name) in seen and contract.of(str(value.name)) is None
-
-
-def _extended(contract: Contract, value: ir.Value, seen: Seen, margin: float) -> Contract:
     name = str(value.name)
-    checked = ValueContract(name, _widened(seen[name], margin))
+    return name in seen and seen[name].is_finite and contract.of(name) is None
+
+
+def _extended(
+    contract: Contract, value: ir.Value, kind: str | None, seen: Seen, margin: float
+) -> Contract:
+    name, element_type = str(value.name), ElementType.named(kind) or ElementType.DOUBLE
+    checked = ValueContract(name, widened(seen[name], margin, element_type))
     return replace(contract, values=(*contract.values, checked))
 
 
@@ -412,7 +343,8 @@ def _grown_operand(
         found = ranges.range(operand)
         if found is None or not _may_be_checked(operand, contract, seen):
             continue
-        largest = max(map(abs, seen[str(operand.name)]))
+        ends = seen[str(operand.name)]
+        largest = max(abs(ends.lower), abs(ends.upper))
         factor = max(abs(found.lower), abs(found.upper)) / max(largest, 1e-30)
         if factor > most:
             best, most = operand, factor
