@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Unpack
 
+import onnx
+
 from sonnx_ort.api import warn_unless_runnable
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.backends import Backend
@@ -15,6 +17,7 @@ from sonnx_ort.files import (
     Transfer,
     TransferChoice,
     check_place,
+    external_locations,
     refuse_inputs,
     refuse_source,
     same_file,
@@ -123,6 +126,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     with collector_paused():
         model = read(source)
         refuse_source(target, source, model.proto, force=force)
+        if certificate is not None:
+            _require_own_names(source, model.proto)
         beside = [Path(path) for path in (record, certificate) if path is not None]
         for written in (target, *beside):
             refuse_inputs(written, files_of(waivers))
@@ -162,3 +167,18 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     write_model(proto, content, source, target, transfer, *texts)
     warn_unless_runnable(enforced)
     return made_certificate
+
+
+def _require_own_names(source: Path, proto: onnx.ModelProto) -> None:
+    """Check that the weights of a model have the names that its file has, which are certified.
+
+    Raises:
+        SonnxError: They are links to files of other names, as in the cache of a model hub.
+    """
+    for place in external_locations(proto):
+        if not (source.parent / place).exists():
+            raise SonnxError(
+                f"'{source}' and its weights are links to files of other names, such as '{place}', "
+                "and a certificate compares names; copy the model with its weights, and give the "
+                "copy"
+            )

@@ -9,7 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 import sonnx_ort
-from support.command import command, output
+from support.command import command, output, refusal
 from support.graphs import parse
 
 FEEDS = {"x": np.ones((2, 4), np.float32)}
@@ -59,6 +59,17 @@ def test_enforced_model_has_the_weights_beside_it(tmp_path: Path, place: str) ->
     (found,) = onnxruntime.InferenceSession(target).run(None, FEEDS)
     assert found.tolist() == [[0.5] * 4] * 2
     assert not (target.parent / "bbb").is_symlink()
+
+
+def test_certificate_needs_the_names_of_the_file(tmp_path: Path) -> None:
+    path = cache(tmp_path)
+    line = ("rewrite", path, "-o", tmp_path / "e.onnx", "--backend", "native", "--certificate")
+    assert refusal(*line, tmp_path / "c.json") == (
+        f"sonnx-ort: '{path}' and its weights are links to files of other names, such as 'bbb', "
+        "and a certificate compares names; copy the model with its weights, and give the copy\n"
+    )
+    named = cache(tmp_path / "same", weights="w.bin")
+    output(*line[:1], named, *line[2:], tmp_path / "c.json")
 
 
 def test_blobs_are_not_replaced(tmp_path: Path) -> None:
