@@ -115,20 +115,22 @@ def run_extremes(arguments: Sequence[str]) -> int:
 
 def run_commands(arguments: Sequence[str]) -> int:
     """Run so many commands on hostile files; give 1 if one ends otherwise than it should."""
-    options = make_parser(__doc__, None, count=1000, seed=0, only="").parse_args(arguments)
+    taken = {"count": 1000, "seed": 0, "only": "", "seconds": math.inf}
+    options = make_parser(__doc__, None, **taken).parse_args(arguments)
     commands = importlib.import_module("fuzzing.commands")
     forks = importlib.import_module("support.forks")
     outcomes, longest, faults = Counter[str](), (0.0, ""), 0
     with tempfile.TemporaryDirectory() as place:
         trials = commands.Trials(Path(place), forks.ForkedPython)
-        for number in range(options.seed, options.seed + options.count):
+        for _ in steps("commands", options.count, outcomes.total, options.seconds):
+            number = options.seed + outcomes.total()
             tried = trials.tried(number, tuple(filter(None, [options.only])))
             outcomes[f"{tried.damage}: status {tried.outcome.partition(':')[0]}"] += 1
             longest = max(longest, (tried.seconds, f"{number}: {tried.line} ({tried.damage})"))
             if tried.fault:
                 faults += 1
                 print(f"{number}: {tried.line} ({tried.damage}): {tried.fault}", flush=True)
-    print(f"{options.count} commands, {faults} faults; longest {longest[0]:.1f} s, {longest[1]}")
+    print(f"{outcomes.total()} commands, {faults} faults; longest {longest[0]:.1f} s, {longest[1]}")
     print(f"largest memory of a process: {commands.largest_memory()} MB")
     print(*(f"{name}: {count}" for name, count in sorted(outcomes.items())), sep="\n")
     return 1 if faults else 0
