@@ -365,3 +365,19 @@ def test_scan_of_nothing_along_another_axis_ends_the_process() -> None:
     """Once it does not, it gives a result, whose shape has to stay in an enforced model."""
     child = run_python(EMPTY_SCAN, "run(1, (2, 0))")
     assert (child.killed_by, child.stdout) == (signal.SIGFPE, "running\n"), child
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "graph",
+    ["(float[n] w, int64[1] s) => (float[n] w)", "(float[n] w, int64[1] s) => (int64[1] y)"],
+)
+def test_node_whose_result_nothing_reads_runs(graph, level):
+    """The guard of an input that no node reads is such a node."""
+    computed = "y = Identity(s)" if "y" in graph else ""
+    model = parse(f"{graph} {{ {computed} [guard] copy = Reshape(w, s) }}")
+    session = ort.InferenceSession(model.SerializeToString(), on_one_thread(level))
+    w = np.ones(1, np.float32)
+    session.run(None, {"w": w, "s": np.array([1])})
+    with pytest.raises(Exception, match="Name:'guard'"):
+        session.run(None, {"w": w, "s": np.array([-7])})
