@@ -93,6 +93,10 @@ def defined_by_function(schema: Any | None) -> bool:
 
 def write_function(edit: NodeEdit) -> tuple[ir.Value | None, ...]:
     """Add the nodes of the function in front of the node; give what its outputs become."""
+    if edit.node.op_type == "RMSNormalization":
+        # Its kernel refuses to normalize nothing.
+        op, x = Operators(edit), edit.operand(0)
+        op.require_elements(x, range(op.axis(x), op.rank(x)))
     function = _function(edit)
     known: dict[str, ir.Value | None] = dict(
         zip_longest(function.input, edit.node.inputs[: len(function.input)])

@@ -195,6 +195,8 @@ def one_hot_encoder(op: Operators, x: ir.Value) -> ir.Value:
     categories: Sequence[int] = op.attribute("cats_int64s") or ()
     if not categories or not op.attribute("zeros"):
         raise NoChangeError("its categories are text, or an element has to be one of them")
+    if len(set(categories)) < len(categories):
+        raise NoChangeError("it names a category twice")
     elements = op.Unsqueeze(op.cast(x, _INT64), axes=[op.rank(x)])
     return op.cast(op.Equal(elements, list(categories)), _FLOAT)
 

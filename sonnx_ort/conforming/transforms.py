@@ -192,6 +192,7 @@ def layer_normalization(
     """LayerNormalization: X less its mean, by its deviation, scaled and shifted."""
     rank = op.rank(x)
     axes = list(range(int(op.attribute("axis")) % rank, rank))
+    op.require_elements(x, axes)
     scaled = op.Mul(_normalized(op, x, axes), scale)
     return scaled if bias is None else op.Add(scaled, bias)
 

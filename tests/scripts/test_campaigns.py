@@ -41,10 +41,10 @@ PROOFS = {
 """The records of proofs, by what the page calls them."""
 
 
-def tried_and_failed(record: str) -> list[int]:
+def tried_and_failed(record: str, counted: str = "graphs") -> list[int]:
     """How many graphs a record has, and how many failures."""
     content = recorded(record)
-    return [content["graphs"], sum(len(part["failures"]) for part in content["parts"])]
+    return [content[counted], sum(len(part["failures"]) for part in content["parts"])]
 
 
 def test_page_of_campaigns_tells_how_many_were_tried_and_failed() -> None:
@@ -59,6 +59,7 @@ def test_page_of_campaigns_tells_how_many_were_tried_and_failed() -> None:
             sum(len(part["failures"]) for part in forged),
         ],
         **{name: tried_and_failed(record) for name, record in PROOFS.items()},
+        "changes of single nodes": tried_and_failed("changes", "nodes"),
         **{
             name: [case["repetitions"], int(case["exceeds"])]
             for name, case in recorded("memory")["cases"].items()
