@@ -24,6 +24,7 @@ from sonnx_ort.conforming.declarations import (
     make_graph_explicit,
     unread_outputs,
 )
+from sonnx_ort.conforming.failing import MAY_END, may_end_a_run
 from sonnx_ort.conforming.rounds import (
     MAY_BE_ROUNDED,
     Key,
@@ -191,17 +192,30 @@ class _Editing:
             # Rules judge what is declared of results.
             self._examine_again(CORRECT, replace(known, nodes=()))
         if DEAD_NODE.id in violated:
+            dead, ending = dead_nodes(every_node(model.graph)), self._ending()
             self._remove(
                 DEAD_NODE,
                 REMOVE_NODE,
-                lambda floats: remove_dead_nodes(
-                    model.graph, floats.cutting(dead_nodes(every_node(model.graph)))
-                ),
-                lambda: remove_dead_nodes(model.graph),
+                lambda floats: remove_dead_nodes(model.graph, floats.cutting(dead) | ending),
+                lambda: remove_dead_nodes(model.graph, ending),
             )
         # A dead node may have been the last to read an initializer.
         if {DEAD_NODE.id, UNREAD.id} & violated and UNREAD.id in self.conformed.selection.rules:
             self._edit(REMOVE_INITIALIZER, lambda: remove_unread_initializers(model.graph))
+
+    def _ending(self) -> frozenset[ir.Node]:
+        """The dead nodes that may end a run, which has to end then."""
+        examination = self.conformed.examination
+        proved = {
+            examined.target.node
+            for examined in examination.nodes
+            if examined.obligations and all(o.status is Status.PROVED for o in examined.obligations)
+        }
+        return frozenset(
+            node
+            for node in dead_nodes(every_node(self._model.graph))
+            if may_end_a_run(node, examination.facts, proved)
+        )
 
     def _remove(
         self,
@@ -220,6 +234,15 @@ class _Editing:
             reason = f"{MAY_BE_ROUNDED}: {title}; {WHY_IT_ROUNDS}"
             left = (o for o in conformed.examination.report.violations if o.rule is rule)
             conformed.reasons.update((place_of(o), reason) for o in left)
+
+    def _explain_ending(self) -> None:
+        """Say why dead nodes stay that may end a run."""
+        violations = self.conformed.examination.report.violations
+        dead = [obligation for obligation in violations if obligation.rule is DEAD_NODE]
+        labels = {label_of(node) for node in self._ending()} if dead else set()
+        for obligation in dead:
+            if obligation.node in labels:
+                self.conformed.reasons[place_of(obligation)] = MAY_END
 
     def add_outputs(self) -> None:
         """Make outputs that are omitted or unread outputs of the graph, if that is wanted.
@@ -269,6 +292,7 @@ class _Editing:
             conformed.selection,
             conformed.reasons,
             SixteenBitFloats.of(self._model, facts),
+            self._ending(),
         ).make_changes()
 
     def make_rounds(self) -> bool:
@@ -291,6 +315,7 @@ class _Editing:
     def finish(self) -> ConformedGraph:
         """Tell of each change what it fixed, and give the graph."""
         conformed = self.conformed
+        self._explain_ending()
         still = set(map(place_of, conformed.examination.report.violations))
         outputs = {value.name for node in self._model.graph for value in unread_outputs(node)}
         for obligation in conformed.examination.report.violations:

@@ -32,6 +32,7 @@ from sonnx_ort.conforming.change import (
 )
 from sonnx_ort.conforming.constants import SIZED_BY, store_sizes
 from sonnx_ort.conforming.decomposing import decomposition_of, refusal_of
+from sonnx_ort.conforming.failing import MAY_END
 from sonnx_ort.conforming.sixteen_bit_floats import (
     MOVED_ROUNDING,
     WHY_IT_ROUNDS,
@@ -169,7 +170,7 @@ class Round:
     """One visit of all nodes, with the facts from before it.
 
     `reasons` is filled with why changes could not be made. `sixteen_bit_floats` are those of the
-    model.
+    model. The nodes of `ending` may end a run, and nothing reads them.
     """
 
     model: ir.Model
@@ -177,6 +178,7 @@ class Round:
     selection: Selection
     reasons: dict[Place, str]
     sixteen_bit_floats: SixteenBitFloats
+    ending: frozenset[ir.Node]
 
     def make_changes(self) -> list[Made]:
         """Make at each node the first change that has something to fix."""
@@ -305,6 +307,7 @@ class Round:
         values = tuple(output.name or "" for output in edit.node.outputs)
         try:
             change.require_verified(edit)
+            self._require_kept(edit, replaced=bool(subgraphs_of(edit.node)))
             bound = self._bound(change, edit)
             why = f"; {WHY_IT_ROUNDS}" if bound is MOVED_ROUNDING else ""
             only_tried = bound is not None and not self.selection.rounding
@@ -313,6 +316,7 @@ class Round:
                 edit = edit.dry_run() if only_tried else edit
                 if not change.make(edit):
                     return None
+                self._require_kept(edit, replaced=bool(edit.replacements))
         except NoChangeError as reason:
             edit.discard()
             self._explain(concerned, str(reason))
@@ -332,6 +336,15 @@ class Round:
             tuple((node.op_type, node.name or "") for node in edit.added),
             bound,
         )
+
+    def _require_kept(self, edit: NodeEdit, *, replaced: bool) -> None:
+        """Refuse to replace a node that nothing reads and that may end a run.
+
+        Raises:
+            NoChangeError: It is one; nothing reads what would replace it.
+        """
+        if replaced and edit.node in self.ending:
+            raise NoChangeError(MAY_END)
 
     def _bound(self, change: Change, edit: NodeEdit) -> Bound | None:
         """How far a change at a node may move results; None if all keep their bits.

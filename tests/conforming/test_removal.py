@@ -1,11 +1,16 @@
 """What computes nothing that is read is removed, and false claims are corrected."""
 
 import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime as ort
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 import sonnx_ort
 from support.conformed import require_same_bits
 from support.graphs import operators, parse, tensor
+from support.sessions import on_one_thread
 
 
 def test_node_that_nothing_reads_is_removed_with_what_it_reads() -> None:
@@ -157,3 +162,68 @@ def test_false_shape_of_an_output_is_corrected(case: str) -> None:
         "value 'y': correct the declaration"
     ]
     require_same_bits(before, conformed.model, {"x": np.ones((2, 3), np.float32)})
+
+
+ENDING = {
+    "index that a run gives": "i = Gather<axis = 0>(x, k)",
+    "constant index beyond the axis": "i = Gather<axis = 0>(x, nine)",
+    "shape that a run gives": "i = Reshape(x, k)",
+    "sizes that may not fit": "i = Add(x, w)",
+    "integer divisor that may be 0": "i = Div(k, k)",
+    "operator of another domain": "i = ai.onnx.ml.ArrayFeatureExtractor(x, k)",
+    "branch with one of these": (
+        "i = If(c) <then_branch = t () => (float[n] p) { p = Gather<axis = 0>(x, k) }, "
+        "else_branch = e () => (float[2] q) { q = Neg(x) }>"
+    ),
+    "one of these, and what it reads": "h = Neg(x) i = Gather<axis = 0>(h, k)",
+}
+
+HARMLESS = {
+    "element-wise": "i = Neg(x)",
+    "sizes that fit": "i = Add(x, x)",
+    "constant index within the axis": "i = Gather<axis = 0>(x, one)",
+    "division of floats": "i = Div(x, x)",
+    "branch without any": (
+        "i = If(c) <then_branch = t () => (float[2] p) { p = Abs(x) }, "
+        "else_branch = e () => (float[2] q) { q = Neg(x) }>"
+    ),
+}
+
+
+def with_dead(nodes: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 20, "ai.onnx.ml": 3]> '
+        "g (float[2] x, float[n] w, int64[2] k, bool c) => (float[2] y) "
+        "<int64[1] nine = {9}, int64[1] one = {1}> { y = Abs(x) " + nodes + " }"
+    )
+
+
+@pytest.mark.parametrize("rounding", [False, True])
+@pytest.mark.parametrize("nodes", ENDING.values(), ids=ENDING)
+def test_dead_node_that_may_end_a_run_stays(nodes: str, rounding: bool) -> None:
+    before = with_dead(nodes)
+    made = sonnx_ort.conform(before, rounding=rounding, measure=False)
+    assert len(made.model.graph.node) == len(before.graph.node)
+    assert (
+        "ONNX Runtime runs it although nothing reads it, and it may end a run; remove it from the "
+        "file, or accept it with --ignore Graph.dead_node"
+    ) in {reason for o, reason in made.remaining if o.rule.id == "Graph.dead_node"}
+
+
+@pytest.mark.parametrize("nodes", HARMLESS.values(), ids=HARMLESS)
+def test_dead_node_that_ends_no_run_is_removed(nodes: str) -> None:
+    assert operators(sonnx_ort.conform(with_dead(nodes)).model) == ["Abs"]
+
+
+def test_onnxruntime_runs_what_nothing_reads() -> None:
+    session = ort.InferenceSession(
+        with_dead(ENDING["index that a run gives"]).SerializeToString(), on_one_thread("all")
+    )
+    feeds = {
+        "x": np.ones(2, np.float32),
+        "w": np.ones(2, np.float32),
+        "k": np.array([0, 9]),
+        "c": np.array(True),
+    }
+    with pytest.raises(InvalidArgument, match="indices element out of data bounds"):
+        session.run(None, feeds)
