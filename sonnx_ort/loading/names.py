@@ -15,7 +15,7 @@ from sonnx_ort.loading.traversal import graphs_and_nodes
 
 
 def require_readable_names(proto: onnx.ModelProto) -> None:
-    """Check that all names in a model are UTF-8.
+    """Check that all names in a model are UTF-8, and its metadata, which say what it is made of.
 
     Raises:
         InvalidModel: One is not.
@@ -23,6 +23,12 @@ def require_readable_names(proto: onnx.ModelProto) -> None:
     for name in _names(proto):
         if isinstance(name, bytes):
             raise InvalidModel(f"the name {name!r} is not valid UTF-8; give it another")
+    for entry in proto.metadata_props:
+        texts: tuple[str | bytes, ...] = entry.key, entry.value
+        if any(isinstance(text, bytes) for text in texts):
+            raise InvalidModel(
+                f"the entry {entry.key!r} of its metadata is not valid UTF-8; write it in UTF-8"
+            )
 
 
 def _names(proto: onnx.ModelProto) -> Iterator[str | bytes]:

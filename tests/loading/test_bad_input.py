@@ -156,6 +156,19 @@ def test_name_that_is_no_text(name: str) -> None:
     assert refusal(broken) == f"the name {odd!r} is not valid UTF-8; give it another"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("some_key", b"\xff\xff\xff\xff\xff\xff\xff\xff"), ("some_text", "some_key")],
+)
+def test_metadata_that_are_no_text(text: str, shown: str | bytes) -> None:
+    made = valid()
+    made.metadata_props.add(key="some_key", value="some_text")
+    broken = made.SerializeToString().replace(text.encode(), b"\xff" * len(text))
+    assert refusal(broken) == (
+        f"the entry {shown!r} of its metadata is not valid UTF-8; write it in UTF-8"
+    )
+
+
 def test_reference_to_the_parameter_of_no_function() -> None:
     made = parse("(float[2] x) => (float[2] y) { [scale] y = Elu<alpha = 2.0>(x) }")
     (alpha,) = made.graph.node[0].attribute
