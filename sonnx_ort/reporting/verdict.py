@@ -297,7 +297,9 @@ OPTIONS = {
 } | {"input_shapes": "--input-shape", "inputs": "--input", "sizes": "--size"}
 """Options of the functions that a remedy can name, and the same ones of the command."""
 
-_OPTION = re.compile(rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(\d+)\b|(?![\w"\'-]))')
+_OPTION = re.compile(
+    rf'\b({"|".join(OPTIONS)})=(?:True\b|"([^"]*)"|(?<=_limit=)(\d+)\b|(?![\w"\'-]))'
+)
 
 
 def in_commands(text: str) -> str:
