@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import MOST_ELEMENTS
+from sonnx_ort.conforming.verified import rank_of, schema_of
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.profile.catalog import unsupported_attributes
 from sonnx_ort.profile.graph import EDGES, GR4
@@ -35,7 +36,7 @@ def write_attributes(
 
     With `in_words`, those are written too that ONNX states in words alone.
     """
-    schema = _schema(node, versions)
+    schema = schema_of(node, versions.get(node.domain, 1))
     if schema is None:
         return
     present = {*node.attributes, *unsupported_attributes(node.domain, node.op_type)}
@@ -51,7 +52,7 @@ def omitted_inputs(
     node: ir.Node, versions: Mapping[str, int], facts: Facts, rule: str
 ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     """The omitted inputs that a rule wants: position and elements."""
-    schema = _schema(node, versions)
+    schema = schema_of(node, versions.get(node.domain, 1))
     if schema is None:
         return
     positions = {parameter.name: index for index, parameter in enumerate(schema.inputs)}
@@ -61,30 +62,14 @@ def omitted_inputs(
             yield position, elements
 
 
-def _schema(node: ir.Node, versions: Mapping[str, int]) -> onnx.defs.OpSchema | None:
-    try:
-        return onnx.defs.get_schema(node.op_type, versions.get(node.domain, 1), node.domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
 def _stated(table: Mapping[str, Callable[..., Any]], node: ir.Node, facts: Facts) -> Iterator[Any]:
     if node.domain == STANDARD_DOMAIN and node.op_type in table:
         yield from table[node.op_type](node, facts)
 
 
-def _rank(node: ir.Node, facts: Facts) -> int | None:
-    """The certain rank of the first input."""
-    value = node.inputs[0] if node.inputs else None
-    if value is None or facts.depends_on_scalar_inputs(value):
-        return None
-    shape = facts.shape(value)
-    return None if shape is None else len(shape)
-
-
 def _sizes_of_parts(node: ir.Node, facts: Facts) -> list[int] | None:
     """The sizes of the parts of a Split, if that of the axis is certain."""
-    rank, axis, count = _rank(node, facts), node.attributes.get_int("axis", 0), len(node.outputs)
+    rank, axis, count = rank_of(node, facts), node.attributes.get_int("axis", 0), len(node.outputs)
     value = node.inputs[0] if node.inputs else None
     shape = None if value is None else facts.shape(value)
     if not rank or shape is None or not -rank <= axis < rank:
@@ -139,7 +124,7 @@ def _of_layer(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
 
 
 def _of_shape(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
-    rank = _rank(node, facts)
+    rank = rank_of(node, facts)
     if rank is not None:
         yield ir.AttrInt64("end", rank)
 
@@ -157,7 +142,7 @@ def _of_scan(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
 
 def _of_all_axes(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:
     """All axes are reduced or resized; of versions whose axes are an attribute."""
-    rank = _rank(node, facts)
+    rank = rank_of(node, facts)
     if rank:
         yield ir.AttrInt64s("axes", list(range(rank)))
 
@@ -199,7 +184,7 @@ def _of_pad(node: ir.Node, facts: Facts) -> Iterator[Input]:
     dtype = _dtype(facts, value)
     if dtype is not None:
         yield "constant_value", np.zeros((), dtype)
-    rank = _rank(node, facts)
+    rank = rank_of(node, facts)
     if rank is not None:
         yield "axes", np.arange(rank, dtype=np.int64)
 
@@ -215,7 +200,7 @@ def _of_clip(node: ir.Node, facts: Facts) -> Iterator[Input]:
 
 def _of_reduced_axes(node: ir.Node, facts: Facts) -> Iterator[Input]:
     """All axes are reduced, unless no axes mean none."""
-    rank = _rank(node, facts)
+    rank = rank_of(node, facts)
     if rank and node.attributes.get_int("noop_with_empty_axes", 0) == 0:
         yield "axes", np.arange(rank, dtype=np.int64)
 
@@ -257,7 +242,7 @@ def _of_hidden_state(node: ir.Node, facts: Facts) -> Iterator[Input]:
 def _known_sequences(node: ir.Node, facts: Facts) -> tuple[int, int] | None:
     """The length and the number of the sequences of a layer, if both are certain and admitted."""
     value = node.inputs[0]
-    if value is None or _rank(node, facts) != _RANK_OF_SEQUENCES:
+    if value is None or rank_of(node, facts) != _RANK_OF_SEQUENCES:
         return None
     match facts.shape(value):
         case (int() as length, int() as batch, _) if max(length, batch) <= MOST_ELEMENTS:

@@ -116,7 +116,9 @@ class Verified:
         since = schema.since_version
         if not self.first <= since <= self.last:
             return f"it is version {since} of {node.op_type}, {_UNVERIFIED}"
-        return self._of_attributes(node, _rank(node, facts)) or self._of_types(node, schema, facts)
+        return self._of_attributes(node, rank_of(node, facts)) or self._of_types(
+            node, schema, facts
+        )
 
     def _of_attributes(self, node: ir.Node, rank: int | None) -> str | None:
         for name, attribute in node.attributes.items():
@@ -158,8 +160,8 @@ def schema_of(node: ir.Node, version: int) -> onnx.defs.OpSchema | None:
         return None
 
 
-def _rank(node: ir.Node, facts: Facts) -> int | None:
-    """The certain rank of the first input."""
+def rank_of(node: ir.Node, facts: Facts) -> int | None:
+    """The certain rank of a node's first input; None if it is not known."""
     value = node.inputs[0] if node.inputs else None
     if value is None or facts.depends_on_scalar_inputs(value):
         return None
