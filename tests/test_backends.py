@@ -47,7 +47,10 @@ def caught(call):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model, what the python backend makes of it, and an input."""
+    """A folder with a model, what the python backend makes of it, and an input.
+
+    What Python imports first there hides the extensions from the process that runs models.
+    """
     folder = tmp_path_factory.mktemp("models")
     (folder / "model.onnx").write_bytes(MODEL.SerializeToString())
     with warnings.catch_warnings():
@@ -55,6 +58,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         python = sonnx_ort.rewrite(MODEL, backend="python")
     (folder / "python.onnx").write_bytes(python.SerializeToString())
     np.save(folder / "x.npy", np.int32([6, 9]))
+    hiding = 'import sys\nsys.modules["onnxruntime_extensions"] = None\n'
+    (folder / "sitecustomize.py").write_text(hiding)
     return folder
 
 
@@ -66,9 +71,8 @@ def printed(folder: Path, code: str, before: str = WITHOUT_EXTENSIONS) -> str:
 
 def command(folder: Path, *arguments: str, before: str = "") -> tuple[int, str, str]:
     code = f"{before}\nsys.argv = ['sonnx-ort', *{arguments!r}]\nmain()"
-    child = run_python(
-        f"import os\nos.chdir({str(folder)!r})", WITHOUT_EXTENSIONS, code, fresh=True
-    )
+    there = f"import os\nos.chdir({str(folder)!r})\nos.environ['PYTHONPATH'] = os.getcwd()"
+    child = run_python(there, WITHOUT_EXTENSIONS, code, fresh=True)
     return child.exit_status, child.stdout, child.stderr
 
 
