@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sonnx_ort.conforming.bounds import OF_FUNCTIONS, Bound
 from sonnx_ort.conforming.decomposing import TEMPLATES
 from sonnx_ort.conforming.rounds import CHANGES, TELLING_SIZES
+from sonnx_ort.conforming.sixteen_bit_floats import MOVED_ROUNDING, SIXTEEN_BIT_FLOATS
 
 
 def bounds_table() -> str:
@@ -26,6 +27,8 @@ def _rows() -> Iterator[tuple[str, str, Bound]]:
     for change in (*CHANGES, *TELLING_SIZES):
         if change.bound is not None:
             yield f"{change.title} ({', '.join(_operators(change.rules))})", "all", change.bound
+    narrow = ", ".join(sorted(SIXTEEN_BIT_FLOATS))
+    yield "any other change of a chain of nodes", narrow, MOVED_ROUNDING
 
 
 _SHOWN = 3
