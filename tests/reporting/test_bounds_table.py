@@ -35,6 +35,6 @@ def test_a_row_says_what_is_done_for_which_types_and_how_far_results_may_be() ->
         "have to be numbers of its type |"
     ) in ROWS
     assert (
-        "| any other change of a chain of nodes | bfloat16, float16 | within 1 unit in the last place "
-        "of each operand, for every input; it moves where 16-bit floats are rounded |"
+        "| any other change of a chain of nodes | bfloat16, float16 | within 1 unit in the last "
+        "place of each operand, for every input; it moves where 16-bit floats are rounded |"
     ) in ROWS

@@ -185,8 +185,8 @@ OUTSIDE = (
      (f"Mish {OUTSIDE} --rounding writes it as ONNX defines it: the same numbers, for every input; "
       "ONNX Runtime computes it by the same operators.")),
     ("HardSigmoid", (f"HardSigmoid {OUTSIDE} writes it by operators of the profile: for float "
-     "results keep their bits; for float16, with --rounding, within 1 unit in the last place of each "
-     "result, or of 1 if that is larger, for every input.")),
+     "results keep their bits; for float16, with --rounding, within 1 unit in the last place of "
+     "each result, or of 1 if that is larger, for every input.")),
     ("NonZero", (f"NonZero {OUTSIDE} cannot write it otherwise: how many elements it gives depends "
      "on those that it reads.")),
     ("Dropout", (f"Dropout {OUTSIDE} removes it where it is certain not to train. Export the model "
