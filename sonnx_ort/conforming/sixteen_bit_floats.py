@@ -49,6 +49,31 @@ They are those that all supported versions of ONNX Runtime have. Cast is not amo
 converts to 16 bits may be read before.
 """
 
+IN_FLOAT = frozenset(
+    [
+        *(
+            "Abs",
+            "Add",
+            "AveragePool",
+            "BatchNormalization",
+            "Ceil",
+            "Conv",
+            "ConvTranspose",
+            "Cos",
+        ),
+        *("CumSum", "Div", "Einsum", "Erf", "Exp", "Floor", "Gemm", "GlobalAveragePool"),
+        *("GlobalMaxPool", "InstanceNormalization", "Log", "LpNormalization", "MatMul", "MaxPool"),
+        *("Mean", "Mul", "Neg", "Pad", "Pow", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin"),
+        *("ReduceProd", "ReduceSum", "Resize", "Sigmoid", "Sin", "Sqrt", "Sub", "Sum", "Tan"),
+        *("Tanh", "Tile", "Where"),
+    ]
+)
+"""The operators that are computed in float whatever reads their results.
+
+They have no kernel for float16 in any version, on x86-64. Nor does ONNX define them by a function,
+as which ONNX Runtime computes what has no kernel: Relu of opset 18 becomes Max, which has one.
+"""
+
 WHY_IT_ROUNDS = "it moves where 16-bit floats are rounded"
 """Why a change rounds that keeps the bits of other types, as a clause."""
 
@@ -151,10 +176,12 @@ class SixteenBitFloats:
         )
 
     def depends_on_readers(self, node: ir.Node) -> bool:
-        """Whether a node is computed in 16 bits or in float as its readers are."""
-        if not self.present or not self._has_kernel(node):
+        """Whether a node may be computed in 16 bits or in float as its readers are."""
+        if not self.present or self._is_in_float(node):
             return False
-        return any(map(self._may_be_one, node.outputs)) and not self.all_settled(node.inputs)
+        if self._has_kernel(node) and self.all_settled(node.inputs):
+            return False
+        return any(map(self._may_be_one, node.outputs))
 
     def _asks_size(self, operator: str, value: ir.Value) -> bool:
         """Whether a new node asks for the shape of what is computed in float.
@@ -162,11 +189,14 @@ class SixteenBitFloats:
         That is converted for this reader then, and stays as it is for others.
         """
         node = value.producer()
-        return operator == "Shape" and node is not None and not self._has_kernel(node)
+        return operator == "Shape" and node is not None and self._is_in_float(node)
 
     def _may_be_one(self, value: ir.Value) -> bool:
         kind = self.facts.element_type(value)
         return kind is None or kind in SIXTEEN_BIT_FLOATS
+
+    def _is_in_float(self, node: ir.Node) -> bool:
+        return not node.domain and node.op_type in IN_FLOAT
 
     def _has_kernel(self, node: ir.Node) -> bool:
         since = None if node.domain else WITH_KERNEL.get(node.op_type)

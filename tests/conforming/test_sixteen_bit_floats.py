@@ -7,7 +7,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
 import sonnx_ort
 from sonnx_ort.conforming.change import Safety
-from sonnx_ort.conforming.sixteen_bit_floats import WITH_KERNEL
+from sonnx_ort.conforming.sixteen_bit_floats import IN_FLOAT, WITH_KERNEL
 
 BROADCAST = "make the broadcast of the operands explicit"
 
@@ -42,6 +42,10 @@ ROUNDING = {
     "moved after it was computed": (
         "(float16[1, 1] x, float16[8] w) => (float16[8] z) <int64[1] s = {1}> "
         "{ a = Exp(x) b = Reshape(a, s) z = Mul(b, w) }"
+    ),
+    "beside the shape of what a function computes": (
+        "(float16[n, 8] x, float16[8] w) => (float16[n, 8] z) "
+        "{ a = Exp(x) b = Relu(a) z = Mul(b, w) }"
     ),
     "beside one that is computed": (
         "(float16[8] x) => (float16[8] z) <float16[1] one = {1}> { a = Exp(x) z = Max(a, one) }"
@@ -139,7 +143,9 @@ def test_operators_with_kernels_have_one_in_each_version_since(operator):
     assert lacking == set()
 
 
-@pytest.mark.parametrize("operator", ["Add", "Exp", "Gemm", "MatMul", "Mul", "Softmax"])
-def test_operators_without_kernels_are_computed_in_float(operator):
+@pytest.mark.parametrize("operator", sorted(IN_FLOAT))
+def test_operators_that_are_computed_in_float_have_neither_kernel_nor_function(operator):
     assert operator not in kernels()
     assert operator not in WITH_KERNEL
+    versions = [s for s in get_all_schemas_with_history() if s.name == operator and not s.domain]
+    assert not any(s.has_function or s.has_context_dependent_function for s in versions)

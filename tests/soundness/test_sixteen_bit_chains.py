@@ -43,8 +43,9 @@ class _Graph:
         computed = {name for node in self.nodes for name in node.output}
         ends = [name for name in (*self.matrices, *self.rows) if name in computed]
         outputs = {ends[-1], *self.random.sample(ends, self.random.randint(0, min(1, len(ends))))}
+        rows = self.random.choice((_ROWS, "n"))
         inputs = [
-            helper.make_tensor_value_info("x", _FLOAT16, [_ROWS, _COLUMNS]),
+            helper.make_tensor_value_info("x", _FLOAT16, [rows, _COLUMNS]),
             helper.make_tensor_value_info("r", _FLOAT16, [_COLUMNS]),
             helper.make_tensor_value_info("f", _FLOAT, [_COLUMNS]),
         ]
