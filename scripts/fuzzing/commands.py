@@ -70,7 +70,7 @@ COMMANDS = (
 """What is tried: {m} is the model, {o} what is written, {s} a folder of vectors."""
 
 _LIMITED = ("audit", "conform", "contract", "diff", "reduce", "repeat", "run")
-_SECONDS, _PATIENCE = 20, 300
+_SECONDS, _MEGABYTES, _PATIENCE = 20, 2000, 300
 """The limit of a run, and how long a command may take with all of its runs."""
 
 
@@ -301,7 +301,7 @@ class Trials:
             line = line.format(m="m.onnx", o="o", s="s")
             words = [word.replace('"', "") for word in line.split()]
             if words[0] in _LIMITED and "--time-limit" not in words:
-                words += ["--time-limit", str(_SECONDS)]
+                words += ["--time-limit", str(_SECONDS), "--memory-limit", str(_MEGABYTES)]
             begun = time.monotonic()
             status, said = self._ended(words, folder)
             seconds = time.monotonic() - begun
