@@ -55,7 +55,7 @@ LOOP_OF_BFLOAT16 = 16
 
 
 @functools.cache
-def oldest_opset_to_pass_on(element_type: str | None, *, hidden: bool) -> int:
+def oldest_opset_to_pass_on(element_type: str, *, hidden: bool) -> int:
     """The oldest opset in which Reshape, and a Loop if it hides shapes, take tensors of a type.
 
     Raises:

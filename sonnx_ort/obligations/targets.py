@@ -286,8 +286,14 @@ class CheckedValue:
         return contract_requirement(self.contract)
 
     @property
-    def passed_type(self) -> str | None:
-        """The ONNX name of its element type, as operators that look at no element take it."""
+    def passed_type(self) -> str:
+        """The ONNX name of its element type, as operators that look at no element take it.
+
+        Raises:
+            SonnxError: It is neither proved nor declared.
+        """
+        if self.operand.element_type is None:
+            raise self._of_unknown_type()
         return self.operand.element_type
 
     @property
@@ -316,11 +322,14 @@ class CheckedValue:
             return ElementType.INT64
         element_type = ElementType.named(self.operand.element_type)
         if element_type is None:
-            raise SonnxError(
-                f"{self.rule.id}: the element type of '{self.value.name}', which "
-                f"{self.obligation.place} computes, is unknown; declare it in value_info"
-            )
+            raise self._of_unknown_type()
         return element_type
+
+    def _of_unknown_type(self) -> SonnxError:
+        return SonnxError(
+            f"{self.rule.id}: the element type of '{self.value.name}', which "
+            f"{self.obligation.place} computes, is unknown; declare it in value_info"
+        )
 
 
 def checked_values(model: ir.Model, facts: Facts, demands: Demands) -> tuple[CheckedValue, ...]:

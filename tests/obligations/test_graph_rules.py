@@ -7,6 +7,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from sonnx_ort.backends import BackendChoice
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.graph import DECLARED_IN_FILE, GRAPH_RULES
@@ -321,13 +322,14 @@ def test_constant_tells_its_first_element_that_is_not_finite() -> None:
     ]
 
 
-def test_value_of_unknown_type_is_refused_when_it_is_enforced() -> None:
+@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
+def test_value_of_unknown_type_is_refused_when_it_is_enforced(backend: BackendChoice) -> None:
     made = parse(
         "(float[n] x) => (float[n] y) { [custom] h = other.Custom(x) y = Identity(h) }",
         domains={"other": 1},
     )
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite(made, operators="Graph.finite_values")
+        sonnx_ort.rewrite(made, operators="Graph.finite_values", backend=backend)
     assert str(caught.value) == (
         "Graph.finite: the element type of 'h', which Custom 'custom' computes, is unknown; "
         "declare it in value_info"
