@@ -6,7 +6,7 @@ import pytest
 
 from support.child import SCRIPTS, run_program
 
-FEW, MANY = 12, 40
+FEW, MANY = 6, 20
 
 
 @pytest.mark.parametrize(
