@@ -4,7 +4,6 @@ Such a node is removed only if it ends no run, for the run would end no more wit
 known here may end one.
 """
 
-import math
 from collections.abc import Collection
 
 import onnx_ir as ir
@@ -81,7 +80,7 @@ def _is_one(node: ir.Node, facts: Facts) -> bool:
     """Whether the condition of an If has one element."""
     condition = node.inputs[0]
     shape = None if condition is None else facts.shape(condition)
-    return shape is not None and has_known_sizes(shape) and math.prod(map(int, shape)) == 1
+    return shape is not None and all(size == 1 for size in shape)
 
 
 def _are_indices(node: ir.Node, facts: Facts) -> bool:

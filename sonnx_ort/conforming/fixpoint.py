@@ -128,7 +128,7 @@ class ConformedGraph:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
         if obligation.rule is EDGES and " output " in obligation.evidence and not obligation.path:
-            return known if known == _OUTPUT_MOVES_ROUNDING else _ON_REQUEST
+            return known if known in (_OUTPUT_MOVES_ROUNDING, MAY_END) else _ON_REQUEST
         if known is not None and obligation.rule.id == GR4.id:
             return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
         return known or f"no change fixes it: {obligation.hint}"
@@ -254,12 +254,13 @@ class _Editing:
             return
         without = {label for title, label, path in keys if title == ADD_OUTPUTS and not path}
         rules = conformed.selection.rules
+        kept = dict.fromkeys(map(label_of, self._ending()), MAY_END)
         if not conformed.selection.rounding:
-            moving = self._outputs_that_move_rounding()
-            without |= moving
-            for obligation in conformed.examination.report.violations:
-                if obligation.rule in (EDGES, UNREAD) and obligation.node in moving:
-                    conformed.reasons[place_of(obligation)] = _OUTPUT_MOVES_ROUNDING
+            kept |= dict.fromkeys(self._outputs_that_move_rounding(), _OUTPUT_MOVES_ROUNDING)
+        without |= kept.keys()
+        for obligation in conformed.examination.report.violations:
+            if obligation.rule in (EDGES, UNREAD) and obligation.node in kept:
+                conformed.reasons[place_of(obligation)] = kept[obligation.node]
         given = add_outputs(self._model, ValueNames(self._model), rules, without)
         if not given:
             return

@@ -14,6 +14,7 @@ import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.value_types import allowed_types
 
 NEWEST: Mapping[str, int] = {"": 28, "ai.onnx.ml": 5}
 """The last version of the operators of each domain that changes were tried with."""
@@ -130,12 +131,14 @@ class Verified:
         return None
 
     def _of_types(self, node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> str | None:
+        allowed = allowed_types(node.op_type, schema.since_version, node.domain)
         for position, value in enumerate(node.inputs):
             if value is None or not schema.inputs:
                 continue
-            formal = schema.inputs[min(position, len(schema.inputs) - 1)]
+            index = min(position, len(schema.inputs) - 1)
+            formal = schema.inputs[index]
             known = facts.element_type(value)
-            if known is not None and f"tensor({known})" not in formal.types:
+            if known is not None and f"tensor({known})" not in allowed[index]:
                 return f"its input {formal.name} is {known}, which its document does not admit"
             admitted = self.types if position == 0 else self.others.get(formal.name, frozenset())
             same = position > 0 and formal.type_str == schema.inputs[0].type_str

@@ -37,7 +37,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import collected_by_loops, declared_type
 from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
 from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
-from sonnx_ort.knowledge.value_types import ValueTypes
+from sonnx_ort.knowledge.value_types import ValueTypes, allowed_types
 from sonnx_ort.loading.traversal import every_graph, every_node, subgraphs_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -70,10 +70,9 @@ def oldest_opset_to_pass_on(element_type: str, *, hidden: bool) -> int:
 
 def _tensors_of(operator: str, version: int) -> frozenset[str]:
     """The types that a version of an operator takes as what it passes on."""
-    schema = onnx.defs.get_schema(operator, version)
+    types = allowed_types(operator, version, STANDARD_DOMAIN)
     # That of a Loop is the type of its states, the last one.
-    passed = schema.inputs[-1 if operator == "Loop" else 0]
-    return frozenset(passed.types)
+    return types[-1 if operator == "Loop" else 0]
 
 
 def hide_misinferred_shapes(

@@ -85,8 +85,8 @@ def _schema_of(name: str, version: int, domain: str) -> onnx.defs.OpSchema | Non
 
 
 @functools.cache
-def _allowed_types(name: str, version: int, domain: str) -> tuple[frozenset[str], ...]:
-    """The types of each input of an operator; none of one without a schema."""
+def allowed_types(name: str, version: int, domain: str) -> tuple[frozenset[str], ...]:
+    """The types of each input of an operator, such as "tensor(float)"; none without a schema."""
     schema = _schema_of(name, version, domain)
     if schema is None:
         return ()
@@ -99,7 +99,7 @@ def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[Eleme
     """The allowed numeric types of each input of an operator; none of one without a schema."""
     return tuple(
         frozenset(kind for kind in NUMERIC_TYPES if tensor_of(kind) in allowed)
-        for allowed in _allowed_types(name, version, domain)
+        for allowed in allowed_types(name, version, domain)
     )
 
 
@@ -325,7 +325,7 @@ def unsupported_type(
         return types.get(value) or known(value)
 
     for node in nodes:
-        allowed = _allowed_types(node.op_type, version, STANDARD_DOMAIN)
+        allowed = allowed_types(node.op_type, version, STANDARD_DOMAIN)
         for position, value in enumerate(node.inputs if allowed else ()):
             kind = None if value is None else type_of(value)
             text = None if kind is None else _text(kind)

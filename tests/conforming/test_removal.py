@@ -210,6 +210,13 @@ def test_dead_node_that_may_end_a_run_stays(nodes: str, rounding: bool) -> None:
     ) in {reason for o, reason in made.remaining if o.rule.id == "Graph.dead_node"}
 
 
+def test_dead_node_that_may_end_a_run_gives_no_output() -> None:
+    before = with_dead("i = MaxPool<kernel_shape = [1]>(w)")
+    made = sonnx_ort.conform(before, name_outputs=True)
+    assert [output.name for output in made.model.graph.output] == ["y"]
+    assert sonnx_ort.conform(made.model, name_outputs=True).changes == ()
+
+
 @pytest.mark.parametrize("nodes", HARMLESS.values(), ids=HARMLESS)
 def test_dead_node_that_ends_no_run_is_removed(nodes: str) -> None:
     assert operators(sonnx_ort.conform(with_dead(nodes)).model) == ["Abs"]
