@@ -83,7 +83,7 @@ Later ones have more types, and attributes and inputs that may be omitted.
 
 def has_function(edit: NodeEdit) -> bool:
     """Whether ONNX defines the operator of a node by a function of others."""
-    return defined_by_function(_schema(edit))
+    return defined_by_function(schema_of(edit.node, edit.version))
 
 
 def defined_by_function(schema: Any | None) -> bool:
@@ -155,14 +155,10 @@ def _elements(name: str, value: Any) -> np.ndarray[Any, Any]:
             raise NoChangeError("its definition by ONNX has a constant of another type")
 
 
-def _schema(edit: NodeEdit) -> Any | None:
-    """The schema of an operator; the types of onnx do not have what it says of functions."""
-    return schema_of(edit.node, edit.version)
-
-
 def _function(edit: NodeEdit) -> onnx.FunctionProto:
     """The function in the version that means the same in the model's."""
-    schema = _schema(edit)
+    # The types of onnx do not have what a schema says of functions.
+    schema: Any | None = schema_of(edit.node, edit.version)
     if schema is None:
         raise NoChangeError("ONNX does not define it")
     depends = schema.has_context_dependent_function

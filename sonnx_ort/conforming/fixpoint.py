@@ -205,17 +205,9 @@ class _Editing:
 
     def _ending(self) -> frozenset[ir.Node]:
         """The dead nodes that may end a run, which has to end then."""
-        examination = self.conformed.examination
-        proved = {
-            examined.target.node
-            for examined in examination.nodes
-            if examined.obligations and all(o.status is Status.PROVED for o in examined.obligations)
-        }
-        return frozenset(
-            node
-            for node in dead_nodes(every_node(self._model.graph))
-            if may_end_a_run(node, examination.facts, proved)
-        )
+        examination, dead = self.conformed.examination, dead_nodes(every_node(self._model.graph))
+        proved = examination.proved if dead else ()
+        return frozenset(n for n in dead if may_end_a_run(n, examination.facts, proved))
 
     def _remove(
         self,

@@ -287,12 +287,7 @@ class Round:
         edit = NodeEdit(node, opset, *known, operands, declared_results)
         edit.most_steps, edit.both_branches = chosen.most_steps, chosen.both_branches
         if chosen.both_branches and node.op_type == "If":
-            edit.proved = frozenset(
-                examined.target.node
-                for examined in self.examination.nodes
-                if examined.obligations
-                and all(o.status is Status.PROVED for o in examined.obligations)
-            )
+            edit.proved = self.examination.proved
         return edit
 
     def _try(self, change: Change, edit: NodeEdit, concerned: Sequence[Obligation]) -> Made | None:

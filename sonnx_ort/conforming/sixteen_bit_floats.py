@@ -51,17 +51,8 @@ converts to 16 bits may be read before.
 
 IN_FLOAT = frozenset(
     [
-        *(
-            "Abs",
-            "Add",
-            "AveragePool",
-            "BatchNormalization",
-            "Ceil",
-            "Conv",
-            "ConvTranspose",
-            "Cos",
-        ),
-        *("CumSum", "Div", "Einsum", "Erf", "Exp", "Floor", "Gemm", "GlobalAveragePool"),
+        *("Abs", "Add", "AveragePool", "BatchNormalization", "Ceil", "Conv", "ConvTranspose"),
+        *("Cos", "CumSum", "Div", "Einsum", "Erf", "Exp", "Floor", "Gemm", "GlobalAveragePool"),
         *("GlobalMaxPool", "InstanceNormalization", "Log", "LpNormalization", "MatMul", "MaxPool"),
         *("Mean", "Mul", "Neg", "Pad", "Pow", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin"),
         *("ReduceProd", "ReduceSum", "Resize", "Sigmoid", "Sin", "Sqrt", "Sub", "Sum", "Tan"),
@@ -76,7 +67,6 @@ as which ONNX Runtime computes what has no kernel: Relu of opset 18 becomes Max,
 
 WHY_IT_ROUNDS = "it moves where 16-bit floats are rounded"
 """Why a change rounds that keeps the bits of other types, as a clause."""
-
 
 MOVED_ROUNDING = Bound(1, Reference.OPERAND, remark=WHY_IT_ROUNDS)
 """How far a change moves results that keeps the bits of other types."""

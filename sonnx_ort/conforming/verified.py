@@ -14,7 +14,7 @@ import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.value_types import allowed_types
+from sonnx_ort.knowledge.value_types import allowed_types, operator_schema
 
 NEWEST: Mapping[str, int] = {"": 28, "ai.onnx.ml": 5}
 """The last version of the operators of each domain that changes were tried with."""
@@ -157,10 +157,7 @@ _UNVERIFIED = "for which the change was not verified"
 
 def schema_of(node: ir.Node, version: int) -> onnx.defs.OpSchema | None:
     """The schema of a node's operator, in the version that a model imports; None without one."""
-    try:
-        return onnx.defs.get_schema(node.op_type, version, node.domain)
-    except onnx.defs.SchemaError:
-        return None
+    return operator_schema(node.op_type, version, node.domain)
 
 
 def rank_of(node: ir.Node, facts: Facts) -> int | None:

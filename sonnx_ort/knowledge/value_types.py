@@ -76,7 +76,7 @@ class Parameter:
     position: int
 
 
-def _schema_of(name: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+def operator_schema(name: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
     """The schema of an operator; None if there is none."""
     try:
         return onnx.defs.get_schema(name, version, domain)
@@ -87,7 +87,7 @@ def _schema_of(name: str, version: int, domain: str) -> onnx.defs.OpSchema | Non
 @functools.cache
 def allowed_types(name: str, version: int, domain: str) -> tuple[frozenset[str], ...]:
     """The types of each input of an operator, such as "tensor(float)"; none without a schema."""
-    schema = _schema_of(name, version, domain)
+    schema = operator_schema(name, version, domain)
     if schema is None:
         return ()
     constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
@@ -112,7 +112,7 @@ def convertible_inputs(
     If their types differ, the operator converts one. Sizes, axes and indices are excluded. Empty
     for an operator without a schema.
     """
-    schema = _schema_of(name, version, domain)
+    schema = operator_schema(name, version, domain)
     if schema is None or name in _CONVERTS_NOTHING:
         return ()
     types = numeric_types(name, version, domain)
@@ -128,14 +128,14 @@ def convertible_inputs(
 @functools.cache
 def optional_inputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
     """The inputs that a node of an operator may omit; empty without a schema."""
-    schema = _schema_of(name, version, domain)
+    schema = operator_schema(name, version, domain)
     return () if schema is None else _optional(schema.inputs)
 
 
 @functools.cache
 def optional_outputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
     """The outputs that a node of an operator may omit; those of training do not count."""
-    schema = _schema_of(name, version, domain)
+    schema = operator_schema(name, version, domain)
     return () if schema is None or name in _TRAINED else _optional(schema.outputs)
 
 
@@ -151,7 +151,7 @@ def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> tuple
 @functools.cache
 def assumptions(name: str, version: int, domain: str) -> tuple[Assumption, ...]:
     """What an operator assumes for omitted attributes and inputs; empty without a schema."""
-    schema = _schema_of(name, version, domain)
+    schema = operator_schema(name, version, domain)
     return () if schema is None else (*_of_attributes(schema), *_of_inputs(schema))
 
 

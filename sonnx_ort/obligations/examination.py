@@ -85,6 +85,15 @@ class Examination:
         """The values whose elements each run has to check."""
         return tuple(value for value in self.limited if value.left_to_the_run)
 
+    @property
+    def proved(self) -> frozenset[ir.Node]:
+        """The nodes that have rules, all of which are proved."""
+        return frozenset(
+            examined.target.node
+            for examined in self.nodes
+            if examined.obligations and all(o.status is Status.PROVED for o in examined.obligations)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
