@@ -292,6 +292,7 @@ def attempt(number: int) -> dict[str, int]:
     """Conform the node of a number, and hold the runs of both models to each other."""
     logging.getLogger("sonnx_ort").disabled = True
     ort.set_default_logger_severity(4)
+    bases()  # Made here once: a fork that makes them for itself alone may run out of time.
     # Shape inference of onnx may end the process.
     trial = None if how_it_ends(make_trial, number) else make_trial(number)
     if trial is None:
