@@ -143,6 +143,7 @@ class Enforcement:
     Attributes:
         demands: The demands on the model.
         opset: The opset of the original model.
+        ir_version: The version of the format of the original model.
         backend: What enforces it.
         certified: Whether each run checks what is proved without a certificate.
         runtime: The release of onnxruntime on whose kernels it relies (`kernels_since`); None for
@@ -153,6 +154,7 @@ class Enforcement:
 
     demands: Demands
     opset: int
+    ir_version: int
     backend: Backend
     certified: bool = False
     runtime: str | None = None

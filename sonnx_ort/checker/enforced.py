@@ -26,7 +26,7 @@ from sonnx_ort.checker.graphs import (
 )
 from sonnx_ort.checker.model import Model
 from sonnx_ort.checker.reading import defined_in, elements_of, strict
-from sonnx_ort.guards.guard import OPERATORS
+from sonnx_ort.guards.guard import OLDEST_FORMAT, OPERATORS
 from sonnx_ort.kernel.sizes import Rejected, Size, require
 
 _SCALAR = "scalar"
@@ -58,7 +58,6 @@ class Enforced:
         self._twins: dict[str, NodeProto] = {}
         one, other = original.proto, self._proto
         require(not one.functions and not other.functions, "functions are not compared")
-        require(one.ir_version == other.ir_version, "the versions of the format differ")
         graphs = [*graphs_of(one.graph), *graphs_of(other.graph)]
         used = {"", *(node.domain for graph in graphs for node in graph.node)}
         versions = [_opset(model, used) for model in (one, other)]
@@ -67,6 +66,10 @@ class Enforced:
             for node in graph.node:
                 if not self._values.intersection(node.output):
                     self._add(node)
+        enforcing = max(one.ir_version, OLDEST_FORMAT)
+        expected = [enforcing] if self._added else [enforcing, one.ir_version]
+        found = other.ir_version
+        require(found in expected, f"the version of the format is {found}, not {enforcing}")
         self._claims = claimed_shapes(other.graph)
         for copy, name in checked.items():
             # A copy that a graph returns has the declaration of the value.

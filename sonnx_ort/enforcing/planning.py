@@ -122,6 +122,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     enforcement = Enforcement(
         choices.demands,
         before,
+        model.ir_version,
         choices.backend,
         choices.certified,
         runtime,

@@ -263,6 +263,7 @@ def _fingerprint(model: ir.Model) -> tuple[object, ...]:
         sorted(_content(serialize_node(node)) for node in model.graph),
         sorted((str(v.name), str(v.type), str(v.shape)) for v in defined_values(model.graph)),
         [value.name for value in (*model.graph.inputs, *model.graph.outputs)],
+        model.ir_version,
         dict(model.opset_imports),
         # Another version of sonnx_ort may know other optimizers.
         {key: value for key, value in model.metadata_props.items() if key != OPTIMIZERS},

@@ -17,6 +17,7 @@ import onnx_ir as ir
 from sonnx_ort.backends import Backend
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.guards.guard import OLDEST_FORMAT
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.loading.serialization import serialize_node
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, subgraphs_of
@@ -47,7 +48,8 @@ _JSON = onnx.serialization.registry.get("json")
 
 
 def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
-    """Write into a model's metadata how it is enforced."""
+    """Write into a model's metadata how it is enforced, and have older runtimes refuse it."""
+    model.ir_version = max(enforcement.ir_version, OLDEST_FORMAT)
     contract = enforcement.demands.contract
     model.metadata_props[ENFORCED] = json.dumps(
         {
@@ -57,6 +59,7 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
             "operators": sorted(enforcement.demands.operators),
             **({"contract": contract_document(contract)} if contract else {}),
             "opset": enforcement.opset,
+            "ir_version": enforcement.ir_version,
             **({"certified": True} if enforcement.certified else {}),
             **({"runtime": enforcement.runtime} if enforcement.runtime else {}),
             **({"rests_on_numbers": True} if enforcement.rests_on_numbers else {}),
@@ -75,6 +78,7 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
         return Enforcement(
             replace(demands, contract=contract),
             int(entries["opset"]),
+            int(entries["ir_version"]),
             Backend(entries["backend"]),
             "certified" in entries,
             entries.get("runtime"),
@@ -290,6 +294,7 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
     for value in defined_values(model.graph):
         if DECLARED in value.metadata_props:
             value.shape = ir.Shape(json.loads(value.metadata_props.pop(DECLARED)))
+    model.ir_version = enforcement.ir_version
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
     model.opset_imports.pop(COMPILED_DOMAIN, None)
     forget(model)

@@ -20,6 +20,13 @@ from sonnx_ort.terms.operand import Operand
 _SMALL_REDUCTION = 12
 """The first opset that reduces 8-bit integers."""
 
+OLDEST_FORMAT = 11
+"""The least version of the file's format (`ir_version`) that an enforced model has.
+
+ONNX Runtime reads it from 1.23 on. Older releases fuse guards away, fail without a rule's name, or
+lack kernels that guards need: they refuse the model instead.
+"""
+
 OPERATORS = frozenset(
     [
         *("Add", "And", "Cast", "Concat", "Constant", "Div", "Equal", "Floor", "Gather", "Greater"),

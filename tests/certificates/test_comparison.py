@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker.enforced import Enforced
 from sonnx_ort.checker.facts import Facts, Tree
+from sonnx_ort.guards.guard import OLDEST_FORMAT
 from support.graphs import parse
 from support.steps import after_all_steps
 
@@ -30,7 +31,8 @@ Compared = Callable[[], str | list[Facts]]
 
 def division(before: str = "", node: str = "Div(x, y)", inputs: str = LINES) -> onnx.ModelProto:
     """A model of z, which needs no constants, and of what is in front of it."""
-    return parse(f"({inputs}) => (float[k] z) {{ {before} z = {node} }}", domains={"d": 1})
+    text = f"({inputs}) => (float[k] z) {{ {before} z = {node} }}"
+    return parse(text, domains={"d": 1}, ir_version=OLDEST_FORMAT)
 
 
 def compared(original: onnx.ModelProto, enforced: onnx.ModelProto) -> str | list[Facts]:
@@ -50,6 +52,10 @@ def changed(change: Callable[[onnx.ModelProto], object], **parts: str) -> onnx.M
     proto = division(**parts)
     change(proto)
     return proto
+
+
+def of_format(version: int) -> Callable[[onnx.ModelProto], object]:
+    return lambda proto: setattr(proto, "ir_version", version)
 
 
 def sparse(proto: onnx.ModelProto) -> None:
@@ -94,6 +100,13 @@ SPLIT = "a, b = Split(x)"
 DIFFERENT: Mapping[str, tuple[onnx.ModelProto, onnx.ModelProto, str]] = {
     "a function of the original": (changed(with_function), PLAIN, "functions are not compared"),
     "a function of the other": (PLAIN, changed(with_function), "functions are not compared"),
+    "a format that older runtimes read": (PLAIN,
+        changed(of_format(10), before=GUARD, node="Div(c, y)"),
+        "the version of the format is 10, not 11"),
+    "another format, and no guard": (PLAIN, changed(of_format(12)),
+        "the version of the format is 12, not 11"),
+    "a newer format of the original": (changed(of_format(12)),
+        division(GUARD, "Div(c, y)"), "the version of the format is 11, not 12"),
     "a node of another domain": (PLAIN, division("a = d.Add(x, y)"), "a d.Add was added"),
     "a node that is no guard": (PLAIN, division("a = Exp(x)"), "a Exp was added"),
     "a node without a result": (PLAIN, changed(without_a_name, before=GUARD, node="Div(c, y)"),
@@ -326,7 +339,9 @@ def test_added_node_that_may_not_end_is_rejected_though_nothing_reads_it(name: s
     added, operator = UNBOUNDED[name]
     inputs = f"{LINES}, int64[1] k, int64 i"
     plain = "(%s) => (float[n] z) { %s z = Div(x, y) }"
-    said = compared(parse(plain % (inputs, "")), parse(plain % (inputs, added)))
+    said = compared(
+        parse(plain % (inputs, "")), parse(plain % (inputs, added), ir_version=OLDEST_FORMAT)
+    )
     assert said == f"the {operator} of ['w'] has other operands than in a guard"
 
 
@@ -442,5 +457,7 @@ COPY_OF_Z = "sz = Shape(z) g = Equal(sz, sy) u = Where(g, sz, code) k = Reshape(
 def test_shape_of_a_guards_copy_does_not_let_a_node_run() -> None:
     lines = f"({LINES}) => (int64[1] s)"
     original = parse(f"{lines} {{ z = Div(x, y) s = Shape(z) }}")
-    enforced = parse(f"{lines} {{ {GUARD} z = Div(c, y) {COPY_OF_Z} s = Shape(k) }}")
+    enforced = parse(
+        f"{lines} {{ {GUARD} z = Div(c, y) {COPY_OF_Z} s = Shape(k) }}", ir_version=OLDEST_FORMAT
+    )
     assert compared(original, enforced) == "nothing but Shapes reads 'z': it may not run"

@@ -17,6 +17,7 @@ import sonnx_ort
 from sonnx_ort import Contract, ShapeContract, SizeContract, StateContract, ValueContract
 from sonnx_ort.checker import Malformed, Model, Rejected, check
 from sonnx_ort.checker.enforced import Enforced
+from sonnx_ort.guards.guard import OLDEST_FORMAT
 from sonnx_ort.kernel.optimizers import MAY_ACT, MUST_BE_OFF
 from sonnx_ort.profile.contract import TypeContract, contract_document
 from support.command import command
@@ -489,7 +490,7 @@ def test_name_that_a_guard_has_taken_is_that_of_the_same_node(name: str) -> None
     text, reason = RENAMED[name]
     head = "(float[2] x, float[2] w) => (float[2] y)"
     original = after_all_steps(f"{head} {{ d = Shape(x) y = Div(x, w) }}")
-    other = parse(f"{head} {{ d = Shape(x) {text} }}")
+    other = parse(f"{head} {{ d = Shape(x) {text} }}", ir_version=OLDEST_FORMAT)
     found = ""
     try:
         Enforced(original, other)

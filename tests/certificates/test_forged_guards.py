@@ -6,6 +6,7 @@ are not accepted either: the form of a guard follows from its rule, and from not
 
 import pytest
 
+from sonnx_ort.guards.guard import OLDEST_FORMAT
 from support.forged import judged
 from support.graphs import parse
 
@@ -225,7 +226,7 @@ CASES = {
 def test_guard_holds_a_rule_only_as_it_is_made(name: str) -> None:
     inputs, nodes, rule, said = CASES[name]
     original = parse(f"({inputs}) => (int64[] z) {{ z = Div(x, y) }}")
-    enforced = parse(f"({inputs}) => (int64[] z) {{ {nodes} }}")
+    enforced = parse(f"({inputs}) => (int64[] z) {{ {nodes} }}", ir_version=OLDEST_FORMAT)
     assert judged(original, enforced, [("z", rule)]) == said
 
 
@@ -238,5 +239,5 @@ def test_guard_behind_a_known_shape_does_not_run() -> None:
         GUARD, ("z = Div(g, y)", "i = Reshape(g, sx) h = Shape(i) w = Reshape(x, h) z = Div(w, y)")
     )
     original = parse(f"({FIXED}) => (int64[] z) {{ z = Div(x, y) }}")
-    enforced = parse(f"({FIXED}) => (int64[] z) {{ {nodes} }}")
+    enforced = parse(f"({FIXED}) => (int64[] z) {{ {nodes} }}", ir_version=OLDEST_FORMAT)
     assert judged(original, enforced, [("z", C1)]) == not_guarded(C1)
