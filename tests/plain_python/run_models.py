@@ -1,7 +1,8 @@
 """Runs models in a Python that has ONNX Runtime and numpy, and refuses to import sonnx_ort.
 
-`python -I run_models.py FOLDER` reads the runs in FOLDER/runs.json and prints how each ends;
-tests/end_to_end/test_plain_runtimes.py describes both.
+`python -I run_models.py FOLDER [PACKAGES ...]` reads the runs in FOLDER/runs.json and prints how
+each ends; tests/support/plain_runs/program.py describes both. Packages in further folders go before
+those of this Python.
 """
 
 import base64
@@ -32,6 +33,7 @@ class Refusal(MetaPathFinder):
 
 
 sys.meta_path.insert(0, Refusal())
+sys.path[:0] = sys.argv[2:]
 
 import numpy as np  # noqa: E402 - behind the refusal, like all that a run needs
 import onnxruntime as ort  # noqa: E402
@@ -58,9 +60,9 @@ def outcome(folder: Path, run: Mapping[str, Any], disabled: str) -> dict[str, An
     options.add_session_config_entry("optimization.disable_specified_optimizers", disabled)
     if not run["optimized"]:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    feeds = {name: to_value(tensor) for name, tensor in run["inputs"].items()}
     try:
         session = ort.InferenceSession(folder / run["model"], options)
+        feeds = {name: to_value(tensor) for name, tensor in run["inputs"].items()}
         values = session.run_with_ort_values(None, feeds)
     except Exception as error:  # noqa: BLE001 - ONNX Runtime has classes of its own for each status
         return {"error": str(error)}

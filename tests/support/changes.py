@@ -13,6 +13,7 @@ INSTALLED = tuple(map(int, ort.__version__.split(".")[:2]))
 
 CHANGED_IN = {
     "ReduceProd of int64 is computed in double": (1, 27),
+    "PRelu multiplies only what is below zero": (1, 27),
     "LayerNormalization of equal numbers is 0": (1, 27),
     "Cos of double has a kernel": (1, 29),
     "int64 is compared rightly": (1, 32),

@@ -44,6 +44,17 @@ def test_number_above_int32_counts_as_smaller(
     assert computed(node, [LARGE] * 4) == before_and_since(RIGHTLY, mistaken, right)
 
 
+def test_p_relu_multiplies_what_is_not_below_zero() -> None:
+    """Once all supported versions are right, a bundled model can have an infinite operand."""
+    made = parse("(float[4] x, float[4] slope) => (float[4] y) { y = PRelu(x, slope) }")
+    session = ort.InferenceSession(made.SerializeToString(), on_one_thread("none"))
+    x, slope = np.float32([np.inf, -np.inf, 1, 2]), np.float32([2, 2, np.inf, 0.5])
+    [found] = session.run(None, {"x": x, "slope": slope})
+    wrong, right = [np.nan, np.nan, np.nan, 2], [np.inf, -np.inf, 1, 2]
+    expected = before_and_since("PRelu multiplies only what is below zero", wrong, right)
+    np.testing.assert_array_equal(found, np.float32(expected))
+
+
 @pytest.mark.parametrize(
     ("node", "elements", "mistaken", "right"),
     [
