@@ -16,7 +16,7 @@ class Backend(enum.StrEnum):
     """Custom operators defined in Python: the reference."""
 
     NATIVE = "native"
-    """Standard operators only, which every ONNX Runtime runs without a plugin."""
+    """Standard operators only, which ONNX Runtime runs from 1.23 on without a plugin."""
 
     COMPILED = "compiled"
     """Compiled custom operators, and standard ones as natively where there is none."""

@@ -51,7 +51,16 @@ def with_nonsense(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-CHANGES = [without_guards, without_a_name, without_records, with_nonsense]
+def with_an_older_format(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A format that runtimes read which undo guards."""
+    model.ir_version = 9
+    return model
+
+
+CHANGES = [
+    *(without_guards, without_a_name, without_records, with_nonsense),
+    with_an_older_format,
+]
 OPERATORS = ["default", "profile", "Div", "Graph", "profile,-Graph"]
 Change = Callable[[onnx.ModelProto], onnx.ModelProto]
 

@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from sonnx_ort.backends import Backend
 from support.graphs import binary_model, parse, tensor
 
 GRAPHS = {
@@ -309,6 +310,17 @@ def test_forged_node_is_refused(forge: Forgery, use: Callable[[onnx.ModelProto],
         "or an earlier version did: rewrite the original model again, or give the enforced model "
         "itself in place of what an optimizer made of it"
     )
+
+
+@pytest.mark.parametrize("backend", Backend)
+@pytest.mark.parametrize(("given", "made"), [(8, 11), (11, 11), (12, 12)])
+def test_enforced_model_has_a_format_that_older_runtimes_refuse(
+    backend: str, given: int, made: int
+) -> None:
+    model = parse("(float[n] x, float[m] y) => (float[n] z) { z = Div(x, y) }", ir_version=given)
+    enforced = sonnx_ort.rewrite(model, backend=backend)
+    assert enforced.ir_version == made
+    assert sonnx_ort.rewrite(enforced, backend=backend) == enforced
 
 
 def test_model_without_its_entry_is_refused() -> None:
