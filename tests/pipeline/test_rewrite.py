@@ -89,7 +89,7 @@ def test_everything_else_survives() -> None:
     made.graph.node[1].metadata_props.add(key="layer", value="first")
     made.graph.output[1].doc_string = "about s"
     rewritten = sonnx_ort.rewrite(made)
-    for field in ("doc_string", "producer_name", "producer_version", "model_version", "ir_version"):
+    for field in ("doc_string", "producer_name", "producer_version", "model_version"):
         assert getattr(rewritten, field) == getattr(made, field), field
     assert list(rewritten.metadata_props)[:1] == list(made.metadata_props)
     assert [entry.key for entry in rewritten.metadata_props] == ["author", "sonnx_ort.enforced"]
