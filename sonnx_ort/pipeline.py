@@ -249,7 +249,6 @@ def examine(
         choices.demands,
         identify(model.sha256, model.proto),
         complete=complete,
-        rewritten=loaded.restored,
         waivers=choices.waivers,
         # A model of the python backend runs beside its kernels; any version runs a native one.
         runtime=onnxruntime.__version__ if choices.backend is Backend.PYTHON else None,

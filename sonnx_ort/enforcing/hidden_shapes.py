@@ -32,7 +32,7 @@ import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.nodes import StandardNodes, uses_of
-from sonnx_ort.enforcing.record import Groups, remember_declaration
+from sonnx_ort.enforcing.record import Groups
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.knowledge.declarations import collected_by_loops, declared_type
 from sonnx_ort.knowledge.facts import Facts, has_scalars, is_control_input
@@ -367,7 +367,6 @@ def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
     """Declare outputs as ONNX Runtime knows them, in place.
 
     A run may contradict it. `Inference` models what is inferred from it, so no proof rests on it.
-    What ONNX Runtime does not believe is written into the metadata, to be restored.
 
     Args:
         graph: The graph of the model.
@@ -378,8 +377,6 @@ def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
     declared: dict[ir.Value, ir.Shape | None] = {}
     for value in collected:
         inferred = known.get(value, ir.TypeAndShape(value.type, None))
-        if says_more(value.shape, inferred.shape):
-            remember_declaration(value)
         shape = _unless_false(value.shape, inferred.shape, facts.shape(value))
         declared[value], value.shape = value.shape, shape
         value.type = value.type or inferred.type

@@ -23,11 +23,15 @@ from sonnx_ort.enforcing.hidden_shapes import (
 )
 from sonnx_ort.enforcing.lowering import EnforcingBackend, Places, check_values, places_of
 from sonnx_ort.enforcing.nodes import computed, keep_as_it_is
-from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.value_info import declare_only, drop_unproved_sizes
+from sonnx_ort.enforcing.record import Original, forget_declarations
+from sonnx_ort.enforcing.value_info import (
+    declare_only,
+    drop_unproved_sizes,
+    restorable_declarations,
+)
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.functions import differing_operators
-from sonnx_ort.loading.traversal import every_node
+from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Choices, Enforcement
@@ -114,10 +118,12 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
     replaced = choices.demands.operators.intersection(kind.replaced())
     declared = declared_outputs(model.graph)
-    of_loops = declare_outputs(model.graph, examination.facts)
-    drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination))
-    if plan.proofs is not None:
-        declare_only(model, plan.proofs.shape_named)
+    forget_declarations(model)
+    with restorable_declarations(defined_values(model.graph)):
+        of_loops = declare_outputs(model.graph, examination.facts)
+        drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination))
+        if plan.proofs is not None:
+            declare_only(model, plan.proofs.shape_named)
     runtime = kernels_since(examination.runtime)
     enforcement = Enforcement(
         choices.demands,

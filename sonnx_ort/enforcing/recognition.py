@@ -126,7 +126,6 @@ def recognize(loaded: LoadedModel, enforcement: Enforcement) -> EnforcedBefore |
             choices.demands,
             identify(loaded.sha256, loaded.proto),
             complete=True,
-            rewritten=True,
             waivers=recorded,
             runtime=_runtime_of(enforcement),
         )

@@ -42,7 +42,12 @@ ORIGINAL = "sonnx_ort.original"
 """The key in a node's metadata for the original that its group replaced."""
 
 DECLARED = "sonnx_ort.declared"
-"""The key in a value's metadata for the shape that the original declared, and nothing believed."""
+"""The key in a value's metadata for the shape that the original declares, and the model does not.
+
+It is null if the original declares no shape, and `_UNTYPED` if it declares no type either.
+"""
+
+_UNTYPED = "no type"
 
 _JSON = onnx.serialization.registry.get("json")
 
@@ -255,10 +260,33 @@ def forget(model: ir.Model) -> None:
         node.metadata_props.pop(ORIGINAL, None)
 
 
-def remember_declaration(value: ir.Value) -> None:
-    """Write the declared shape of a value into its metadata, before another one is declared."""
-    sizes = [size if isinstance(size, int) else size.value for size in value.shape or ()]
-    value.metadata_props[DECLARED] = json.dumps(sizes)
+def remember_declaration(
+    value: ir.Value, kind: ir.TypeProtocol | None, shape: ir.Shape | None
+) -> None:
+    """Write what the original declares of a value into its metadata, unless that was done before.
+
+    Args:
+        value: The value.
+        kind: Its declared type.
+        shape: Its declared shape.
+    """
+    sizes = [size if isinstance(size, int) else size.value for size in shape or ()]
+    declared = _UNTYPED if kind is None else None if shape is None else sizes
+    value.metadata_props.setdefault(DECLARED, json.dumps(declared))
+
+
+def forget_declarations(model: ir.Model) -> None:
+    """Remove what the metadata of values says of another original, as after a tool changed it."""
+    for value in defined_values(model.graph):
+        value.metadata_props.pop(DECLARED, None)
+
+
+def _restore_declaration(value: ir.Value) -> None:
+    declared = json.loads(value.metadata_props.pop(DECLARED))
+    if declared == _UNTYPED:
+        value.type = value.shape = None
+    else:
+        value.shape = None if declared is None else ir.Shape(declared)
 
 
 def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
@@ -293,7 +321,7 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
             _restore_node(nodes, original.node, original, values)
     for value in defined_values(model.graph):
         if DECLARED in value.metadata_props:
-            value.shape = ir.Shape(json.loads(value.metadata_props.pop(DECLARED)))
+            _restore_declaration(value)
     model.ir_version = enforcement.ir_version
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
     model.opset_imports.pop(COMPILED_DOMAIN, None)

@@ -1,7 +1,8 @@
 """The types and shapes that a rewritten model declares: only what is proved."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 import onnx_ir as ir
@@ -114,6 +115,16 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
     return broadcast_shape(*(operand.shape for operand in operands))
 
 
+@contextmanager
+def restorable_declarations(values: Iterable[ir.Value]) -> Iterator[None]:
+    """Keep what the original declares of values, where the block changes it, for `restore`."""
+    declared = {value: (value.type, value.shape) for value in values}
+    yield
+    for value, before in declared.items():
+        if (value.type, value.shape) != before:
+            remember_declaration(value, *before)
+
+
 def drop_unproved_sizes(
     model: ir.Model, facts: Facts, replaced: Container[str], added: Container[str]
 ) -> None:
@@ -128,8 +139,7 @@ def drop_unproved_sizes(
     `replaced` has the operators that custom operators replace, `added` those of added nodes that
     may compute the same as nodes of the model.
     """
-    collected = tuple(collected_by_loops(model.graph))
-    kept = {*model.graph.inputs, *_counters(model.graph), *collected}
+    kept = {*model.graph.inputs, *_counters(model.graph), *collected_by_loops(model.graph)}
     not_mergeable = _not_mergeable(model.graph, replaced, added)
     unread = {value for value in not_mergeable if not value.uses()}
     checked = set(_checked_by_scan(model.graph))
@@ -138,9 +148,6 @@ def drop_unproved_sizes(
             continue
         # What follows from an input declared as a scalar is not certain.
         known = None if facts.depends_on_scalar_inputs(value) else facts.unguarded_shape(value)
-        if collected and known is not None and _contradicts(value.shape, known):
-            # What ONNX Runtime knows of what a Loop collects follows from false declarations, too.
-            remember_declaration(value)
         if known is None:
             if value not in checked:
                 value.shape = None
@@ -212,13 +219,6 @@ def _open_sizes(value: ir.Value, declared: ir.Shape, known: Shape) -> None:
                 for own_size, size in pairs
             ]
         )
-
-
-def _contradicts(declared: ir.Shape, known: Shape) -> bool:
-    if len(declared) != len(known):
-        return True
-    pairs = zip(declared, known, strict=True)
-    return any(isinstance(one, int) and isinstance(two, int) and one != two for one, two in pairs)
 
 
 def numbers_of(known: Shape) -> ir.Shape:

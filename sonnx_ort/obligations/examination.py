@@ -114,7 +114,6 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     identity: Identity,
     *,
     complete: bool = False,
-    rewritten: bool = False,
     waivers: Iterable[Waiver] = (),
     runtime: str | None = None,
     known: Examination | None = None,
@@ -127,7 +126,6 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         identity: The identity for the report.
         complete: Whether the report includes operators that are not enforced, in supported
             versions, and findings if nothing is violated.
-        rewritten: Whether `rewrite` made the model, or a file from which this one was restored.
         waivers: The waivers. What they cover is not enforced; the report still contains the
             violation.
         runtime: The version of onnxruntime that runs the model; None for any.
@@ -158,7 +156,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     limited = checked_values(model, facts, demands)
     obligations = (
         *general,
-        *(graph_obligations(model, facts, identity, rewritten=rewritten) if graph else ()),
+        *(graph_obligations(model, facts, identity) if graph else ()),
         *(o for node in nodes for o in node.found),
         *(value.obligation for value in limited),
     )
@@ -166,9 +164,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     report = Report(
         demands,
         obligations,
-        findings=(
-            find_declarations(model, facts, rewritten=rewritten) if tells_all and not graph else ()
-        ),
+        findings=find_declarations(model, facts) if tells_all and not graph else (),
         coverage=coverage(model, demands.operators),
         identity=identity,
     )

@@ -21,7 +21,6 @@ from sonnx_ort.obligations.targets import nodes_with_paths
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
-    DECLARED_IN_FILE,
     DETERMINISTIC,
     EDGES,
     FALSE_CLAIM,
@@ -65,24 +64,15 @@ class _Placed:
         return Finding(rule, self.node.op_type, label_of(self.node), detail, self.path)
 
 
-def find_declarations(model: ir.Model, facts: Facts, *, rewritten: bool) -> tuple[Finding, ...]:
-    """Find where a canonical model leaves implicit, or declares wrongly, what it should say.
-
-    Args:
-        model: The model.
-        facts: What is known of its values.
-        rewritten: Whether `rewrite` made the model. It adds nodes whose values and attributes stand
-            in no file, so that the rules on what stands there bind the original alone.
-    """
-    return tuple(_declarations(model, _placed(model), facts, rewritten=rewritten))
+def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
+    """Find where a canonical model leaves implicit, or declares wrongly, what it should say."""
+    return tuple(_declarations(model, _placed(model), facts))
 
 
-def _declarations(
-    model: ir.Model, nodes: Sequence[_Placed], facts: Facts, *, rewritten: bool
-) -> Iterator[Finding]:
+def _declarations(model: ir.Model, nodes: Sequence[_Placed], facts: Facts) -> Iterator[Finding]:
     dead = set(dead_nodes([placed.node for placed in nodes]))
     values = defined_values(model.graph)
-    for finding in chain(
+    return chain(
         _wrong_declarations(values, facts),
         _unused_inputs(model),
         _dead_nodes(nodes, dead),
@@ -91,21 +81,16 @@ def _declarations(
         chain.from_iterable(map(_defaults, nodes)),
         chain.from_iterable(_conversions(node, facts) for node in nodes),
         _missing_declarations(values, facts),
-    ):
-        if not (rewritten and finding.rule in DECLARED_IN_FILE):
-            yield finding
+    )
 
 
-def graph_obligations(
-    model: ir.Model, facts: Facts, identity: Identity, *, rewritten: bool
-) -> tuple[Obligation, ...]:
+def graph_obligations(model: ir.Model, facts: Facts, identity: Identity) -> tuple[Obligation, ...]:
     """Decide all rules on graphs for a canonical model.
 
     Args:
         model: The model.
         facts: What is known of its values.
         identity: What the file says of itself.
-        rewritten: As for `find_declarations`.
 
     Returns:
         One obligation for each place that violates a rule, and one for each rule that is kept.
@@ -114,10 +99,9 @@ def graph_obligations(
     found = [
         *chain.from_iterable(map(_unsuitable, nodes)),
         *_of_file(identity),
-        *_declarations(model, nodes, facts, rewritten=rewritten),
+        *_declarations(model, nodes, facts),
     ]
-    rules = [rule for rule in GRAPH_RULES if not (rewritten and rule in DECLARED_IN_FILE)]
-    return tuple(chain.from_iterable(_decided(rule, found) for rule in rules))
+    return tuple(chain.from_iterable(_decided(rule, found) for rule in GRAPH_RULES))
 
 
 def _decided(rule: Rule, found: Sequence[Finding]) -> Sequence[Obligation]:

@@ -309,9 +309,6 @@ UNREAD = _rule(
     "remove the initializer, or make the tensor an output of the graph",
 )
 
-DECLARED_IN_FILE = (GR2, IMPLICIT_SHAPE, GR4, EDGES, UNREAD)
-"""What has to stand in the file; `rewrite` adds values and nodes that do not keep to it."""
-
 DECLARATION_RULES = (
     *(GR2, GR3, GR4, IMPLICIT_SHAPE, DEAD_NODE, UNUSED_INPUT, EDGES, UNREAD, FALSE_CLAIM),
 )

@@ -100,6 +100,29 @@ def test_rewritten_model_has_the_obligations_of_its_original(path: Path, backend
     assert rewritten == original
 
 
+MADE_EXPLICIT = {"make_explicit", "make_explicit_partly"}
+"""Here what the original leaves out is written down before it is enforced."""
+
+
+@with_guards
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if p.stem not in MADE_EXPLICIT], ids=lambda path: path.stem
+)
+def test_rewritten_model_keeps_of_the_whole_profile_what_its_original_keeps(
+    path: Path, backend: str
+) -> None:
+    emitted = Emitted.read(path)
+    choices = {**emitted.choices, "operators": "profile", "forecast": False}
+    original, rewritten = (
+        {
+            (o.place, o.rule.id, o.status, o.evidence)
+            for o in sonnx_ort.check(m, **choices).obligations
+        }
+        for m in (emitted.model(), emitted.rewritten(backend))
+    )
+    assert rewritten == original
+
+
 @BACKENDS
 @on_each_model
 def test_rewritten_model_is_valid(path: Path, backend: str) -> None:
@@ -147,10 +170,13 @@ def test_nodes_are_those_of_the_original(name: str, backend: str) -> None:
 @BACKENDS
 @pytest.mark.parametrize("name", MODELS)
 def test_nothing_is_found_that_rewrite_made(name: str, backend: str) -> None:
-    rewritten = sonnx_ort.rewrite(
-        parse(MODELS[name], domains={"sonnx": 1}), backend=backend, broadcast="explicit"
+    original = parse(MODELS[name], domains={"sonnx": 1})
+    rewritten = sonnx_ort.rewrite(original, backend=backend, broadcast="explicit")
+    before, after = (
+        sonnx_ort.check(model, operators="default", broadcast="explicit").findings
+        for model in (original, rewritten)
     )
-    assert sonnx_ort.check(rewritten, operators="default", broadcast="explicit").findings == ()
+    assert after == before
 
 
 @BACKENDS

@@ -29,7 +29,12 @@ from sonnx_ort.enforcing.nodes import (
     keep_as_it_is,
 )
 from sonnx_ort.enforcing.record import Original
-from sonnx_ort.enforcing.value_info import converted_back, converted_operands, element_type_of
+from sonnx_ort.enforcing.value_info import (
+    converted_back,
+    converted_operands,
+    element_type_of,
+    restorable_declarations,
+)
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.guards.element_guards import with_infinity
 from sonnx_ort.guards.guard import GuardedNode, Operands
@@ -150,7 +155,8 @@ class NativeBackend(EnforcingBackend):
             keep_as_it_is(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.
-                self.declare_output(examined)
+                with restorable_declarations([target.output]):
+                    self.declare_output(examined)
             return
         self.replace_declared(examined, original, added.nodes, results)
 
