@@ -488,6 +488,26 @@ def examine_original(model: bytes, choices: Choices) -> Examination:
     return examine(Loaded(choices, loaded)).examination
 
 
+def restored_original(source: ReadModel) -> onnx.ModelProto:
+    """Give what a model was rewritten from, as its metadata says.
+
+    Args:
+        source: The model. One in which there was nothing to enforce is its own original.
+
+    Raises:
+        SonnxError: Its metadata has no original that can be restored.
+    """
+    loaded = load_canonical(source)
+    enforcement = read_enforcement(loaded.graph_model.metadata_props)
+    if enforcement is None:
+        return loaded.proto
+    try:
+        restore(loaded.graph_model, enforcement)
+    except Exception as error:
+        raise SonnxError(f"its original cannot be restored: {error!r}") from error
+    return serialize(loaded.graph_model)
+
+
 def _restored(loaded: LoadedModel, enforcement: Enforcement) -> Choices:
     """Restore the original of a model, and give what its user asked for."""
     waivers = recorded_waivers(loaded.graph_model.metadata_props)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker import check as check_certificate
+from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.evidence.cyclonedx import (
     CHANGE,
@@ -56,6 +57,7 @@ from sonnx_ort.pipeline import (
     examine,
     load,
     plan,
+    restored_original,
 )
 from sonnx_ort.profile.contract import contract_from_json
 from sonnx_ort.reading import json_of
@@ -296,6 +298,7 @@ def _differences(
         return
     yield from differing_obligations(recorded, today)
     yield from differing_surroundings(recorded, today)
+    yield from _differing_certificate(path, model, stored, recorded_as)
     if recorded_as is RecordedAs.ORIGINAL and stored.rewritten is not None:
         yield from _differing_rewriting(path, model, stored, stored.rewritten, choices)
 
@@ -321,10 +324,44 @@ def _differing_rewriting(
         today = mendings(conformed.changes)
         yield from _only_in_one("mending", map(str, stored.mendings), map(str, today))
     if stored.certificate is not None:
-        try:
-            check_certificate(path.read_bytes(), stored.certificate, content)
-        except (Rejected, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
-            yield f"the certificate is rejected: {error}"
+        yield from _rejected(path.read_bytes(), stored.certificate, content)
+
+
+def _differing_certificate(
+    path: Path, model: ReadModel, stored: Record, recorded_as: RecordedAs
+) -> Iterator[str]:
+    """Say that the certificate is missing, or rejected beside a rewritten model.
+
+    The file of the original is not at hand then. What the rewritten model restores takes its place.
+    """
+    of_rewritten, certificate = recorded_as is RecordedAs.REWRITTEN, stored.certificate
+    claim = read_enforcement({entry.key: entry.value for entry in model.proto.metadata_props})
+    certified = of_rewritten and claim is not None and claim.certified
+    if certificate is None:
+        if certified or stored.options.get("certified") == "true":
+            yield "the model was rewritten with a certificate, and the record has none"
+        return
+    if not of_rewritten:
+        return
+    named = certificate.get("model")
+    if named != stored.original.files.sha256:
+        yield f"the certificate is of another original: its SHA-256 is {named}"
+        return
+    try:
+        original = require_serializable(restored_original(model))
+    except SonnxError as error:
+        yield f"the certificate cannot be checked: {error}"
+        return
+    of_restored = {**certificate, "model": hashlib.sha256(original).hexdigest()}
+    yield from _rejected(original, of_restored, path.read_bytes())
+
+
+def _rejected(original: bytes, certificate: Document, enforced: bytes) -> Iterator[str]:
+    """Why the checker rejects a certificate, if it does."""
+    try:
+        check_certificate(original, certificate, enforced)
+    except (Rejected, AttributeError, KeyError, TypeError, ValueError) as error:
+        yield f"the certificate is rejected: {error}"
 
 
 def _expired(recorded: Analysis) -> Iterator[str]:
