@@ -7,11 +7,16 @@ import base64
 import csv
 import enum
 import hashlib
+import marshal
 import platform
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import cache_from_source
+from itertools import starmap
 from pathlib import Path
+from types import CodeType
 
 import onnxruntime
 
@@ -101,9 +106,10 @@ def self_check() -> SelfCheck:
     """Check whether this installation does on this machine what the tests showed elsewhere.
 
     Compares the versions of packages with those that the tests run with, the installed files with
-    the hashes in the RECORD of the wheel, and what happens in each case of the bundled models with
-    their manifest, with each backend. Requires that ONNX Runtime respects the options that switch
-    optimizers off. Uses no network, and changes no file.
+    the hashes in the RECORD of the wheel, the compiled files in `__pycache__` with what their
+    sources compile to, and what happens in each case of the bundled models with their manifest,
+    with each backend. Requires that ONNX Runtime respects the options that switch optimizers off.
+    Uses no network, and changes no file of the installation.
     """
     found = {package: versions.version_of(package) for package in PACKAGES}
     found["Python"] = platform.python_version()
@@ -115,7 +121,7 @@ def self_check() -> SelfCheck:
                 continue
             checks.append(_optimizers(f"optimizers, {backend} backend", runs, backend))
             checks.append(_cases(f"bundled models, {backend} backend", runs, backend))
-    checks.append(_installed_files())
+        checks.append(_installed_files(runs))
     flags = tuple(_processor_flags())
     return SelfCheck(found, platform.platform(), platform.machine(), flags, tuple(checks))
 
@@ -194,7 +200,7 @@ def _cases(name: str, runs: IsolatedRuns, backend: Backend) -> Check:
     return Check(name, Outcome.FAILED if failed else Outcome.PASSED, detail, tuple(faults))
 
 
-def _installed_files() -> Check:
+def _installed_files(runs: IsolatedRuns) -> Check:
     name, running = "installed files", Path(versions.__file__).resolve()
     try:
         recorded = dict(_recorded(distribution("sonnx_ort")))
@@ -206,9 +212,25 @@ def _installed_files() -> Check:
         )
         return Check(name, Outcome.NOT_CHECKED, detail)
     faults = [fault for file, digest in recorded.items() if (fault := _fault(file, digest))]
+    compiled = {
+        place: (level, source)
+        for source in recorded
+        if source.suffix == ".py"
+        for place, level in _compiled_places(source)
+    }
     there = (file for file in sorted(running.parent.rglob("*")) if file.is_file())
-    unknown = (file for file in there if "__pycache__" not in file.parts and file not in recorded)
+    unknown = (f for f in there if not (f in recorded or f in compiled or _of_another_python(f)))
     faults += [f"'{file}' is not in the RECORD" for file in unknown]
+    differing = runs.call(wrongly_compiled, [(p, *of) for p, of in compiled.items() if p.is_file()])
+    if isinstance(differing, Failed):
+        faults.append(
+            f"the compiled files cannot be compared with their sources: {differing.reason}"
+        )
+    else:
+        faults += [
+            f"'{file}' is not what its source compiles to; delete it, and Python compiles it anew"
+            for file in differing
+        ]
     detail = f"{len(recorded)} files are recorded; {len(faults)} differ, are missing or were added"
     return Check(name, Outcome.FAILED if faults else Outcome.PASSED, detail, tuple(faults))
 
@@ -232,3 +254,75 @@ def _fault(file: Path, digest: str) -> str:
     if base64.urlsafe_b64encode(found).decode().rstrip("=") != recorded:
         return f"'{file}' is not that of the wheel"
     return ""
+
+
+_LEVELS = (0, 1, 2)
+"""The levels at which Python optimizes what it compiles: by default, with -O and with -OO."""
+
+
+def _compiled_places(source: Path) -> Iterator[tuple[Path, int]]:
+    """Where Python looks for what it compiled of a source, at each level of optimization.
+
+    That is beside the source, or in the folder of PYTHONPYCACHEPREFIX.
+    """
+    for level in _LEVELS:
+        place = Path(cache_from_source(str(source), optimization=level or ""))
+        beside = source.parent / _CACHE / place.name
+        yield from ((each, level) for each in dict.fromkeys((place, beside)))
+
+
+_CACHE = "__pycache__"
+
+
+def _of_another_python(file: Path) -> bool:
+    """Whether a file was compiled by a version of Python that this one does not read."""
+    name, tag, *_ = (*file.name.split("."), "")
+    source = file.parent.parent / f"{name}.py"
+    other = "-" in tag and tag != sys.implementation.cache_tag
+    return file.parent.name == _CACHE and file.suffix == ".pyc" and other and source.is_file()
+
+
+_HEADER = 16
+"""The bytes of a compiled file that say of which version of its source it is."""
+
+
+def wrongly_compiled(files: Sequence[tuple[Path, int, Path]]) -> list[Path]:
+    """Find the compiled files that have other code than their sources.
+
+    Args:
+        files: Compiled files, each with its level of optimization and its source.
+    """
+    return [file for file, level, source in files if not _is_compiled_of(file, level, source)]
+
+
+def _is_compiled_of(file: Path, level: int, source: Path) -> bool:
+    try:
+        found = marshal.loads(file.read_bytes()[_HEADER:])  # noqa: S302 - another process reads it
+        made = compile(source.read_bytes(), file, "exec", dont_inherit=True, optimize=level)
+    except Exception:  # noqa: BLE001 - a damaged file can fail in any way
+        return False
+    return _is_same(found, made)
+
+
+_OF_CODE = tuple(
+    f"co_{name}"
+    for name in (
+        *("argcount", "cellvars", "code", "consts", "exceptiontable", "firstlineno", "flags"),
+        *("freevars", "kwonlyargcount", "linetable", "name", "names", "nlocals"),
+        *("posonlyargcount", "qualname", "stacksize", "varnames"),
+    )
+)
+"""All that a code object has but the name of its file."""
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether two constants of code are the same, and not merely equal as 0 and False are."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, CodeType):
+        return all(_is_same(getattr(one, name), getattr(other, name)) for name in _OF_CODE)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(starmap(_is_same, zip(one, other, strict=True)))
+    if isinstance(one, frozenset) and isinstance(other, frozenset):
+        return sorted(map(repr, one)) == sorted(map(repr, other))
+    return repr(one) == repr(other)

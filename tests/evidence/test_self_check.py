@@ -2,7 +2,10 @@
 
 import base64
 import hashlib
+import importlib.util
 import json
+import marshal
+import py_compile
 import re
 import shutil
 from dataclasses import replace
@@ -216,16 +219,25 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "__pycache__").mkdir(parents=True)
     for name in ("versions.py", "changed.py", "lost.py"):
         (package / name).write_text(name, encoding="utf-8")
-    (package / "__pycache__" / "versions.pyc").touch()
+    for level in (0, 1, 2):
+        py_compile.compile(str(package / "versions.py"), optimize=level)
+    (package / "__pycache__" / "versions.cpython-310.pyc").touch()
     installed = record_of(package.parent)
     monkeypatch.setattr(installation, "distribution", lambda _: installed)
     monkeypatch.setattr(versions, "__file__", str(package / "versions.py"))
+    # Another process takes a second, and is not needed for files that were made here.
+    monkeypatch.setattr(IsolatedRuns, "call", lambda _, function, *given: function(*given))
     return package
+
+
+def files() -> Check:
+    with IsolatedRuns() as runs:
+        return installation._installed_files(runs)
 
 
 @pytest.mark.usefixtures("package")
 def test_files_of_the_wheel_pass() -> None:
-    assert installation._installed_files() == Check(
+    assert files() == Check(
         "installed files", PASSED, "3 files are recorded; 0 differ, are missing or were added"
     )
 
@@ -234,7 +246,7 @@ def test_changed_missing_and_added_files_are_named(package: Path) -> None:
     (package / "changed.py").write_text("other", encoding="utf-8")
     (package / "lost.py").unlink()
     (package / "added.py").touch()
-    assert installation._installed_files() == Check(
+    assert files() == Check(
         "installed files",
         FAILED,
         "3 files are recorded; 3 differ, are missing or were added",
@@ -243,6 +255,78 @@ def test_changed_missing_and_added_files_are_named(package: Path) -> None:
             f"'{package / 'lost.py'}' is missing",
             f"'{package / 'added.py'}' is not in the RECORD",
         ),
+    )
+
+
+def compiled(package: Path, text: str, *, name: str = "changed", optimization: str = "") -> Path:
+    """Put the code of a text in the place of that of a source, whose size and time it has."""
+    source = package / f"{name}.py"
+    place = Path(importlib.util.cache_from_source(str(source), optimization=optimization))
+    py_compile.compile(str(source), str(place), optimize=int(optimization or 0))
+    code = marshal.dumps(compile(text, "another folder", "exec", dont_inherit=True))
+    place.write_bytes(place.read_bytes()[:16] + code)
+    return place
+
+
+@pytest.mark.parametrize("optimization", ["", "1", "2"])
+@pytest.mark.parametrize("text", ["changed.other", "changed.py, 0", "lambda: changed.py"])
+def test_compiled_file_of_other_code_is_named(package: Path, text: str, optimization: str) -> None:
+    place = compiled(package, text, optimization=optimization)
+    assert files().faults == (
+        f"'{place}' is not what its source compiles to; delete it, and Python compiles it anew",
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("0", "False"),
+        ("0.0", "-0.0"),
+        ("1", "1.0"),
+        ("x in {1, 2}", "x in {1, 3}"),
+        ("(1, 'a')", "(1, b'a')"),
+    ],
+)
+def test_constants_are_compared_with_their_types(package: Path, one: str, other: str) -> None:
+    (package / "numbers.py").write_text(f"x = {one}", encoding="utf-8")
+    place = compiled(package, f"x = {other}", name="numbers")
+    assert installation.wrongly_compiled([(place, 0, package / "numbers.py")]) == [place]
+
+
+def test_code_that_another_folder_compiled_is_the_same(package: Path) -> None:
+    compiled(package, "changed.py")
+    assert files().outcome is PASSED
+
+
+@pytest.mark.parametrize("content", [b"", b"short", bytes(64)], ids=["empty", "short", "zeros"])
+def test_damaged_compiled_file_is_named(package: Path, content: bytes) -> None:
+    place = compiled(package, "changed.py")
+    place.write_bytes(content)
+    assert [fault.partition(" is not")[0] for fault in files().faults] == [f"'{place}'"]
+
+
+@pytest.mark.parametrize("name", ["versions.pyc", "added.cpython-310.pyc", "versions.so"])
+def test_further_file_beside_compiled_ones_is_named(package: Path, name: str) -> None:
+    place = package / "__pycache__" / name
+    place.touch()
+    assert files().faults == (f"'{place}' is not in the RECORD",)
+
+
+def test_compiled_files_of_another_folder_are_compared_too(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.pycache_prefix", str(tmp_path / "cache"))
+    place = compiled(package, "changed.other")
+    assert place.is_relative_to(tmp_path / "cache")
+    assert [fault.partition(" is not")[0] for fault in files().faults] == [f"'{place}'"]
+
+
+@pytest.mark.usefixtures("package")
+def test_compiled_file_that_ends_the_process_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    death = Failed("it is killed by SIGSEGV")
+    monkeypatch.setattr(IsolatedRuns, "call", lambda *_: death)
+    assert files().faults == (
+        "the compiled files cannot be compared with their sources: it is killed by SIGSEGV",
     )
 
 
@@ -256,7 +340,7 @@ def test_clone_is_not_checked_with_the_reason(
     if not installed:
         monkeypatch.setattr(installation, "distribution", Distribution.from_name)
         monkeypatch.setattr(Distribution, "discover", lambda **_: iter(()))
-    assert installation._installed_files() == Check(
+    assert files() == Check(
         "installed files",
         NOT_CHECKED,
         f"no RECORD describes '{clone}': it is a clone or an editable installation",
@@ -274,7 +358,9 @@ def installed_files(folder: Path) -> ChildResult:
     return run_python(
         f"import sys\nsys.path.insert(0, {str(folder)!r})\n"
         "from sonnx_ort import installation\n"
-        "print(installation._installed_files())",
+        "from sonnx_ort.comparing.isolated_run import IsolatedRuns\n"
+        "with IsolatedRuns() as runs:\n"
+        "    print(installation._installed_files(runs))",
         fresh=True,
     )
 
@@ -286,5 +372,8 @@ def test_wheel_has_a_record_of_all_its_files(unpacked: Path, tmp_path: Path) -> 
     shutil.copytree(unpacked, changed)
     with (changed / "sonnx_ort" / "oracle" / "layout.py").open("a", encoding="utf-8") as file:
         file.write("\n")
+    place = compiled(changed / "sonnx_ort" / "reporting", "0", name="viewers")
     done = installed_files(changed)
+    assert "2 differ, are missing or were added" in done.stdout, done
     assert "layout.py' is not that of the wheel" in done.stdout, done
+    assert f"{place.name}' is not what its source compiles to" in done.stdout, done
