@@ -13,12 +13,12 @@ from sonnx_ort import pipeline
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.backends import BackendChoice, require_runnable
 from sonnx_ort.errors import BackendUnavailable, SonnxError
-from sonnx_ort.files import refuse_inputs
+from sonnx_ort.files import files_of, refuse_inputs
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.obligations.waivers import files_of, read_waivers
+from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import PROFILE, Choices, OperatorsChoice, RewriteOptions, Waivers
 from sonnx_ort.pipeline import Enforced, enforce
@@ -77,7 +77,7 @@ def check(  # noqa: PLR0913 - one for each choice
         raise SonnxError("a record needs a model file; give the path of the model")
     given = read_waivers(waivers)
     if record is not None:
-        refuse_inputs(Path(record), files_of(waivers))
+        refuse_inputs(Path(record), files_of(waivers, contract))
     choices = Choices.of(edition, broadcast, operators, backend, contract=contract)
     report = pipeline.check(model, choices, forecast=forecast)
     (waived,) = waive([report], given, dt.date.today())

@@ -26,7 +26,15 @@ from sonnx_ort.conforming.change import MOST_STEPS, Safety
 from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer, TransferChoice, check_place, refuse_source, write_model
+from sonnx_ort.files import (
+    Transfer,
+    TransferChoice,
+    check_place,
+    files_of,
+    refuse_inputs,
+    refuse_source,
+    write_model,
+)
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -226,6 +234,7 @@ def conform_file(
     with collector_paused():
         model = read(source)
         refuse_source(target, source, model.proto, force=force)
+        refuse_inputs(target, files_of(options.get("contract")))
         result = _conform(model, **options)
         proto = result.changed.to_proto()
         content = require_serializable(proto)

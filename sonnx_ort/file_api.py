@@ -18,6 +18,7 @@ from sonnx_ort.files import (
     TransferChoice,
     check_place,
     external_locations,
+    files_of,
     refuse_inputs,
     refuse_source,
     same_file,
@@ -27,7 +28,6 @@ from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import require_serializable
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.contracts import ContractSource
-from sonnx_ort.obligations.waivers import files_of
 from sonnx_ort.options import DEFAULT, Choices, OperatorsChoice, RewriteOptions, choose_demands
 from sonnx_ort.pipeline import (
     apply,
@@ -117,7 +117,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     source, target = Path(source), Path(target)
     check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
-    choices, waivers = Choices.of(**options), options.get("waivers", ())
+    choices = Choices.of(**options)
+    read_too = files_of(options.get("waivers"), options.get("contract"))
     if certificate is not None:
         choices = choices.with_certificate()
         check_place(Path(certificate))
@@ -130,7 +131,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             _require_own_names(source, model.proto)
         beside = [Path(path) for path in (record, certificate) if path is not None]
         for written in (target, *beside):
-            refuse_inputs(written, files_of(waivers))
+            refuse_inputs(written, read_too)
         # Only a record needs to know of operators that are not to be enforced.
         examined = examine(load(model, choices), complete=record is not None)
         conformed = conformed_if_asked_for(examined)

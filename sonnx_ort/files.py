@@ -102,6 +102,11 @@ def refuse_inputs(target: Path, inputs: Iterable[Path], remedy: str = "name anot
             )
 
 
+def files_of(*sources: object) -> tuple[Path, ...]:
+    """The files among what is given as a path or as an object, such as waivers or a contract."""
+    return tuple(Path(source) for source in sources if isinstance(source, str | os.PathLike))
+
+
 def refuse_external_data(target: Path, model: Path, proto: onnx.ModelProto) -> None:
     """Check that a file to write is none of a model's external data.
 
@@ -114,6 +119,16 @@ def refuse_external_data(target: Path, model: Path, proto: onnx.ModelProto) -> N
                 f"'{target}' cannot be written: it would replace the model's external data; "
                 "name another file"
             )
+
+
+def refuse_model(target: Path, model: Path, proto: onnx.ModelProto) -> None:
+    """Check that a file to write, which is no model, replaces none of the files of a model.
+
+    Raises:
+        SonnxError: It would.
+    """
+    refuse_inputs(target, [model])
+    refuse_external_data(target, model, proto)
 
 
 def refuse_source(target: Path, source: Path, proto: onnx.ModelProto, *, force: bool) -> None:

@@ -196,8 +196,7 @@ def load(model: ModelSource | ReadModel, choices: Choices, *, to_examine: bool =
     given, contract = choices, premises.with_contract(choices.demands.contract)
     if contract:
         choices = replace(choices, demands=replace(choices.demands, contract=contract))
-    properties = {entry.key: entry.value for entry in source.proto.metadata_props}
-    claim = read_enforcement(properties)
+    claim = claimed_enforcement(source.proto)
     if claim is not None:
         loaded = load_canonical(source, claim.demands.operators)
         made = recognize(loaded, claim)
@@ -216,8 +215,13 @@ def load(model: ModelSource | ReadModel, choices: Choices, *, to_examine: bool =
         forget(loaded.graph_model)
         choices = still_demanding(choices, claim, premises.axes)
     require_standard_operators(loaded.graph_model)
-    pretends = to_examine and ENFORCED in properties
+    pretends = to_examine and any(each.key == ENFORCED for each in source.proto.metadata_props)
     return Loaded(choices, loaded, premises=premises, pretends=pretends)
+
+
+def claimed_enforcement(proto: onnx.ModelProto) -> Enforcement | None:
+    """How a model is enforced, as its metadata says; None if that says nothing that can be read."""
+    return read_enforcement({entry.key: entry.value for entry in proto.metadata_props})
 
 
 def examine(

@@ -1,9 +1,8 @@
 """`sonnx-ort check`: checks models one after the other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,7 @@ from sonnx_ort.cli.batch import (
     progress,
     with_waivers,
 )
-from sonnx_ort.cli.options import PATH, command, examples, files_among, flag, option, subcommand
+from sonnx_ort.cli.options import PATH, command, examples, flag, option, subcommand
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.cli.settings import Given
 from sonnx_ort.errors import InvalidModel, SonnxError
@@ -27,7 +26,6 @@ from sonnx_ort.files import (
     check_place,
     refuse_external_data,
     refuse_inputs,
-    same_file,
     write_model,
 )
 from sonnx_ort.loading.source import read
@@ -69,6 +67,7 @@ app = subcommand()
             "Also write the model with what was found in the metadata of its nodes, which viewers "
             "such as Netron show.",
             metavar="FILE",
+            writes="annotated model",
         ),
         "detail": flag("Show every obligation and finding, with evidence.", "--verbose", "-v"),
         "no_forecast": flag(
@@ -129,14 +128,13 @@ def check(
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
     report = None if output == STANDARD else Path(output)
-    written = {"report": report, "record": record, "annotated model": annotate}
     for path in filter(None, (report, annotate)):
         check_place(path)
     names = find_models(models)
     options = {**choices, "contract": contract, "forecast": not no_forecast}
     wanted = [_to_check(name, options, context.obj) for name in names]
     waived = read_waivers(waivers) if waivers else ()
-    _refuse_inputs(written, names, files_among(waivers, contract))
+    _refuse_models(report, annotate, names)
     with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
         drawn = report_format is ReportFormat.HTML
         checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
@@ -188,24 +186,12 @@ def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToChe
     )
 
 
-def _refuse_inputs(
-    written: Mapping[str, Path | None], names: Iterable[str], read_too: Sequence[Path]
-) -> None:
-    """Check that no file to write is one that is read, or another one to write."""
-    targets = {kind: path for kind, path in written.items() if path is not None}
-    for path in targets.values():
-        refuse_inputs(path, read_too)
-    for (one, path), (other, same) in combinations(targets.items(), 2):
-        if same_file(path, same):
-            raise SonnxError(
-                f"'{same}' is also the file of the {one}; give the {other} another file"
-            )
+def _refuse_models(report: Path | None, annotate: Path | None, names: Iterable[str]) -> None:
+    """Check that neither the report nor the annotated model replaces a file of a model."""
     models = [Path(name) for name in names]
-    for kind, path in targets.items():
-        if kind == "record":
-            continue
+    for path in filter(None, (report, annotate)):
         refuse_inputs(path, models)
-        for model in models if kind == "annotated model" or path.exists() else ():
+        for model in models if path is annotate or path.exists() else ():
             # A model that cannot be read has its own message, and does not end the others' check.
             with suppress(InvalidModel):
                 refuse_external_data(path, model, read(model).proto)

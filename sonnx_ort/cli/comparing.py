@@ -14,6 +14,7 @@ from sonnx_ort.cli.options import (
     by_name,
     command,
     examples,
+    files_below,
     flag,
     option,
     read_values,
@@ -30,7 +31,7 @@ from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
 from sonnx_ort.comparing.limits import Limits
 from sonnx_ort.comparing.runs import Runs, keep, kept, run_both
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import check_place, refuse_inputs
+from sonnx_ort.files import check_place, refuse_model
 from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.contracts import ContractSource
 from sonnx_ort.options import PROFILE
@@ -245,6 +246,7 @@ def _plain(
             "Audit the values that another implementation computed, not a run: NAME.npy for each "
             "value, with '_' for characters other than letters, digits, '.', '_', '-'.",
             metavar="FOLDER",
+            reads=files_below,
         ),
         "save_values": option(
             PATH, "Write each audited value to NAME.npy in this folder.", metavar="FOLDER"
@@ -304,7 +306,7 @@ def audit(
 
     if output != STANDARD:
         check_place(Path(output))
-        refuse_inputs(Path(output), [model, *inputs.values()])
+        refuse_model(Path(output), model, read(model).proto)
     if record is not None:
         check_place_of_record(record, read(model).proto, model)
     made = audit_model(model, read_values(inputs), **choices)

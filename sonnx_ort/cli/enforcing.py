@@ -14,7 +14,7 @@ from sonnx_ort.cli.options import (
     TEXTS,
     command,
     examples,
-    files_among,
+    files_by_name,
     flag,
     option,
     read_values,
@@ -24,7 +24,8 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.conforming.change import MOST_STEPS
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer, check_place, is_stream, refuse_inputs, write_text
+from sonnx_ort.files import Transfer, check_place, is_stream, refuse_model, write_text
+from sonnx_ort.loading.source import read
 from sonnx_ort.options import PROFILE
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ app = subcommand()
             "--make-explicit",
         ),
         "certificate": option(
-            PATH, "Also write a certificate of both models; needs --backend native.", metavar="FILE"
+            PATH,
+            "Also write a certificate of both models; needs --backend native.",
+            metavar="FILE",
+            writes="certificate",
         ),
     },
     epilog=examples(
@@ -173,7 +177,9 @@ _NUMBER = re.compile(
     operators=PROFILE,
     settings=True,
     own={
-        "output": option(PATH, "The file to write; '-' is standard output.", "--output", "-o"),
+        "output": option(
+            PATH, "The file to write; '-' is standard output.", "--output", "-o", writes="model"
+        ),
         "diff": flag("List every change; write no file.", "--diff"),
         "rounding": flag(
             "Also make changes after which results may be rounded differently, and measure in runs "
@@ -205,6 +211,7 @@ _NUMBER = re.compile(
             "becomes a constant.",
             metavar="NAME=NUMBER",
             read=_assumed,
+            reads=files_by_name,
         ),
         "assume_shapes": option(
             TEXTS,
@@ -265,7 +272,6 @@ def conform(
         if output is None:
             conformed = conform_model(model, **choices)
         else:
-            refuse_inputs(output, [*inputs.values(), *files_among(choices["contract"])])
             choices |= {"external_data": external_data, "force": force, "strict": strict}
             conformed = conform_file(model, output, **choices)
     if not quiet:
@@ -294,6 +300,7 @@ def _but(remaining: "Sequence[tuple[Obligation, str]]") -> str:
             "The file to write; '-' is standard output.",
             *("--output", "-o"),
             metavar="FILE",
+            writes="certificate",
         ),
         "check": option(PATH, "Check this certificate; write no file.", metavar="FILE"),
         "enforced": option(PATH, "The enforced model of the certificate.", metavar="FILE"),
@@ -338,7 +345,7 @@ def certify(
     if output is None:
         return
     check_place(output)
-    refuse_inputs(output, [model, *files_among(choices["contract"])])
+    refuse_model(output, model, read(model).proto)
     made = certify_model(model, **choices)
     write_text(output, made.to_json())
     certified, missing = len(made.obligations), len(made.uncertified)

@@ -3,9 +3,10 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, cast
@@ -14,10 +15,10 @@ import typer
 
 from sonnx_ort.backends import Backend
 from sonnx_ort.cli.output import STANDARD, errors_as_sentences, say
-from sonnx_ort.cli.settings import CommandWithSettings
+from sonnx_ort.cli.settings import CommandWithSettings, Given
 from sonnx_ort.comparing.limits import SECONDS
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer
+from sonnx_ort.files import Transfer, refuse_inputs, same_file
 from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.contract import NO_CONTRACT
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -93,11 +94,6 @@ def _file(name: str) -> Path:
     return Path(name)
 
 
-def files_among(*values: object) -> list[Path]:
-    """The files that are named by values of options."""
-    return [value for value in values if isinstance(value, Path)]
-
-
 def read_values(files: Mapping[str, Path]) -> dict[str, Any]:
     """Read inputs from files.
 
@@ -115,11 +111,16 @@ class Option:
         kind: Its type, and what typer is told of it.
         default: Its value if it is not given.
         read: Makes of its value what functions take; raises `SonnxError` if that is not possible.
+        reads: The files that the command reads because of its value, as it is given, but for
+            models, of which some may be replaced by force.
+        writes: What is in the file that it names, in words; empty if it names none to write.
     """
 
     kind: Any
     default: Any = None
     read: Callable[[Any], Any] = lambda value: value
+    reads: Callable[[Any], Iterable[Path]] = lambda _: ()
+    writes: str = ""
 
 
 def option(
@@ -129,11 +130,30 @@ def option(
     default: Any = None,
     metavar: str | None = None,
     least: int | None = None,
-    read: Callable[[Any], Any] = lambda value: value,
+    **further: Any,
 ) -> Option:
-    """An option of a type with a help text; its name is that of the parameter if none is given."""
+    """An option of a type with a help text; its name is that of the parameter if none is given.
+
+    `further` has the attributes of an `Option` that are functions or words.
+    """
     declared = typer.Option(*names, help=text, metavar=metavar, min=least)
-    return Option(cast(Any, Annotated)[kind, declared], default, read)
+    return Option(cast(Any, Annotated)[kind, declared], default, **further)
+
+
+def files_by_name(given: Sequence[str] | None) -> list[Path]:
+    """The files among what is given as `NAME=FILE`."""
+    texts = (each.rpartition("=")[2] for each in given or ())
+    return [Path(text) for text in texts if text]
+
+
+def only_file(path: Path | None) -> tuple[Path, ...]:
+    """The file that a path names, if it is given."""
+    return () if path is None else (path,)
+
+
+def files_below(folder: Path | None) -> Iterable[Path]:
+    """All files in a folder, if it is given."""
+    return () if folder is None else folder.rglob("*")
 
 
 def flag(text: str, *names: str) -> Option:
@@ -150,6 +170,7 @@ OUTPUT = Option(
         typer.Option("--output", "-o", help="The file to write; '-' is standard output."),
     ],
     inspect.Parameter.empty,
+    writes="model",
 )
 """A file that has to be written."""
 
@@ -164,6 +185,7 @@ OPTIONS: Mapping[str, Option] = {
         "--input",
         metavar="NAME=FILE.npy",
         read=functools.partial(by_name, "--input", "NAME=FILE.npy", _file),
+        reads=files_by_name,
     ),
     "sizes": option(
         TEXTS,
@@ -184,6 +206,7 @@ OPTIONS: Mapping[str, Option] = {
         PATH,
         "Inputs: NAME.npy, or input_0.pb and so on, in it or in a folder for each sample.",
         metavar="FOLDER",
+        reads=files_below,
     ),
     "time_limit": option(
         float,
@@ -228,6 +251,7 @@ OPTIONS: Mapping[str, Option] = {
         "A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
         metavar="FILE",
         read=lambda path: path or (),
+        reads=only_file,
     ),
     "contract": option(
         PATH,
@@ -236,6 +260,7 @@ OPTIONS: Mapping[str, Option] = {
         "--contract",
         metavar="FILE",
         read=lambda path: path or NO_CONTRACT,
+        reads=only_file,
     ),
     "output": option(
         str,
@@ -243,11 +268,13 @@ OPTIONS: Mapping[str, Option] = {
         *("--output", "-o"),
         metavar="FILE",
         default=STANDARD,
+        writes="report",
     ),
     "record": option(
         PATH,
         "Also write an evidence record in CycloneDX 1.6, which `verify` compares.",
         metavar="FILE",
+        writes="record",
     ),
     "external_data": option(
         Transfer,
@@ -258,6 +285,38 @@ OPTIONS: Mapping[str, Option] = {
     "quiet": flag("Write nothing to standard output.", "--quiet", "-q"),
 }
 """The options of several commands, by the names of parameters."""
+
+
+_CONTEXT = "context"
+"""The parameter with the context of a command, which has its settings."""
+
+
+def _keep_files(options: Mapping[str, Option], given: Mapping[str, Any]) -> None:
+    """Check that no file to write is one that the command reads, or another one to write.
+
+    A command keeps its models itself, because it may replace one by force.
+
+    Raises:
+        SonnxError: There is such a file.
+    """
+    targets = {
+        option.writes: Path(given[name])
+        for name, option in options.items()
+        if option.writes and given.get(name) not in (None, STANDARD)
+    }
+    if not targets:
+        return
+    found = given[_CONTEXT].obj
+    read = [*found.settings.files] if isinstance(found, Given) else []
+    for name, option in options.items():
+        read += option.reads(given.get(name))
+    for target in targets.values():
+        refuse_inputs(target, read)
+    for (one, path), (other, same) in combinations(targets.items(), 2):
+        if same_file(path, same):
+            raise SonnxError(
+                f"'{same}' is also the file of the {one}; give the {other} another file"
+            )
 
 
 _MODELS = ("model", "first", "second")
@@ -306,7 +365,7 @@ def command(
         typed = {
             name: Option(parameter.annotation, parameter.default)
             for name, parameter in inspect.signature(function).parameters.items()
-            if hasattr(parameter.annotation, "__metadata__") or name == "context"
+            if hasattr(parameter.annotation, "__metadata__") or name == _CONTEXT
         }
         options = {**model, **typed, **own, **common}
         if settings:
@@ -318,16 +377,20 @@ def command(
             given.pop("show_settings", None)
             rewritten = given["model"] if rewrites else None
             with errors_as_sentences(rewritten, conformed=rewrites and given["conform"]):
+                _keep_files(options, given)
                 for each in _MODELS:
                     _say_premises(given.get(each))
-                function(**{name: options[name].read(value) for name, value in given.items()})
+                function(**{n: options[n].read(each) for n, each in given.items() if n in options})
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [
                 inspect.Parameter(
                     name, inspect.Parameter.KEYWORD_ONLY, annotation=o.kind, default=o.default
                 )
-                for name, o in options.items()
+                for name, o in {
+                    _CONTEXT: Option(typer.Context, inspect.Parameter.empty),
+                    **options,
+                }.items()
             ]
         )
         cls = CommandWithSettings if settings else None

@@ -15,7 +15,7 @@ from sonnx_ort.cli.options import (
     Option,
     command,
     examples,
-    files_among,
+    files_below,
     flag,
     numbers_by_name,
     option,
@@ -31,9 +31,10 @@ from sonnx_ort.errors import SonnxError, did_you_mean, printable
 from sonnx_ort.files import (
     check_place,
     external_locations,
+    files_of,
     folder_of_data,
     is_stream,
-    refuse_inputs,
+    refuse_model,
     refuse_source,
     write_text,
     writing,
@@ -101,7 +102,7 @@ def run(
         proto = read(model).proto
         external = (folder_of_data(model, proto) / each for each in external_locations(proto))
         used = [model, *external, *inputs.values()]
-        used += files_among(choices["waivers"], choices["contract"])
+        used += files_of(choices["waivers"], choices["contract"])
         lines += [f"written: {path}" for path in write_values(outputs, output_dir, used)]
     if not quiet:
         say("\n".join(lines))
@@ -117,6 +118,7 @@ def run(
         "output": Option(
             Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
             inspect.Parameter.empty,
+            writes="model",
         ),
         "violates": option(
             TEXT, "It violates a rule, in every run or with the inputs.", metavar="RULE"
@@ -174,8 +176,6 @@ def reduce(
         raise SonnxError(f"'{output}' has no place for the inputs beside it; name a file to write")
     folder = output.with_suffix(".inputs")
     refuse_source(output, model, read(model).proto, force=force)
-    used = [*inputs.values(), *(data.rglob("*") if data else ()), *files_among(choices["contract"])]
-    refuse_inputs(output, used)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise SonnxError(f"'{folder}', the place of its inputs, is not empty; name another file")
     given = only_sample(model, data) | read_values(inputs)
@@ -211,11 +211,13 @@ def _reduced_in_words(
             "--output",
             "-o",
             metavar="FILE",
+            writes="contract",
         ),
         "data": option(
             PATH,
             "Samples: NAME.npy or input_0.pb for each input, here or in a folder for each.",
             metavar="FOLDER",
+            reads=files_below,
         ),
         "contract": OPTIONS["contract"],
         "margin": option(
@@ -259,7 +261,7 @@ def contract(
 
     if output is not None:
         check_place(output)
-        refuse_inputs(output, [model, *files_among(contract)])
+        refuse_model(output, model, read(model).proto)
     proposed = propose_contract(model, contract=contract, axes=axes, **choices)
     if output is not None:
         write_text(output, proposed.toml)

@@ -133,6 +133,13 @@ class Settings:
                 values |= own
         return values
 
+    @property
+    def files(self) -> list[Path]:
+        """The file, and those that it names."""
+        tables = (self.values, *(own for _, own in self.per_file))
+        named = (value for table in tables for value in table.values())
+        return [each for each in (self.path, *named) if isinstance(each, Path)]
+
     def _relative(self, model: str) -> str:
         path, folder = Path(model).resolve(), Path(self.path or "").parent.resolve()
         return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()

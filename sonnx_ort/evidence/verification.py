@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from sonnx_ort.arguments import checked_arguments
 from sonnx_ort.checker import Rejected
 from sonnx_ort.checker import check as check_certificate
-from sonnx_ort.enforcing.record import read_enforcement
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.evidence.cyclonedx import (
     CHANGE,
@@ -53,6 +52,7 @@ from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import (
     apply,
     certified_if_asked_for,
+    claimed_enforcement,
     conformed_if_asked_for,
     examine,
     load,
@@ -335,7 +335,7 @@ def _differing_certificate(
     The file of the original is not at hand then. What the rewritten model restores takes its place.
     """
     of_rewritten, certificate = recorded_as is RecordedAs.REWRITTEN, stored.certificate
-    claim = read_enforcement({entry.key: entry.value for entry in model.proto.metadata_props})
+    claim = claimed_enforcement(model.proto)
     certified = of_rewritten and claim is not None and claim.certified
     if certificate is None:
         if certified or stored.options.get("certified") == "true":

@@ -121,11 +121,6 @@ WaiverSource = str | os.PathLike[str] | Iterable[Waiver]
 """Waivers as a caller can give them: a TOML file, or `Waiver` objects."""
 
 
-def files_of(source: WaiverSource) -> tuple[Path, ...]:
-    """The file of waivers, if they are given as one."""
-    return (Path(source),) if isinstance(source, str | os.PathLike) else ()
-
-
 def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
     """Read waivers from a TOML file with `[[waiver]]` tables; return given waivers unchanged.
 

@@ -234,7 +234,7 @@ UNUSABLE: Mapping[str, tuple[str, Sequence[str], str]] = {
     "the place of the enforced model": (*("enforced.onnx", NATIVE),
         "give the certificate another file"),
     "the place of the record": (*("r.json", [*NATIVE, "--record", "r.json"]),
-        "'r.json' is the record; give"),
+        "'r.json' is also the file of the certificate; give the record another file"),
 }  # fmt: skip
 
 

@@ -1,13 +1,17 @@
-"""No command replaces a file that it reads."""
+"""No command and no function replaces a file that it reads."""
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
 
+import sonnx_ort
+from sonnx_ort.cli.application import COMMANDS, load
 from support.command import command, output, refusal
 from support.graphs import parse
 
@@ -24,8 +28,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     onnx.save(model, "m.onnx", save_as_external_data=True, location="w", size_threshold=0)
     np.save("x.npy", np.ones(2, np.float32))
     np.save("y.npy", np.ones(2, np.float32))
-    Path("waivers.toml").write_text("", encoding="utf-8")
-    Path("there").mkdir()
+    for name in ("waivers.toml", "contract.toml", "sonnx-ort.toml"):
+        Path(name).write_text("", encoding="utf-8")
+    for name in ("there", "data", "values"):
+        Path(name).mkdir()
+    for name in ("data/x.npy", "values/y.npy"):
+        np.save(name, np.ones(2, np.float32))
     Path("symbolic.onnx").symlink_to("m.onnx")
     os.link("m.onnx", "hard.onnx")
     return tmp_path
@@ -89,8 +97,8 @@ def test_output_that_is_an_input_is_refused(line: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ("-o both --annotate both", "the report; give the annotated model another file"),
-    ("--record both --annotate both", "the record; give the annotated model another file"),
+    ("-o both --annotate both", "the annotated model; give the report another file"),
+    ("--record both --annotate both", "the annotated model; give the record another file"),
 ])  # fmt: skip
 def test_annotated_model_is_a_file_of_its_own(options: str, message: str) -> None:
     said = refusal("check", "m.onnx", *options.split())
@@ -123,3 +131,119 @@ def test_report_replaces_an_older_one() -> None:
     done = command("check", "m.onnx", "broken", "-o", "report.txt", "--operators", "default")
     assert done.stderr == "sonnx-ort: broken: there is no file 'broken'\n"
     assert Path("report.txt").read_text(encoding="utf-8") != "old"
+
+
+READ: Mapping[str, tuple[str, str]] = {
+    "model": ("m.onnx", ""),
+    "models": ("m.onnx", ""),
+    "inputs": ("x.npy", "--input x=x.npy"),
+    "assume": ("x.npy", "--assume x=x.npy"),
+    "data": ("data/x.npy", "--data data"),
+    "values": ("values/y.npy", "--values values"),
+    "waivers": ("waivers.toml", "--waivers waivers.toml"),
+    "contract": ("contract.toml", "--contract contract.toml"),
+    "external data": ("w", ""),
+    "settings": ("sonnx-ort.toml", ""),
+}
+"""A file that a command reads because of each parameter, and the option that names it."""
+
+WRITTEN = {
+    "output": "-o",
+    "record": "--record",
+    "certificate": "--certificate",
+    "annotate": "--annotate",
+}
+"""The option of each parameter that names a file to write."""
+
+LINES = {
+    "rewrite": "rewrite m.onnx --backend native -o new.onnx",
+    "check": "check m.onnx",
+    "conform": "conform m.onnx -o new.onnx",
+    "certify": "certify m.onnx",
+    "audit": "audit m.onnx",
+    "reduce": "reduce m.onnx --refused -o new.onnx",
+    "contract": "contract m.onnx",
+}
+"""How each command is called that reads files and writes one."""
+
+OTHER_PATHS = {
+    "certify check", "certify enforced",  # then no file is written
+    "verify model", "verify record", "repeat model", "repeat inputs", "repeat data",
+    "repeat contract", "diff inputs", "diff data", "diff contract", "diff saved", "suite folder",
+    "diff save", "audit save_values", "suite output",  # a new folder
+    "run model", "run inputs", "run waivers", "run contract", "run output_dir",  # as listed above
+    "self-check output",  # it reads no file that is named
+}  # fmt: skip
+"""The other parameters that are paths: of commands that write no file, and folders to write."""
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """The parameters of a command that name files or folders."""
+    paths = ("FILE", "FOLDER", "FILE.npy", "RECORD")
+    return {
+        parameter.name: parameter
+        for parameter in load(name).params
+        if str(parameter.metavar).rpartition("=")[2] in paths
+        or parameter.name in (*READ, *WRITTEN, "output_dir")
+    }
+
+
+def pairs() -> Iterator[tuple[str, str, str]]:
+    for name in LINES:
+        of_settings = any(each.name == "show_settings" for each in load(name).params)
+        more = ["external data", *(["settings"] if of_settings else [])]
+        read = [each for each in (*parameters(name), *more) if each in READ]
+        written = [each for each in parameters(name) if each in WRITTEN]
+        yield from ((name, one, other) for one in written for other in read)
+
+
+def test_every_parameter_that_is_a_path_is_tried() -> None:
+    tried = {f"{name} {each}" for name in LINES for each in (*READ, *WRITTEN)}
+    there = {f"{name} {each}" for name in COMMANDS for each in parameters(name)}
+    assert there - tried == OTHER_PATHS
+
+
+@pytest.mark.parametrize(("name", "written", "read"), list(pairs()))
+def test_no_output_of_a_command_is_a_file_that_it_reads(
+    name: str, written: str, read: str, folder: Path
+) -> None:
+    before = contents(folder)
+    file, option = READ[read]
+    line = f"{LINES[name]} {option} {WRITTEN[written]} {file}"
+    done = command(*line.split())
+    assert (done.returncode, done.stdout) == (2, ""), line
+    assert done.stderr.startswith(f"sonnx-ort: '{file}' "), line
+    assert contents(folder) == before
+
+
+CALLS: Mapping[str, Any] = {
+    "rewrite_file": lambda **given: sonnx_ort.rewrite_file(
+        "m.onnx", **{"target": "new.onnx", "backend": "native", **given}
+    ),
+    "conform_file": lambda **given: sonnx_ort.conform_file(
+        "m.onnx", **{"target": "new.onnx", **given}
+    ),
+    "check": lambda **given: sonnx_ort.check("m.onnx", **given),
+}
+
+
+FILES = ("m.onnx", "w", "contract.toml")
+
+
+@pytest.mark.parametrize(("name", "written", "file"), [
+    *(("rewrite_file", written, file)
+      for written in ("target", "record", "certificate") for file in (*FILES, "waivers.toml")),
+    *(("conform_file", "target", file) for file in FILES),
+    *(("check", "record", file) for file in (*FILES, "waivers.toml")),
+])  # fmt: skip
+def test_no_output_of_a_function_is_a_file_that_it_reads(
+    name: str, written: str, file: str, folder: Path
+) -> None:
+    before = contents(folder)
+    options = {each.removesuffix(".toml"): each for each in ("contract.toml", "waivers.toml")}
+    if name == "conform_file":
+        del options["waivers"]
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        CALLS[name](**options, **{written: file})
+    assert str(caught.value).startswith(f"'{file}' ")
+    assert contents(folder) == before
