@@ -24,6 +24,7 @@ from sonnx_ort.comparing.limits import SECONDS, Limits
 from sonnx_ort.conforming.bounds import MEASURED_DEVIATION
 from sonnx_ort.conforming.change import MOST_STEPS, Safety
 from sonnx_ort.conforming.fixpoint import ConformedGraph
+from sonnx_ort.conforming.outcome import outcome_of
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import (
@@ -69,6 +70,7 @@ class Conformed(Generic[Model]):
             was when the model was conformed before.
         measured: How far outputs are from those of the original model in runs of both; None if no
             change rounds, or nothing was to be measured.
+        new: The remaining violations that the original does not have, at what changes added.
     """
 
     model: Model
@@ -79,6 +81,7 @@ class Conformed(Generic[Model]):
     left_out: tuple[Made, ...] = ()
     assumed: Mapping[str, str] = field(default_factory=dict)
     measured: Measured | None = None
+    new: tuple[Obligation, ...] = ()
 
     def __repr__(self) -> str:
         """Give the numbers, for model and reports are long."""
@@ -261,7 +264,8 @@ class _Result:
         graph = self.graph
         report = replace(graph.examination.report, premises=self.premises)
         changes, remaining = tuple(graph.made), graph.remaining
-        said = self.left_out, self.assumed, self.measured
+        new = outcome_of(self.before, graph).new
+        said = self.left_out, self.assumed, self.measured, new
         return Conformed(model, changes, remaining, self.before, report, *said)
 
 

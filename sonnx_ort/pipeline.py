@@ -285,11 +285,13 @@ def conform(examined: Examined, selection: "Selection") -> "ConformedGraph":
 
 def _starts(examined: Examined) -> "Iterator[Start]":
     """The graph of a model, and then the same one as often as changes are made anew."""
+    from sonnx_ort.conforming.origins import remember_origins
     from sonnx_ort.conforming.worsening import Start
 
     loaded, known = examined.loaded, examined.examination
     source = ReadModel(loaded.model.proto, loaded.model.folder, loaded.model.sha256)
     while True:
+        remember_origins(loaded.model.graph_model)
         yield Start(loaded.model.graph_model, known, partial(_examine_again, loaded))
         loaded = load(source, loaded.choices)
         known = _examine_again(loaded, None)

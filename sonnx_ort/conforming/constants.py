@@ -82,7 +82,7 @@ def store_densely(model: ir.Model) -> bool:
         model.graph.inputs.remove(value)
         value.type, value.shape = ir.TensorType(tensor.dtype), ir.Shape(tensor.numpy().shape)
         value.const_value = tensor
-        value.meta.clear()
+        del value.meta[SPARSE]
         model.graph.register_initializer(value)
     return bool(sparse)
 

@@ -20,6 +20,7 @@ import onnx_ir as ir
 from sonnx_ort.conforming.change import NoChangeError, NodeEdit
 from sonnx_ort.conforming.constants import known_elements
 from sonnx_ort.conforming.operators import Operators
+from sonnx_ort.conforming.origins import copy_origin
 from sonnx_ort.conforming.simplifying import detach_bodies
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.knowledge.facts import Facts
@@ -294,7 +295,7 @@ def _copied_node(edit: NodeEdit, node: ir.Node, known: dict[ir.Value, ir.Value])
     ]
     outputs = [_copied(edit, value) for value in node.outputs]
     known.update(zip(node.outputs, outputs, strict=True))
-    return ir.Node(
+    copied = ir.Node(
         node.domain,
         node.op_type,
         inputs,
@@ -303,6 +304,8 @@ def _copied_node(edit: NodeEdit, node: ir.Node, known: dict[ir.Value, ir.Value])
         outputs=outputs,
         name=edit.names.fresh_for_node(str(node.name or node.outputs[0].name)),
     )
+    copy_origin(node, copied)
+    return copied
 
 
 def _copied_graph(edit: NodeEdit, graph: ir.Graph, outer: Given) -> ir.Graph:
@@ -322,7 +325,9 @@ def _copied_graph(edit: NodeEdit, graph: ir.Graph, outer: Given) -> ir.Graph:
 
 def _copied(edit: NodeEdit, value: ir.Value) -> ir.Value:
     name = edit.names.fresh(str(value.name)) if value.name else ""
-    return ir.Value(name=name, type=value.type, shape=value.shape)
+    copied = ir.Value(name=name, type=value.type, shape=value.shape)
+    copy_origin(value, copied)
+    return copied
 
 
 def _joined(

@@ -1,19 +1,19 @@
 """The forecast of `check`: which violations `conform` would fix, and whether that rounds.
 
-The changes are made, without those that round and with them, and each violation that is gone
-afterwards is marked.
+The changes are made, without those that round and with them. Each violation that is gone afterwards
+is marked, and those that are new are counted.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
 
+from sonnx_ort.conforming.outcome import outcome_of
 from sonnx_ort.conforming.rounds import Made, Place, Selection, place_of
 from sonnx_ort.conforming.worsening import Start, conform_without_worsening
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.obligations.report import NewViolations, Report
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.rule import Status
 
 _logger = logging.getLogger("sonnx_ort")
 
@@ -24,37 +24,38 @@ _AROUND = "change the nodes around it"
 def with_marks(report: Report, starts: Iterator[Start]) -> Report:
     """The report, which says of each violation what change would fix it, and whether that rounds.
 
-    Nothing else in it changes. A forecast that fails is omitted, for a report needs none.
+    It also counts the violations that the changed model would have anew. Nothing else in it
+    changes. A forecast that fails is omitted, for a report needs none.
 
     Args:
         report: The report.
         starts: The graph that it is of, as often as it is wanted; it is changed.
     """
-    forecast: dict[Place, tuple[str, bool]] = {}
-    wanted = {place_of(o) for o in report.violations}
+    marks: dict[int, tuple[str, bool]] = {}
+    new: list[dict[str, int]] = []
     try:
         for rounding in (False, True):
             selection = Selection(frozenset(RULES), rounding)
             conformed = conform_without_worsening(starts, selection)
-            # Changes that round are made after the others.
-            done = Start(conformed.model, conformed.examination, conformed.examine)
-            starts = chain([done], starts)
-            remaining = {place_of(o) for o in conformed.examination.report.violations}
+            outcome = outcome_of(report, conformed)
             titles = _titles(conformed.made)
-            for place in wanted - remaining:
+            for obligation in outcome.fixed:
+                place = place_of(obligation)
                 title = titles.get(place) or titles.get(("", *place[1:4], "")) or _AROUND
-                forecast[place] = title, rounding
-            wanted &= remaining
-            if not wanted:
+                marks.setdefault(id(obligation), (title, rounding))
+            new.append(dict(Counter(o.rule.id for o in outcome.new)))
+            if len(marks) == len(report.violated):
                 break
     except Exception as error:  # noqa: BLE001 - what is violated is known without it
         _logger.debug("what can be fixed is unknown: %s", error)
     marked = (
-        o if known is None else replace(o, mendable=known[0], rounding=known[1])
+        replace(o, mendable=marks[id(o)][0], rounding=marks[id(o)][1])
+        if id(o) in marks and not o.waived
+        else o
         for o in report.obligations
-        for known in [forecast.get(place_of(o)) if o.status is Status.VIOLATED else None]
     )
-    return replace(report, obligations=tuple(marked))
+    counted = NewViolations(new[0], new[-1]) if new else NewViolations()
+    return replace(report, obligations=tuple(marked), new_violations=counted)
 
 
 def _titles(made: Iterable[Made]) -> dict[Place, str]:

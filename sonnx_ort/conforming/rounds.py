@@ -46,7 +46,7 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import nodes_with_paths
-from sonnx_ort.profile.graph import GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
+from sonnx_ort.profile.graph import EDGES, GR3, GR4, IMPLICIT_SHAPE, OPERATORS_OF_THE_SET
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.terms.operand import Operand
@@ -76,13 +76,13 @@ MAY_BE_ROUNDED = "a change that rounds may fix it"
 """The beginning of the reason why a change that rounds was not made."""
 
 Place = tuple[str, str, str, tuple[str, ...], str]
-"""A rule, the operator, node and path that it binds, and which attribute or input if it is GR4."""
+"""A rule, the operator, node and path that it binds, and what the node leaves out, if it does."""
 
 
 def place_of(obligation: Obligation) -> Place:
     """What tells an obligation from the others of a model."""
     o = obligation
-    return o.rule.id, o.operator, o.node, o.path, o.evidence if o.rule is GR4 else ""
+    return o.rule.id, o.operator, o.node, o.path, o.evidence if o.rule in (GR4, EDGES) else ""
 
 
 Key = tuple[str, str, tuple[str, ...]]

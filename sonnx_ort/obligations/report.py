@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -162,6 +162,27 @@ class LeftOut:
         return f"left out: {rules} with {', '.join(counts)}, {_counted(self.findings, 'finding')}"
 
 
+@dataclass(frozen=True, slots=True)
+class NewViolations:
+    """The violations that `conform` would bring about at what it adds, counted by rule.
+
+    An example is an added value whose shape is not known.
+
+    Attributes:
+        safe: Those of the model that `conform` makes.
+        rounding: Those of the model that it makes with `rounding`.
+    """
+
+    safe: Mapping[str, int] = field(default_factory=dict)
+    rounding: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, rules: Container[str]) -> "NewViolations":
+        """Those of some rules only."""
+        return NewViolations(
+            *({r: n for r, n in each.items() if r in rules} for each in (self.safe, self.rounding))
+        )
+
+
 FORMAT = "sonnx_ort.report/1"
 """Name and version of the JSON format; an incompatible change increments the version."""
 
@@ -187,6 +208,7 @@ class Report:
         backend: The backend that is to enforce the rules.
         premises: What the model was conformed for, each as a clause; runs that do not keep it have
             other results than its original.
+        new_violations: What `conform` would violate anew, if `check` found out what it fixes.
     """
 
     demands: Demands
@@ -198,6 +220,7 @@ class Report:
     settings: str = ""
     backend: str = "python"
     premises: tuple[str, ...] = ()
+    new_violations: NewViolations = field(default_factory=NewViolations)
 
     @property
     def edition(self) -> Edition:
@@ -242,9 +265,14 @@ class Report:
         return tuple(o for o in self.obligations if o.enforced)
 
     @cached_property
+    def violated(self) -> tuple[Obligation, ...]:
+        """The violated obligations of the enforced operators, also those that a waiver covers."""
+        return tuple(o for o in self.enforced if o.status is Status.VIOLATED)
+
+    @cached_property
     def violations(self) -> tuple[Obligation, ...]:
         """The violated obligations that no waiver covers."""
-        return tuple(o for o in self.enforced if o.status is Status.VIOLATED and not o.waived)
+        return tuple(o for o in self.violated if not o.waived)
 
     @property
     def mendable(self) -> tuple[Obligation, ...]:
@@ -300,6 +328,7 @@ class Report:
             obligations=tuple(o for o in self.obligations if o.rule.id in chosen),
             findings=tuple(f for f in self.findings if f.rule.id in chosen),
             left_out=left_out,
+            new_violations=self.new_violations.of(chosen),
         )
 
     def summary(self) -> str:
@@ -331,6 +360,7 @@ class Report:
 
     def to_document(self) -> dict[str, object]:
         """Return the content of `to_json` as dictionaries and lists."""
+        new = self.new_violations
         return {
             "format": FORMAT,
             "model": {"sha256": self.identity.sha256, "opsets": dict(self.identity.opsets)},
@@ -369,6 +399,7 @@ class Report:
             ],
             "not_covered": dict(self.not_covered),
             "standings": dict(self.standings),
+            **({"new_violations": dataclasses.asdict(new)} if new.safe or new.rounding else {}),
             "left_out": {
                 "rules": sorted(self.left_out.rules),
                 "counts": dict(self.left_out.counts),

@@ -95,8 +95,10 @@ def _summary(conformed: Conformed[Any]) -> str:
     if not conformed.changes:
         return f"nothing to change; {_violations(after)}"
     added = counted(sum(len(change.added) for change in conformed.changes), "new node")
+    new = f", {len(conformed.new):,} of them new" if conformed.new else ""
     return (
-        f"{_violations(before)} before, {after:,} now; {_changes(conformed.changes)}, with {added}"
+        f"{_violations(before)} before, {after:,} now{new}; "
+        f"{_changes(conformed.changes)}, with {added}"
     )
 
 

@@ -35,6 +35,7 @@ from sonnx_ort.reporting.verdict import (
     fixed_by_conform,
     in_commands,
     mark_of,
+    new_violations,
     next_command,
     verdict,
 )
@@ -434,8 +435,8 @@ def _coverage(report: Report) -> list[str]:
 
 def _mendable(report: Report) -> list[str]:
     total = f" of {counted(len(report.violations), 'violation')}"
-    return [
-        line
+    fixed = [
+        f"{mark} `sonnx-ort conform{option}` fixes {share}"
         for mark, option, share, _ in fixed_by_conform(report.violations, of_all=total)
-        for line in wrapped(f"{mark} `sonnx-ort conform{option}` fixes {share}", "")
     ]
+    return [line for each in (*fixed, *new_violations(report)) for line in wrapped(each, "")]

@@ -95,6 +95,7 @@ def verdict(report: Report) -> Verdict:
             f"{failing} whatever the inputs are.",
             *_refused(report),
             *([f"{', '.join(fixed)}."] if fixed else []),
+            *new_violations(report),
             *_passed_over(report),
         ]
         return Verdict(NodeState.VIOLATED, "Violated", " ".join(sentences))
@@ -248,6 +249,20 @@ def fixed_by_conform(
             all_fixed = whole and len(fixed) == len(violations)
             found.append((mark, option, whole if all_fixed else share, fixed[0].mendable))
     return found
+
+
+def new_violations(report: Report) -> list[str]:
+    """What is violated anew after `conform`, as a sentence for each of its two forms."""
+    new = report.new_violations
+    forms = [("", new.safe)]
+    if new.rounding != new.safe:
+        forms.append((" --rounding", new.rounding))
+    return [
+        f"What sonnx-ort conform{option} adds has {counted(sum(found.values()), 'new violation')} "
+        f"({', '.join(sorted(found))})."
+        for option, found in forms
+        if found
+    ]
 
 
 class NextStep(enum.Enum):

@@ -2,6 +2,9 @@
 
 import dataclasses
 import datetime as dt
+import random
+from collections.abc import Callable
+from functools import partial
 
 import onnx
 import onnx_ir as ir
@@ -10,11 +13,13 @@ import pytest
 import sonnx_ort
 from sonnx_ort import models
 from sonnx_ort.conforming import forecast
-from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.obligations.report import Report
+from sonnx_ort.obligations.report import NewViolations, Report
+from sonnx_ort.profile.graph import EDGES, OPERATORS_OF_THE_SET
+from support.emitted import FOLDER, Emitted
 from support.examined import examined
 from support.graphs import parse
+from support.soundness.models import random_model
 
 NEGATIVE_AXIS = "(float[2, 3] x) => (float[4, 3] y) { [join] y = Concat<axis = -2>(x, x) }"
 NO_ATTRIBUTES = """
@@ -43,6 +48,11 @@ IN_BRANCH = """
 
 ON_OPERATORS = "profile,-Graph"
 WRITTEN = "write what the file omits"
+
+
+def random_graph(seed: int) -> onnx.ModelProto:
+    """A model of random nodes, with subgraphs."""
+    return random_model(random.Random(seed)).proto  # noqa: S311 - no cryptography
 
 
 def mendable(text: str, operators: str = ON_OPERATORS, **choices: str) -> set[tuple[str, str]]:
@@ -108,26 +118,90 @@ def test_no_forecast_leaves_the_marks_out() -> None:
     assert [(o.rule.id, o.mendable) for o in report.violations] == [("Concat.R1", "")]
 
 
+NESTED = """
+    (bool c, float[2] x) => (float[2] y) {
+        always = Constant<value = bool {1}>()
+        [outer] y = If(always) <
+            then_branch = t () => (float[2] p) { [inner] p = If(c) <
+                then_branch = u () => (float[2] q) { [minus] q = Selu(x) },
+                else_branch = v () => (float[2] r) { r = Abs(x) }> },
+            else_branch = e () => (float[2] s) { s = Identity(x) }>
+    }"""
+STEPS = """
+    (float[2] x) => (float[2, 2] y) {
+        [each] y = Scan<num_scan_inputs = 1, body = b (float e) => (float f) {
+            [grow] f = Selu(e)
+        }>(x)
+    }"""
+TWO_LEFT_OUT = """
+    (float[1, 1, 2] x, float[1, 4, 2] w, float[1, 4, 1] r) => (float[1, 1, 1, 1] y) {
+        [cell] y = LSTM<hidden_size = 1>(x, w, r)
+    }"""
+OF_A_SCALAR = "(float s, float[3] x) => (float[3] y) { r = Add(s, x) [cut] y = HardSigmoid(r) }"
+
+
+@pytest.mark.parametrize(("text", "fixed"), [(NESTED, ["outer"]), (STEPS, ["each"])])
+def test_what_is_outside_the_set_is_marked_if_its_node_is_gone(text: str, fixed: list[str]) -> None:
+    """A branch that is taken, and the steps of a Scan, leave their nodes elsewhere."""
+    report = sonnx_ort.check(parse(text))
+    assert [o.node for o in report.mendable if o.rule is OPERATORS_OF_THE_SET] == fixed
+
+
+def test_violations_of_one_rule_at_one_node_are_told_apart() -> None:
+    report = sonnx_ort.check(parse(TWO_LEFT_OUT))
+    left_out = {o.evidence: bool(o.mendable) for o in report.violations if o.rule is EDGES}
+    assert left_out["the input 'P' is left out"]
+    assert not left_out["the output 'Y_h' is left out"]
+
+
+def test_violations_at_what_conform_adds_are_counted() -> None:
+    report = sonnx_ort.check(parse(OF_A_SCALAR))
+    new = {"Mul.float.R1": 1, "Add.float.R1": 1}
+    assert report.new_violations == NewViolations(new, new)
+
+
+def test_new_violations_are_those_of_the_selected_rules() -> None:
+    report = sonnx_ort.check(parse(OF_A_SCALAR)).selected("Mul")
+    assert report.new_violations == NewViolations({"Mul.float.R1": 1}, {"Mul.float.R1": 1})
+
+
+def test_conform_tells_new_violations_from_the_others() -> None:
+    conformed = sonnx_ort.conform(parse(OF_A_SCALAR))
+    assert [o.rule.id for o in conformed.new] == ["Mul.float.R1", "Add.float.R1"]
+
+
 TEXTS = {
+    "nested": NESTED, "steps": STEPS, "two left out": TWO_LEFT_OUT, "of a scalar": OF_A_SCALAR,
     "negative axis": NEGATIVE_AXIS, "no attributes": NO_ATTRIBUTES, "no types": NO_TYPES,
     "dead": DEAD, "dropout": DROPOUT, "outside": OUTSIDE, "in a branch": IN_BRANCH,
     "rounding": ROUNDING, "impossible": IMPOSSIBLE, "behind another": BEHIND,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rounding", [False, True], ids=["safe", "rounding"])
-@pytest.mark.parametrize(
-    "model",
-    [*map(parse, TEXTS.values()), *map(models.load, models.names())],
-    ids=[*TEXTS, *models.names()],
-)
-def test_what_is_marked_is_exactly_what_conform_fixes(
-    model: onnx.ModelProto, rounding: bool
+MODELS = {
+    **{name: partial(parse, text) for name, text in TEXTS.items()},
+    **{name: partial(models.load, name) for name in models.names()},
+    **{path.stem: Emitted.read(path).model for path in sorted(FOLDER.iterdir())},
+    **{f"random {seed}": partial(random_graph, seed) for seed in (*range(12), 77)},
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_marks_and_new_violations_tell_how_many_conform_leaves(
+    model: Callable[[], onnx.ModelProto],
 ) -> None:
-    report = sonnx_ort.check(model)
-    marked = {place_of(o) for o in report.violations if o.mendable and (rounding or not o.rounding)}
-    left = {place_of(o) for o in sonnx_ort.conform(model, rounding=rounding).report.violations}
-    assert marked == {place_of(o) for o in report.violations} - left
+    proto = model()
+    report = sonnx_ort.check(proto)
+    unmarked = len(report.violations) - len(report.mendable)
+    told = [
+        unmarked + sum(report.new_violations.safe.values()),
+        unmarked - len(report.mendable_by_rounding) + sum(report.new_violations.rounding.values()),
+    ]
+    left = [
+        len(sonnx_ort.conform(proto, rounding=rounding, measure=False).remaining)
+        for rounding in (False, True)
+    ]
+    assert told == left
 
 
 @pytest.mark.parametrize("text", [NEGATIVE_AXIS, NO_ATTRIBUTES, NO_TYPES, DEAD, DROPOUT])

@@ -64,6 +64,14 @@ def test_report_with_a_waiver_keeps_to_the_schema(waiver: sonnx_ort.Waiver) -> N
     )
 
 
+def test_report_with_new_violations_keeps_to_the_schema() -> None:
+    model = parse("(float s, float[3] x) => (float[3] y) { r = Add(s, x) y = HardSigmoid(r) }")
+    document = json.loads(json_report(alone(model, operators="profile")))
+    VALIDATOR.validate(document)
+    new = {"Mul.float.R1": 1, "Add.float.R1": 1}
+    assert document["new_violations"] == {"safe": new, "rounding": new}
+
+
 def test_model_alone_has_the_report_itself() -> None:
     assert json_report(alone(mixed())) == sonnx_ort.check(mixed(), operators="default").to_json()
 

@@ -19,7 +19,7 @@ from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
 from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.terminal import WIDTH
-from sonnx_ort.reporting.text_report import overview, overview_of_models, statistics
+from sonnx_ort.reporting.text_report import overview, overview_of_models, statistics, text_report
 from sonnx_ort.reporting.verdict import OPTIONS, causes, in_commands, next_command, verdict
 from support.checks import alone, mendable, mixed, together
 from support.command import command
@@ -202,6 +202,14 @@ def test_verdict_says_what_it_is_about(graph, options, word, detail) -> None:
         made = sonnx_ort.conform(made).model
     found = verdict(sonnx_ort.check(made, **options))
     assert (found.word, found.detail) == (word, detail)
+
+
+def test_verdict_counts_what_conform_would_violate_anew() -> None:
+    model = parse("(float s, float[3] x) => (float[3] y) { r = Add(s, x) y = HardSigmoid(r) }")
+    report = sonnx_ort.check(model)
+    said = "What sonnx-ort conform adds has 2 new violations (Add.float.R1, Mul.float.R1)."
+    assert said in verdict(report).detail
+    assert text_report(report).splitlines()[-1] == said
 
 
 def test_check_marks_what_rewrite_refuses_by_default() -> None:

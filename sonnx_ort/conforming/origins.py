@@ -1,0 +1,40 @@
+"""Where the nodes and values of a graph were before changes moved, copied or renamed them."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+import onnx_ir as ir
+
+from sonnx_ort.loading.traversal import defined_values, label_of
+from sonnx_ort.obligations.targets import nodes_with_paths
+
+_ORIGIN = "sonnx_ort.origin"
+"""The metadata of a node or value, which is written into no file: its label and path before."""
+
+Origin = tuple[str, tuple[str, ...]]
+"""A label and a path in the graph without changes."""
+
+NamedPlace = tuple[str, str, tuple[str, ...]]
+"""The operator, the label and the path of a node; of a value no operator, and its name."""
+
+
+def remember_origins(model: ir.Model) -> None:
+    """Let each node and value of a graph remember its label and path, in place."""
+    for node, path in nodes_with_paths(model):
+        node.meta[_ORIGIN] = label_of(node), path
+    for value in defined_values(model.graph):
+        value.meta[_ORIGIN] = str(value.name), ()
+
+
+def copy_origin(original: ir.Node | ir.Value, copied: ir.Node | ir.Value) -> None:
+    """Let a copy remember what its original remembers."""
+    if _ORIGIN in original.meta:
+        copied.meta[_ORIGIN] = original.meta[_ORIGIN]
+
+
+def origins(model: ir.Model) -> Mapping[NamedPlace, Origin]:
+    """What nodes and values remember, by where they are now; added ones remember nothing."""
+    nodes = (((node.op_type, label_of(node), path), node) for node, path in nodes_with_paths(model))
+    values = ((("", str(value.name), ()), value) for value in defined_values(model.graph))
+    everything: Iterable[tuple[NamedPlace, ir.Node | ir.Value]] = chain(values, nodes)
+    return {place: each.meta[_ORIGIN] for place, each in everything if _ORIGIN in each.meta}
