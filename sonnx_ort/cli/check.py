@@ -100,8 +100,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="MODEL",
-            help="Files of models. A folder means all .onnx files in and below it, '-' means "
-            "standard input.",
+            help="Files of models. A folder means all files in and below it whose names end with "
+            ".onnx, .onnxtxt, .onnxtext or .onnxjson; '-' means standard input.",
         ),
     ],
     contract: Any,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+import onnx.parser
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel, SonnxError
@@ -151,7 +152,7 @@ def _read(model: ModelSource) -> ReadModel:
     path = Path(model)
     content = _file(path)
     _require_size(path, len(content))
-    form = _TEXTS.get_format_from_file_extension(path.suffix)
+    form = _TEXTS.get_format_from_file_extension(path.suffix.lower())
     proto = _parsed(content, f"'{path}' is", form)
     return ReadModel(proto, beside(path, proto), _digest(content))
 
@@ -213,7 +214,11 @@ def _file(path: Path) -> bytes:
 
 def _parsed(content: bytes, subject: str, form: str | None = None) -> onnx.ModelProto:
     try:
-        proto = onnx.load_model_from_string(content, form or "protobuf")
+        if form == "onnxtxt":
+            # The serializer of onnx warns that the format is experimental, and does the same.
+            proto = onnx.parser.parse_model(content.decode("utf-8"))
+        else:
+            proto = onnx.load_model_from_string(content, form or "protobuf")
         reason = "" if proto.HasField("graph") else "there is no graph"
     except Exception as error:  # noqa: BLE001 - each form of text has errors of its own
         reason = str(error)

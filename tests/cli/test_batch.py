@@ -1,10 +1,14 @@
 """Models that are checked together: which, and that none keeps another from being checked."""
 
 import datetime as dt
+import errno
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 import pytest
+from google.protobuf.json_format import MessageToJson
 
 import sonnx_ort
 from sonnx_ort.backends import Backend
@@ -37,10 +41,71 @@ def test_files_stay_as_they_are_given_and_come_once(folder: Path) -> None:
     assert find_models(["none.txt", kept, "-", kept]) == ["none.txt", kept, "-"]
 
 
+def below(folder: Path) -> list[str]:
+    """What stands for a folder, by the names below it."""
+    return [Path(name).relative_to(folder).as_posix() for name in find_models([str(folder)])]
+
+
+@pytest.mark.parametrize(("name", "is_model"), [
+    ("m.ONNX", True), ("m.onnxtxt", True), ("m.OnnxText", True), ("m.onnxjson", True),
+    (".hidden.onnx", True), (".hidden/m.onnx", True),
+    ("m.onnx_data", False), ("m.onnx.data", False), ("m.pb", False), ("m.json", False),
+])  # fmt: skip
+def test_names_tell_which_files_of_a_folder_are_models(
+    tmp_path: Path, name: str, is_model: bool
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    (tmp_path / "z.onnx").touch()
+    assert below(tmp_path) == [*([name] if is_model else []), "z.onnx"]
+
+
+def test_links_to_folders_are_followed_and_lead_round_in_no_circle(folder: Path) -> None:
+    linked = folder / "none"
+    (linked / "up").symlink_to(folder, target_is_directory=True)
+    (linked / "inside").symlink_to(folder / "inner", target_is_directory=True)
+    assert below(linked) == ["inside/broken.onnx", "up/bad.onnx", "up/kept.onnx"]
+
+
+def test_link_that_leads_nowhere_is_no_usable_model(tmp_path: Path) -> None:
+    (tmp_path / "lost.onnx").symlink_to(tmp_path / "none.onnx")
+    (name,) = find_models([str(tmp_path)])
+    (model,) = check_models([ModelToCheck(name, CHOICES)])
+    assert model.error == f"there is no file '{name}'"
+
+
+@pytest.mark.parametrize("name", ["m.ONNXTXT", "m.OnnxJson", "m.ONNX"])
+def test_endings_in_capital_letters_are_those_in_small_ones(tmp_path: Path, name: str) -> None:
+    model = binary_model("Div", "float", [3], [3])
+    form = {"m.ONNXTXT": onnx.printer.to_text, "m.OnnxJson": MessageToJson}.get(name)
+    content = model.SerializeToString() if form is None else form(model).encode()
+    (tmp_path / name).write_bytes(content)
+    (model,) = check_models([ModelToCheck(str(tmp_path / name), CHOICES)])
+    assert model.error == ""
+
+
 def test_folder_without_a_model_is_an_error(folder: Path) -> None:
     with pytest.raises(SonnxError) as caught:
         find_models([str(folder), str(folder / "none")])
-    assert str(caught.value) == f"there is no .onnx file in the folder '{folder / 'none'}'"
+    assert str(caught.value) == (
+        f"there is no model in the folder '{folder / 'none'}': no name ends with .onnx, .onnxtxt, "
+        ".onnxtext or .onnxjson"
+    )
+
+
+def test_folder_that_cannot_be_read_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scan(path: Path) -> Iterator[os.DirEntry[str]]:
+        if Path(path).name == "inner":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", scan)
+    with pytest.raises(SonnxError) as caught:
+        find_models([str(folder)])
+    assert str(caught.value) == f"the folder '{folder / 'inner'}' cannot be read: Permission denied"
 
 
 def test_every_model_is_checked_whatever_becomes_of_the_others(folder: Path) -> None:
