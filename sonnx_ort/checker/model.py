@@ -249,7 +249,9 @@ class Model(Definitions):
         return declared
 
     def _demanded(self, axis: Axis, declared: Size | None) -> Size | None:
-        """The size of an axis after the guard of a contract."""
+        """The size of an axis after the guard of a contract; a declared number stays."""
+        if isinstance(declared, int):
+            return declared
         if isinstance(axis, SizeContract):
             return axis.size
         # A name of the contract is the size of the axes alone that the contract gives it.

@@ -126,7 +126,8 @@ class CertainShapes:
         for value, (name, axes) in zip(model.graph.inputs, declared, strict=True):
             demanded = contract.axes_of(name, axes) if contract.limits_sizes else None
             if demanded is not None:
-                self._record(value, [_demanded(axis) for axis in demanded])
+                pairs = zip(demanded, axes or [None] * len(demanded), strict=True)
+                self._record(value, [_demanded(axis, size) for axis, size in pairs])
             elif axes is not None:
                 self._record(value, [_declared(axis) for axis in axes])
 
@@ -377,8 +378,10 @@ def _declared(axis: int | str | None) -> Size | None:
     return Symbolic.named(axis) if isinstance(axis, str) else axis
 
 
-def _demanded(axis: Axis) -> Size | None:
-    """The size of an axis within a contract."""
+def _demanded(axis: Axis, declared: int | str | None) -> Size | None:
+    """The size of an axis within a contract; a declared number stays."""
+    if isinstance(declared, int):
+        return declared
     return axis.size if isinstance(axis, SizeContract) else _declared(axis)
 
 

@@ -212,11 +212,13 @@ that it may be anything."""
 
 @dataclass(frozen=True, slots=True)
 class ShapeContract:
-    """The axes of an input, in place of its declaration.
+    """The axes of an input, in place of those that the model leaves open.
+
+    A size that the model declares stays, for ONNX Runtime demands it.
 
     Attributes:
         input: The name of the input.
-        axes: For each axis its size, its name, or None for any size.
+        axes: For each axis its size, its name, or None for any size that the model admits.
     """
 
     input: str
@@ -256,7 +258,7 @@ class Contract:
     Attributes:
         values: One entry for each value whose numbers are limited, in the order of the file, and
             after them those that outputs have as states.
-        shapes: One entry for each input whose axes are not as declared.
+        shapes: One entry for each input whose axes the model leaves open.
         sizes: One entry for each name of axes.
         states: One entry for each state.
         types: One entry for each input whose element type is stated.
@@ -317,7 +319,7 @@ class Contract:
             declared: Its declared axes; None if it may be of any rank.
         """
         own = next((entry.axes for entry in self.shapes if entry.input == value), None)
-        stated = declared if own is None else own
+        stated = declared if own is None else _with_declared_sizes(own, declared)
         axes = tuple(self._axis(each) for each in stated or ())
         demands = any(isinstance(axis, SizeContract) for axis in axes)
         return axes if own is not None or demands else None
@@ -337,6 +339,16 @@ class Contract:
     def size_names(self) -> frozenset[str]:
         """The names whose axes all have one size."""
         return frozenset(self._by_size)
+
+
+def _with_declared_sizes(
+    axes: Sequence[int | str | None], declared: Sequence[int | str | None] | None
+) -> Sequence[int | str | None]:
+    """The axes of a contract; an open one has the declared size, which ONNX Runtime demands."""
+    if declared is None or len(declared) != len(axes):
+        return axes
+    pairs = zip(axes, declared, strict=True)
+    return [size if axis is None and is_size(size) else axis for axis, size in pairs]
 
 
 NO_CONTRACT = Contract()

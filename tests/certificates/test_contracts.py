@@ -116,6 +116,13 @@ def test_name_of_the_contract_is_the_size_of_the_axes_that_it_names(
     assert model.derive("x", "shape") == ["n"]
 
 
+@pytest.mark.parametrize("axis", [None, "n"])
+def test_declared_size_stays_where_a_contract_leaves_it_open(axis: str | None) -> None:
+    proto = parse("(float[3] x) => (float[3] y) { y = Sub(x, x) }")
+    model = Model(proto, Contract(shapes=(ShapeContract("x", (axis,)),)))
+    assert model.derive("x", "shape") == [3]
+
+
 @pytest.mark.parametrize(("types", "message"), [
     ([("x", "int32")], "'x' is not declared as int32"),
     ([("z", "float")], "'z' is not declared as float"),

@@ -99,7 +99,7 @@ def test_unusable_model(line: str, name: str) -> None:
     done = command(*line.format(name).split())
     told = MODELS[name]
     if (line, name) == ("check {}", "folder"):
-        told = "there is no .onnx file in the folder 'folder'"
+        told = "there is no model in the folder 'folder'"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"sonnx-ort: {told}")
     assert done.stderr.count("\n") == 1

@@ -201,6 +201,15 @@ def test_sizes_that_the_model_declares_are_proved():
     assert str(own.status) == "proved"
 
 
+@pytest.mark.parametrize("axis", [None, "n"])
+def test_size_that_the_model_declares_stays_where_a_contract_leaves_it_open(axis):
+    graph = "(float[3] x, float[3] y) => (float[3] z) { z = Div(x, y) }"
+    contract = Contract(shapes=(ShapeContract("x", (axis,)),))
+    report = sonnx_ort.check(parse(graph), contract=contract, operators="default")
+    (shapes,) = (o for o in report.obligations if o.rule.id == "Div.float.R1")
+    assert (shapes.status, shapes.evidence) == ("proved", "both shapes are (3,)")
+
+
 def test_mean_over_an_axis_of_a_bounded_size_is_finite():
     graph = """(float[n, 3] x) => (float[3] y) {
         [mean] y = ReduceMean<axes = [0], keepdims = 0>(x)
