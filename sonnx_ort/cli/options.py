@@ -224,7 +224,8 @@ OPTIONS: Mapping[str, Option] = {
     "edition": option(Edition, "The edition of the profile to apply.", default=Edition.TYPED),
     "broadcast": option(
         Broadcasting,
-        "Operands of different shapes: 'reject' them, or insert an 'explicit' Broadcast.",
+        "Operands of different shapes: 'reject' them, or with 'explicit' let the rewritten model "
+        "broadcast as the profile's operator Broadcast does.",
         default=Broadcasting.REJECT,
     ),
     "operators": option(
