@@ -1,8 +1,12 @@
 """Files of values: their names, and how tensors, text, sequences and maps are written and read.
 
-A tensor is a .npy file; text is an array of numpy's text type. What is no tensor is a .npz file, as
-`numpy.savez` writes it: a sequence has its tensors in their order, a map has `keys` and `values`,
-and a sequence of maps has them for each, as `keys_0` and `values_0`.
+A tensor is a .npy file; text is an array of numpy's text type. Such a file has no place for the
+types of ml_dtypes: numpy writes bfloat16 as two bytes without a type, and others as bytes that fit
+several. So each element of one of these others is a record of one byte, named after the type.
+
+What is no tensor is a .npz file, as `numpy.savez` writes it: a sequence has its tensors in their
+order, a map has `keys` and `values`, and a sequence of maps has them for each, as `keys_0` and
+`values_0`.
 
 Samples are inputs of a model in folders, one for each run.
 """
@@ -14,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -30,6 +35,15 @@ Value = Array | list[Any] | dict[Any, Any] | None
 _LONGEST = 200
 """How long the name of a file may be, without what file systems and temporary files add."""
 
+_NAMED_TYPES: Mapping[str, np.dtype[Any]] = {
+    name: np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+        *("float4_e2m1fn", "int4", "uint4", "int2", "uint2"),
+    )
+}
+"""The types of ONNX that numpy does not have, but bfloat16; each takes a byte in an array."""
+
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 """The names that Windows reserves, with any extension."""
 
@@ -37,7 +51,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 def file_names(values: Iterable[str]) -> dict[str, str]:
     """The name of the file of each value, without its extension.
 
-    Characters other than letters, digits, '.', '_' and '-' become '_'. The end of a long name
+    Characters other than ASCII letters, digits, '.', '_' and '-' become '_'. The end of a long name
     becomes a digest of the whole one.
 
     Raises:
@@ -146,13 +160,22 @@ def _entries(value: Mapping[Any, Any]) -> dict[str, Array]:
 
 
 def _plain(array: Array) -> Array:
-    """An array that numpy writes without pickling: text is of its text type."""
+    """An array that numpy writes without pickling, and from whose file its type is known."""
+    if array.dtype.name in _NAMED_TYPES:
+        return array.view([(array.dtype.name, np.uint8)])
     if array.dtype.kind != "O":
         return array
     text = np.array(array, np.str_)
     if not np.array_equal(text.astype(object), array):
         raise SonnxError("text that ends in NUL cannot be written: .npy files lose that end")
     return text
+
+
+def _typed(array: Array) -> Array:
+    """The array that `_plain` made another one of."""
+    name = array.dtype.names[0] if array.dtype.names else ""
+    is_plain = name in _NAMED_TYPES and array.dtype == [(name, np.uint8)]
+    return array.view(_NAMED_TYPES[name]) if is_plain else array
 
 
 def read_value(path: Path, *, mapped: bool = False) -> Value:
@@ -168,9 +191,9 @@ def read_value(path: Path, *, mapped: bool = False) -> Value:
     try:
         # numpy.load accepts other formats with a warning.
         if not zipfile.is_zipfile(path):
-            return _tensor(path, mapped=mapped)
+            return _typed(_tensor(path, mapped=mapped))
         with np.load(path, allow_pickle=False) as archive:
-            return _value(dict(archive))
+            return _value({name: _typed(array) for name, array in archive.items()})
     except FileNotFoundError as error:
         raise SonnxError(f"there is no file '{path}'") from error
     except OSError as error:

@@ -244,7 +244,7 @@ def _plain(
         "values": option(
             PATH,
             "Audit the values that another implementation computed, not a run: NAME.npy for each "
-            "value, with '_' for characters other than letters, digits, '.', '_', '-'.",
+            "value, with '_' for characters other than ASCII letters, digits, '.', '_', '-'.",
             metavar="FOLDER",
             reads=files_below,
         ),

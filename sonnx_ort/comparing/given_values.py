@@ -88,9 +88,15 @@ class GivenValues(Observation):
             raise SonnxError(f"'{path}' is no tensor; write the value '{name}' with numpy.save")
         if array.dtype.kind == "U":
             return array.astype(object)
-        # numpy writes elements of bfloat16 as two bytes without a type.
-        typed = array.view(_BFLOAT16) if array.dtype.kind == "V" else array
-        return np.asarray(in_machine_order(typed))
+        if array.dtype.kind == "V" and array.dtype.isbuiltin == 0:
+            # numpy writes elements of bfloat16 as two bytes without a type.
+            if array.dtype.names or array.dtype.itemsize != _BFLOAT16.itemsize:
+                raise SonnxError(
+                    f"'{path}' does not say the type of its elements; write the value '{name}' "
+                    "with numpy.save(file, array.view([(array.dtype.name, 'u1')]))"
+                )
+            array = array.view(_BFLOAT16)
+        return np.asarray(in_machine_order(array))
 
 
 def file_names_of(model: onnx.ModelProto) -> dict[str, str]:

@@ -15,7 +15,7 @@ from sonnx_ort.comparing.difference import EXACT, compared, same
 from sonnx_ort.comparing.runs import Runs, keep, kept, run_both
 from sonnx_ort.comparing.verdicts import Verdict
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.value_files import read_samples
+from sonnx_ort.value_files import read_samples, read_value, write_value
 from support.graphs import parse
 
 MODELS = ("a.onnx", "b.onnx")
@@ -190,6 +190,50 @@ def test_inputs_may_be_given_apart(tmp_path: Path) -> None:
     values = {name: VALUES[name] for name in ("s", "z")}
     audit = sonnx_ort.audit(MODEL, {"x": X, "y": Y}, values=written(tmp_path, **values))
     assert audit.counts[Verdict.EXACT] == 2
+
+
+@pytest.mark.parametrize("dtype", [
+    ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2,
+    ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e8m0fnu, ml_dtypes.float4_e2m1fn, ml_dtypes.int4,
+    ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.bfloat16,
+])  # fmt: skip
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)], ids=str)
+@pytest.mark.parametrize("mapped", [False, True], ids=["read", "mapped"])
+def test_types_that_numpy_does_not_have_are_read_as_they_were_written(
+    tmp_path: Path, dtype: type, shape: tuple[int, ...], mapped: bool
+) -> None:
+    before = np.ones(shape, np.float32).astype(dtype)
+    write_value(before, tmp_path / "v.npy")
+    after = read_value(tmp_path / "v.npy", mapped=mapped)
+    typed = after.view(dtype) if dtype is ml_dtypes.bfloat16 else after
+    assert (typed.dtype, typed.shape, typed.tobytes()) == (dtype, shape, before.tobytes())
+
+
+def test_sequence_of_types_that_numpy_does_not_have_is_read_as_it_was_written(
+    tmp_path: Path,
+) -> None:
+    write_value([X.astype(ml_dtypes.int4)], tmp_path / "v.npz")
+    (after,) = read_value(tmp_path / "v.npz")
+    assert after.dtype == ml_dtypes.int4
+
+
+@pytest.mark.parametrize("to", [17, 19, 22])
+def test_saved_values_of_small_types_are_audited_as_in_the_run(tmp_path: Path, to: int) -> None:
+    text = f"(float[3] x) => (float[3] z) {{ s = Cast<to = {to}>(x) z = Cast<to = 1>(s) }}"
+    model = parse(text, opset=21, ir_version=10)
+    run = sonnx_ort.audit(model, {"x": X}, save_values=tmp_path / "values")
+    assert sonnx_ort.audit(model, values=tmp_path / "values").nodes == run.nodes
+
+
+def test_file_without_the_type_of_its_elements_is_told(tmp_path: Path) -> None:
+    model = parse("(float[3] x) => (float[3] z) { s = Cast<to = 17>(x) z = Cast<to = 1>(s) }")
+    written(tmp_path, x=X, s=X.astype(ml_dtypes.float8_e4m3fn), z=X)
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.audit(model, values=tmp_path)
+    assert str(caught.value) == (
+        f"'{tmp_path / 's.npy'}' does not say the type of its elements; write the value 's' with "
+        "numpy.save(file, array.view([(array.dtype.name, 'u1')]))"
+    )
 
 
 def test_values_of_bfloat16_are_read(tmp_path: Path) -> None:
