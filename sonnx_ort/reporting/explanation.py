@@ -239,9 +239,6 @@ _OPERATOR_OF = {
 }
 
 
-_DOMAINS = (STANDARD_DOMAIN, "ai.onnx.ml")
-"""The domains of ONNX whose operators are for inference."""
-
 _SAID = {
     OperatorStanding.DRAFT: "has rules that a document or a draft of SONNX states.",
     OperatorStanding.OURS: "is in SONNX's operator set without a draft: rules of sonnx_ort bind "
@@ -293,6 +290,9 @@ def explain_any(name: str) -> str:
     domain, operator = found
     standing = standing_of(domain, operator)
     facts = [f"{_full(domain, operator)} {_SAID[standing]}"]
+    if _schemas()[found].deprecated:
+        since = f"version {_schemas()[found].since_version} of {domain or 'the standard operators'}"
+        facts.append(f"ONNX has deprecated it since {since}.")
     if domain == STANDARD_DOMAIN:
         facts += _conforming(operator)
     if standing is OperatorStanding.OUTSIDE:
@@ -314,9 +314,8 @@ def _found(name: str) -> tuple[str, str] | None:
 
 @cache
 def _schemas() -> dict[tuple[str, str], onnx.defs.OpSchema]:
-    """The newest schema of each operator of ONNX, by domain and name."""
-    schemas = (s for s in onnx.defs.get_all_schemas() if s.domain in _DOMAINS and not s.deprecated)
-    return dict(sorted(((s.domain, s.name), s) for s in schemas))
+    """The newest schema of each operator of ONNX, deprecated ones too, by domain and name."""
+    return dict(sorted(((s.domain, s.name), s) for s in onnx.defs.get_all_schemas()))
 
 
 def _full(domain: str, name: str) -> str:
@@ -334,5 +333,7 @@ def _conforming(name: str) -> Iterator[str]:
 
 
 def _first_sentence(text: str | None) -> str:
-    words = " ".join((text or "").split())
-    return f"{words.partition('. ')[0].rstrip('.')}." if words else ""
+    """The first sentence that says more than that an operator is deprecated."""
+    sentences = " ".join((text or "").replace("<br>", " ").split()).split(". ")
+    first = next((each for each in sentences if "deprecated" not in each.lower()), "")
+    return f"{first.rstrip('.')}." if first else ""
