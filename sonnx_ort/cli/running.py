@@ -140,7 +140,7 @@ def run(
             "How far ONNX Runtime optimizes, for --dies, --differs and --outside.",
             default=Level.ALL,
         ),
-        "anonymous": flag("Replace names, and leave out texts and metadata.", "--anonymous"),
+        "anonymous": flag("Replace names and texts, and leave out metadata.", "--anonymous"),
         "tries": option(
             int, "How many smaller models are tried at most.", default=MOST_TRIES, least=1
         ),
@@ -198,7 +198,7 @@ def _reduced_in_words(
     yield f"it shows: {', '.join(reduced.shows)}"
     yield f"smaller models tried: {reduced.tried}"
     if anonymous and not reduced.anonymous:
-        yield "its names are kept, because it does not show it without them"
+        yield "its names and texts are kept, because it does not show it without them"
 
 
 @command(

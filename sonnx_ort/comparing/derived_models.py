@@ -233,23 +233,46 @@ def body_as_model(
     return made
 
 
-_TEXTS = ("doc_string", "metadata_props", "value_info", "quantization_annotation")
+_TEXTS = (
+    *("doc_string", "metadata_props", "value_info", "quantization_annotation", "denotation"),
+    "device_configurations",
+)
 """The fields of messages that say what no run needs."""
 
+_KEYWORDS = frozenset({
+    *("activation", "activations", "aggregate_function", "approximate", "auto_pad"),
+    *("case_change_action", "cast_to", "coordinate_transformation_mode", "direction", "equation"),
+    *("keep_aspect_ratio_policy", "kernel_type", "locale", "map_form", "mode", "nearest_mode"),
+    *("nodes_modes", "norm", "padding_mode", "pixel_format", "post_transform", "reduction"),
+    *("round_mode", "to", "update_rule"),
+})  # fmt: skip
+"""The attributes whose texts say what an operator computes; those of all others are data."""
 
-def without_names(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with numbers in the place of names, and without texts and metadata.
+_DEFINED = ("ai.onnx", "com.microsoft")
+"""How the domains begin, but for the standard one, whose attributes ONNX or its runtime defines."""
 
-    Attributes, and operators that the model does not define, keep their names.
+
+def without_names(model: onnx.ModelProto, names: "NewNames | None" = None) -> onnx.ModelProto:
+    """The model with numbers in the place of names and texts, and without metadata.
+
+    Attributes, and operators that the model does not define, keep their names, and so do the
+    domains of these operators.
     """
     made = _with_graph(model, model.graph)
     made.functions.extend(model.functions)
-    names = _Names(made)
+    names = names or NewNames(made)
     for message in _messages(made):
         for field in _TEXTS:
             if field in message.DESCRIPTOR.fields_by_name:
                 message.ClearField(field)
         names.replace(message)
+    functions = {function.domain for function in made.functions}
+    held = [(made, all_nodes(made)), *((f, nodes_within(f.node)) for f in made.functions)]
+    for importing, nodes in held:
+        used = {"", "ai.onnx", *functions, *(node.domain for node in nodes)}
+        kept = [entry for entry in importing.opset_import if entry.domain in used]
+        del importing.opset_import[:]
+        importing.opset_import.extend(kept)
     return made
 
 
@@ -263,8 +286,8 @@ def _messages(message: Any) -> Iterator[Any]:
                 yield from _messages(each)
 
 
-class _Names:
-    """New names, one for each old one of a kind, whatever has it."""
+class NewNames:
+    """New names and texts, one for each old one of a kind, whatever has it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._new: dict[tuple[str, str], str] = {}
@@ -290,11 +313,39 @@ class _Names:
                 message.name = self._of(message.name, "value")
             case onnx.TensorShapeProto.Dimension() if message.dim_param:
                 message.dim_param = self._of(message.dim_param, "size")
+        self._replace_texts(message)
+        self._replace_uses(message)
+
+    def _replace_uses(self, message: Any) -> None:
+        """Replace the names of values and domains that a message uses."""
         if isinstance(message, onnx.NodeProto | onnx.FunctionProto):
+            if message.overload:
+                message.overload = self._of(message.overload, "overload")
             for values in (message.input, message.output):
                 values[:] = [self._of(name, "value") for name in values]
         if getattr(message, "domain", "") in self._domains:
             message.domain = self._of(message.domain, "domain")
+
+    def text(self, text: bytes) -> bytes:
+        """The new text for one that is data."""
+        return self._of(text.decode(errors="surrogateescape"), "text").encode()
+
+    def _replace_texts(self, message: Any) -> None:
+        """Replace the texts in a message that are data."""
+        attributes: Iterable[onnx.AttributeProto] = ()
+        match message:
+            case onnx.TensorProto():
+                message.string_data[:] = map(self.text, message.string_data)
+            case onnx.NodeProto():
+                known = not message.domain or message.domain.startswith(_DEFINED)
+                kept = _KEYWORDS if known else frozenset()
+                attributes = (each for each in message.attribute if each.name not in kept)
+            case onnx.FunctionProto():
+                attributes = message.attribute_proto
+        for attribute in attributes:
+            if attribute.s:
+                attribute.s = self.text(attribute.s)
+            attribute.strings[:] = map(self.text, attribute.strings)
 
     def _of(self, name: str, kind: str) -> str:
         return self._new.setdefault((name, kind), f"{kind}{len(self._new)}") if name else ""

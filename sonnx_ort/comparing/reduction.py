@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import onnx
 import onnxruntime
 
@@ -17,7 +18,12 @@ from sonnx_ort.api import check as check_model
 from sonnx_ort.api import rewrite
 from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.comparing.audit import audit
-from sonnx_ort.comparing.derived_models import seed_random_operators, whole, without_names
+from sonnx_ort.comparing.derived_models import (
+    NewNames,
+    seed_random_operators,
+    whole,
+    without_names,
+)
 from sonnx_ort.comparing.difference import differing
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.inputs import complete, require_within
@@ -65,7 +71,7 @@ class Reduced:
         shows: What it shows, in words.
         before: The number of nodes of the original, with those in subgraphs and functions.
         tried: How many smaller models were tried.
-        anonymous: Whether it has none of the original's names.
+        anonymous: Whether names and texts of the original are replaced, as `anonymous=True` asks.
     """
 
     model: onnx.ModelProto
@@ -134,7 +140,8 @@ def reduce(  # noqa: PLR0913 - one for each choice
         input_shapes: The shapes of random inputs, by name.
         contract: What the inputs of the original may be, as for `check`: random ones are drawn
             within it.
-        anonymous: Whether to replace names, and omit texts and metadata, in the end.
+        anonymous: Whether to replace names and texts, and omit metadata, in the end. Operators that
+            the model does not define, their domains and attributes keep their names.
         tries: How many smaller models are tried at most.
         time_limit: How many seconds a question about one model may take; a smaller model that
             takes longer, such as one with a loop without an end, does not show it.
@@ -216,11 +223,22 @@ def _reduced(
 
 
 def _nameless(trial: Trial) -> Trial:
-    made = without_names(trial.model)
-    names = zip(trial.model.graph.input, made.graph.input, strict=True)
-    new = {before.name: after.name for before, after in names}
-    runs = tuple({new[name]: a for name, a in feeds.items()} for feeds in trial.runs)
+    names = NewNames(trial.model)
+    made = without_names(trial.model, names)
+    inputs = zip(trial.model.graph.input, made.graph.input, strict=True)
+    new = {before.name: after.name for before, after in inputs}
+    runs = tuple({new[name]: _renamed(a, names) for name, a in f.items()} for f in trial.runs)
     return Trial(made, runs)
+
+
+def _renamed(array: Array, names: NewNames) -> Array:
+    """An array with new texts, if it has texts."""
+    if array.dtype.kind not in "OUS":
+        return array
+    made = np.empty(array.shape, object)
+    for index, text in np.ndenumerate(array):
+        made[index] = names.text(text if isinstance(text, bytes) else str(text).encode()).decode()
+    return made
 
 
 def _called(
@@ -233,11 +251,16 @@ def _called(
 
 
 def _form(trial: Trial, runs: IsolatedRuns) -> Signs:
-    """Whether a model is valid ONNX, and whether ONNX Runtime loads it without optimizing it."""
+    """Whether a model is valid ONNX, also to shape inference, and ONNX Runtime loads it.
+
+    It loads it without optimizing it.
+    """
     # Of modules that a process imports soon, because many models end it.
+    content = require_serializable(trial.model)
     found = {
         "is valid": runs.call(check_validity, trial.model),
-        "loads": runs.call(types_of_outputs, require_serializable(trial.model)),
+        "is consistent": runs.call(onnx.checker.check_model, content, True),
+        "loads": runs.call(types_of_outputs, content),
     }
     return frozenset(sign for sign, each in found.items() if not isinstance(each, Failed))
 

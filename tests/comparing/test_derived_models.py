@@ -106,6 +106,34 @@ def test_operator_that_the_model_does_not_define_keeps_its_name_and_domain() -> 
     assert (node.domain, node.op_type) == ("secret", "Own")
 
 
+TEXTS = """(string[n] secret_s, float[1, 1, 2, 2] x) => (int64[n] y, float[1, 1, 4, 4] z) <string[1] w = {"secret"}> {
+    same = Equal(secret_s, w)
+    y = ai.onnx.ml.LabelEncoder<keys_strings = ["secret", "b"], values_int64s = [1, 2]>(secret_s)
+    size = Constant<value_ints = [1, 1, 4, 4]>()
+    z = Resize<mode = "nearest", nearest_mode = "floor">(x, , , size)
+}"""  # noqa: E501 - a line of the text
+
+
+def test_texts_that_are_data_are_replaced_alike_and_those_that_choose_are_kept() -> None:
+    model = parse(TEXTS, domains={"ai.onnx.ml": 4, "secret.unused": 1})
+    model.graph.node[3].attribute.add(name="b", type=onnx.AttributeProto.STRING, s=b"secret")
+    made = without_names(model)
+    encoder, resize = made.graph.node[1], made.graph.node[3]
+    keys = next(each for each in encoder.attribute if each.name == "keys_strings")
+    assert b"secret" not in made.SerializeToString()
+    assert keys.strings[0] == made.graph.initializer[0].string_data[0] == b"text5"
+    assert [each.s for each in resize.attribute] == [b"nearest", b"floor", b"text5"]
+    assert [entry.domain for entry in made.opset_import] == ["", "ai.onnx.ml"]
+
+
+def test_texts_of_an_operator_that_nobody_defines_are_data() -> None:
+    model = parse(
+        '(float[n] x) => (float[n] y) { y = own.Own<mode = "secret">(x) }', domains={"own": 1}
+    )
+    (node,) = without_names(model).graph.node
+    assert (node.domain, node.attribute[0].s) == ("own", b"text1")
+
+
 def test_model_with_names_is_not_modified() -> None:
     model = secret()
     without_names(model)

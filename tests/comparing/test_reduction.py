@@ -160,6 +160,35 @@ def test_names_are_replaced_on_request() -> None:
     assert all(name.startswith("value") for name in (*node.input, *node.output))
 
 
+LABELS = """(string[2] x, int64[2] q) => (int64[2] y) {
+    a = ai.onnx.ml.LabelEncoder<keys_strings = ["secret", "b"], values_int64s = [4, 0]>(x)
+    b = Div(q, a) y = Neg(b)
+}"""
+
+
+def test_texts_of_inputs_are_replaced_as_those_of_attributes() -> None:
+    given = {"x": np.array(["b", "secret"], object), "q": np.array([1, 2], np.int64)}
+    made = parse(LABELS, domains={"ai.onnx.ml": 4, "secret.domain": 1})
+    reduced = sonnx_ort.reduce(made, given, check="grep -q values_int64s", anonymous=True, tries=1)
+    assert reduced.anonymous
+    assert b"secret" not in reduced.model.SerializeToString()
+    encoder = reduced.model.graph.node[0]
+    keys = next(each for each in encoder.attribute if each.name == "keys_strings")
+    (texts,) = (a for a in reduced.inputs.values() if a.dtype == object)
+    assert [text.encode() for text in texts] == keys.strings[::-1]
+
+
+def test_no_model_is_tried_whose_declared_types_are_not_inferred(tmp_path: Path) -> None:
+    text = "(float[1] x) => (int64[1] q) <float[1] w = {2}> { q = Shape(w) }"
+    keep = f'sh -c \'cp "$0" "$(mktemp -p {tmp_path})"\''
+    reduced = sonnx_ort.reduce(parse(text), check=keep)
+    tried = [*tmp_path.iterdir()]
+    for path in tried:
+        onnx.checker.check_model(onnx.load(path), full_check=True)
+    assert len(tried) > 1
+    assert [node.op_type for node in reduced.model.graph.node] == ["Shape"]
+
+
 def test_model_is_not_modified() -> None:
     given = model()
     sonnx_ort.reduce(given, GOOD, violates="Div.float.R1")

@@ -190,10 +190,9 @@ OUTSIDE = (
      "on those that it reads.")),
     ("Dropout", (f"Dropout {OUTSIDE} removes it where it is certain not to train. Export the model "
      "without it, or accept it with a waiver.")),
-    ("Upsample", ("Upsample is outside the profile: SONNX neither lists it nor has a draft of it, so "
-     "each node of it violates Graph.operator_set. ONNX has deprecated it since version 10 of the "
-     "standard operators. Export the model without it, or accept it with a waiver. Upsample the "
-     "input tensor.")),
+    ("Upsample", (f"Upsample {OUTSIDE.removesuffix(' sonnx-ort conform')} ONNX has deprecated it "
+     "since version 10 of the standard operators. Export the model without it, or accept it with a "
+     "waiver. Upsample the input tensor.")),
     ("MatMul",
      "MatMul has rules that a document or a draft of SONNX states. sonnx-ort conform can "),
 ])  # fmt: skip
