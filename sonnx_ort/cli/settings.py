@@ -6,6 +6,7 @@ the file; so nothing here imports the analysis before it is needed.
 
 import fnmatch
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -129,7 +130,7 @@ class Settings:
         if model is None:
             return values
         for patterns, own in self.per_file:
-            if any(fnmatch.fnmatch(self._relative(model), pattern) for pattern in patterns):
+            if any(_matches(self._relative(model), pattern) for pattern in patterns):
                 values |= own
         return values
 
@@ -143,6 +144,17 @@ class Settings:
     def _relative(self, model: str) -> str:
         path, folder = Path(model).resolve(), Path(self.path or "").parent.resolve()
         return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
+
+
+_FOLDERS = "**/"
+"""What stands in a pattern for any folders, or none."""
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Whether a path fits a pattern of `fnmatch`, in which `**/` stands for no folder as well."""
+    # NUL occurs in no path, and is no special character.
+    expression = fnmatch.translate(pattern.replace(_FOLDERS, "\0")).replace("\0", "(?:.*/)?")
+    return re.match(expression, path) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,19 @@ _IN_MESSAGES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTIES = _IN_MESSAGES | {":": "%3A", ",": "%2C"}
 
 
+_READ = "options of this check are read from this file"
+
+
 def github_report(check: Check) -> str:
     """A check as workflow commands: a line for each cause of violations, and for unusable models.
 
-    An error is what fails the check, a warning what is waived, a notice what each run checks.
+    An error is what fails the check, a warning what is waived. A notice is what each run checks,
+    and the file of the settings.
     """
-    return "\n".join(line for model in check.models for line in _lines(check, model))
+    lines = [line for model in check.models for line in _lines(check, model)]
+    reports = (model.report for model in check.models)
+    files = dict.fromkeys(each.settings for each in reports if each and each.settings)
+    return "\n".join([*lines, *(_command("notice", file, "settings", _READ) for file in files)])
 
 
 def _lines(check: Check, model: CheckedModel) -> Iterator[str]:

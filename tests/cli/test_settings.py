@@ -1,6 +1,7 @@
 """Settings from a file: found upwards from the model, below the command line, and never guessed."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -8,11 +9,21 @@ import onnx
 import pytest
 from jsonschema import Draft7Validator
 
-from sonnx_ort.cli.settings import _FOR_ALL_FILES, PER_FILE, _readers, find_settings, read_settings
+from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.cli.settings import (
+    _FOR_ALL_FILES,
+    PER_FILE,
+    CommandWithSettings,
+    Settings,
+    _readers,
+    find_settings,
+    read_settings,
+)
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import FailOn
+from sonnx_ort.reporting.formats import ReportFormat
 from support.command import command, refusal
 from support.graphs import binary_model
 
@@ -51,6 +62,22 @@ def test_later_tables_for_files_win(folder: Path, name: str, edition: str | None
     own = settings.of(str(folder / name))
     assert own.get("edition") == edition
     assert (own["broadcast"], own["operators"]) == ("explicit", "Div,Add")
+
+
+@pytest.mark.parametrize(("pattern", "matched"), [
+    ("*.onnx", {"a.onnx", "legacy.onnx", "old/a.onnx", "old/b.onnx"}),
+    ("**/*.onnx", {"a.onnx", "legacy.onnx", "old/a.onnx", "old/b.onnx"}),
+    ("**/a.onnx", {"a.onnx", "old/a.onnx"}),
+    ("old/**/?.onnx", {"old/a.onnx", "old/b.onnx"}),
+    ("**/old/**/[!b].onnx", {"old/a.onnx"}),
+    ("a.onnx", {"a.onnx"}),
+    ("?/a.onnx", set()),
+    ("A.onnx", set()),
+])  # fmt: skip
+def test_pattern_matches_these_files(folder: Path, pattern: str, matched: set[str]) -> None:
+    settings = Settings(folder / "sonnx-ort.toml", {}, (((pattern,), {"edition": "typed"}),))
+    files = (path.relative_to(folder).as_posix() for path in folder.rglob("*.onnx"))
+    assert {name for name in files if settings.of(str(folder / name))} == matched
 
 
 def test_project_file_counts_if_it_has_the_table(folder: Path) -> None:
@@ -170,6 +197,22 @@ def test_reports_and_the_version_name_the_file(
 DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs"
 SCHEMA = json.loads((DOCUMENTATION / "settings.schema.json").read_text(encoding="utf-8"))
 PAGE = (DOCUMENTATION / "how-to/settings.md").read_text(encoding="utf-8")
+
+
+def test_page_names_the_commands_that_read_the_file() -> None:
+    reading = {name for name in COMMANDS if isinstance(load(name), CommandWithSettings)}
+    (sentence,) = re.findall(r"^(.*)\bread the file, each", PAGE, re.MULTILINE)
+    assert set(re.findall("`(.*?)`", sentence)) == reading
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in ReportFormat if each is not ReportFormat.OVERLAY]
+)
+def test_each_format_of_a_report_names_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: ReportFormat
+) -> None:
+    monkeypatch.chdir(folder)
+    assert "sonnx-ort.toml" in command("check", "a.onnx", "--format", name).stdout
 
 
 def test_schema_has_each_setting_and_its_values() -> None:
