@@ -8,7 +8,6 @@ import onnx
 import onnx.parser
 import onnxruntime
 
-from sonnx_ort.backends import Backend
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.kernel.optimizers import MUST_BE_OFF
 from sonnx_ort.profile.catalog import OPERATORS
@@ -47,7 +46,9 @@ Models of every backend have guards.
 OPTIMIZERS_OF_OPERATORS = tuple(
     optimizer for operator in OPERATORS.values() for optimizer in operator.optimizers
 )
-"""Optimizers that remove operators of the profile. Only the native backend keeps such nodes."""
+"""Optimizers that remove operators of the profile, which are left in a model if they are proved, or
+not enforced.
+"""
 
 UNWANTED_OPTIMIZERS = OPTIMIZERS_OF_GUARDS + OPTIMIZERS_OF_OPERATORS
 """All optimizers that must not act on a rewritten model of any backend."""
@@ -167,16 +168,11 @@ def require_all_off(options: onnxruntime.SessionOptions) -> None:
     _require_off(options, UNWANTED_OPTIMIZERS + OPTIMIZERS_OF_NUMBERS, names_to_switch_off())
 
 
-def require_off(
-    options: onnxruntime.SessionOptions, backend: Backend, *, rests_on_numbers: bool
-) -> None:
-    """Switch off the optimizers that must not act on a model, and verify it.
-
-    A model of the python backend has no Div or Sub, so optimizers of operators can remain on.
+def require_off(options: onnxruntime.SessionOptions, *, rests_on_numbers: bool) -> None:
+    """Switch off the optimizers that must not act on a rewritten model, and verify it.
 
     Args:
         options: The options to change.
-        backend: What enforces the model.
         rests_on_numbers: Whether something is proved of it by floats that a kernel computes.
 
     Raises:
@@ -185,8 +181,7 @@ def require_off(
     if rests_on_numbers:
         require_all_off(options)
         return
-    unwanted = OPTIMIZERS_OF_GUARDS if backend is Backend.PYTHON else UNWANTED_OPTIMIZERS
-    _require_off(options, unwanted, names_of(unwanted))
+    _require_off(options, UNWANTED_OPTIMIZERS, names_of(UNWANTED_OPTIMIZERS))
 
 
 def _require_off(

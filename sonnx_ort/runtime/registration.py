@@ -182,7 +182,7 @@ def prepare(
         SonnxError: As for `register`.
     """
     _register_operators(options, backend, new=new)
-    require_off(options, backend, rests_on_numbers=rests_on_numbers)
+    require_off(options, rests_on_numbers=rests_on_numbers)
 
 
 def _register_operators(

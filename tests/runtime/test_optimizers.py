@@ -16,6 +16,7 @@ import sonnx_ort
 from sonnx_ort.profile.div_and_sub import DIV
 from sonnx_ort.runtime.optimizers import (
     DISABLED_OPTIMIZERS,
+    UNWANTED_OPTIMIZERS,
     names_of,
     names_to_switch_off,
     switch_off_optimizers,
@@ -75,11 +76,27 @@ def test_session_accepts_what_the_optimizers_left(name, level):
     sonnx_ort.InferenceSession(FUSIONS[name].model, options, backend="native")
 
 
-def test_python_backend_switches_off_what_takes_guards_away_and_no_more():
+@BACKENDS
+def test_session_switches_off_what_undoes_enforcement_and_no_more(backend):
     options = ort.SessionOptions()
-    sonnx_ort.InferenceSession(FUSIONS["x / 1"].model, options)
+    sonnx_ort.InferenceSession(FUSIONS["x / 1"].model, options, backend=backend)
     off = config_entry(options, DISABLED_OPTIMIZERS)
-    assert off == "ReshapeFusion;QDQPropagationTransformer"
+    assert off.split(";") == names_of(UNWANTED_OPTIMIZERS)
+
+
+@BACKENDS
+@pytest.mark.parametrize("operators", ["Add", "Mul", "Graph.finite"])
+def test_numbers_are_those_of_the_model_if_its_quotient_is_not_enforced(operators, backend):
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 20]>
+        g (float[n] x) => (float[n] z) <float one = {1}> { d = Div(one, x) z = Mul(d, x) }"""
+    )
+    feeds = {"x": np.array([3, 41, 7, 9.3], np.float32)}
+    plain = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    session = sonnx_ort.InferenceSession(
+        model, operators=operators, broadcast="explicit", backend=backend
+    )
+    assert session.run(None, feeds)[0].tobytes() == plain.run(None, feeds)[0].tobytes()
 
 
 each_pattern = pytest.mark.parametrize("pattern", PATTERNS.values(), ids=list(PATTERNS))
