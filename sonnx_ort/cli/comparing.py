@@ -25,6 +25,7 @@ from sonnx_ort.comparing.against_plain import AgainstPlain, against_plain, ways
 from sonnx_ort.comparing.against_plain import repeat as repeat_runs
 from sonnx_ort.comparing.audit import Audit
 from sonnx_ort.comparing.audit import audit as audit_model
+from sonnx_ort.comparing.bodies import MOST_STEPS
 from sonnx_ort.comparing.difference import EXACT, Measure, Tolerance, compared, survey
 from sonnx_ort.comparing.input_shapes import Sizes
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings, available
@@ -254,7 +255,9 @@ def _plain(
         "samples": option(
             int, "How many elements of each result are audited at most.", default=100, least=1
         ),
-        "exhaustive": flag("Audit all elements, and all steps of loops.", "--exhaustive"),
+        "exhaustive": flag(
+            f"Audit all elements, and all steps of loops of at most {MOST_STEPS:,}.", "--exhaustive"
+        ),
         "enclose_outputs": flag(
             "Also follow the exact values over the reals to the outputs, for at most ten million "
             "operations.",

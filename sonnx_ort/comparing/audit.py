@@ -155,7 +155,8 @@ def audit(  # noqa: PLR0913 - one for each choice
         seed: The seed of random inputs and of samples.
         samples: How many elements of each result are audited at most. Of operators that only move
             elements all are.
-        exhaustive: Whether all elements are audited, and all steps of loops.
+        exhaustive: Whether all elements are audited, and all steps of loops. Those of more than
+            1,000 steps are not followed.
         enclose_outputs: Whether to follow the exact values over the reals from the inputs to the
             outputs, for models of up to ten million operations.
         errors: Asks for a bound of the error of each float value, for models of as many operations:

@@ -17,7 +17,7 @@ from sonnx_ort.comparing.isolated_run import Array, Failed
 from sonnx_ort.comparing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.loading.traversal import bodies_of
 
-_MOST_STEPS = 1000
+MOST_STEPS = 1000
 """How many steps of a loop are run again at most."""
 
 _AUDITED_STEPS = 4
@@ -137,8 +137,8 @@ def _loop(step: Step, outer: Observation) -> list[Body]:
 
 
 def _require_few(steps: int) -> None:
-    if steps > _MOST_STEPS:
-        raise NotRepeatedError(f"it has more than {_MOST_STEPS} steps")
+    if steps > MOST_STEPS:
+        raise NotRepeatedError(f"it has more than {MOST_STEPS} steps")
 
 
 def _scan(step: Step, outer: Observation) -> list[Body]:

@@ -156,7 +156,7 @@ class Finding:
 
     Attributes:
         rule: The rule.
-        kind: The operator of a node, or "value", "input", "domain" or "model".
+        kind: The operator of a node, or "value", "initializer", "input" or "model".
         name: The name of the node or value.
         detail: What the graph leaves implicit or declares wrongly, as a clause.
         path: The nodes whose subgraphs contain the node, outermost first.

@@ -357,8 +357,8 @@ FINITE = Rule(
         "No document demands it, and it is off by default. Among the operators, the name "
         f"`{FINITE_OUTPUTS}` selects it for the float outputs of the graph. `{FINITE_VALUES}` "
         "selects it for every float that a node computes, in subgraphs too, so that the error "
-        "names the node of the first one. Neither name is part of `profile`. It covers float16, "
-        "float, double and bfloat16 tensors; a value that nothing reads is not checked.",
+        "names the node of the first one in the run. Neither name is part of `profile`. It covers "
+        "float16, float, double and bfloat16 tensors; a value that nothing reads is not checked.",
     ),
     finite_elements("output"),
     survived=True,

@@ -218,7 +218,7 @@ def test_fault_in_a_body_is_found() -> None:
 
 
 def test_body_with_too_many_steps_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "_MOST_STEPS", 2)
+    monkeypatch.setattr(bodies, "MOST_STEPS", 2)
     audit = sonnx_ort.audit(LOOP, {"n": np.array(3), "x": X, "y": Y})
     assert [(str(n.verdict), n.reason) for n in audit.nodes] == [
         ("not known", "it has more than 2 steps")

@@ -296,6 +296,20 @@ def test_rule_that_no_run_decides_takes_no_waiver() -> None:
     )
 
 
+TOO_FAR = "(float[2] x) => (float[?] z) { [the_node] z = Flatten <axis = 5> (x) }"
+
+
+def test_rule_that_the_runtime_holds_takes_no_waiver() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(
+            parse(TOO_FAR), operators="all,-Graph", waivers=[waiver("Flatten.axis.C1")]
+        )
+    assert str(caught.value) == (
+        "the waiver of Flatten.axis.C1 at Flatten 'the_node' has no effect: ONNX Runtime itself "
+        "refuses what violates it, so there is no check to leave out; fix the model"
+    )
+
+
 def test_shapes_that_nothing_makes_equal_are_rejected() -> None:
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(binary_model("Div", "float", [3], [2]), waivers=[SHAPES])

@@ -1,0 +1,130 @@
+"""What pages say of the code, such as lists and numbers, is what the code has."""
+
+import re
+from collections.abc import Set as AbstractSet
+
+import pytest
+
+import sonnx_ort
+from sonnx_ort.cli.application import COMMANDS, load
+from sonnx_ort.comparing.bodies import MOST_STEPS
+from sonnx_ort.conforming.bounds import Bound, Reference
+from sonnx_ort.conforming.decomposing import TEMPLATES
+from sonnx_ort.oracle.meaning import OPERATIONS
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.contract_rules import CONTRACT
+from sonnx_ort.profile.rule import Subject
+from support.graphs import parse
+from support.pages import REPOSITORY
+
+
+def text_of(page: str) -> str:
+    """A page on one line."""
+    return " ".join((REPOSITORY / page).read_text(encoding="utf-8").split())
+
+
+def between(page: str, start: str, end: str) -> str:
+    """What a page says between two texts, of which the first occurs once."""
+    text = text_of(page)
+    assert text.count(start) == 1, (page, start)
+    return text.partition(start)[2].partition(end)[0]
+
+
+def quoted(text: str) -> set[str]:
+    """What a text has in backticks."""
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+def test_list_for_language_models_has_all_commands_and_the_functions_of_their_names() -> None:
+    listed = between("docs/llms.txt", "The commands of `sonnx-ort` are ", ". ")
+    assert quoted(listed) == set(COMMANDS)
+    functions = between("docs/llms.txt", "In Python there are `sonnx_ort.", "; ")
+    named = {name.replace("-", "_") for name in COMMANDS}
+    assert quoted("`" + functions) == named & set(sonnx_ort.__all__)
+
+
+WITH_RANDOM_INPUTS = {"run", "audit", "diff", "repeat", "reduce", "conform"}
+
+
+def test_page_names_the_commands_that_make_up_inputs() -> None:
+    with_seed = {name for name in COMMANDS if _options(name) >= {"--seed", "--contract"}}
+    assert with_seed == WITH_RANDOM_INPUTS
+    said = between("docs/how-to/compare.md", "## Inputs ", " make up the inputs")
+    assert {name.split()[0] for name in quoted(said)} == WITH_RANDOM_INPUTS
+
+
+def _options(command: str) -> set[str]:
+    return {option for parameter in load(command).params for option in parameter.opts}
+
+
+def test_page_of_waivers_names_each_rule_that_none_covers() -> None:
+    said = between("docs/waivers.md", "### Rules that no waiver covers ", " ## ")
+    unsaid = (Subject.TYPES, Subject.STORAGE)
+    refused = {
+        rule.id
+        for rule in RULES.values()
+        if not rule.waivable and rule.requirement.subject not in unsaid
+    }
+    assert quoted(said) == {id_ for id_ in refused if not id_.startswith(f"{CONTRACT}.")}
+
+
+@pytest.mark.parametrize(("start", "end", "subjects"), [
+    ("| elements |", "|", {Subject.ELEMENTS}),
+    ("| a common shape |", "|", {Subject.COMMON_SHAPE}),
+    ("| the shape of one tensor |", "|", {Subject.OWN_SHAPE}),
+    ("No run checks these rules about attributes: ", "ONNX", {Subject.ATTRIBUTES}),
+    ("ONNX Runtime holds these itself: ", " ## ", {Subject.HELD}),
+])  # fmt: skip
+def test_page_of_waivers_says_why_none_covers_a_rule(
+    start: str, end: str, subjects: AbstractSet[Subject]
+) -> None:
+    named = quoted(between("docs/waivers.md", start, end))
+    assert {RULES[name].requirement.subject for name in named} == subjects
+
+
+def test_page_of_audits_names_the_reductions_that_are_judged() -> None:
+    said = between("docs/audit.md", "simple, such as ", " are held")
+    named = set(re.findall(r"\bReduce\w+", said))
+    assert named == {name for name in OPERATIONS if name.startswith("Reduce")}
+
+
+def test_page_and_help_name_the_longest_loop_that_is_audited() -> None:
+    most = f"{MOST_STEPS:,}"
+    assert f"loops of more than {most} steps are not followed" in text_of("docs/audit.md")
+    (option,) = (each for each in load("audit").params if "--exhaustive" in each.opts)
+    assert option.help == f"Audit all elements, and all steps of loops of at most {most}."
+    assert f"more than {most} steps" in " ".join((sonnx_ort.audit.__doc__ or "").split())
+
+
+@pytest.mark.parametrize(("operators", "most"), [
+    ("Tan, Sinh, Cosh, Mean, Softsign", Bound(4)),
+    ("Elu, Selu, Celu, Cos", Bound(16, Reference.ONE)),
+    ("Gelu", Bound(4, Reference.OPERAND, computed_in="float")),
+])  # fmt: skip
+def test_page_of_conform_has_the_bounds_of_functions(operators: str, most: Bound) -> None:
+    row = between("docs/how-to/conform.md", f"| {operators} |", " | |")
+    assert str(most).partition(",")[0] in row
+    for name in operators.split(", "):
+        bound = TEMPLATES[name].bound
+        assert bound is not None
+        assert (bound.of, bound.computed_in) == (most.of, most.computed_in)
+        assert bound.units <= most.units
+
+
+def test_page_of_reports_has_each_word_in_the_place_of_an_operator() -> None:
+    model = parse(
+        "(float[n] x, float[2] unused) => (float[n] y) <float[1] unread = {1}> "
+        "{ a = com.microsoft.FastGelu(x) y = Neg(a) }",
+        domains={"com.microsoft": 1},
+    )
+    model.training_info.add()
+    contract = sonnx_ort.Contract((sonnx_ort.ValueContract("x", (0, 1)),))
+    report = sonnx_ort.check(model, contract=contract)
+    found = {each.operator for each in report.obligations} - {"", "Neg", "FastGelu"}
+    said = between("docs/report.md", "| `operator` | `node` is the name of |", "For several models")
+    assert found == {word for word in quoted(said) if word not in RULES} - {"training_info"}
+
+
+def test_contributing_has_the_number_of_cases_that_continuous_integration_takes() -> None:
+    (cases,) = re.findall(r"--thorough.*?--cases (\d+)", text_of(".ci/run"))
+    assert f"`.ci/run` takes {cases} cases of each" in text_of("CONTRIBUTING.md")
