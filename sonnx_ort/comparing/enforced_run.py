@@ -73,7 +73,8 @@ def _done(outcome: Any, model: Path, choices: Choices) -> Any:
         rewrite(model, **{name: each for name, each in choices.items() if name != "verify_proofs"})
         raise SonnxError("the model is rejected by a session, and not by rewrite")
     if isinstance(outcome, Failed):
-        raise SonnxError(f"the model does not run: {outcome.reason}")
+        finding = "; `sonnx-ort reduce --dies` finds the node that ends it" if outcome.died else ""
+        raise SonnxError(f"the model does not run: {outcome.reason}{finding}")
     return outcome
 
 

@@ -162,6 +162,22 @@ def test_run_writes_the_outputs(good: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(folder / "C.npy"), [2, 3, 7])
 
 
+RECURRENT = """(float[s,b,1] x) => (float[?,?,?,?] y)
+    <float[1,4,1] w = {1, 1, 1, 1}, float[1,4,1] r = {1, 1, 1, 1}> {
+        y = LSTM<hidden_size = 1>(x, w, r) }"""
+
+
+def test_run_that_ends_its_process_is_an_error(tmp_path: Path) -> None:
+    onnx.save(parse(RECURRENT), tmp_path / "lstm.onnx")
+    np.save(tmp_path / "x.npy", np.ones((2, 0, 1), np.float32))
+    done = command("run", tmp_path / "lstm.onnx", "--input", f"x={tmp_path}/x.npy")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == (
+        "sonnx-ort: the model does not run: the process is killed by SIGABRT; "
+        "`sonnx-ort reduce --dies` finds the node that ends it"
+    )
+
+
 def test_run_that_breaks_a_rule(good: Path, tmp_path: Path) -> None:
     done = command(
         "run", good, "--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/zero.npy"

@@ -231,6 +231,43 @@ def test_constant_that_is_not_finite_is_rejected() -> None:
         sonnx_ort.rewrite(parse(CONSTANT), operators=VALUES)
 
 
+def masked(mask: float) -> onnx.ModelProto:
+    model = parse("(float[2] x) => (float[2] y) <float[2] m = {0, 0}> { [max] y = Max(x, m) }")
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(f(mask, mask), "m"))
+    return model
+
+
+def test_initializer_that_is_not_finite_is_read_as_it_is() -> None:
+    session = sonnx_ort.InferenceSession(masked(-np.inf), operators=VALUES)
+    np.testing.assert_array_equal(session.run(None, {"x": f(1, 2)})[0], [1, 2])
+
+
+def test_what_a_node_computes_of_an_initializer_is_checked() -> None:
+    session = sonnx_ort.InferenceSession(masked(np.inf), operators=VALUES)
+    assert violation_in(session, x=f(1, 2)).node == "max"
+
+
+FILLED = """(float[2] x) => (float[2] y) <int64[1] size = {2}> {
+    [fill] m = ConstantOfShape<value = float[1] {-inf}>(size) [max] y = Max(x, m)
+}"""
+
+
+def test_value_that_is_computed_of_constants_fails_at_the_start_or_in_the_run() -> None:
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        sonnx_ort.InferenceSession(parse(FILLED), operators=VALUES).run(None, {"x": f(1, 2)})
+    assert caught.value.node == "fill"
+
+
+PARALLEL = """(float[n] x) => (float[n] y) {
+    [late] a = Exp(x) [one] b = Log(x) [two] c = Sqrt(x) d = Add(a, b) y = Add(d, c)
+}"""
+
+
+def test_error_names_one_of_several_nodes_that_do_not_need_each_other() -> None:
+    session = sonnx_ort.InferenceSession(parse(PARALLEL), operators=VALUES)
+    assert violation_in(session, x=f(-1, 1)).node in {"one", "two"}
+
+
 def test_waived_constant_is_not_checked() -> None:
     choices = {"operators": VALUES, "waivers": [WAIVER]}
     session = sonnx_ort.InferenceSession(parse(CONSTANT), **choices)
