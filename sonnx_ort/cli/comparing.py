@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -288,6 +289,7 @@ def _plain(
     ),
 )
 def audit(
+    context: typer.Context,
     model: Path,
     inputs: Mapping[str, Path],
     report_format: AuditFormat,
@@ -313,6 +315,7 @@ def audit(
     if record is not None:
         check_place_of_record(record, read(model).proto, model)
     made = audit_model(model, read_values(inputs), **choices)
+    made = replace(made, settings=str(context.obj.settings.path or ""))
     if record is not None:
         _record(made, model, record, choices)
     write_report(

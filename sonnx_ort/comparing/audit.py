@@ -74,6 +74,7 @@ class Audit:
         seeded: The random operators without a seed, which got one, so that all runs draw the same.
         errors: The largest errors of inputs that were said; None if no errors were asked for.
         bounded: The bounds of the errors of the float values, if they were asked for.
+        settings: The settings file from which options were read; empty if there is none.
     """
 
     nodes: tuple[NodeAudit, ...]
@@ -91,6 +92,7 @@ class Audit:
     seeded: tuple[str, ...] = ()
     errors: Mapping[str, float] | None = None
     bounded: tuple[BoundedValue, ...] = ()
+    settings: str = ""
 
     @property
     def counts(self) -> Mapping[Verdict, int]:

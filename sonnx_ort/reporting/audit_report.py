@@ -257,6 +257,8 @@ def facts_of(audit: Audit) -> dict[str, str]:
         else f"at most {sampling.samples} a result, seed {sampling.seed}; --exhaustive takes all"
     )
     facts = {"audited": f"{audited:,} of {elements:,} elements ({choice})", "run": audit.source}
+    if audit.settings:
+        facts["settings from"] = audit.settings
     for name, (dtype, shape) in audit.random.items():
         facts[f"input {name}"] = f"{dtype} {shape} (random, seed {audit.seed})"
     if audit.note:
@@ -283,6 +285,7 @@ def audit_document(audit: Audit) -> dict[str, object]:
         "broadcast": audit.demands.broadcasting.value,
         "operators": sorted(audit.demands.operators),
         "contract": contract_document(audit.demands.contract),
+        "settings": audit.settings or None,
         "samples": audit.sampling.samples,
         "seed": audit.sampling.seed,
         "random_inputs": audit.seed is not None,
@@ -341,6 +344,9 @@ def audit_json(audit: Audit) -> str:
 def audit_junit(audit: Audit) -> str:
     """An audit as JUnit test results: one for each node. What is not known is skipped."""
     suite = ET.Element("testsuite", {"name": "sonnx-ort audit"})
+    if audit.settings:
+        named = {"name": "settings", "value": printable_lines(audit.settings)}
+        ET.SubElement(ET.SubElement(suite, "properties"), "property", named)
     for node in audit.nodes:
         names = {"classname": printable_lines(" / ".join((*node.path, node.operator)))}
         case = ET.SubElement(suite, "testcase", names | {"name": printable_lines(node.node)})

@@ -22,6 +22,7 @@ from sonnx_ort.cli.settings import (
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.audit_report import AuditFormat
 from sonnx_ort.reporting.checked_models import FailOn
 from sonnx_ort.reporting.formats import ReportFormat
 from support.command import command, refusal
@@ -213,6 +214,16 @@ def test_each_format_of_a_report_names_the_file(
 ) -> None:
     monkeypatch.chdir(folder)
     assert "sonnx-ort.toml" in command("check", "a.onnx", "--format", name).stdout
+
+
+@pytest.mark.parametrize("name", list(AuditFormat))
+def test_each_format_of_an_audit_names_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: AuditFormat
+) -> None:
+    monkeypatch.chdir(folder)
+    assert "sonnx-ort.toml" in command("audit", "a.onnx", "--format", name).stdout
+    (folder / "sonnx-ort.toml").unlink()
+    assert "sonnx-ort.toml" not in command("audit", "a.onnx", "--format", name).stdout
 
 
 def test_schema_has_each_setting_and_its_values() -> None:
