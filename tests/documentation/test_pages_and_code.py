@@ -43,18 +43,48 @@ def test_list_for_language_models_has_all_commands_and_the_functions_of_their_na
     assert quoted("`" + functions) == named & set(sonnx_ort.__all__)
 
 
-WITH_RANDOM_INPUTS = {"run", "audit", "diff", "repeat", "reduce", "conform"}
+def with_options(*options: str) -> set[str]:
+    """The commands that have all of these options."""
+    return {
+        name
+        for name in COMMANDS
+        if {*options} <= {option for parameter in load(name).params for option in parameter.opts}
+    }
 
 
-def test_page_names_the_commands_that_make_up_inputs() -> None:
-    with_seed = {name for name in COMMANDS if _options(name) >= {"--seed", "--contract"}}
-    assert with_seed == WITH_RANDOM_INPUTS
-    said = between("docs/how-to/compare.md", "## Inputs ", " make up the inputs")
-    assert {name.split()[0] for name in quoted(said)} == WITH_RANDOM_INPUTS
+@pytest.mark.parametrize(("page", "start", "end", "options"), [
+    ("docs/how-to/compare.md", "## Inputs ", " make up the inputs", ("--seed", "--contract")),
+    ("docs/how-to/compare.md", "more memory than there is. So ", " run a model", ("--time-limit",)),
+    ("docs/how-to/conform.md", "a certificate without it is rejected. - ", " draw random inputs",
+     ("--seed", "--contract")),
+    ("docs/how-to/contracts.md", "that is never near zero. With a contract, ", " draw them",
+     ("--seed", "--contract")),
+    ("docs/how-to/contracts.md", "By `--contract`, a TOML file, ", "proposes", ("--contract",)),
+    ("docs/waivers.md", "a list of `Waiver` objects. ", " take a file", ("--waivers",)),
+    ("CHANGELOG.md", "- `--time-limit` and `--memory-limit` of ", " end a run",
+     ("--memory-limit",)),
+])  # fmt: skip
+def test_page_names_the_commands_with_an_option(
+    page: str, start: str, end: str, options: tuple[str, ...]
+) -> None:
+    said = {name.removeprefix("sonnx-ort ") for name in quoted(between(page, start, end))}
+    assert {name.split()[0] for name in said} == with_options(*options)
 
 
-def _options(command: str) -> set[str]:
-    return {option for parameter in load(command).params for option in parameter.opts}
+@pytest.mark.parametrize(("start", "end", "default"), [
+    ("selects the operators whose rules are enforced by ", "; without it", "default"),
+    ("It also selects those that ", " look at;", "profile"),
+])  # fmt: skip
+def test_page_of_operators_says_which_commands_have_which_default(
+    start: str, end: str, default: str
+) -> None:
+    found = {
+        name
+        for name in COMMANDS
+        for parameter in load(name).params
+        if "--operators" in parameter.opts and parameter.default == default
+    }
+    assert quoted(between("docs/how-to/operators.md", start, end)) == found
 
 
 def test_page_of_waivers_names_each_rule_that_none_covers() -> None:
