@@ -98,6 +98,32 @@ def test_page_of_waivers_names_each_rule_that_none_covers() -> None:
     assert quoted(said) == {id_ for id_ in refused if not id_.startswith(f"{CONTRACT}.")}
 
 
+PROVED_NODES = {
+    "Div": "(float[2] x, float[2] y) => (float[2] z) { z = Div(x, y) }",
+    "Add": "(float[2] x, float[2] y) => (float[2] z) { z = Add(x, y) }",
+    "Concat": "(float[2] x, float[2] y) => (float[4] z) { z = Concat<axis = 0>(x, y) }",
+    "MatMul": "(float[2, 2] x, float[2, 2] y) => (float[2, 2] z) { z = MatMul(x, y) }",
+    "Relu": "(float[2] x) => (float[2] z) { z = Relu(x) }",
+}
+
+
+@pytest.mark.parametrize(("backend", "named", "becoming"), [
+    ("python", "Div, Concat and MatMul, and not Relu", {"Div", "Add", "Concat", "MatMul"}),
+    ("compiled", "Div and Add, and not Concat and MatMul", {"Div", "Add"}),
+    ("native", "none", set()),
+])  # fmt: skip
+def test_page_of_concepts_says_which_proved_nodes_become_custom_operators(
+    backend: str, named: str, becoming: AbstractSet[str]
+) -> None:
+    assert named in between("docs/concepts.md", f"- `{backend}`: ", " - `")
+
+    def domains(name: str) -> set[str]:
+        made = sonnx_ort.rewrite(parse(PROVED_NODES[name]), operators=name, backend=backend)
+        return {node.domain for node in made.graph.node}
+
+    assert {name for name in PROVED_NODES if domains(name) != {""}} == becoming
+
+
 @pytest.mark.parametrize(("start", "end", "subjects"), [
     ("| elements |", "|", {Subject.ELEMENTS}),
     ("| a common shape |", "|", {Subject.COMMON_SHAPE}),
