@@ -6,14 +6,17 @@ registry, as they are and rewritten), `profile` (what the whole profile says of 
 proves of them), `finite` (checks that floats are finite), `optimizers` (what runs take without
 those that form other numbers), `rewriting` (the rewrite itself) or `sessions` (starting one);
 `plot` makes a picture of the figures that `operators --json` wrote. `--help` after it lists the
-arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
-which it makes first if there is none. The comparison with JAX and the picture need `pip install
---group benchmark`.
+arguments. `--keep NAME` notes in docs/records/measured.json what the figures were measured with:
+who copies them into the table or page of this name gives it. Runs in this Python if sonnx_ort is
+installed in it, else in the environment `.venv`, which it makes first if there is none. The
+comparison with JAX and the picture need `pip install --group benchmark`.
 """
 
+import argparse
 import importlib
 import sys
 
+from ages import KEPT
 from environment import exit_status, run_in_environment
 
 MEASUREMENTS = {
@@ -37,7 +40,15 @@ def main() -> int:
     named = sys.argv[1:2] and sys.argv[1] in MEASUREMENTS
     chosen, *arguments = sys.argv[1:] if named else ["operators", *sys.argv[1:]]
     run_in_environment()
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--keep", choices=[kept.measured for kept in KEPT if kept.measured])
+    options, arguments = parser.parse_known_args(arguments)
+    # It needs packages that only the environment has.
+    records = importlib.import_module("records")
+    made_with = records.measured_with(options.keep) if options.keep else None
     status: int = importlib.import_module(MEASUREMENTS[chosen]).run(arguments)
+    if made_with is not None and status == 0:
+        made_with.write()
     return status
 
 

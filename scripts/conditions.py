@@ -18,9 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ages import digest
 from environment import ROOT
 from mutation.conditions import Mutant, mutants
-from mutation.outcomes import Outcomes, digest, parse, python_files
+from mutation.outcomes import Outcomes, parse, python_files
 
 EQUIVALENTS = Path(__file__).parent / "mutation" / "same_conditions.toml"
 """The mutants that do what the original does, and why."""
@@ -81,11 +82,10 @@ def run(arguments: Sequence[str]) -> int:
 def _by_tests(
     places: Sequence[str], tests: Sequence[str] | None
 ) -> dict[tuple[str, ...], list[str]]:
-    """The Python files at places that have conditions, by the tests they are tried with."""
+    """The Python files at places, by the tests they are tried with."""
     found: dict[tuple[str, ...], list[str]] = {}
     for name in python_files(places):
-        if _named(name):
-            found.setdefault(tuple(tests or _tests_of(name)), []).append(name)
+        found.setdefault(tuple(tests or _tests_of(name)), []).append(name)
     return found
 
 

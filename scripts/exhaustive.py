@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+from ages import sources_of
 from model_builders.graphs import binary
 from plain_sessions import make_options
 from records import RECORDS, Record, add, make_parser, steps, versions_of
@@ -192,8 +193,8 @@ def model_of(sweep: Sweep) -> onnx.ModelProto:
 
 
 def versions() -> dict[str, str]:
-    """What decides the results: the packages, Python and the kind of processor."""
-    return versions_of(_PACKAGES)
+    """What decides the results: the packages, Python, the kind of processor and the sources."""
+    return versions_of(_PACKAGES, sources_of("exhaustive.json"))
 
 
 def run(arguments: Sequence[str]) -> int:

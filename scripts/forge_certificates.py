@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ages import sources_of
 from records import RECORDS, Record, add, make_parser, steps, versions_of
 
 RECORD = RECORDS / "forged_certificates.json"
 _ATTEMPT = "support.soundness.changed_certificates:attempt"
 _PACKAGES = ("onnxruntime", "onnx", "onnx-ir", "numpy")
-_SOURCES = ("sonnx_ort", "tests/support/soundness")
+_SOURCES = sources_of("forged_certificates.json")
 _BATCH = 50
 """How many models are tried before the record is written."""
 _SECONDS = 60

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+from ages import sources_of
 from environment import ROOT
 from fuzzing.attempt import FuzzedModel, attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
@@ -46,7 +47,7 @@ _FOUND = ROOT / "build" / "fuzzing"
 """Where the models are that failed: Hypothesis's database, and the smallest ones."""
 
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy", "protobuf")
-_SOURCES = ("sonnx_ort", "custom_ops", "models", "scripts/fuzzing", "tests/support/soundness")
+_SOURCES = sources_of("fuzzing.json")
 _BATCH = 1000
 """How many models are tried before the record is written."""
 

@@ -23,6 +23,7 @@ from accuracy.findings import empty
 from accuracy.functions import FUNCTIONS
 from accuracy.sweeps import Sweep
 from accuracy.table import TABLE, loaded, stored, table_of
+from ages import sources_of
 from records import RECORDS, Record, make_parser, steps, today, versions_of
 
 from sonnx_ort.files import write_text
@@ -92,7 +93,8 @@ def run(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     record = Record(options.record)
     label = onnxruntime.__version__
-    made_by = {"onnxruntime": label, **versions_of(("numpy", "python-flint"))}
+    here = versions_of(("numpy", "python-flint"), sources_of("accuracy.json"))
+    made_by = {"onnxruntime": label, **here}
     if options.anew or label not in record:
         record[label] = {"made_by": made_by, "sweeps": {}}
     if record[label]["made_by"] != made_by:

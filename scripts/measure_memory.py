@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from ages import sources_of
 from benchmarks.turns import apart
 from model_builders.graphs import parse
 from plain_sessions import make_options
@@ -154,7 +155,7 @@ def run(arguments: Sequence[str]) -> int:
     record = Record(
         options.record,
         anew=options.anew,
-        made_by=versions_of(PACKAGES),
+        made_by=versions_of(PACKAGES, sources_of("memory.json")),
         unit="KiB",
         allowance=ALLOWANCE,
         left_behind=LEFT_BEHIND,

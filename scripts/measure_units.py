@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
+from ages import sources_of
 from model_builders.graphs import parse
 from plain_sessions import make_options, start
 from records import RECORDS, Record, add, make_parser, steps, versions_of
@@ -88,7 +89,7 @@ def missed(found: Array, nearest: Array) -> dict[str, int]:
 def run(arguments: Sequence[str]) -> int:
     """Sweep all floats of each operator; a record of other versions is begun anew."""
     options = make_parser(__doc__, RECORD, seconds=math.inf).parse_args(arguments)
-    made_by = versions_of(("onnxruntime", "numpy"))
+    made_by = versions_of(("onnxruntime", "numpy"), sources_of("units.json"))
     record = Record(options.record, anew=options.anew, made_by=made_by, operators={})
     for operator in OPERATORS:
         sweep = Sweep(operator)

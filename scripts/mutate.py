@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from ages import sources_of
 from environment import ROOT
 from mutation.outcomes import Outcomes, parse, python_files
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
@@ -27,22 +28,7 @@ from records import Record
 EQUIVALENTS = Path(__file__).parent / "mutation" / "equivalents.toml"
 """The mutants that do what the original does, and why."""
 
-ROOMS = (
-    "sonnx_ort/terms",
-    "sonnx_ort/profile",
-    "custom_ops",
-    "sonnx_ort/guards",
-    "sonnx_ort/checker",
-    "sonnx_ort/kernel",
-    "sonnx_ort/knowledge",
-    "sonnx_ort/obligations",
-    "sonnx_ort/enforcing",
-    "sonnx_ort/options.py",
-    "sonnx_ort/pipeline.py",
-    "sonnx_ort/api.py",
-    "sonnx_ort/file_api.py",
-    "sonnx_ort/files.py",
-)
+ROOMS = sources_of("mutants.json")
 """What mutants are made of."""
 
 TESTS = (

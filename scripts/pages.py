@@ -1,7 +1,8 @@
 """Write the documentation with what is made from code and tests: `python3 scripts/pages.py`.
 
-Copies docs/ to build/docs, and puts the traceability, the requirements, the configuration index and
-the bounds of changes there in the place of the lines `<!-- made: NAME -->`, within seconds. With
+Copies docs/ to build/docs, and puts the traceability, the requirements, the configuration index,
+the bounds of changes and the ages of records there in the place of the lines `<!-- made: NAME -->`,
+within seconds. With
 `--results JUNIT ...` it puts in the results of verification too, from the files that
 `python3 scripts/test.py --junit-xml JUNIT` writes of runs of the commit that is checked out. Its
 exit status is 1 if a test failed, or one of a requirement did not run, and 2 if a file is of no
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import ages
 from environment import ROOT, exit_status, run_in_environment
 
 run_in_environment()
@@ -82,7 +84,10 @@ def write(folder: Path, made: Mapping[str, str]) -> None:
     for path in folder.rglob("*.md"):
         text = path.read_text("utf-8")
         if PLACE.search(text):
-            path.write_text(PLACE.sub(lambda found: made[found[1]], text), "utf-8")
+            parts = PLACE.split(text)
+            of_page = {**made, "ages": ages.table(text)}
+            parts[1::2] = [of_page[name] for name in parts[1::2]]
+            path.write_text("".join(parts), "utf-8")
 
 
 if __name__ == "__main__":

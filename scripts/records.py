@@ -1,7 +1,6 @@
 """What campaigns share: arguments, progress, and records that they go on with."""
 
 import argparse
-import hashlib
 import json
 import math
 import platform
@@ -14,14 +13,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT
+from ages import KEPT, MEASURED, RECORDS, SNAPSHOTS, digest_of_all, digests
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sonnx_ort.files import write_text
 
-RECORDS = ROOT / "docs" / "records"
-"""Where they are kept."""
+__all__ = [
+    "RECORDS",
+    "Record",
+    "add",
+    "make_parser",
+    "measured_with",
+    "steps",
+    "today",
+    "versions_of",
+]
+
+_MEASURED_PACKAGES = ("onnxruntime", "onnx", "onnx-ir", "numpy")
 
 _BEGUN = time.monotonic()
 
@@ -36,22 +45,24 @@ _OPTIONS: Mapping[str, tuple[type, str]] = {
 """What a campaign may take, each with its type and meaning."""
 
 
-def versions_of(packages: Iterable[str], folders: Iterable[str] = ()) -> dict[str, str]:
+_snapshots: dict[str, dict[str, str]] = {}
+"""The digests of the files that something was made of, by the digest of all of them."""
+
+
+def versions_of(packages: Iterable[str], sources: Iterable[str] = ()) -> dict[str, str]:
     """What results follow from.
 
     Args:
         packages: Packages, whose versions are told with those of Python and of the processor.
-        folders: Folders; of all Python files and tables in them there is a short digest.
+        sources: Files and folders, of which there is one digest; what is recorded with it has that
+            of each file beside it.
     """
     found = {name: version(name) for name in packages}
     found |= {"python": platform.python_version(), "machine": platform.machine()}
-    if folders:
-        digest = hashlib.sha256()
-        for folder in folders:
-            files = (file for end in ("py", "toml") for file in (ROOT / folder).rglob(f"*.{end}"))
-            for file in sorted(files):
-                digest.update(file.read_bytes())
-        found["sources"] = digest.hexdigest()[:16]
+    if sources:
+        files = digests(sources)
+        found["sources"] = digest_of_all(files)
+        _snapshots[found["sources"]] = files
     return found
 
 
@@ -118,7 +129,7 @@ class Record(dict[str, Any]):
         self._path = path
 
     def write(self) -> None:
-        """Write it, with a list of numbers or texts in a line.
+        """Write it, with a list of numbers or texts in a line, and the files it was made of.
 
         Raises:
             SonnxError: It cannot be written.
@@ -126,6 +137,34 @@ class Record(dict[str, Any]):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self, indent=1, ensure_ascii=False)
         write_text(self._path, _LIST.sub(_in_a_line, text) + "\n")
+        _write_snapshots(self._path.parent)
+
+
+def _write_snapshots(folder: Path) -> None:
+    """Keep the digests of the files that the records in a folder were made of, and no others."""
+    path = folder / SNAPSHOTS
+    known = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    texts = [file.read_text("utf-8") for file in folder.glob("*.json") if file != path]
+    used = {
+        name: files
+        for name, files in sorted((known | _snapshots).items())
+        if any(f'"{name}"' in text for text in texts)
+    }
+    if used != known:
+        write_text(path, json.dumps(used, indent=1) + "\n")
+
+
+def measured_with(name: str, folder: Path = RECORDS) -> Record:
+    """The record of what figures in tables and pages were measured with, and a new entry of it.
+
+    Args:
+        name: What is measured, and begins now.
+        folder: Where the record is.
+    """
+    sources = next(kept.sources for kept in KEPT if kept.measured == name)
+    record = Record(folder / MEASURED)
+    record[name] = {"made_by": versions_of(_MEASURED_PACKAGES, sources), "date": today()}
+    return record
 
 
 _LIST = re.compile(r'\[\n *((?:[-+.\w]+|"[^"\n\\]*")(?:,\n *(?:[-+.\w]+|"[^"\n\\]*"))*)\n *\]')

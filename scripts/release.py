@@ -4,7 +4,8 @@ Makes the environment `.venv` first if there is none. The wheels are those of sc
 Linux, and the one without kernels. That of this machine is installed with what it asks for, and
 nothing else, in an environment of its own: what the project needs and does not ask for is missing
 there. Then the one without kernels takes its place, and at last the sources do, by the very line of
-the README. `--tag v1.2.3` refuses a tag that is not that of the version. The documentation with
+the README. `--tag v1.2.3` refuses a tag that is not that of the version, and records that
+were made of other sources than these; without a tag they are only named. The documentation with
 what scripts/pages.py makes of code and tests goes into an archive; with `--results JUNIT ...` it
 has the results of these runs of the tests, and is refused where they do not verify everything.
 """
@@ -23,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ages import old
 from environment import ROOT, Environment, captured, exit_status
 from wheels import ANY, TARGETS, unpack
 
@@ -64,6 +66,12 @@ def main() -> int:
     if tag not in {None, f"v{version}"}:
         print(f"The tag {tag} is not that of version {version}.", file=sys.stderr)
         return 2
+    if records := old():
+        said = f"Records that are not of these sources:\n{records}"
+        if tag is not None:
+            print(f"{said}There is no release {tag} with old records.", file=sys.stderr)
+            return 2
+        print(said, end="", flush=True)
     status = write_pages(options.results)
     if status != 0:
         return status

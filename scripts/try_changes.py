@@ -17,12 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ages import sources_of
 from records import RECORDS, Record, add, make_parser, steps, versions_of
 
 _ATTEMPT = "support.soundness.changed_nodes:attempt"
 _SHRUNK = "support.soundness.changed_nodes:shrunk"
 _PACKAGES = ("onnxruntime", "onnx", "onnx-ir", "numpy")
-_SOURCES = ("sonnx_ort", "tests/support/soundness")
+_SOURCES = sources_of("changes.json")
 _BATCH = 200
 """How many nodes are tried before the record is written."""
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ages import sources_of
 from environment import ROOT
 from records import RECORDS, Record, add, make_parser, steps, versions_of
 
@@ -21,7 +22,7 @@ RECORD = RECORDS / "random_graphs.json"
 _FOUND = ROOT / "build" / "random_graphs"
 _TRIALS = "support.soundness.trials"
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
-_SOURCES = ("sonnx_ort", "custom_ops", "tests/support/soundness")
+_SOURCES = sources_of("random_graphs.json")
 _BATCH = 1000
 """How many graphs are tried before the record is written."""
 

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ages import sources_of
 from environment import ROOT
 from records import RECORDS, Record, add, make_parser, steps, versions_of
 
@@ -35,7 +36,6 @@ _MODULES = {
 """Where the trials of each campaign are made."""
 
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
-_SOURCES = ("sonnx_ort", "custom_ops", "tests/support/soundness")
 _BATCH = 500
 """How many graphs are tried before the record is written."""
 
@@ -51,16 +51,17 @@ class Proofs(Record):
     how often what was seen, and the failures, each with its kind and number.
     """
 
-    def __init__(self, path: Path, *, anew: bool = False) -> None:
-        """Read the record, or begin it."""
+    def __init__(self, campaign: str, path: Path, *, anew: bool = False) -> None:
+        """Read the record of a campaign, or begin it."""
         super().__init__(path, anew=anew, graphs=0, parts=[])
+        self._sources = sources_of(f"{campaign}.json")
 
     def add(self, lines: Sequence[Line]) -> None:
         """Count what came of further graphs, as `support.soundness.isolated` gives it.
 
         Those of other versions or sources begin a new part.
         """
-        made_by = versions_of(_PACKAGES, _SOURCES)
+        made_by = versions_of(_PACKAGES, self._sources)
         if not self["parts"] or self["parts"][-1]["made_by"] != made_by:
             part = {"made_by": made_by, "first": self["graphs"], "graphs": 0}
             self["parts"].append(part | {"counts": {}, "failures": []})
@@ -99,7 +100,8 @@ def _run(campaign: str, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     unrecorded = options.first != _UNRECORDED
     first = options.first if unrecorded else 0
-    record = Proofs(Path("/dev/null") if unrecorded else options.record, anew=options.anew)
+    path = Path("/dev/null") if unrecorded else options.record
+    record = Proofs(campaign, path, anew=options.anew)
     kinds: set[str] = set()
     for _ in steps(campaign, options.count, lambda: record["graphs"], options.seconds):
         done = record["graphs"]

@@ -1,13 +1,13 @@
 """What came of mutants, and the lists of those that do what the original does."""
 
 import argparse
-import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ages import digest
 from environment import ROOT
 from records import RECORDS, Record, make_parser, today, versions_of
 
@@ -99,11 +99,6 @@ def python_files(places: Iterable[str]) -> list[str]:
     paths = (ROOT / place for place in places)
     found = (f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path]))
     return list(dict.fromkeys(file.relative_to(ROOT).as_posix() for file in found))
-
-
-def digest(path: str) -> str:
-    """A short digest of a file."""
-    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
 
 
 def listed_in(path: Path) -> list[dict[str, Any]]:

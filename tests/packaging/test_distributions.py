@@ -179,6 +179,29 @@ def test_tag_of_another_version_is_refused(monkeypatch, capsys, tag):
     assert capsys.readouterr() == ("", refusal)
 
 
+OLD = "docs/records/mutants.json: made of other sources. To make it anew: ...\n"
+
+
+def test_release_with_old_records_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(release, "old", lambda: OLD)
+    tag = f"v{sonnx_ort.__version__}"
+    monkeypatch.setattr(sys, "argv", ["release.py", "--tag", tag])
+    assert release.main() == 2
+    refusal = f"There is no release {tag} with old records.\n"
+    assert capsys.readouterr() == ("", f"Records that are not of these sources:\n{OLD}{refusal}")
+
+
+@pytest.mark.parametrize(
+    ("records", "said"), [(OLD, f"Records that are not of these sources:\n{OLD}"), ("", "")]
+)
+def test_distributions_without_a_tag_name_old_records(monkeypatch, capsys, records, said):
+    monkeypatch.setattr(release, "old", lambda: records)
+    monkeypatch.setattr(release, "write_pages", lambda _: 1)
+    monkeypatch.setattr(sys, "argv", ["release.py"])
+    assert release.main() == 1
+    assert capsys.readouterr() == (said, "")
+
+
 def test_documentation_of_a_release_has_all_pages_with_what_is_made_for_them(tmp_path):
     assert pages.write_pages(tmp_path / "docs") == 0
     archive = release.pack_pages(tmp_path / "docs", tmp_path, "1.2.3")

@@ -43,7 +43,7 @@ class TinyProject:
         """
         scripts = REPOSITORY / "scripts"
         shutil.copytree(scripts / "mutation", self.root / "scripts" / "mutation")
-        for script in ("campaigns", "conditions", "environment", "mutate", "records"):
+        for script in ("ages", "campaigns", "conditions", "environment", "mutate", "records"):
             shutil.copy(scripts / f"{script}.py", self.root / "scripts")
         (self.root / "scripts" / "mutation" / self.equivalents).unlink()
         (self.root / "tests").mkdir()
