@@ -132,14 +132,17 @@ def _version(package: str, version: str) -> Check:
     numbers = release_numbers(version)
     lowest, highest = release_numbers(oldest), release_numbers(newest)
     if not version and package in versions.OPTIONAL:
-        return Check(name, Outcome.NOT_CHECKED, f"{package} is not installed, and not needed")
+        detail = f"{package} is not installed, {versions.OPTIONAL[package]}"
+        return Check(name, Outcome.NOT_CHECKED, detail)
     if not version:
         return Check(name, Outcome.FAILED, f"{package} is not installed")
     if numbers is None or lowest is None or highest is None:
         return Check(name, Outcome.NOT_CHECKED, f"{version} is no release")
     if numbers < lowest:
-        detail = f"{version} is older than {oldest}, the oldest supported version"
-        return Check(name, Outcome.FAILED, detail)
+        indirect = package in versions.INDIRECT
+        limit = "the oldest that the tests run with" if indirect else "the oldest supported version"
+        outcome = Outcome.NOT_CHECKED if indirect else Outcome.FAILED
+        return Check(name, outcome, f"{version} is older than {oldest}, {limit}")
     if numbers[: len(highest)] > highest:
         detail = f"{version} is newer than {newest}, the newest that the tests run with"
         return Check(name, Outcome.NOT_CHECKED, detail)

@@ -16,13 +16,23 @@ TRIED: Mapping[str, tuple[str, str]] = MappingProxyType(
         "onnx-ir": ("1.0.0", "1.1.0"),
         "onnxruntime": ("1.23.0", "1.32.0"),
         "onnxruntime-extensions": ("0.15.0", "0.15.2"),
+        "protobuf": ("7.36.2", "7.36.2"),
+        "python-flint": ("0.8.0", "0.9.0"),
+        "sympy": ("1.14.0", "1.14.0"),
     }
 )
 """The oldest and the newest versions that the tests run with; older ones are not supported."""
 
+OPTIONAL: Mapping[str, str] = MappingProxyType(
+    {
+        "onnxruntime-extensions": "and not needed",
+        "python-flint": "so that audits do not know functions such as Exp",
+    }
+)
+"""Those of them that need not be there, each with what that means."""
 
-OPTIONAL = frozenset({"onnxruntime-extensions"})
-"""Those of them that only one backend needs, and that are not there for every platform."""
+INDIRECT = frozenset({"protobuf", "sympy"})
+"""Those of them that other packages ask for, also in older versions."""
 
 
 @functools.cache

@@ -134,6 +134,32 @@ def test_room_imports_only_rooms_below(room: str) -> None:
         assert not above, f"{path.relative_to(REPOSITORY)} imports {', '.join(sorted(above))}"
 
 
+PLACES = re.findall(
+    r"^(?:    sonnx_ort/ +| {4}| {19})([a-z]\w+)/?(?= |$)",
+    (REPOSITORY / "docs" / "design.md").read_text(encoding="utf-8").partition("## Packages")[2],
+    re.MULTILINE,
+)
+"""The rooms in the order of the list of the page."""
+
+
+@pytest.mark.parametrize("room", PLACES)
+def test_page_lists_each_room_below_those_that_it_imports(room: str) -> None:
+    if room in BELOW:
+        assert BELOW[room] & set(PLACES) <= set(PLACES[: PLACES.index(room)])
+
+
+def test_page_lists_every_room_but_small_ones() -> None:
+    small = {"deferred_sympy", "errors", "arguments", "reading", "backends", "files"}
+    small |= {"value_files", "assumptions"}
+    assert set(BELOW) - set(PLACES) == small
+
+
+def test_page_names_the_rooms_that_import_another_only_to_show_results() -> None:
+    page = (REPOSITORY / "docs" / "design.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"Functions of `(\w+)` and `(\w+)` also\s+import `reporting`", page)
+    assert {room: {"reporting"} for room in named} == AT_FIRST_USE
+
+
 @pytest.mark.parametrize("room", ["__init__", *sorted(set(BELOW) - ANNEXES)])
 def test_core_imports_no_annex_before_it_is_used(room: str) -> None:
     for path in sources(room):

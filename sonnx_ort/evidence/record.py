@@ -145,6 +145,9 @@ PACKAGES = (
     "onnx-ir",
     "onnxruntime",
     "onnxruntime-extensions",
+    "protobuf",
+    "python-flint",
+    "sympy",
 )
 """The packages that affect the analysis, the rewritten model and its runs."""
 

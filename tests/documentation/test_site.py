@@ -192,6 +192,14 @@ def test_findings_name_every_test_that_shows_one():
     assert set(re.findall(r"`(test_\w+\.py)`", page)) == set(shown)
 
 
+def test_every_finding_about_software_that_is_tested_here_names_its_test():
+    page = (DOCUMENTATION / "findings.md").read_text(encoding="utf-8")
+    tested, _, _ = page.partition("\n## Other engines\n")
+    rows = re.findall(r"^\| ([A-Z]\d+) \|.* \| (.*) \|$", tested, re.MULTILINE)
+    assert rows
+    assert [number for number, shown in rows if not re.search("`test_|the same test", shown)] == []
+
+
 def test_findings_name_tests_that_there_are():
     page = (DOCUMENTATION / "findings.md").read_text(encoding="utf-8")
     sources = (REPOSITORY / "tests" / "upstream").glob("test_*.py")

@@ -101,6 +101,13 @@ def test_versions_tried_are_those_of_the_lock_files(place: int) -> None:
     ("numpy", "2.4.0rc1", NOT_CHECKED, "2.4.0rc1 is no release"),
     ("onnxruntime", "", FAILED, "onnxruntime is not installed"),
     ("Python", "3.13.7", PASSED, "3.13.7 is between 3.11 and 3.14"),
+    ("sympy", "1.13.3", NOT_CHECKED,
+     "1.13.3 is older than 1.14.0, the oldest that the tests run with"),
+    ("protobuf", "", FAILED, "protobuf is not installed"),
+    ("python-flint", "", NOT_CHECKED,
+     "python-flint is not installed, so that audits do not know functions such as Exp"),
+    ("onnxruntime-extensions", "", NOT_CHECKED,
+     "onnxruntime-extensions is not installed, and not needed"),
 ])  # fmt: skip
 def test_version(package: str, version: str, outcome: Outcome, detail: str) -> None:
     assert installation._version(package, version) == Check(
