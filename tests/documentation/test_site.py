@@ -12,20 +12,12 @@ from navigation import expanded, on_config
 import sonnx_ort
 from docs import PACKAGE, lay_out_package
 from support.browser import Browser, browsing, why_no_browser
-from support.pages import REPOSITORY
+from support.pages import REPOSITORY, anchors
 
 DOCUMENTATION = REPOSITORY / "docs"
 PAGES = sorted(DOCUMENTATION.rglob("*.md"))
 MADE_IN_PART = [page for page in PAGES if pages.PLACE.search(page.read_text("utf-8"))]
 LINKING = [*PAGES, *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md"))]
-
-
-def anchors(page: Path) -> set[str]:
-    """What links can point to in a page: its headings, as renderers name them, and anchors."""
-    text = page.read_text(encoding="utf-8")
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    own = set(re.findall(r'<a id="([^"]+)"></a>', text))
-    return own | {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def test_site_leads_to_every_page():

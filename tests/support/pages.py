@@ -50,6 +50,14 @@ class Block:
         return int(self.title.removeprefix(_EXIT_STATUS) or 0) if self.title else 0
 
 
+def anchors(page: Path) -> set[str]:
+    """What links can point to in a page: its headings, as renderers name them, and anchors."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    own = set(re.findall(r'<a id="([^"]+)"></a>', text))
+    return own | {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 def blocks(page: Path) -> Iterator[Block]:
     """Give the fenced blocks of a page, and indented ones of the project's own commands."""
     text = page.read_text(encoding="utf-8")
