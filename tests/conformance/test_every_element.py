@@ -67,6 +67,10 @@ def each_case(chosen, slow):
     )
 
 
+MOST_ALONE = 9000
+"""How many of the elements that violate a rule run alone, at most; these are evenly spread."""
+
+
 def elements(single: Single) -> list[np.ndarray]:
     """Every element, or every combination; of conditions both."""
     values = [
@@ -114,7 +118,7 @@ def test_what_breaks_a_rule_is_refused_for_it(number, backend):
     )
     options = sonnx_ort.register(on_one_thread("none"), backend=backend)
     session = ort.InferenceSession(model.SerializeToString(), options)
-    for place, rule in rules[:: 1 + len(rules) // 9000]:
+    for place, rule in rules[:: 1 + len(rules) // MOST_ALONE]:
         if rule in unneeded(backend):
             continue
         alone = [operand[place : place + 1] for operand in operands]

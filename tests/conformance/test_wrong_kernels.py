@@ -8,6 +8,7 @@ import pytest
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.suite.applied import Applied
 from support.meaning_cases import nodes
+from support.pages import REPOSITORY
 
 Kernel = Callable[..., np.ndarray]
 
@@ -143,6 +144,11 @@ def refused(case: Applied, kernel: Kernel) -> bool:
 def test_right_kernel_is_admitted(operator: str, element_type: ElementType) -> None:
     kernel = RIGHT[operator, element_type]
     assert not any(refused(case, kernel) for case in nodes(operator, element_type, CASES))
+
+
+def test_page_says_how_many_wrong_kernels_are_tried() -> None:
+    page = " ".join((REPOSITORY / "docs" / "exhaustive.md").read_text("utf-8").split())
+    assert f"It rejects each of {len(WRONG)} faulty kernels." in page
 
 
 @pytest.mark.parametrize("fault", WRONG)
