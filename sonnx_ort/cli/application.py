@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "check": "Report whether a model keeps the profile, and where it violates it. Runs no model.",
     "explain": "Explain a rule, or what binds an operator.",
     "operators": "List all operators of ONNX by what SONNX has for them.",
-    "conform": "Fix violations of the profile without changing any result.",
+    "conform": "Fix violations of the profile; results keep their bits.",
     "rewrite": "Write a model that enforces the profile in every run.",
     "contract": "Propose what the inputs of a model may be, for a person to judge.",
     "verify": "Compare a model with its evidence record.",

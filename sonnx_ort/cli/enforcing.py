@@ -247,7 +247,7 @@ def conform(
     quiet: bool,
     **choices: Any,
 ) -> None:
-    """Fix violations of the profile without changing any result.
+    """Fix violations of the profile; results keep their bits.
 
     The changed model gives the same bits in every run of ONNX Runtime without optimizations.
     Changes after which results may be rounded differently are made only with --rounding. It shows

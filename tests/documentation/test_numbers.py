@@ -14,7 +14,6 @@ import typer
 from environment import PYTHONS
 
 from sonnx_ort import models, value_files
-from sonnx_ort.backends import Backend
 from sonnx_ort.checker import reading
 from sonnx_ort.cli import application
 from sonnx_ort.comparing import audited_node, bodies, deviations, enclosing, limits, shrinking
@@ -175,17 +174,6 @@ def records() -> Iterator[tuple[str, str]]:
         of_all = f"of all {counted['floats']:,} {floats}"
         between = " between -1 and 1" if operator == "Acos" else ""
         yield page, f"{worst[0]} units at {first} {of_all}{between}, {worst[1]} at {second}"
-    sweeps = recorded("exhaustive.json")
-    for backend in Backend:
-        of_one = [s for name, s in sweeps.items() if name.endswith(backend) and "Mul" not in name]
-        yield page, _row(backend, of_one)
-    yield page, _row("Mul, each backend", [s for name, s in sweeps.items() if "Mul" in name])
-
-
-def _row(name: str, entries: list[dict[str, Any]]) -> str:
-    """The row of the last sweeps of a backend."""
-    (version,) = {entry["versions"]["onnxruntime"] for entry in entries}
-    return f"| {name} | {version} | {max(entry['date'] for entry in entries)} |"
 
 
 def bundled_models() -> Iterator[tuple[str, str]]:

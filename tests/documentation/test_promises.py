@@ -1,10 +1,12 @@
 """Sentences that promise something of all cases have evidence, page by page."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from sonnx_ort.cli import application
 from support.pages import REPOSITORY, anchors
 from support.promises import KINDS, LISTS, faults_of, list_of, listed, sentences
 
@@ -42,13 +44,16 @@ def headings() -> dict[str, set[str]]:
 def test_each_sentence_of_a_page_that_promises_something_has_evidence(
     page: Path, headings: dict[str, set[str]]
 ) -> None:
-    found, known = sentences(page.read_text("utf-8")), listed(page)
-    faults = [
-        *(
-            f'add to the list: {json.dumps(s, ensure_ascii=False)} = "?"'
-            for s in found
-            if s not in known
-        ),
+    found = faults(page, page.read_text("utf-8"), headings)
+    assert not found, "\n".join([named(list_of(page)), *found])
+
+
+def faults(page: Path, text: str, headings: dict[str, set[str]]) -> list[str]:
+    """What is wrong with the list of a page, with the lines that are missing."""
+    found, known = sentences(text), listed(page)
+    missing = (json.dumps(s, ensure_ascii=False) for s in found if s not in known)
+    return [
+        *(f'add to the list: {sentence} = "?"' for sentence in missing),
         *(f"no more in the page: {sentence}" for sentence in known if sentence not in found),
         *(
             f"{fault}: {sentence}"
@@ -56,12 +61,30 @@ def test_each_sentence_of_a_page_that_promises_something_has_evidence(
             for fault in faults_of(sentence, evidence, headings)
         ),
     ]
-    assert not faults, "\n".join([named(list_of(page)), *faults])
 
 
 def test_each_list_is_of_a_page() -> None:
     with_sentences = {list_of(page) for page in READ if sentences(page.read_text("utf-8"))}
-    assert set(LISTS.iterdir()) == with_sentences
+    assert set(LISTS.iterdir()) == {*with_sentences, list_of(HELP)}
+
+
+HELP = REPOSITORY / "commands.txt"
+"""Where `sonnx-ort --help` would lie if it were a page."""
+
+
+def helps() -> str:
+    """What `--help` says of each command and of each option, apart from its examples."""
+    texts = list(application.COMMANDS.values())
+    for name in application.COMMANDS:
+        command = application.load(name)
+        texts += [command.help or "", *(getattr(each, "help", "") for each in command.params)]
+    return "\n\n".join(re.sub(r"\n +", "\n", text or "") for text in texts)
+
+
+def test_each_sentence_of_the_help_that_promises_something_has_evidence(
+    headings: dict[str, set[str]],
+) -> None:
+    assert faults(HELP, helps(), headings) == []
 
 
 def test_pages_that_are_not_yet_read_are_there() -> None:
