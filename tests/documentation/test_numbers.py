@@ -279,11 +279,29 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
         assert [file for file in named if not (REPOSITORY / file).exists()] == []
 
 
+def options_of(command: Any) -> set[str]:
+    return {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+
+
 def options_of_commands() -> set[str]:
-    group = typer.main.get_command(application.app)
-    commands = [group, *(application.load(name) for name in application.COMMANDS)]
-    parameters = (each for command in commands for each in command.params)
-    return {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
+    commands = (application.load(name) for name in application.COMMANDS)
+    return options_of(typer.main.get_command(application.app)).union(*map(options_of, commands))
+
+
+@pytest.mark.parametrize(
+    ("page", "behind", "option"),
+    [
+        ("docs/how-to/compare.md", "run a model in a process of its own", "--time-limit"),
+        ("docs/how-to/compare.md", "make up the inputs", "--size"),
+        ("docs/how-to/conform.md", "draw random inputs within it", "--size"),
+    ],
+)
+def test_page_lists_the_commands_that_have_an_option(page: str, behind: str, option: str) -> None:
+    text = " ".join((REPOSITORY / page).read_text("utf-8").split())
+    (listed,) = re.findall(rf"((?:`[a-z-]+(?: --[a-z-]+)?`(?:, | and | )?)+){behind}", text)
+    assert set(re.findall(r"`([a-z-]+)", listed)) == {
+        name for name in application.COMMANDS if option in options_of(application.load(name))
+    }
 
 
 OF_SCRIPTS = [

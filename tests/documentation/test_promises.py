@@ -11,7 +11,7 @@ from support.pages import REPOSITORY, anchors
 from support.promises import KINDS, LISTS, faults_of, list_of, listed, sentences
 
 MADE = REPOSITORY / "docs" / "rules"
-"""The pages of rules, which follow from the profile word for word."""
+"""The pages of rules, which follow from the profile word for word, and have one list."""
 
 SUMMARIES = {"CHANGELOG.md"}
 """Pages that say in short what others say, and link to them."""
@@ -65,7 +65,14 @@ def faults(page: Path, text: str, headings: dict[str, set[str]]) -> list[str]:
 
 def test_each_list_is_of_a_page() -> None:
     with_sentences = {list_of(page) for page in READ if sentences(page.read_text("utf-8"))}
-    assert set(LISTS.iterdir()) == {*with_sentences, list_of(HELP)}
+    assert set(LISTS.iterdir()) == {*with_sentences, list_of(HELP), list_of(MADE / "pages")}
+
+
+def test_each_sentence_of_the_pages_of_rules_that_promises_something_has_evidence(
+    headings: dict[str, set[str]],
+) -> None:
+    text = "\n\n".join(page.read_text("utf-8") for page in sorted(MADE.glob("*.md")))
+    assert faults(MADE / "pages", text, headings) == []
 
 
 HELP = REPOSITORY / "commands.txt"
