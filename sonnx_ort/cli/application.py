@@ -144,7 +144,8 @@ def options(
 ) -> None:
     """Check ONNX models against SONNX, the safety-related profile of ONNX, and enforce it.
 
-    Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.
+    Exit status 0: what the command asks is so, for check that the profile is kept; 1: it is not; 2:
+    unusable input or arguments. `--help` of each command says what it asks.
     """
     del version
 

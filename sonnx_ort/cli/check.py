@@ -53,8 +53,8 @@ app = subcommand()
         ),
         "fail_on": option(
             FailOn,
-            "When to exit with 1: 'violated' if a rule is violated in every run, 'runtime' also if "
-            "a rule can only be checked in a run.",
+            "When to exit with 1: 'violated' if a rule is violated whatever the inputs are, "
+            "'runtime' also if a rule can only be checked in a run.",
             default=FailOn.VIOLATED,
         ),
         "rules": option(

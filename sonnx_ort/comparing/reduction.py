@@ -122,8 +122,8 @@ def reduce(  # noqa: PLR0913 - one for each choice
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
             modified.
         inputs: Its inputs by name; those that are omitted are random.
-        violates: Asks for the violation of a rule, by its id or the beginning of ids: in every run,
-            or else with these inputs.
+        violates: Asks for the violation of a rule, by its id or the beginning of ids: in every run
+            that reaches the node, or else with these inputs.
         refused: Asks whether `rewrite` refuses it, for one of the same rules.
         dies: Asks whether a run ends the process in the same way.
         differs: Asks whether ONNX Runtime's optimizers change bits of the outputs.
@@ -266,7 +266,7 @@ def _form(trial: Trial, runs: IsolatedRuns) -> Signs:
 
 
 def violations(model: bytes, feeds: Feeds, rules: Signs, choices: Mapping[str, Any]) -> Signs:
-    """Which of some rules a model violates in every run; if none, which one in a run.
+    """Which of some rules a model violates before a run; if none, which one in a run.
 
     Raises:
         SonnxError: It cannot be analyzed, or is refused.

@@ -55,9 +55,9 @@ _REASONING = {
     Fulfilment.AT_START: "ONNX Runtime starts no session if these types differ.",
     Fulfilment.LEFT: "Only a run can decide it, and the record has no rewritten model that does.",
     Fulfilment.NOT_ENFORCED: "It was not selected to be enforced, and nothing enforces it.",
-    Fulfilment.WAIVED: "It fails whatever the inputs are; a waiver accepts that.",
+    Fulfilment.WAIVED: "It fails in every run that reaches the node; a waiver accepts that.",
     Fulfilment.FIXED: "A change fixed it in the rewritten model without changing any result.",
-    Fulfilment.MISSED: "It fails whatever the inputs are.",
+    Fulfilment.MISSED: "It fails in every run that reaches the node.",
 }
 
 

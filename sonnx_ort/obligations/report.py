@@ -153,6 +153,11 @@ class LeftOut:
     counts: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
     findings: int = 0
 
+    @property
+    def violated(self) -> int:
+        """The number of violated obligations, those with a waiver included."""
+        return self.counts[Status.VIOLATED]
+
     def __str__(self) -> str:
         """Count them in one clause; empty if nothing is excluded."""
         if not self.rules:

@@ -23,7 +23,7 @@ class Status(enum.StrEnum):
     """The rule could not be decided before a run; each run checks it."""
 
     VIOLATED = "violated"
-    """The rule fails whatever the inputs are."""
+    """The rule fails in every run that reaches the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def at_run_time(evidence: str) -> Judgement:
 
 
 def violated(evidence: str) -> Judgement:
-    """The rule fails whatever the inputs are, for the given reason."""
+    """The rule fails in every run that reaches the node, for the given reason."""
     return Judgement(Status.VIOLATED, evidence)
 
 

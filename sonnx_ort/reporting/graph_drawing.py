@@ -35,7 +35,7 @@ Words = Mapping[NodeState | None, str]
 """What the state of a node means; None is that of a node without one."""
 
 STATUS_WORDS: Words = {
-    NodeState.VIOLATED: "violated in every run",
+    NodeState.VIOLATED: "violated whenever it runs",
     NodeState.RUNTIME: "checked in each run",
     NodeState.PROVED: "proved",
     NodeState.NOT_ASKED_FOR: "not looked at",

@@ -217,16 +217,27 @@ def _row(model: CheckedModel) -> tuple[str, ...]:
     fixed = [f"{mark} {share}" for mark, _, share, _ in fixed_by_conform(report.violations)]
     violated = f"{len(report.violations):,} violated" + (f" ({', '.join(fixed)})" if fixed else "")
     others = f"{counts['runtime']:,} checked in runs, {counts['proved']:,} proved"
-    return model.name, "kept" if report.ok else "violated", f"{violated}, {others}"
+    left_out = (
+        f", {report.left_out.violated:,} violated left out" if report.left_out.violated else ""
+    )
+    return model.name, _word(report), f"{violated}{left_out}, {others}"
+
+
+def _word(report: Report) -> str:
+    if report.left_out.violated and report.ok:
+        return "left out"
+    return "kept" if report.ok else "violated"
 
 
 def _summary(check: Check) -> list[str]:
     reports = {model.name: model.report for model in check.models if model.report is not None}
     violated = {name: report for name, report in reports.items() if not report.ok}
-    unusable = len(check.models) - len(reports)
+    words = Counter(map(_word, reports.values()))
+    left_out, unusable = words["left out"], len(check.models) - len(reports)
     lines = [
-        f"{counted(len(check.models), 'model')}: {len(reports) - len(violated)} kept, "
-        f"{len(violated)} violated" + (f", {unusable} unusable" if unusable else "")
+        f"{counted(len(check.models), 'model')}: {words['kept']} kept, {len(violated)} violated"
+        + (f", {left_out} violated by rules that are left out" if left_out else "")
+        + (f", {unusable} unusable" if unusable else "")
     ]
     if not violated:
         return lines
@@ -319,8 +330,8 @@ def text_report(report: Report, *, coloured: bool = False) -> str:
     return _text(report, paint_of(coloured=coloured))
 
 
-_VIOLATED = "violated: these fail whatever the inputs are"
-_WAIVED = "waived: these fail whatever the inputs are, and a waiver accepts them"
+_VIOLATED = "violated: these fail in every run that reaches the node"
+_WAIVED = "waived: these fail in every run that reaches the node, and a waiver accepts them"
 _IN_RUNS = "checked in each run, by the rewritten model or by ONNX Runtime"
 _PROVED = "proved: these hold in every run"
 

@@ -93,6 +93,7 @@ def verdict(report: Report) -> Verdict:
         ]
         sentences = [
             f"{failing} whatever the inputs are.",
+            *_in_bodies(report.violations),
             *_refused(report),
             *([f"{', '.join(fixed)}."] if fixed else []),
             *new_violations(report),
@@ -103,10 +104,16 @@ def verdict(report: Report) -> Verdict:
         failing = _share(len(report.waived), total)
         sentences = [
             f"{failing} whatever the inputs are, and waivers accept that.",
+            *_in_bodies(report.waived),
             "With these waivers, sonnx-ort rewrite enforces the others.",
             *_passed_over(report),
         ]
         return Verdict(NodeState.VIOLATED, "Violated, and waived", " ".join(sentences))
+    if report.left_out.violated:
+        left_out = counted(report.left_out.violated, "violated obligation")
+        told = f"The selection of rules leaves {left_out} out; no other is found before a run."
+        detail = " ".join([told, *_passed_over(report)])
+        return Verdict(NodeState.VIOLATED, "Violated, and left out", detail)
     if total == 0:
         return Verdict(NodeState.NOT_ASKED_FOR, "Not checked", _absent(report))
     if runtime == 0:
@@ -121,6 +128,21 @@ def verdict(report: Report) -> Verdict:
     found = f"{_keeping(report)}{counted(total, 'obligation')}{_rewritten(report)}, {proved}."
     sentences = [found, *([bound(report)] if report.whole else _passed_over(report))]
     return Verdict(state, word, " ".join(sentences))
+
+
+def _in_bodies(obligations: Sequence[Obligation]) -> list[str]:
+    """How many of some violations not every run reaches, as a sentence; none if it is none.
+
+    Rules on graphs are violated by the file alone.
+    """
+    of_graph = Subject.GRAPH
+    count = sum(bool(o.path) and o.rule.requirement.subject is not of_graph for o in obligations)
+    if not count:
+        return []
+    lie, them = ("lies at a node", "it") if count == 1 else ("lie at nodes", "them")
+    return [
+        f"{count:,} of them {lie} in a branch or loop, so that only runs that reach {them} fail."
+    ]
 
 
 def _share(count: int, total: int) -> str:
@@ -269,7 +291,7 @@ class NextStep(enum.Enum):
     """What takes a user on from a report."""
 
     CHECK_ALL = enum.auto()
-    """Nothing is enforced: check all operators of the profile."""
+    """Nothing is enforced, or a violation is left out: check all operators and rules."""
 
     REWRITE = enum.auto()
     """Nothing is violated."""
@@ -286,7 +308,7 @@ class NextStep(enum.Enum):
 
 def next_step(report: Report) -> NextStep:
     """What takes a user on from a report."""
-    if not report.enforced:
+    if not report.enforced or (report.ok and report.left_out.violated):
         return NextStep.CHECK_ALL
     if report.ok:
         return NextStep.REWRITE
@@ -401,6 +423,7 @@ def report_as_html(report: Report) -> str:
     """The verdict of a report, the causes of its violations, and the call to make next."""
     counts = report.counts
     verdict = "no violation found before a run" if report.ok else "violated"
+    verdict += f"; {report.left_out}" if report.left_out.rules else ""
     head = (
         f"<p><strong>SONNX profile, {report.edition} edition: {verdict}</strong><br>"
         f"{counts['violated']:,} violated, {counts['runtime']:,} checked in each run, "

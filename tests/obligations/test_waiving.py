@@ -364,13 +364,13 @@ class TestForms:
     def test_text_has_a_section_of_its_own(self, report: Report) -> None:
         text = text_report(report)
         start = text.index(
-            "waived: these fail whatever the inputs are, and a waiver accepts them (1)\n"
+            "waived: these fail in every run that reaches the node, and a waiver accepts them (1)\n"
         )
         section = text[start : text.index("\n\n", start)]
         assert section.startswith("waived", 0)
         assert "  Div.float.R1 at Div 'ratio' [*]\n" in section
         assert section.endswith(f"\n      waived {TOLD}")
-        assert "violated: these fail whatever the inputs are (1)\n" in text
+        assert "violated: these fail in every run that reaches the node (1)\n" in text
 
     def test_json_says_who_and_until_when(self, report: Report) -> None:
         document = json.loads(report.to_json())

@@ -278,7 +278,7 @@ def test_names_are_text_wherever_they_show(opened: Opened) -> None:
     browser = opened("hostile")
     browser.click(vertex(NAME))
     assert browser.texts(f"{ROWS} td button")[0] == f"Div '{NAME}'"
-    assert browser.texts("#chosen span") == [f"Only Div '{NAME}': violated in every run"]
+    assert browser.texts("#chosen span") == [f"Only Div '{NAME}': violated whenever it runs"]
     assert browser.evaluate("document.querySelectorAll('img, b:not(.hint b)').length") == 0
     assert browser.noticed() == []
 

@@ -204,6 +204,50 @@ def test_verdict_says_what_it_is_about(graph, options, word, detail) -> None:
     assert (found.word, found.detail) == (word, detail)
 
 
+@pytest.mark.parametrize(("options", "word", "detail"), [
+    ({"ignore": "Div"}, "Violated, and left out",
+     ("The selection of rules leaves 1 violated obligation out; no other is found before a run.")),
+    ({"select": "Div.float.R1"}, "Violated", "1 of 1 obligation fails whatever the inputs are."),
+    ({"ignore": "Sub"}, "Violated", "1 of 3 obligations fails whatever the inputs are."),
+])  # fmt: skip
+def test_verdict_tells_violations_that_the_selection_leaves_out(options, word, detail) -> None:
+    report = sonnx_ort.check(binary_model("Div", "float", [3], [1]), operators="default")
+    found = verdict(report.selected(**options))
+    assert found.word == word
+    assert found.detail.startswith(detail)
+
+
+def test_next_command_after_violations_are_left_out_checks_all_rules() -> None:
+    report = sonnx_ort.check(binary_model("Div", "float", [3], [1]), operators="default")
+    assert next_command(report.selected(ignore="Div"), "m.onnx") == (
+        "sonnx-ort check m.onnx --operators profile"
+    )
+
+
+def test_models_with_violations_that_are_left_out_are_not_counted_as_kept() -> None:
+    kept, broken, _ = together().models
+    left_out = replace(broken, report=broken.report.selected(ignore="Div"))
+    lines = overview_of_models(Check((kept, left_out), alone=False)).splitlines()
+    row = "0 violated, 2 violated left out, 0 checked in runs, 0 proved"
+    assert lines[1] == f"folder/broken.onnx  left out  {row}"
+    assert lines[3] == "2 models: 1 kept, 0 violated, 1 violated by rules that are left out"
+
+
+IN_A_BRANCH = """(bool c, float[3] x, float[1] y) => (float[3] z) {
+    [choose] z = If(c) <
+        then_branch = t () => (float[3] p) { [divide] p = Div(x, y) },
+        else_branch = e () => (float[3] q) { q = Abs(x) }>
+    }"""
+
+
+def test_verdict_tells_violations_that_not_every_run_reaches() -> None:
+    found = verdict(sonnx_ort.check(parse(IN_A_BRANCH), operators="default"))
+    assert found.detail.startswith(
+        "1 of 3 obligations fails whatever the inputs are. 1 of them lies at a node in a branch or "
+        "loop, so that only runs that reach it fail."
+    )
+
+
 def test_verdict_counts_what_conform_would_violate_anew() -> None:
     model = parse("(float s, float[3] x) => (float[3] y) { r = Add(s, x) y = HardSigmoid(r) }")
     report = sonnx_ort.check(model)

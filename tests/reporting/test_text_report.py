@@ -30,7 +30,7 @@ edition typed, broadcast reject, backend python: 11 obligations: 8 proved, 2 run
 model {digest}
 operands: the rank is known for 6 of 6, all sizes for 3
 
-violated: these fail whatever the inputs are (1)
+violated: these fail in every run that reaches the node (1)
   Div.float.R1 at Div 'ratio' [*]
       rank 2 is not rank 1
       A 'r' float (n, 3) [Softplus 'relu']

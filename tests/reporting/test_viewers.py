@@ -54,7 +54,7 @@ def test_each_node_has_its_standing_state_and_what_is_not_proved() -> None:
     assert found["relu"] == RELU
     assert found["ratio"] == {
         "sonnx.standing": "bound by a draft",
-        "sonnx.state": "violated in every run",
+        "sonnx.state": "violated whenever it runs",
         "sonnx.violated": "Div.float.R1: rank 2 is not rank 1",
     }
     assert found["quotient"]["sonnx.state"] == "checked in each run"
@@ -93,7 +93,7 @@ def test_nodes_in_bodies_have_notes() -> None:
     written = annotated(made, sonnx_ort.check(made, operators="default"))
     (body,) = (a.g for a in written.graph.node[0].attribute)
     (branch,) = (a.g for a in body.node[1].attribute if a.name == "then_branch")
-    assert metadata(branch.node[0])["sonnx.state"] == "violated in every run"
+    assert metadata(branch.node[0])["sonnx.state"] == "violated whenever it runs"
 
 
 def test_waived_violations_say_so() -> None:
