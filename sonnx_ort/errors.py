@@ -1,10 +1,4 @@
-r"""The errors of this package, and names and texts of a model as people may see them.
-
-A model may have any characters in its names. A terminal obeys escape sequences, marks of direction
-show a name in another order, and C strings end at NUL. All that does not print is shown as an
-escape such as `\x1b` or `\u202e`: controls, line breaks, formats, marks of direction, and unpaired
-surrogates. All other characters stay, of any script.
-"""
+"""The errors of this package, and texts as people may see them: see `terms.text`."""
 
 from __future__ import annotations
 
@@ -18,22 +12,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sonnx_ort.terms.text import printable as printable  # noqa: PLC0414 - others import it here
+
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _LIKE_AN_ESCAPE = re.compile(rf"\\(?={_ESCAPE.pattern[2:]})")
-
-
-def printable(text: str) -> str:
-    """A text on one line, with escapes for what does not print; once more, it is the same."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else _escape(each) for each in text)
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def printable_lines(text: str) -> str:

@@ -17,11 +17,11 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 ROOMS = """
 kernel:
 deferred_sympy:
-errors:
+errors: terms
 arguments: errors
 versions:
-terms: errors kernel
-profile: errors kernel terms
+terms: kernel
+profile: kernel terms
 guards: kernel profile terms
 checker: guards kernel profile terms
 oracle: kernel profile

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.errors import printable
 from sonnx_ort.kernel.ranges import Range
 from sonnx_ort.kernel.sizes import NAME, Bounds, PartialSizes, Symbolic
+from sonnx_ort.terms.text import printable
 
 Dimension = int | str | None
 """A size, a symbol such as "batch", or None if unknown."""

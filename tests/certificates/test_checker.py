@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -224,13 +225,31 @@ def test_checker_imports_onnx_and_what_onnx_needs_only() -> None:
 Run = Callable[..., tuple[int, str, str]]
 
 
+FOLDERS = ("checker", "guards", "kernel", "profile", "terms")
+"""All that the checker is, as the help of `certify` and docs/certificates.md say."""
+
+
+ALONE = """
+import runpy, sys
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+# An installation for development finds other modules of the package by a finder of its own.
+sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
+runpy.run_module("sonnx_ort.checker", run_name="__main__", alter_sys=True)
+"""
+
+
 @pytest.fixture
 def alone(tmp_path: Path) -> Run:
-    """Runs the checker of the clone."""
+    """Runs the checker of a package that has these folders, and nothing else."""
+    package = tmp_path / "alone" / "sonnx_ort"
+    for folder in FOLDERS:
+        source = Path(checker.__file__).parents[1] / folder
+        shutil.copytree(source, package / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "__init__.py").touch()
 
     def run(*arguments: Path) -> tuple[int, str, str]:
-        program = [sys.executable, "-m", "sonnx_ort.checker", *arguments]
-        done = run_program(program, folder=str(tmp_path), timeout=60, fresh=True)
+        program = [sys.executable, "-c", ALONE, *arguments]
+        done = run_program(program, folder=str(package.parent), timeout=60, fresh=True)
         return done.exit_status, done.stdout, done.stderr
 
     return run
