@@ -324,10 +324,11 @@ def certify(
     """Write a certificate of what is proved, which a small program checks again.
 
     The program is sonnx_ort/checker, with the folders guards, kernel, profile and terms beside it.
-    It needs onnx, and nothing else of this package.
+    It needs onnx, and nothing else of this package. Rules that the file alone decides, such as that
+    it gives all types, are in no certificate.
 
-    Exit status 0: everything proved is certified, or the certificate is accepted; 1: something is
-    not certified, or the certificate is rejected; 2: unusable input.
+    Exit status 0: everything proved of nodes and values is certified, or the certificate is
+    accepted; 1: something is not certified, or the certificate is rejected; 2: unusable input.
     """
     from sonnx_ort.file_api import certify as certify_model
 
@@ -349,7 +350,8 @@ def certify(
     made = certify_model(model, **choices)
     write_text(output, made.to_json())
     certified, missing = len(made.obligations), len(made.uncertified)
-    lines = [f"{output}: written; {certified:,} of {certified + missing:,} proved obligations"]
+    count = f"{certified:,} of {certified + missing:,} proved obligations of nodes and values"
+    lines = [f"{output}: written; {count}"]
     for each in made.uncertified if verbose else ():
         obligation = each.obligation
         rule = obligation.rule.id

@@ -389,7 +389,7 @@ def test_command_certifies_under_a_contract(tmp_path: Path, monkeypatch: Any) ->
     )
     assert (written.returncode, written.stdout) == (
         0,
-        "c.json: written; 2 of 2 proved obligations\n",
+        "c.json: written; 2 of 2 proved obligations of nodes and values\n",
     )
     accepted = command("certify", "model.onnx", "--check", "c.json")
     assert accepted.stdout == (

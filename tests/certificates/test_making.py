@@ -78,7 +78,7 @@ def test_certificate_that_is_written_is_accepted() -> None:
     written = command("certify", "model.onnx", "-o", "certificate.json")
     assert (written.returncode, written.stdout) == (
         0,
-        "certificate.json: written; 7 of 7 proved obligations\n",
+        "certificate.json: written; 7 of 7 proved obligations of nodes and values\n",
     )
     accepted = command("certify", "model.onnx", "--check", "certificate.json")
     assert (accepted.returncode, accepted.stdout) == (
@@ -104,7 +104,7 @@ def test_what_is_not_certified_is_listed_on_request() -> None:
     done = command("certify", "guarded.onnx", "-o", "c.json", "-v")
     assert done.returncode == 1
     assert done.stdout == (
-        "c.json: written; 4 of 5 proved obligations\n"
+        "c.json: written; 4 of 5 proved obligations of nodes and values\n"
         "Div 'b': Div.int.R1 is not certified: it is not proved: axis 0 is ?1 in A and m in B\n"
     )
 
