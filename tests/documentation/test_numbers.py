@@ -176,6 +176,27 @@ def records() -> Iterator[tuple[str, str]]:
         yield page, f"{worst[0]} units at {first} {of_all}{between}, {worst[1]} at {second}"
 
 
+def campaigns() -> Iterator[tuple[str, str]]:
+    page = "docs/campaigns.md"
+    forged = sum(part["forged"] for part in recorded("forged_certificates.json")["parts"])
+    yield "docs/certificates.md", f"Of {forged:,} such forgeries none was accepted"
+    counts: Counter[str] = Counter()
+    for part in recorded("changes.json")["parts"]:
+        counts.update(part["counts"])
+    yield (
+        page,
+        (
+            f"Of {counts['models']:,} models with {counts['changes']:,} changes, "
+            f"{counts['runs that are refused']:,} of {counts['runs']:,} runs were refused"
+        ),
+    )
+    own = len(recorded("fuzzing.json")["runtimes_own"])
+    yield page, f"ends the process or does not finish: {own},"
+    benchmarks = (DOCUMENTATION / "benchmarks.md").read_text("utf-8")
+    (added,) = re.findall(r"^\| float32, in the run \| ([\d.]+) /", benchmarks, re.MULTILINE)
+    yield "README.md", f"{float(added):.1f} us for a float Div"
+
+
 def bundled_models() -> Iterator[tuple[str, str]]:
     found = {
         example.name: case.expected
@@ -247,6 +268,7 @@ STATED = [
     *limits_of_the_code(),
     *sizes_of_tests(),
     *records(),
+    *campaigns(),
     *bundled_models(),
     *published_models(),
 ]
