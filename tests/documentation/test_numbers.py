@@ -1,6 +1,7 @@
 """Numbers of pages that follow from the code or from records: each is computed again here."""
 
 import csv
+import inspect
 import json
 import re
 from collections import Counter
@@ -12,7 +13,10 @@ import checks
 import pytest
 import typer
 from environment import PYTHONS
+from fuzzing.extremes import extremes
+from model_builders import writer
 
+import sonnx_ort
 from sonnx_ort import models, value_files
 from sonnx_ort.checker import reading
 from sonnx_ort.cli import application
@@ -107,6 +111,15 @@ def limits_of_the_code() -> Iterator[tuple[str, str]]:
     assert enclosing.LIMIT == 10_000_000
     yield audit, "the model may have ten million operations"
     yield "docs/how-to/audit.md", f"a name of more than {value_files._LONGEST} characters"
+    samples = inspect.signature(sonnx_ort.audit).parameters["samples"].default
+    yield "docs/how-to/audit.md", f"By default at most {samples} elements of each result"
+    margin = inspect.signature(sonnx_ort.propose_contract).parameters["margin"].default
+    yield "docs/how-to/contracts.md", f"`--margin {margin}`, the default,"
+    yield "docs/how-to/contracts.md", f"is at most {arithmetic.SLACK} units of its type away"
+    yield "models/README.md", f"tensors of more than {writer.LARGEST_IN_JSON} elements"
+    kernels = (REPOSITORY / "custom_ops" / "compiled" / "kernels.cc").read_text("utf-8")
+    (oldest,) = re.findall(r"if \(minor < (\d+)\)", kernels)
+    yield "docs/compiled.md", f"ONNX Runtime 1.{oldest} is the oldest that takes the library."
     yield "docs/report.md", f"for people, in {terminal.WIDTH} columns"
     seconds = f"| {limits.SECONDS}; {vectors.SECONDS} for `suite` |"
     yield "docs/how-to/compare.md", seconds
@@ -155,10 +168,11 @@ def sizes_of_tests() -> Iterator[tuple[str, str]]:
     examples = (REPOSITORY / "tests" / "conftest.py").read_text("utf-8")
     (default,) = re.findall(r'"SONNX_ORT_EXAMPLES", "(\d+)"', examples)
     yield "docs/mutants.md", f"examples are {checks._SHARE['SONNX_ORT_EXAMPLES']}, not {default}"
-    yield (
-        "docs/design.md",
-        f"{constant('soundness/test_random_graphs.py', 'DEFAULT')} random graphs are",
-    )
+    text = (REPOSITORY / "tests" / "soundness" / "test_proofs_against_runs.py").read_text("utf-8")
+    (counts,) = re.findall(r"^DEFAULTS = \{(.*)\}$", text, re.MULTILINE)
+    yield "docs/campaigns.md", f"The tests try {sum(numbers(counts))} such graphs each time"
+    graphs = constant("soundness/test_random_graphs.py", "DEFAULT")
+    yield "docs/design.md", f"{graphs} random graphs are"
     optimizers = {pattern.optimizer for pattern in PATTERNS.values()}
     yield "docs/design.md", f"a model for each of {len(optimizers)} optimizers"
     alone = constant("conformance/test_every_element.py", "MOST_ALONE")
@@ -190,6 +204,12 @@ def campaigns() -> Iterator[tuple[str, str]]:
             f"{counts['runs that are refused']:,} of {counts['runs']:,} runs were refused"
         ),
     )
+    yield page, f"Of {len(list(extremes())):,} extremes,"
+    newest = recorded("accuracy.json")[NEWEST]["sweeps"]
+    for element_type in ("float", "float16", "double"):
+        number = f"{newest[f'Exp {element_type}']['of']:,}"
+        of_all = "" if element_type == "double" else "all "
+        yield page, f"| {element_type} | {of_all}{number}"
     own = len(recorded("fuzzing.json")["runtimes_own"])
     yield page, f"ends the process or does not finish: {own},"
     benchmarks = (DOCUMENTATION / "benchmarks.md").read_text("utf-8")
