@@ -346,19 +346,23 @@ def test_page_lists_the_commands_that_have_an_option(page: str, behind: str, opt
     }
 
 
-OF_SCRIPTS = [
-    *(REPOSITORY / "scripts").rglob("*.py"),
-    REPOSITORY / "examples" / "audit_model.py",
-    REPOSITORY / "tests" / "conftest.py",
-]
+def options_of_scripts() -> set[str]:
+    """What scripts take: options by calls, and those of tables and lists of names."""
+    scripts = REPOSITORY / "scripts"
+    files = (*scripts.rglob("*.py"), REPOSITORY / "tests" / "conftest.py")
+    by_calls = {
+        option for file in files for option in re.findall(r'"(--[a-z-]+)"', file.read_text("utf-8"))
+    }
+    by_names = {
+        f"--{name}"
+        for file in (scripts / "records.py", scripts / "test.py")
+        for name in re.findall(r'^ +\(?"([a-z-]+)"[:,]', file.read_text("utf-8"), re.MULTILINE)
+    }
+    return by_calls | by_names
 
 
 def test_options_that_pages_name_are_options() -> None:
-    texts = "".join(file.read_text("utf-8") for file in OF_SCRIPTS if file.is_file())
-    # Scripts have options by lists of names, too.
-    by_names = re.findall(r'^ +(?:\(|\*\()?"(?:--)?([a-z-]+)"[:,]', texts, re.MULTILINE)
-    by_calls = re.findall(r'"--([a-z-]+)"', texts)
-    known = options_of_commands() | {f"--{name}" for name in (*by_names, *by_calls)}
+    known = options_of_commands() | options_of_scripts()
     named = {
         (page.name, option)
         for page in PAGES
