@@ -102,7 +102,7 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
     By default this covers every Div and Sub; `operators` selects others. It covers the main graph,
     the subgraphs of If, Loop and Scan at any depth, and model-local functions, which are inlined if
     they contain such a node. Names of inputs and outputs, other nodes and metadata are kept.
-    Rewriting a rewritten model changes nothing.
+    Rewriting a rewritten model with the same options changes nothing.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
@@ -120,8 +120,9 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
         ModelRejected: The model violates the profile in every run; its report lists where.
         InvalidModel: The model is not a readable, valid ONNX model, or has nodes of the enforced
             operators that `rewrite` does not make.
-        SonnxError: An option is unknown, the model was rewritten with the other edition or natively
-            for fewer operators, or a waiver has expired or has no effect.
+        SonnxError: An option has an unknown value, the model was rewritten with the other edition,
+            natively for fewer operators, or with the python backend and another is named, or a
+            waiver has expired or has no effect.
     """
     choices = Choices.of(**options)
     with collector_paused():

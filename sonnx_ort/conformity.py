@@ -180,7 +180,8 @@ def conform(
 
     The changes make explicit what the model leaves implicit: types, shapes, attributes, the axes
     and steps of a Slice, broadcasts. Every result has the same bits as before, in every run of ONNX
-    Runtime without optimizations. Conforming a conformed model changes nothing.
+    Runtime without optimizations; only a NaN may become another NaN. Conforming a conformed model
+    changes nothing.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not

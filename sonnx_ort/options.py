@@ -177,9 +177,10 @@ class RewriteOptions(TypedDict, total=False):
         backend: "python": custom operators, which need `sonnx_ort.register`. "native": guards of
             standard operators in front of the nodes, which ONNX Runtime runs from 1.23 on.
             "compiled": custom operators in a library that any language registers, and guards where
-            it has none. A model that one of these two rewrote stays as it is, whichever backend is
-            given here. None, the default: "python" where onnxruntime-extensions is installed, or
-            else "compiled" where its kernels are, or else "native".
+            it has none. All give the same bits, but for the sign and the payload of a NaN. A model
+            that one of the last two rewrote stays as it is, whichever backend is given here. None,
+            the default: "python" where onnxruntime-extensions is installed, or else "compiled"
+            where its kernels are, or else "native".
         make_explicit: Whether to write also the types, shapes and default attributes that the file
             omits (`GR2`, `GR4`); not by default.
         conform: Whether to make the safe changes of `sonnx_ort.conform` first, which fix violations

@@ -302,6 +302,7 @@ CLIP = _clip.operator(
     """,
     versions=(1, 6, 11, 12, 13),
     oldest_kernels=6,
+    float16_defaults=12,
     optional=("min", "max"),
     elementwise=False,
 )

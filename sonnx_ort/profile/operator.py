@@ -74,6 +74,8 @@ class Operator:
             `OF_THE_NODE` if it depends on the node.
         broadcasting_since: The first version that broadcasts by default.
         rounds_once: Whether float16 and bfloat16 can be computed in float and then rounded.
+        float16_defaults: The first version in which an operand that is left out counts as a number
+            of float16, so that a node without it cannot be computed in float; 0 if there is none.
         moves_elements: Whether it only moves elements, for which ONNX Runtime has kernels of all
             types.
         oldest_kernels: The oldest opset version for which ONNX Runtime has kernels.
@@ -106,6 +108,7 @@ class Operator:
     result_type: str | None = None
     broadcasting_since: int = 7
     rounds_once: bool = True
+    float16_defaults: int = 0
     moves_elements: bool = False
     oldest_kernels: int = 7
     single: tuple[str, ...] = ()

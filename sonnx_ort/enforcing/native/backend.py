@@ -215,15 +215,24 @@ def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
     """The type that a node computes in, if it is not that of its operands.
 
     ONNX Runtime has no kernels for bfloat16. It does not round float16 values between nodes that it
-    computes in float32. Rounding twice by way of float gives the same result.
+    computes in float32. Rounding twice by way of float gives the same result, unless the kernel of
+    float16 takes a number of its type for an operand that is left out: it rounds by itself.
     """
     operator = target.operator
     if operator.moves_elements:
+        return None
+    left_out = len(target.inputs) < len(operator.operands)
+    if element_type is ElementType.FLOAT16 and left_out and _has_float16_defaults(target):
         return None
     if element_type is ElementType.BFLOAT16:
         return ElementType.FLOAT
     rounds = operator.rounds_once and operator.result_type is None
     return ElementType.FLOAT if element_type is ElementType.FLOAT16 and rounds else None
+
+
+def _has_float16_defaults(target: Target) -> bool:
+    first = target.operator.float16_defaults
+    return 0 < first <= target.version
 
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
