@@ -85,6 +85,10 @@ class SonnxError(Exception):
         return str(self)
 
 
+class InvalidArgument(SonnxError, TypeError):  # noqa: N818 - named as `InvalidModel` is
+    """An argument of a public function is unknown, missing or of another type than documented."""
+
+
 class InvalidModel(SonnxError):  # noqa: N818 - a public name of the interface
     """The input is not a readable, valid ONNX model, or declares something false."""
 

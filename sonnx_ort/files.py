@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -148,9 +148,11 @@ def refuse_source(target: Path, source: Path, proto: onnx.ModelProto, *, force: 
 def same_file(one: Path, other: Path) -> bool:
     """Whether two paths lead to one file, which need not exist yet."""
     try:
-        return one.samefile(other)
-    except OSError:
+        with suppress(OSError):
+            return one.samefile(other)
         return os.path.realpath(one) == os.path.realpath(other)
+    except ValueError:  # no file can have such a name
+        return False
 
 
 def external_locations(proto: onnx.ModelProto) -> list[str]:

@@ -251,8 +251,9 @@ def read_samples(folder: Path, inputs: Sequence[str]) -> dict[str, dict[str, Any
     """
     try:
         folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
-    except OSError as error:
-        raise SonnxError(f"'{folder}' cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise SonnxError(f"'{folder}' cannot be read: {reason}") from error
     found = {place.name or str(place): _read(place, inputs) for place in folders}
     samples = {name: values for name, values in found.items() if values}
     if not samples:

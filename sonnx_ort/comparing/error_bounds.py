@@ -162,11 +162,14 @@ def errors_of_inputs(
     for name, error in errors.items():
         if name not in feeds:
             raise SonnxError(f"the model has no input '{name}'; choose from {', '.join(feeds)}")
-        if not 0 <= error < np.inf:
+        if not 0 <= error <= _LARGEST:
             raise SonnxError(f"the error {error} of '{name}' is no number of at least 0")
         if error and not _is_float(feeds[name]):
             raise SonnxError(f"the error of '{name}' has to be 0, because it has no floats")
-    return dict(errors)
+    return {name: float(error) for name, error in errors.items()}
+
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class _NoBoundError(ValueError):

@@ -320,8 +320,9 @@ def digest(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise SonnxError(f"'{path}' cannot be read: {reason}") from error
 
 
 Form = type | Callable[[object], bool] | list[Any] | Mapping[str, Any]

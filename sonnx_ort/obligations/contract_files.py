@@ -30,6 +30,7 @@ from typing import Any
 
 import onnx_ir as ir
 
+from sonnx_ort.arguments import require_fields
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.kernel.sizes import LARGEST, NAME
 from sonnx_ort.knowledge.declarations import type_name
@@ -245,12 +246,25 @@ def _is_number(number: object) -> bool:
     return type(number) is int or (isinstance(number, float) and not math.isnan(number))
 
 
+_TYPED: Mapping[type, Sequence[str]] = {
+    ValueContract: ("value", "message", "whole"),
+    ShapeContract: ("input", "axes"),
+    SizeContract: ("name", "message"),
+    StateContract: ("input", "output"),
+    TypeContract: ("input", "dtype"),
+}
+"""The fields of each entry whose types are all that they have to keep to."""
+
+
 def require_form(contract: Contract) -> None:
     """Reject what no contract can say, whatever the model is.
 
     Raises:
         SonnxError: A range is no pair of numbers, a size is none, or two entries are for one name.
     """
+    entries = (contract.values, contract.shapes, contract.sizes, contract.states, contract.types)
+    for each in chain.from_iterable(entries):
+        require_fields(each, *_TYPED[type(each)])
     for entry in contract.values:
         _require_ranges(entry)
     for size in contract.sizes:

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.arguments import require_fields
+from sonnx_ort.errors import InvalidArgument, SonnxError
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.reading import toml_of
 
@@ -64,6 +65,8 @@ class Waiver:
         Raises:
             SonnxError: It names none or both, or the number is missing or below 1.
         """
+        if isinstance(self.until, dt.datetime):
+            object.__setattr__(self, "until", self.until.date())
         one, many = (
             [name for name in names if getattr(self, name) is not None]
             for names in (_OF_ONE, _OF_MANY)
@@ -117,6 +120,9 @@ class Waiver:
         return today > self.until
 
 
+_TEXTS = ("rule", "node", "reason", "who", "model", "operator", "nodes", "origin")
+"""The fields of a waiver that are texts."""
+
 WaiverSource = str | os.PathLike[str] | Iterable[Waiver]
 """Waivers as a caller can give them: a TOML file, or `Waiver` objects."""
 
@@ -128,7 +134,12 @@ def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
         SonnxError: The file cannot be read, or an entry is invalid; the message names both.
     """
     if not isinstance(source, str | os.PathLike):
-        return tuple(source)
+        given = tuple(source)
+        for each in given:
+            if not isinstance(each, Waiver):
+                raise InvalidArgument(f"waivers: {each!r:.60} is no Waiver")
+            require_fields(each, *_TEXTS, "until", "path")
+        return given
     path = Path(source)
     document = toml_of(path)
     entries = document.pop("waiver", [])

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from sonnx_ort.errors import InvalidArgument
 from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.intervals import within
 from sonnx_ort.kernel.node import FLOATS
@@ -251,6 +252,16 @@ class StateContract:
     output: str
 
 
+_CLASSES: Mapping[str, type] = {
+    "values": ValueContract,
+    "shapes": ShapeContract,
+    "sizes": SizeContract,
+    "states": StateContract,
+    "types": TypeContract,
+}
+"""The class of the entries of each part of a contract."""
+
+
 @dataclass(frozen=True)
 class Contract:
     """What the values of a model may be.
@@ -271,7 +282,18 @@ class Contract:
     types: tuple[TypeContract, ...] = ()
 
     def __post_init__(self) -> None:
-        """Demand of the outputs of states what is demanded of their inputs."""
+        """Demand of the outputs of states what is demanded of their inputs.
+
+        Raises:
+            InvalidArgument: An entry is of another class.
+        """
+        for name, kind in _CLASSES.items():
+            given: Any = getattr(self, name)
+            if not (isinstance(given, Sequence) and all(isinstance(e, kind) for e in given)):
+                raise InvalidArgument(
+                    f"Contract(): '{name}' is {given!r:.60}; give a tuple of {kind.__name__}"
+                )
+            object.__setattr__(self, name, tuple(given))
         entries = {entry.value: entry for entry in self.values}
         kept = (
             replace(entries[each.input], value=each.output)
