@@ -105,7 +105,7 @@ def limits_of_the_code() -> Iterator[tuple[str, str]]:
     )
     operators = sum(standing is not OperatorStanding.OUTSIDE for standing in standings)
     yield audit, f"More than {audited_node._MOST_READS:,} of them are not computed."
-    yield audit, f"loops of more than {bodies._MOST_STEPS:,} steps"
+    yield audit, f"loops of more than {bodies.MOST_STEPS:,} steps"
     assert bodies._AUDITED_STEPS == 4
     yield audit, "Of a loop, four steps are audited"
     assert enclosing.LIMIT == 10_000_000
@@ -117,9 +117,6 @@ def limits_of_the_code() -> Iterator[tuple[str, str]]:
     yield "docs/how-to/contracts.md", f"`--margin {margin}`, the default,"
     yield "docs/how-to/contracts.md", f"is at most {arithmetic.SLACK} units of its type away"
     yield "models/README.md", f"tensors of more than {writer.LARGEST_IN_JSON} elements"
-    kernels = (REPOSITORY / "custom_ops" / "compiled" / "kernels.cc").read_text("utf-8")
-    (oldest,) = re.findall(r"if \(minor < (\d+)\)", kernels)
-    yield "docs/compiled.md", f"ONNX Runtime 1.{oldest} is the oldest that takes the library."
     yield "docs/report.md", f"for people, in {terminal.WIDTH} columns"
     seconds = f"| {limits.SECONDS}; {vectors.SECONDS} for `suite` |"
     yield "docs/how-to/compare.md", seconds
