@@ -47,7 +47,7 @@ file_api: api arguments backends certificates errors evidence files loading obli
     pipeline profile
 runtime: arguments backends custom_ops errors kernel loading obligations options pipeline
     profile terms
-comparing: api arguments backends custom_ops enforcing errors files loading models
+comparing: api arguments backends custom_ops enforcing errors files kernel loading models
     obligations options oracle pipeline profile runtime terms value_files
 suite: backends comparing errors files kernel oracle profile reading runtime terms versions
 demonstration: backends errors models obligations runtime
@@ -58,7 +58,7 @@ conformity: arguments assumptions backends comparing conforming errors files loa
     options pipeline profile runtime
 envelope: arguments comparing errors kernel knowledge loading obligations profile terms
     value_files
-reporting: comparing conforming conformity enforcing errors loading obligations options
+reporting: comparing conforming conformity enforcing errors kernel loading obligations options
     pipeline profile suite terms
 """
 """Each room, and the rooms that it may import."""

@@ -24,6 +24,7 @@ from sonnx_ort.comparing.inputs import Inputs, complete_within
 from sonnx_ort.comparing.isolated_run import UNOPTIMIZED, Array, Failed, IsolatedRuns, Outcome
 from sonnx_ort.comparing.limits import DEFAULT, Limits
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.kernel.decimals import at_most
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.profile.contract import NO_CONTRACT, Contract, ValueContract
@@ -62,8 +63,8 @@ class Deviation:
         if math.isinf(self.absolute):
             return f"'{self.output}' has NaN or infinity in one of both models alone"
         return (
-            f"'{self.output}' deviates by up to {self.absolute:.3g}, "
-            f"which is {self.relative:.3g} of its largest element"
+            f"'{self.output}' deviates by up to {at_most(self.absolute, 3)}, "
+            f"which is {at_most(self.relative, 3)} of its largest element"
         )
 
 

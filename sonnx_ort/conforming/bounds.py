@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sonnx_ort.kernel.decimals import at_least, at_most
+
 MEASURED_DEVIATION = "sonnx_ort.measured_deviation"
 """The key of a model's metadata that says how far its outputs are from those of the original.
 
@@ -81,7 +83,9 @@ class Bound:
 
     def __str__(self) -> str:
         """The bound as a clause."""
-        limit = f" of magnitudes up to {self.largest:g}" if self.largest < math.inf else ""
+        limit = ""
+        if self.largest < math.inf:
+            limit = f" of magnitudes up to {at_least(self.largest, 6)}"
         remark = f"; {self.remark}" if self.remark else ""
         return f"{self._distance}, for {self.inputs}{limit}{remark}"
 
@@ -90,8 +94,8 @@ class Bound:
         if not self.units:
             return "the same numbers"
         if self.of is Reference.INTEGER:
-            return f"within {self.units:g}"
-        units = "1 unit" if self.units == 1 else f"{self.units:g} units"
+            return f"within {at_most(self.units, 6)}"
+        units = "1 unit" if self.units == 1 else f"{at_most(self.units, 6)} units"
         kind = f" of {self.computed_in}" if self.computed_in else ""
         each = f" for each {self.each}" if self.each else ""
         return f"within {units}{kind} in the last place{each} of {self.of}"

@@ -7,6 +7,7 @@ them again. Python and onnx are all that the kernel needs.
 
     sizes        numbers, and polynomials of sizes that only a run decides
     ranges       intervals of floats
+    decimals     bounds as decimals of few digits
     node         what a rule may read of a node
     layout, products, shaping
                  the shapes of results, by operator

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.kernel.decimals import at_least, at_most
+
+_DIGITS = 6
+"""How many digits an end of an interval has as text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -37,8 +42,9 @@ class Range:
         return not self.nan and math.isfinite(self.lower) and math.isfinite(self.upper)
 
     def __str__(self) -> str:
-        """Format the interval as `-0.5 to 3.25e+06`, and `or NaN` if it is possible."""
-        return f"{self.lower:.6g} to {self.upper:.6g}{' or NaN' if self.nan else ''}"
+        """Format the interval as `-0.5 to 3.25e+06`, rounded outwards; `or NaN` if possible."""
+        numbers = f"{at_least(self.lower, _DIGITS)} to {at_most(self.upper, _DIGITS)}"
+        return f"{numbers}{' or NaN' if self.nan else ''}"
 
 
 Ends = npt.NDArray[np.float64]

@@ -15,6 +15,7 @@ from sonnx_ort.reporting.audit_report import (
     audit_document,
     bound_in_words,
     details_of,
+    distance_in_words,
     facts_of,
     heading_of_errors,
     operator_rows,
@@ -107,9 +108,7 @@ def _outputs(audit: Audit) -> str:
     rows = (
         (
             f"<bdi>{to_html(each.name)}</bdi>",
-            to_html(each.reason)
-            or f"known to {each.width:.3g}; the run is at most {each.distance:.3g} away "
-            f"({each.units:,.1f} units in the last place)",
+            to_html(each.reason) or distance_in_words(each),
         )
         for each in audit.outputs
     )

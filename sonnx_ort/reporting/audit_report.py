@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sonnx_ort.comparing.audit import Audit
+from sonnx_ort.comparing.enclosing import EnclosedOutput
 from sonnx_ort.comparing.error_bounds import BoundedValue
 from sonnx_ort.comparing.verdicts import (
     Element,
@@ -18,6 +19,7 @@ from sonnx_ort.comparing.verdicts import (
     worst_first,
 )
 from sonnx_ort.errors import printable_lines, to_json
+from sonnx_ort.kernel.decimals import at_most
 from sonnx_ort.profile.contract import contract_document
 from sonnx_ort.reporting.terminal import Colour, Paint, fitted, paint_of, table_of_numbers, wrapped
 from sonnx_ort.reporting.verdict import counted, in_commands
@@ -36,6 +38,7 @@ class AuditFormat(enum.StrEnum):
 
 
 _SHOWN = 5
+_MANY = 1000
 _COLOURS = {
     Verdict.OUTSIDE: Colour.VIOLATED,
     Verdict.NOT_KNOWN: Colour.OPEN,
@@ -217,10 +220,18 @@ def _outputs(audit: Audit) -> Iterator[str]:
             continue
         place = list(output.index or ())
         yield from wrapped(
-            f"{output.name}: the exact results are known to {output.width:.3g}; the run is at most "
-            f"{output.distance:.3g} ({output.units:,.1f} units in the last place) away, at {place}",
+            f"{output.name}: the exact results are {distance_in_words(output)}, at {place}",
             "  ",
         )
+
+
+def distance_in_words(output: EnclosedOutput) -> str:
+    """How far an output may be from the exact results, in bounds that are rounded up."""
+    units = at_most(output.units, 3) if output.units < _MANY else f"{math.ceil(output.units):,}"
+    return (
+        f"known to {at_most(output.width, 3)}; the run is at most {at_most(output.distance, 3)} "
+        f"({units} units in the last place) away"
+    )
 
 
 def _errors(audit: Audit) -> Iterator[str]:
@@ -232,16 +243,22 @@ def _errors(audit: Audit) -> Iterator[str]:
 
 def heading_of_errors(errors: Mapping[str, float]) -> str:
     """Whose errors are bounded, and for which inputs."""
-    off = [f"{name} is off by at most {error:g}" for name, error in errors.items() if error]
+    off = [f"{name} is off by at most {_whole(error)}" for name, error in errors.items() if error]
     return f"errors of values, if {' and '.join(off) or 'all inputs are exact'}"
+
+
+def _whole(error: float) -> str:
+    """A premise with all of its digits, for the bounds hold of no larger error."""
+    short = f"{error:g}"
+    return short if float(short) == error else repr(float(error))
 
 
 def bound_in_words(value: BoundedValue) -> str:
     """The bound of the error of a value by the documents, and that by the enclosure."""
     by_document = f"no bound: {value.reason}"
     if value.bound is not None:
-        by_document = f"at most {value.bound:.3g} ({value.source})"
-    enclosed = "not" if value.enclosed is None else f"at most {value.enclosed:.3g}"
+        by_document = f"at most {at_most(value.bound, 3)} ({value.source})"
+    enclosed = "not" if value.enclosed is None else f"at most {at_most(value.enclosed, 3)}"
     exceeded = "" if value.exceeded is None else f"; the run is further away at {[*value.exceeded]}"
     return f"{by_document}; enclosed: {enclosed}{exceeded}"
 

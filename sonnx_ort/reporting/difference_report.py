@@ -12,6 +12,7 @@ from sonnx_ort.comparing.difference import Comparison, Measure, Mismatch, Survey
 from sonnx_ort.comparing.inputs import Inputs
 from sonnx_ort.comparing.isolated_run import CPU, Level, Settings
 from sonnx_ort.errors import printable
+from sonnx_ort.kernel.decimals import at_most
 from sonnx_ort.reporting.terminal import fitted, in_columns
 from sonnx_ort.suite.vectors import Judged, Outcome
 
@@ -160,7 +161,7 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
         first = comparison.mismatches[0]
         most = comparison.differences.get(first.name, 0)
         exact = comparison.measure is Measure.BITS
-        yield from _mismatch(first, "" if exact else f", by {most:.4g} at most")
+        yield from _mismatch(first, "" if exact else f", by {at_most(most, 4)} at most")
         if more := len(comparison.mismatches) - 1:
             others = ", ".join(f"'{m.name}'" for m in comparison.mismatches[1:6])
             yield f"    and {more} more: {others}{', ...' if more > 5 else ''}"

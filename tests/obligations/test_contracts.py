@@ -479,7 +479,7 @@ def test_output_of_a_state_has_no_entry_of_its_own():
 @pytest.mark.parametrize(
     ("most", "verdict"),
     [
-        (1.0, ("proved", "every element of g 'g' lies in -0.995056 to 0.995056")),
+        (1.0, ("proved", "every element of g 'g' lies in -0.995057 to 0.995057")),
         (0.5, ("runtime", "the elements of g are known only in a run")),
     ],
 )

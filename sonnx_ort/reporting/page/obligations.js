@@ -41,12 +41,16 @@ function shapeElement(shape) {
   return make("span", { className: "shape", title: meanings.map(({ meaning }) => meaning).join("\n") }, text);
 }
 
-function numberText(number) {
-  return typeof number === "string" || Number.isSafeInteger(number) ? `${number}` : `${Number(number.toPrecision(6))}`;
+// Six digits, unless they would leave out numbers beyond them: an interval is never smaller than it is.
+function endText(number, isWithin) {
+  if (typeof number === "string" || Number.isSafeInteger(number)) return `${number}`;
+  const short = Number(number.toPrecision(6));
+  return `${isWithin(short) ? short : number}`;
 }
 
 function intervalText({ least, most, nan }) {
-  const numbers = least === most ? numberText(least) : `${numberText(least)} to ${numberText(most)}`;
+  const [first, last] = [endText(least, (short) => short <= least), endText(most, (short) => short >= most)];
+  const numbers = least === most ? `${least}` : `${first} to ${last}`;
   return nan ? `${numbers} or NaN` : numbers;
 }
 
