@@ -226,11 +226,11 @@ def _outputs(audit: Audit) -> Iterator[str]:
 
 
 def distance_in_words(output: EnclosedOutput) -> str:
-    """How far an output may be from the exact results, in bounds that are rounded up."""
+    """How narrow an enclosure is, and how far the run is outside of it, rounded up."""
     units = at_most(output.units, 3) if output.units < _MANY else f"{math.ceil(output.units):,}"
     return (
         f"known to {at_most(output.width, 3)}; the run is at most {at_most(output.distance, 3)} "
-        f"({units} units in the last place) away"
+        f"({units} units in the last place) beyond that"
     )
 
 

@@ -1,12 +1,16 @@
 """Bounds as text are no better than they are, and no worse than their digits allow."""
 
+import ast
 import math
+import re
 import struct
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from sonnx_ort.kernel import decimals
 from sonnx_ort.kernel.decimals import at_least, at_most
 from sonnx_ort.kernel.ranges import Range
 
@@ -50,3 +54,18 @@ def test_text_of_a_bound_is_the_nearest_one_that_holds() -> None:
 def test_interval_as_text_contains_its_ends() -> None:
     assert str(Range(-0.12345678, 2.0137527074704764)) == "-0.123457 to 2.01376"
     assert str(Range(-0.98765432, -0.12345678, nan=True)) == "-0.987655 to -0.123456 or NaN"
+
+
+SHORT = {"assumptions.py": 2, "kernel/decimals.py": 1, "reporting/difference_report.py": 1}
+"""How many numbers are rounded to the nearest decimal, by file: none of them is a bound."""
+
+
+def test_no_other_number_is_rounded_to_the_nearest_decimal() -> None:
+    folder = Path(decimals.__file__).parents[1]
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        shown = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        formats = [ast.unparse(n.format_spec) for n in shown if getattr(n, "format_spec", None)]
+        if count := sum(bool(re.search(r"\.(\d+|\{\w+\})g", each)) for each in formats):
+            found[path.relative_to(folder).as_posix()] = count
+    assert found == SHORT
