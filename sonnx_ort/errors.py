@@ -106,8 +106,10 @@ class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interf
         node: The name of the node in the original model.
         shapes: The shapes of the operands in this run, in their order; None if no kernel of this
             package reported them.
-        index: The index of the first element that violates the rule; None if shapes violate it.
-        values: The elements of the operands at that index; None if shapes violate the rule.
+        index: The index of the first element that violates the rule; None if shapes violate it, or
+            if ONNX Runtime itself rejects what does.
+        values: The elements of the operands at that index, without those of which only the shape
+            matters, such as the data of a Slice; None as for `index`.
     """
 
     def __init__(  # noqa: PLR0913 - one parameter for each public field

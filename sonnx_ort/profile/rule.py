@@ -3,8 +3,8 @@
 import enum
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy.typing as npt
@@ -28,10 +28,16 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A status with its evidence, a clause that explains it."""
+    """A status with its evidence, a clause that explains it.
+
+    Attributes:
+        entry: Of a violation by operands that are vectors, the index of the first element that
+            violates the rule.
+    """
 
     status: Status
     evidence: str
+    entry: int | None = field(default=None, compare=False)
 
 
 def proved(evidence: str) -> Judgement:
@@ -44,9 +50,9 @@ def at_run_time(evidence: str) -> Judgement:
     return Judgement(Status.RUNTIME, evidence)
 
 
-def violated(evidence: str) -> Judgement:
-    """The rule fails in every run that reaches the node, for the given reason."""
-    return Judgement(Status.VIOLATED, evidence)
+def violated(evidence: str, entry: int | None = None) -> Judgement:
+    """The rule fails in every run that reaches the node, for a reason, by an entry of vectors."""
+    return Judgement(Status.VIOLATED, evidence, entry)
 
 
 def judged(holds: bool | None, evidence: str) -> Judgement:
@@ -237,7 +243,14 @@ class JudgedInRuns(NamesOperands, HintByExample):
             for name, a in zip(names, arrays, strict=True)
         ]
         judgement = self.judge(operands)
-        return Violation(judgement.evidence) if judgement.status is Status.VIOLATED else None
+        if judgement.status is not Status.VIOLATED:
+            return None
+        by_shape: Container[int] = getattr(self, "seen_by_shape", range(len(arrays)))
+        vectors = [array for index, array in enumerate(arrays) if index not in by_shape]
+        if judgement.entry is None or not vectors:
+            return Violation(judgement.evidence)
+        values = tuple(int(vector[judgement.entry]) for vector in vectors)
+        return Violation(judgement.evidence, (judgement.entry,), values)
 
 
 class DecidedBeforeRuns(HintByExample):

@@ -236,12 +236,12 @@ Concat.C2
 Reshape.allowzero.C3
   X (2, 3), S [-1, 2] -> kept
   X (0, 3), S [3, 0] -> kept
-  X (0, 3), S [-1, 3] -> a size is -1, and X (0, 3) is empty
+  X (0, 3), S [-1, 3] -> a size is -1, and X (0, 3) is empty @ 0: -1
   X (0, 3), S [-1, 3], allowzero=1 -> kept
-  X (2, 3), S [0, -1], allowzero=1 -> a size is 0, and one is -1
+  X (2, 3), S [0, -1], allowzero=1 -> a size is 0, and one is -1 @ 1: -1
 Squeeze.A.C2
   X (1, 3, 1), A [0, 2] -> kept
-  X (1, 3, 1), A [2, -1] -> 2 and -1 name one axis
+  X (1, 3, 1), A [2, -1] -> 2 and -1 name one axis @ 1: -1
   X (1, 3, 1), axes=[0, -3] -> 0 and -3 name one axis
   X (1, 3, 1) -> kept
 Squeeze.A.names

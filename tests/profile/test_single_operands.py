@@ -211,7 +211,7 @@ Slice.R8
   X (4,), starts [9], ends [4], axes [1], steps [1] -> kept
   X (4,), starts [9], ends [4], axes [-2], steps [1] -> kept
   X (4,), starts [4], ends [4], axes [-1], steps [1] -> start 4 is no place on an axis of size 4
-      (entry 0)
+      (entry 0) @ 0: 4, 4, -1, 1
   X (4,), starts 9, ends 4, axes 0, steps 1 -> kept
 Slice.R1
   axes (4,) -> kept

@@ -43,16 +43,27 @@ def judged(table: str, named: Mapping[str, Requirement] | None = None) -> list[o
 
 
 def violated(table: str) -> list[object]:
-    """Each rule as its node has it, the operands of a run, and its violation; None for "kept"."""
+    """Each rule as its node has it, the operands of a run, and its violation; None for "kept".
+
+    What is said ends with ` @ 1: 4, 5` if the second entry breaks the rule, by these elements.
+    """
     return [
         pytest.param(
             requirement,
             [np.zeros(o.shape or ()) if o.constant is None else o.constant for o in operands],
-            None if said == "kept" else Violation(said),
+            None if said == "kept" else _violation(said),
             id=name,
         )
         for name, requirement, operands, said in _rows(table, None)
     ]
+
+
+def _violation(said: str) -> Violation:
+    reason, _, found = said.partition(" @ ")
+    if not found:
+        return Violation(reason)
+    entry, _, values = found.partition(": ")
+    return Violation(reason, (int(entry),), tuple(map(int, values.split(", "))))
 
 
 def _rows(

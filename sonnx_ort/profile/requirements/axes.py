@@ -128,7 +128,7 @@ def _judge_once(operand: Operand, axes: Axes, rank: int | None) -> Judgement:
     """Judge whether axes are distinct, from the rank of the tensor whose axes they are."""
     twice = _named_twice(axes, rank)
     if twice is not None:
-        return violated(twice)
+        return violated(*twice)
     if len({axis < 0 for axis in axes}) <= 1:
         return proved("no axis is named twice")
     if rank is None:
@@ -136,13 +136,17 @@ def _judge_once(operand: Operand, axes: Axes, rank: int | None) -> Judgement:
     return certain(operand, "no axis is named twice")
 
 
-def _named_twice(axes: Axes, rank: int | None) -> str | None:
-    """Tell of the first axis that is named twice; of an unknown rank, in the same way twice."""
+def _named_twice(axes: Axes, rank: int | None) -> tuple[str, int] | None:
+    """Tell of the first axis that is named twice; of an unknown rank, in the same way twice.
+
+    Returns:
+        Which entries name it, and the index of the second one.
+    """
     before: dict[int, int] = {}
-    for axis in axes:
+    for entry, axis in enumerate(axes):
         place = axis + rank if axis < 0 and rank is not None else axis
         if place in before:
-            return f"{before[place]} and {axis} name one axis"
+            return f"{before[place]} and {axis} name one axis", entry
         before[place] = axis
     return None
 

@@ -264,19 +264,24 @@ class InferableSize(DependsOnAttributes, JudgedInRuns):
             return proved("no size is 0")
         if numbers is None:
             return _unknown(sizes)
-        return self._judge_inferred(data) if self.copies_zeros else _judge_beside(numbers)
+        entry = numbers.index(_INFERRED)
+        return _judge_inferred(data, entry) if self.copies_zeros else _judge_beside(numbers, entry)
 
-    @staticmethod
-    def _judge_inferred(data: Operand) -> Judgement:
-        if 0 in (data.shape or ()):
-            return violated(f"a size is -1, and {data.name} {format_shape(data.shape)} is empty")
-        return at_run_time(f"the sizes of {data.name} are known only in a run")
+
+def _judge_inferred(data: Operand, entry: int) -> Judgement:
+    """Judge a size of -1 of a tensor that may be empty."""
+    if 0 in (data.shape or ()):
+        shown = format_shape(data.shape)
+        return violated(f"a size is -1, and {data.name} {shown} is empty", entry)
+    return at_run_time(f"the sizes of {data.name} are known only in a run")
 
 
 def _holds_something(shape: Shape) -> bool:
     return all(bounds_of_axis(size).lower > 0 for size in shape)
 
 
-def _judge_beside(numbers: Sequence[int]) -> Judgement:
+def _judge_beside(numbers: Sequence[int], entry: int) -> Judgement:
     """Judge a size of -1 beside others that are not copied."""
-    return violated("a size is 0, and one is -1") if 0 in numbers else proved("no size is 0")
+    if 0 in numbers:
+        return violated("a size is 0, and one is -1", entry)
+    return proved("no size is 0")

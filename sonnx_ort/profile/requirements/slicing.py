@@ -155,7 +155,8 @@ class Slicing(JudgedInRuns):
         if cut is not None:
             kept = [axis.keeps(self.demand) for axis in cut]
         if cut is not None and False in kept:
-            return violated(self._reason(cut, kept.index(False)))
+            entry = kept.index(False)
+            return violated(self._reason(cut, entry), entry)
         if None not in kept:
             return proved("the places are within the sizes")
         unknown = unknown or " and ".join(o.name for o in others if o.constant is None)
