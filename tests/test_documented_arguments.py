@@ -238,3 +238,27 @@ def test_default_that_a_docstring_states_is_that_of_the_signature(
         if (found := re.search(pattern, said))
     ]
     assert stated == [signature.parameters[parameter].default]
+
+
+@pytest.mark.parametrize("parameter", ["select", "ignore", "rules"])
+def test_wrong_selection_of_a_report_is_an_error(parameter: str) -> None:
+    report = sonnx_ort.check("m.onnx", forecast=False)
+    for what, value in WRONG.items():
+        try:
+            report.selected(**{parameter: value})
+        except SonnxError:
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever comes is a fault, and is named
+            pytest.fail(f"{parameter} = {what}: {type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize("name", ["path", "load", "example"])
+def test_wrong_name_of_a_model_is_an_error(name: str) -> None:
+    for what, value in WRONG.items():
+        try:
+            getattr(sonnx_ort.models, name)(value)
+        except SonnxError:
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever comes is a fault, and is named
+            pytest.fail(f"{what}: {type(error).__name__}: {error}")
+        pytest.fail(f"{what} is no model")

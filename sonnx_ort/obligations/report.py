@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from sonnx_ort.arguments import choose
+from sonnx_ort.arguments import checked_arguments, choose
 from sonnx_ort.errors import SonnxError, did_you_mean, to_json
 from sonnx_ort.obligations.obligation import (
     Finding,
@@ -299,6 +299,7 @@ class Report:
         """Whether every violation has a waiver; runtime obligations can still fail in a run."""
         return not self.violations
 
+    @checked_arguments
     def selected(
         self,
         select: str | Iterable[str] | None = None,
@@ -316,7 +317,8 @@ class Report:
             rules: "all", or "stated" without the rules that this project added.
 
         Raises:
-            SonnxError: No rule matches a name; the message lists the available ones.
+            SonnxError: No rule matches a name; the message lists the available ones. Or `rules` is
+                unknown.
         """
         chosen = selected_rules(select, ignore, choose(RulesOf, "rules", rules))
         obligations = [o for o in self.enforced if o.rule.id not in chosen]
