@@ -48,7 +48,7 @@ def check(  # noqa: PLR0913 - one for each choice
     default it enforces Div and Sub alone, and `Obligation.refused` says which violations make it
     reject the model then. `Obligation.mendable` says which ones `conform` fixes, and
     `Obligation.rounding` for which it has to be asked to round. The report of a rewritten model is
-    that of its original.
+    that of its original, with what `conform` and `make_explicit` changed.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not

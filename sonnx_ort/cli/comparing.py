@@ -15,11 +15,11 @@ from sonnx_ort.cli.options import (
     by_name,
     command,
     examples,
-    files_below,
     flag,
     option,
     read_values,
     subcommand,
+    values_below,
 )
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.comparing.against_plain import AgainstPlain, against_plain, ways
@@ -248,7 +248,7 @@ def _plain(
             "Audit the values that another implementation computed, not a run: NAME.npy for each "
             "value, with '_' for characters other than ASCII letters, digits, '.', '_', '-'.",
             metavar="FOLDER",
-            reads=files_below,
+            reads=values_below,
         ),
         "save_values": option(
             PATH, "Write each audited value to NAME.npy in this folder.", metavar="FOLDER"

@@ -151,9 +151,10 @@ def only_file(path: Path | None) -> tuple[Path, ...]:
     return () if path is None else (path,)
 
 
-def files_below(folder: Path | None) -> Iterable[Path]:
-    """All files in a folder, if it is given."""
-    return () if folder is None else folder.rglob("*")
+def values_below(folder: Path | None) -> Iterable[Path]:
+    """All files of values in a folder, if it is given."""
+    there = () if folder is None else folder.rglob("*")
+    return (path for path in there if path.suffix in {".npy", ".npz", ".pb"})
 
 
 def flag(text: str, *names: str) -> Option:
@@ -206,7 +207,7 @@ OPTIONS: Mapping[str, Option] = {
         PATH,
         "Inputs: NAME.npy, or input_0.pb and so on, in it or in a folder for each sample.",
         metavar="FOLDER",
-        reads=files_below,
+        reads=values_below,
     ),
     "time_limit": option(
         float,

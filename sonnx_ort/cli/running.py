@@ -15,12 +15,12 @@ from sonnx_ort.cli.options import (
     Option,
     command,
     examples,
-    files_below,
     flag,
     numbers_by_name,
     option,
     read_values,
     subcommand,
+    values_below,
 )
 from sonnx_ort.cli.output import ExitStatus, say
 from sonnx_ort.comparing.input_shapes import Sizes
@@ -217,7 +217,7 @@ def _reduced_in_words(
             PATH,
             "Samples: NAME.npy or input_0.pb for each input, here or in a folder for each.",
             metavar="FOLDER",
-            reads=files_below,
+            reads=values_below,
         ),
         "contract": OPTIONS["contract"],
         "margin": option(

@@ -126,6 +126,13 @@ def test_model_is_replaced_by_force(name: str) -> None:
     assert shown.splitlines()[-1].startswith("m.onnx: written")
 
 
+def test_file_beside_samples_is_no_input() -> None:
+    for _ in range(2):
+        done = command("contract", "m.onnx", "--data", "data", "-o", "data/envelope.toml")
+        assert done.stderr == ""
+    assert Path("data/envelope.toml").is_file()
+
+
 def test_report_replaces_an_older_one() -> None:
     Path("report.txt").write_text("old", encoding="utf-8")
     done = command("check", "m.onnx", "broken", "-o", "report.txt", "--operators", "default")
