@@ -1,10 +1,15 @@
 """Add, Mul, Mod, Max, Min and PRelu."""
 
+from collections.abc import Sequence
+
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.arithmetic import NONZERO_DIVISOR, RepresentableQuotient
+from sonnx_ort.profile.requirements.attributes import held
 from sonnx_ort.profile.requirements.elements import WITHIN_INT32
+from sonnx_ort.profile.rule import Attributes, Judgement, at_run_time, judged
+from sonnx_ort.terms.operand import Operand
 
 
 def _sum_or_product(name: str, first_code: int, what: str, operation: str) -> Operator:
@@ -35,6 +40,13 @@ ADD = _sum_or_product("Add", 101, "sum", "addition")
 MUL = _sum_or_product("Mul", 121, "product", "multiplication")
 
 
+def _has_fmod(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    if operands[0].element_type is None:
+        return at_run_time("the type of A is unknown")
+    fmod = attributes.get("fmod", 0)
+    return judged(fmod == 1, f"the attribute fmod is {fmod}")
+
+
 _mod = CommonRules("Mod", 441, by_analogy("Mod"))
 
 MOD = _mod.operator(
@@ -53,21 +65,35 @@ MOD = _mod.operator(
             "Runtime up to 1.31.1 end the process at int32 and int64.",
             needed_before="1.32.0",
         ),
+        _mod("float.fmod", 11).states(
+            "The attribute fmod is 1.",
+            held(
+                _has_fmod,
+                *(
+                    "A float, fmod=1",
+                    "A float, fmod=0",
+                    "write fmod=1, for which the result has the dividend's sign",
+                ),
+                attributes=("fmod",),
+            ),
+            "A",
+            remark="ONNX demands it of floats before version 28.",
+            until=27,
+        ),
     ],
     description="""
         `Mod`: the remainder of a division of two tensors of one shape and type.
 
         Results: without `fmod=1`, the remainder with the sign of the divisor; with it, the one with
-        the sign of the dividend, as C has it. Before version 28, floats require `fmod=1`, which
-        ONNX Runtime checks in the run. For floats, a zero divisor, an infinite dividend and NaN
-        give NaN; without `fmod=1`, an infinite divisor gives itself if the signs differ.
+        the sign of the dividend, as C has it. For floats, a zero divisor, an infinite dividend and
+        NaN give NaN; without `fmod=1`, which version 28 allows, an infinite divisor gives itself if
+        the signs differ.
 
         ONNX Runtime 1.32.0 broadcasts silently, in every numeric type except bfloat16, for which it
         has no kernel; it rejects zero divisors of all integer types, and gives 0 for the smallest
         value modulo -1. Versions up to 1.31.1 end the process there at int32 and int64, and with
         `fmod=1` compute int64 and uint64 in double, which is wrong if an operand is beyond 2^53; no
-        rule prevents that, because no rule of Mod depends on attributes. Version 1.23 ends the
-        process at a zero divisor too, or gives a number.
+        rule prevents that. Version 1.23 ends the process at a zero divisor too, or gives a number.
     """,
     versions=(10, 13, 28),
     broadcasting_since=10,

@@ -87,6 +87,8 @@ Range.D.C1 11 21 float double
   S 1.0, L 9.0, D 0.0; S 1.0, L -9.0, D 0.0; S 1.0, L 1.0, D -0.0
 Range.D.C1 11 21 int16 int32 int64
   S 1, L 9, D 0; S 1, L -9, D 0; S 1, L 1, D 0
+Mod.float.fmod 10 13 18 float float16 double
+  A (2, 3), B (2, 3); A (2, 3), B (2, 3), fmod=0; A (0,), B (0,), fmod=0
 MatMul.C2 9 13 float float16 double int32 uint64
   A (2, 3), B (4, 4); A (2, 1), B (3, 4); A (2, 0), B (3, 4); A (2, 3), B (0, 4)
   A (5, 2, 3), B (4, 4); A (3,), B (4, 4)
