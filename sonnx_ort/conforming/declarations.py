@@ -11,7 +11,7 @@ import onnx_ir as ir
 from sonnx_ort.conforming.change import set_input, stored_constant
 from sonnx_ort.conforming.defaults import omitted_inputs, write_attributes
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.value_types import optional_outputs
+from sonnx_ort.knowledge.value_types import optional_outputs, undefined_outputs
 from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node, label_of
 from sonnx_ort.profile.graph import EDGES, GR2, GR4, GRAPH, IMPLICIT_SHAPE, UNREAD
 from sonnx_ort.profile.operator import DOMAIN
@@ -130,6 +130,23 @@ def _name_outputs(node: ir.Node, version: int, names: ValueNames) -> list[ir.Val
         name = names.fresh(f"{node.outputs[0].name}_{parameter.name.lower()}")
         node.outputs[parameter.position].name = name
     return [node.outputs[parameter.position] for parameter in left_out]
+
+
+def omit_outputs(model: ir.Model) -> None:
+    """Leave out the outputs of nodes that no draft defines and nothing reads, in place."""
+    for node in every_node(model.graph):
+        undefined = undefined_outputs(
+            node.op_type, model.opset_imports.get(node.domain, 1), node.domain
+        )
+        for parameter in undefined:
+            output = (
+                node.outputs[parameter.position] if parameter.position < len(node.outputs) else None
+            )
+            if output is not None and not output.uses() and not output.is_graph_output():
+                output.name, output.type, output.shape = "", None, None
+        given = [position for position, output in enumerate(node.outputs) if output.name]
+        if undefined and given:
+            node.resize_outputs(given[-1] + 1)
 
 
 def declare_outputs(model: ir.Model, facts: Facts) -> None:

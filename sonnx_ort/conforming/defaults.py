@@ -105,21 +105,14 @@ def _kernel_of_weights(node: ir.Node, facts: Facts) -> list[int] | None:
     return kernel if len(kernel) == len(shape) - 2 else None
 
 
-_WITHOUT_SCALES = frozenset({"Sigmoid", "Tanh", "Relu"})
-"""The activations that ONNX gives neither alpha nor beta."""
-
-
 _ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 
 
 def _of_layer(node: ir.Node, _facts: Facts) -> Iterator[ir.Attr]:
-    """The activations of each direction, and an empty list of scales if they have none."""
+    """The activations of each direction."""
     bidirectional = node.attributes.get_string("direction", "forward") == "bidirectional"
     default = [*_ACTIVATIONS[node.op_type] * (2 if bidirectional else 1)]
     yield ir.AttrStrings("activations", default)
-    if _WITHOUT_SCALES.issuperset(node.attributes.get_strings("activations") or default):
-        for name in ("activation_alpha", "activation_beta"):
-            yield ir.AttrFloat32s(name, [])
 
 
 def _of_shape(node: ir.Node, facts: Facts) -> Iterator[ir.Attr]:

@@ -22,6 +22,7 @@ from sonnx_ort.conforming.declarations import (
     declare_outputs,
     give_inputs,
     make_graph_explicit,
+    omit_outputs,
     unread_outputs,
 )
 from sonnx_ort.conforming.failing import MAY_END, may_end_a_run
@@ -127,7 +128,7 @@ class ConformedGraph:
         if obligation.rule.id not in self.selection.rules:
             return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
-        if obligation.rule is EDGES and " output " in obligation.evidence and not obligation.path:
+        if obligation.rule is EDGES and _leaves_out_output(obligation) and not obligation.path:
             return known if known in (_OUTPUT_MOVES_ROUNDING, MAY_END) else _ON_REQUEST
         if known is not None and obligation.rule.id == GR4.id:
             return f"{obligation.evidence.partition(' is left out')[0]}: {known}"
@@ -379,6 +380,10 @@ def _content(model: ir.Model) -> _Content:
     )
 
 
+def _leaves_out_output(obligation: Obligation) -> bool:
+    return obligation.evidence.startswith("the output ") and obligation.evidence.endswith(" out")
+
+
 def _without_end() -> SonnxError:
     return SonnxError("the changes do not end; exclude some rules with ignore=")
 
@@ -389,6 +394,8 @@ def _write_down(model: ir.Model, examination: Examination, rules: frozenset[str]
         for node in examination.nodes
         if any(o.status is Status.VIOLATED and o.rule.id in rules for o in node.found)
     )
+    if EDGES.id in rules:
+        omit_outputs(model)
     for rule in (GR4, EDGES):
         _give_inputs(model, examination, rules, rule)
     make_graph_explicit(model, examination.facts, rules, violated, in_words=True)

@@ -18,6 +18,7 @@ from sonnx_ort.kernel.types import Type, TypedNode, element_of, result_type, seq
 from sonnx_ort.knowledge.declarations import FIRST_WITHOUT_BATCH, type_name
 from sonnx_ort.loading.serialization import deserialize_type, holds_another_type
 from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.profile.catalog import defined_outputs
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.layout import BROADCAST
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
@@ -40,9 +41,6 @@ _KNOWN_DEFAULTS = {
 
 _WITHOUT_DEFAULT = frozenset((name, "clip") for name in ("GRU", "LSTM", "RNN"))
 """Attributes of which ONNX says that without them something is not done: no value is assumed."""
-
-_TRAINED = frozenset({"BatchNormalization"})
-"""Operators whose outputs after the first one belong to training."""
 
 _INDEX_TYPES = {ElementType.INT32, ElementType.INT64}
 
@@ -134,18 +132,32 @@ def optional_inputs(name: str, version: int, domain: str) -> tuple[Parameter, ..
 
 @functools.cache
 def optional_outputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
-    """The outputs that a node of an operator may omit; those of training do not count."""
-    schema = operator_schema(name, version, domain)
-    return () if schema is None or name in _TRAINED else _optional(schema.outputs)
-
-
-def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> tuple[Parameter, ...]:
-    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
-    return tuple(
-        Parameter(parameter.name, position)
-        for position, parameter in enumerate(parameters)
-        if parameter.option == optional
+    """The outputs of an operator that ONNX lets a node omit, and that its draft defines."""
+    schema, undefined = (
+        operator_schema(name, version, domain),
+        undefined_outputs(name, version, domain),
     )
+    return (
+        () if schema is None else tuple(p for p in _optional(schema.outputs) if p not in undefined)
+    )
+
+
+@functools.cache
+def undefined_outputs(name: str, version: int, domain: str) -> tuple[Parameter, ...]:
+    """The outputs that ONNX has of an operator and its draft does not define."""
+    schema, defined = operator_schema(name, version, domain), defined_outputs(domain, name)
+    return () if schema is None or defined is None else _parameters(schema.outputs)[defined:]
+
+
+def _parameters(
+    formal: Sequence[onnx.defs.OpSchema.FormalParameter],
+) -> tuple[Parameter, ...]:
+    return tuple(Parameter(parameter.name, position) for position, parameter in enumerate(formal))
+
+
+def _optional(formal: Sequence[onnx.defs.OpSchema.FormalParameter]) -> tuple[Parameter, ...]:
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    return tuple(p for p in _parameters(formal) if formal[p.position].option == optional)
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from sonnx_ort.knowledge.value_types import (
     convertible_inputs,
     optional_inputs,
     optional_outputs,
+    undefined_outputs,
 )
 from sonnx_ort.loading.traversal import defined_values, label_of
 from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
@@ -46,6 +47,17 @@ _RANDOM = frozenset(
     }
 )
 """The operators of ONNX that draw random numbers, beside Dropout in training mode."""
+
+_WITHOUT_ANY = frozenset({"Sigmoid", "Tanh", "Relu", "Softsign", "Softplus"})
+
+_WITHOUT_PARAMETER = {
+    "activation_alpha": _WITHOUT_ANY,
+    "activation_beta": _WITHOUT_ANY | {"LeakyRelu", "ThresholdedRelu", "Elu"},
+}
+"""The functions of a recurrent layer for which ONNX defines no such parameter, by attribute.
+
+Those of a layer without the attribute activations are among them.
+"""
 
 _TRAINING_INPUT = 2
 """The input of a Dropout that says whether it trains."""
@@ -201,7 +213,14 @@ def _is_omitted(node: ir.Node, assumption: Assumption) -> bool:
     if name == "pads" and node.attributes.get_string("auto_pad", "NOTSET") != "NOTSET":
         # auto_pad computes the pads, so they must be omitted.
         return False
-    return name not in node.attributes
+    return name not in node.attributes and not _has_no_meaning(node, name)
+
+
+def _has_no_meaning(node: ir.Node, name: str) -> bool:
+    """Whether it holds parameters of functions of a layer, of which none has such a parameter."""
+    without = _WITHOUT_PARAMETER.get(name)
+    functions = node.attributes.get_strings("activations") or ()
+    return without is not None and without.issuperset(functions)
 
 
 def _dead_nodes(nodes: Sequence[_Placed], dead: Container[ir.Node]) -> Iterator[Finding]:
@@ -213,7 +232,7 @@ def _dead_nodes(nodes: Sequence[_Placed], dead: Container[ir.Node]) -> Iterator[
 
 
 def _without_edge(placed: _Placed) -> Iterator[Finding]:
-    """The inputs and outputs of the operator that a node omits."""
+    """The inputs and outputs of the operator that a node omits, and outputs of no draft."""
     node, operator = placed.node, (placed.node.op_type, placed.version, placed.node.domain)
     for kind, optional, values in (
         ("input", optional_inputs(*operator), node.inputs),
@@ -223,6 +242,10 @@ def _without_edge(placed: _Placed) -> Iterator[Finding]:
             given = values[parameter.position] if parameter.position < len(values) else None
             if (given is None or not given.name) and not _excluded(node, parameter.name):
                 yield placed.finding(EDGES, f"the {kind} '{parameter.name}' is left out")
+    for parameter in undefined_outputs(*operator):
+        if parameter.position < len(node.outputs) and node.outputs[parameter.position].name:
+            detail = f"the output '{parameter.name}' is given, and the draft does not define it"
+            yield placed.finding(EDGES, detail)
 
 
 def _excluded(node: ir.Node, name: str) -> bool:

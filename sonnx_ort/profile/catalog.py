@@ -108,6 +108,14 @@ def unsupported_attributes(domain: str, name: str) -> tuple[str, ...]:
     return operator.unsupported if operator is not None and operator.domain == domain else ()
 
 
+def defined_outputs(domain: str, name: str) -> int | None:
+    """How many outputs the draft of an operator defines; None without a draft."""
+    operator = OPERATORS.get(name)
+    if operator is None or operator.domain != domain or not operator.has_draft:
+        return None
+    return None if operator.repeated_result else 1 + len(operator.further_results)
+
+
 def standing_of(domain: str, name: str) -> OperatorStanding:
     """What the profile says of an operator."""
     operator = OPERATORS.get(name)

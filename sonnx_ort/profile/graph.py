@@ -279,18 +279,20 @@ OUTPUTS = _rule(
 EDGES = _rule(
     "Graph.edges",
     1315,
-    "Every node has all inputs and outputs of its operator.",
+    "Every node has all inputs and outputs of its operator, and no others.",
     _text(
         "Definitions, Edges",
         "Rx",
-        "R1 wants it too. What ONNX calls optional may not be left out. The outputs of a "
-        "BatchNormalization after the first one are of training, and are not meant.",
+        "R1 wants it too. What ONNX calls optional may not be left out. The outputs are those of "
+        "the signature in the operator's draft: of an LSTM and a BatchNormalization, Y alone. "
+        "Without a draft, they are those of ONNX.",
     ),
-    "no node leaves out an input or an output",
+    "each node has the inputs and outputs of its operator",
     "y = Conv(x, w, b)",
     "y = Conv(x, w)",
     "give the input, such as a bias of zeros; name the output, and make it an output of "
-    "the graph if no node reads it",
+    "the graph if no node reads it; leave out an output that the draft does not define, and "
+    "compute from the others what is read of it",
 )
 
 UNREAD = _rule(

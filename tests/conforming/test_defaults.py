@@ -194,6 +194,43 @@ def test_output_that_a_node_in_a_branch_leaves_out_stays_out() -> None:
     assert reason.startswith("no change fixes it: give the input")
 
 
+LAST_STATES = """(float[5,2,3] x) => (float[] y{output}) {{
+    y{states} = LSTM<hidden_size = 4>(x, w, r) }}"""
+
+
+@pytest.mark.parametrize(
+    ("output", "states", "outputs"),
+    [
+        ("", ", h, c", ["y"]),
+        (", float[] h", ", h, c", ["y", "h"]),
+        (", float[] c", ", h, c", ["y", "", "c"]),
+    ],
+)
+def test_output_that_no_draft_defines_is_left_out_if_nothing_reads_it(
+    output: str, states: str, outputs: list[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    model = parse(
+        LAST_STATES.format(output=output, states=states),
+        constants={
+            "w": rng.normal(size=(1, 16, 3)).astype(np.float32),
+            "r": rng.normal(size=(1, 16, 4)).astype(np.float32),
+        },
+    )
+    conformed = sonnx_ort.conform(model, name_outputs=True)
+    (layer,) = (node for node in conformed.model.graph.node if node.op_type == "LSTM")
+    assert list(layer.output) == outputs
+    found = [o.evidence for o, _ in conformed.remaining if " output " in o.evidence]
+    undefined = {"h": "Y_h", "c": "Y_c"}
+    assert found == [
+        f"the output '{undefined[name]}' is given, and the draft does not define it"
+        for name in outputs[1:]
+        if name
+    ]
+    x = rng.normal(size=(5, 2, 3)).astype(np.float32)
+    require_same_bits(model, conformed.model, {"x": x})
+
+
 PARTS = {
     "as an attribute": (11, 6, "", [2, 2, 2]),
     "as an input": (13, 6, "", [2, 2, 2]),
@@ -245,7 +282,9 @@ LAYERS = {
 
 @pytest.mark.parametrize("case", LAYERS)
 @pytest.mark.parametrize("opset", [7, 14])
-def test_activations_are_written_with_no_scales_where_they_have_none(case: str, opset: int) -> None:
+def test_activations_are_written_without_parameters_that_they_do_not_have(
+    case: str, opset: int
+) -> None:
     gates, direction, activations = LAYERS[case]
     directions = 2 if direction else 1
     operator = case.split(maxsplit=1)[0]
@@ -262,8 +301,7 @@ def test_activations_are_written_with_no_scales_where_they_have_none(case: str, 
     conformed = sonnx_ort.conform(model, ignore="LSTM")
     attributes = written(conformed.model, operator)
     assert [name.decode() for name in attributes["activations"]] == activations
-    assert attributes["activation_alpha"] == attributes["activation_beta"] == []
-    assert "clip" not in attributes
+    assert not attributes.keys() & {"activation_alpha", "activation_beta", "clip"}
     assert not [
         o for o, _ in conformed.remaining if "activation" in o.evidence or "clip" in o.evidence
     ]

@@ -39,6 +39,12 @@ def test_graph_that_keeps_every_rule_has_one_proved_obligation_for_each() -> Non
     assert {(o.status, o.place) for o in found} == {(Status.PROVED, "the graph")}
 
 
+LAYER = """(float[5,2,3] x, float[1,16,3] w, float[1,16,4] r, float[1,32] b, int32[2] s,
+    float[1,2,4] i, float[1,12] p) => (float[] {}) {{
+    [l] {} = LSTM<hidden_size = 4>(x, w, r, b, s, i, i, p)
+}}"""
+"""A layer that has all inputs, with an output of the graph and the outputs of the node."""
+
 GRAPH_BREACHES = [
     ("Graph.operator_set", "(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }",
      ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft covers it")),
@@ -98,6 +104,18 @@ GRAPH_BREACHES = [
     ("Graph.edges",
      "(float[1,1,4,4] x) => (float[1,1,3,3] y) { [m] y = MaxPool<kernel_shape = [2, 2]>(x) }",
      ("MaxPool 'm'", "the output 'Indices' is left out")),
+    ("Graph.edges",
+     """(float[1,2] x, float[2] s) => (float[1,2] y) {
+         [n] y, m, v = BatchNormalization<training_mode = 1>(x, s, s, s, s) }""",
+     ("BatchNormalization 'n'",
+      "the output 'running_mean' is given, and the draft does not define it"),
+     ("BatchNormalization 'n'",
+      "the output 'running_var' is given, and the draft does not define it")),
+    ("Graph.edges", LAYER.format("h", "y, h"),
+     ("LSTM 'l'", "the output 'Y_h' is given, and the draft does not define it")),
+    ("Graph.edges", LAYER.format("h", ", h"),
+     ("LSTM 'l'", "the output 'Y' is left out"),
+     ("LSTM 'l'", "the output 'Y_h' is given, and the draft does not define it")),
     (
         "Graph.edges",
         """(bool c, float[2] x) => (float[2] y) {
@@ -168,14 +186,38 @@ def test_training_information_violates_the_rule_of_inference() -> None:
         """(float[1,2] x, float[2] s) => (float[1,2] y) {
             y = BatchNormalization(x, s, s, s, s)
         }""",
+        LAYER.format("y", "y"),
         "(float[2] x) => (float[2] y, float[2] w) <float[2] w = {1, 2}> { y = Abs(x) }",
         "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { d = Neg(w) y = Abs(x) }",
     ],
 )
 def test_graph_leaves_out_nothing_and_has_nothing_unread(graph: str) -> None:
-    """Outputs of training are none, and what a dead node reads is read."""
+    """Outputs are those of the draft, and what a dead node reads is read."""
     rules = {o.rule.id: o.status for o in graph_obligations(parse(graph))}
     assert {rules["Graph.edges"], rules["Graph.unread"]} == {Status.PROVED}
+
+
+@pytest.mark.parametrize(
+    ("activations", "left_out"),
+    [
+        ("", ["activations"]),
+        (', activations = ["Relu", "Tanh", "Tanh"]', []),
+        (', activations = ["Sigmoid", "Softsign", "Softplus"]', []),
+        (', activations = ["Sigmoid", "Elu", "Tanh"]', ["activation_alpha"]),
+        (', activations = ["Sigmoid", "LeakyRelu", "Tanh"]', ["activation_alpha"]),
+        (
+            ', activations = ["HardSigmoid", "Tanh", "Tanh"]',
+            ["activation_alpha", "activation_beta"],
+        ),
+        (', activations = ["Mine", "Tanh", "Tanh"]', ["activation_alpha", "activation_beta"]),
+    ],
+)
+def test_parameters_of_functions_are_demanded_where_a_function_has_them(
+    activations: str, left_out: list[str]
+) -> None:
+    graph = LAYER.format("y", "y").replace("hidden_size = 4", f"hidden_size = 4{activations}")
+    told = [evidence for _, evidence in violations(parse(graph), "GR4") if "activation" in evidence]
+    assert sorted(evidence.split("'")[1] for evidence in told) == left_out
 
 
 @pytest.mark.satisfies("Requirements.versions", "Needs.THAV-001")
