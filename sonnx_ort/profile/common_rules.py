@@ -184,6 +184,7 @@ class Place:
         source: Source | None = None,
         survived: bool | None = None,
         unenforced: str = "",
+        contradicted: bool = False,
         **fields: Any,
     ) -> Rule:
         """Make the rule.
@@ -198,11 +199,13 @@ class Place:
             source: Another source.
             survived: Whether ONNX Runtime survives its violation.
             unenforced: What ONNX Runtime 1.32.0 does where nothing enforces it.
+            contradicted: Whether another sentence of the draft contradicts it.
             fields: Further fields of `Rule`.
         """
         rules, remark = self.rules, remark or self.remark
         if source is None and self.at:
-            source = working_group(rules.name, remark, at=self.at, words=words)
+            stated = working_group(rules.name, remark, at=self.at, words=words)
+            source = replace(stated, contradicted=contradicted)
         return Rule(
             f"{rules.name}.{self.tag}",
             rules.first_code + self.offset,

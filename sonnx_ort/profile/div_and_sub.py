@@ -37,11 +37,13 @@ def _of_preliminary(  # noqa: PLR0913, PLR0917 - a row of a table
     requirement: Requirement,
     remark: str = "",
     section: str = "Restrictions",
+    *,
+    contradicted: bool = False,
 ) -> Rule:
     """A rule of the preliminary document of Div or Sub, whose sentence is changed for a reason."""
     words = Words.CHANGED if remark else Words.AS_WRITTEN
     document = f"SONNX {rules.name}, preliminary edition"
-    source = Source(document, section, tag, words=words, remark=remark)
+    source = Source(document, section, tag, words=words, remark=remark, contradicted=contradicted)
     return rules(tag, code - rules.first_code).states(sentence, requirement, source=source)
 
 
@@ -108,6 +110,7 @@ _PRELIMINARY_RULES = (
         "The document's formula gives inf wherever B is zero, whatever A is; its constraint C2 and "
         "its Why3 contract (`B.data[i] <> 0`) exclude zeros. The formula is followed. Integers "
         "have no infinity, so a zero divisor of theirs is a violation.",
+        contradicted=True,
     ),
 )
 
@@ -285,6 +288,7 @@ _SUB_PRELIMINARY_RULES = (
         "own Why3 contract, which requires same_dimensions, does not. The contract is followed, "
         'unless broadcast="explicit" writes the broadcast out.',
         "Restrictions and formal specification",
+        contradicted=True,
     ),
 )
 

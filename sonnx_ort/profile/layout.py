@@ -159,6 +159,7 @@ RESHAPE = _reshape.operator(
             remark=f"{_OF_ALLOWZERO} Its formula for allowzero=1 is a disjunction that every S "
             "keeps; its rationale means a conjunction, which is taken. Example 3 of the draft, "
             "allowzero=1 with S [0, -1], breaks the rule.",
+            contradicted=True,
             survived=True,
             since=5,
         ),

@@ -347,7 +347,7 @@ class Rule:
         """What it rests on."""
         subject, standing = self.requirement.subject, self.source.standing
         if standing is Standing.STATED:
-            return Basis.STATED
+            return Basis.CHOSEN if self.source.contradicted else Basis.STATED
         by_analogy = standing is Standing.BY_ANALOGY and subject in _DEMANDED_OF_ALL
         return Basis.FOLLOWS if by_analogy or subject is Subject.HELD else Basis.OURS
 

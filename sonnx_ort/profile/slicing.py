@@ -105,6 +105,7 @@ SLICE = _slice.operator(
             remark="The draft states it as R6 and R7. Its C2 of Y contradicts them, by demanding "
             "that no dimension of Y is 0; a start that equals its end gives nothing, and keeps "
             "this rule.",
+            contradicted=True,
             survived=True,
         ),
         _constraint(

@@ -79,6 +79,9 @@ class Basis(enum.StrEnum):
     STATED = "stated"
     """A document or a draft of SONNX states it for the operator or the graph."""
 
+    CHOSEN = "chosen"
+    """A document states it, and has another sentence that contradicts it."""
+
     FOLLOWS = "follows"
     """ONNX demands it, or a general restriction of SONNX does."""
 
@@ -92,6 +95,7 @@ class Basis(enum.StrEnum):
 
 _BASIS_WORDS = {
     Basis.STATED: "stated by SONNX",
+    Basis.CHOSEN: "chosen by sonnx_ort between two sentences of SONNX",
     Basis.FOLLOWS: "follows from ONNX or SONNX's general restrictions",
     Basis.OURS: "a rule of sonnx_ort, not of SONNX",
 }
@@ -118,6 +122,8 @@ class Source:
         remark: Differences from the document or gaps in it, and the decision taken, in sentences;
             empty if there are none.
         later_tag: The permanent tag of this rule in the working group's later drafts.
+        contradicted: Whether the document has another sentence that contradicts the rule, so that
+            it is this project's choice to follow this one. The remark says which both are.
     """
 
     document: str
@@ -127,6 +133,7 @@ class Source:
     words: Words = Words.AS_WRITTEN
     remark: str = ""
     later_tag: str | None = None
+    contradicted: bool = False
 
     @property
     def text(self) -> Text | None:

@@ -222,6 +222,8 @@ def _statement(rule: Rule) -> str:
                 Words.CHANGED: "in other words",
                 Words.OURS: "in substance, in our words",
             }[source.words]
+        case Basis.CHOSEN:
+            statement = f"{rule.basis}, which contradict each other"
         case Basis.FOLLOWS:
             statement = f"no, it {rule.basis}"
         case Basis.OURS:

@@ -121,6 +121,8 @@ def test_rule_says_whose_it_is(rule: str, standing: str, words: str, later_tag: 
     ("Div.float.R1", "stated"), ("Div.int.C2", "ours"), ("Sub.float.R1", "stated"),
     ("Sub.float.R2", "stated"), ("And.bool.RG1", "follows"), ("Cast.R2", "ours"),
     ("ConvInteger.signs", "ours"), ("Squeeze.size", "follows"), ("GR1", "stated"),
+    ("Sub.R1", "chosen"), ("Div.R5", "chosen"), ("Slice.R6", "chosen"),
+    ("Reshape.allowzero.C3", "chosen"),
 ])  # fmt: skip
 def test_rule_says_what_it_rests_on(rule: str, basis: str) -> None:
     assert RULES[rule].basis.value == basis
