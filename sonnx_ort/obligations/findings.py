@@ -21,6 +21,7 @@ from sonnx_ort.obligations.obligation import Finding, Identity, Obligation
 from sonnx_ort.obligations.targets import nodes_with_paths
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of, unsupported_attributes
 from sonnx_ort.profile.graph import (
+    CONSTANT_TYPES,
     DEAD_NODE,
     DETERMINISTIC,
     EDGES,
@@ -32,6 +33,8 @@ from sonnx_ort.profile.graph import (
     IMPLICIT_SHAPE,
     INFERENCE,
     OPERATORS_OF_THE_SET,
+    SONNX_TYPES,
+    TYPES,
     UNREAD,
     UNUSED_INPUT,
     OfGraph,
@@ -110,6 +113,7 @@ def graph_obligations(model: ir.Model, facts: Facts, identity: Identity) -> tupl
     nodes = _placed(model)
     found = [
         *chain.from_iterable(map(_unsuitable, nodes)),
+        *chain.from_iterable(_other_types(node, facts) for node in nodes),
         *_of_file(identity),
         *_declarations(model, nodes, facts),
     ]
@@ -149,6 +153,24 @@ def _unsuitable(placed: _Placed) -> Iterator[Finding]:
         yield placed.finding(
             INFERENCE, "it is in training mode" if trains else "it is an operator for training"
         )
+
+
+def _other_types(placed: _Placed, facts: Facts) -> Iterator[Finding]:
+    """The types that SONNX does not allow, of a node whose operator has no list of its own."""
+    node = placed.node
+    if standing_of(node.domain, node.op_type) is OperatorStanding.GENERAL:
+        values = (*node.inputs, *node.outputs)
+    elif _is(node, "Cast") or _is(node, "Constant"):
+        values = tuple(node.outputs)
+    else:
+        return
+    constant = _is(node, "Constant")
+    allowed = CONSTANT_TYPES if constant else SONNX_TYPES
+    reason = "which its draft does not list" if constant else "which SONNX does not allow"
+    for value in dict.fromkeys(filter(None, values)):
+        kind = facts.element_type(value)
+        if kind is not None and kind not in allowed:
+            yield placed.finding(TYPES, f"'{value.name}' is of type {kind}, {reason}")
 
 
 def _is(node: ir.Node, name: str) -> bool:

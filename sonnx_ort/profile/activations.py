@@ -2,7 +2,7 @@
 
 import math
 
-from sonnx_ort.profile.common_rules import RulesOf, of_one_operand
+from sonnx_ort.profile.common_rules import ADDED, RulesOf, of_one_operand
 from sonnx_ort.profile.element_type import FLOAT_TYPES, IEEE_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
@@ -253,9 +253,9 @@ def _one_type(tag: str, offset: int, *operands: str, result: str | None = OF_THE
     named = " and ".join(operands if result else (*operands, "Y"))
     return _batch_normalization(tag, offset, f"Inputs, {operands[0]}, Constraints [C2]").states(
         f"Tensors {named} have the same type, one of floats.",
-        SameNumericType(result, FLOAT_TYPES),
+        SameNumericType(result, FLOAT_TYPES, added=(ElementType.BFLOAT16,)),
         *operands,
-        remark="The draft names float16, float and double.",
+        remark=f"The draft names float16, float and double. {ADDED}",
     )
 
 

@@ -27,6 +27,12 @@ STATED = "The draft states it as a constraint on the inputs."
 LISTED = "The draft lists the types, and has one for the tensors that have none of their own."
 """The remark of a rule about types that a draft lists in front of its section."""
 
+LISTED_TYPE = "Tensors that have no type of their own have the same type, which the draft lists."
+"""The sentence of a rule about types that a draft lists."""
+
+ADDED = "sonnx_ort adds bfloat16, which the draft does not list."
+"""The remark of a rule about types that a draft lists without bfloat16."""
+
 SPARSE = "Sparse tensors are not supported."
 """The sentence of the general restriction."""
 
@@ -115,19 +121,21 @@ class RulesOf:
 
     def general(  # noqa: PLR0913 - a row of a table, by name
         self,
-        kinds: tuple[ElementType, ...] | None,
+        kinds: tuple[str, ...],
         *operands: str,
         result_type: str | None = None,
         source: Source | None = None,
         at: str = "",
         remark: str = "",
         sentence: str = "Tensors that have no type of their own have the same type.",
+        added: tuple[ElementType, ...] = (),
     ) -> tuple[Rule, Rule]:
         """The rules about types, of all operands or of some, and about sparse tensors.
 
         `at` is where the draft states the one about types, with a remark; `sentence` is its text.
+        `added` are those of the types that the draft does not list.
         """
-        same = SameNumericType(result_type, kinds)
+        same = SameNumericType(result_type, kinds, added=added)
         place = self("types", 0, at, remark)
         types = place.states(sentence, same, *operands, source=source, survived=False)
         return types, self.dense(1, source)
@@ -242,6 +250,7 @@ class CommonRules(RulesOf):
         shape_at: Where the draft states that shapes are the same, as for `working_group`, with `{}`
             for the family in capitals, and `{family}`; empty where the source says it.
         type_at: Where it states the types.
+        added: Types that are allowed, and that a draft does not list.
     """
 
     source: Source | None = None
@@ -255,6 +264,7 @@ class CommonRules(RulesOf):
     shape_source: Source | None = None
     shape_at: str = ""
     type_at: str = ""
+    added: tuple[ElementType, ...] = (ElementType.BFLOAT16,)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -270,12 +280,16 @@ class CommonRules(RulesOf):
     def common(self, family: Family) -> tuple[Rule, ...]:
         """The rules about types, sparse tensors and shapes."""
         offset = _CODES_PER_FAMILY * list(Family).index(family)
-        types = SameNumericType(self.result_type, self._kinds(family), family, self._shown())
+        kinds, source = self._kinds(family), self._source(self.type_at, family)
+        added = self._added(family, kinds, source)
+        types = SameNumericType(self.result_type, kinds, family, self._shown(), added)
+        if added:
+            source = replace(source, remark=f"{source.remark} {ADDED}")
         one_type = self(f"{family}.R2", offset + 1).states(
             f"{self._tensors(self.typed)} have the same type{self._one_of(family)}.",
             types,
             *self.typed or (),
-            source=self._source(self.type_at, family),
+            source=source,
             survived=False,
         )
         dense = self(f"{family}.RG1", offset + 2).states(
@@ -293,6 +307,14 @@ class CommonRules(RulesOf):
             survived=False,
         )
         return one_type, dense, one_shape
+
+    def _added(
+        self, family: Family, kinds: tuple[ElementType, ...], source: Source
+    ) -> tuple[ElementType, ...]:
+        """The types of a family that the draft, if there is one, does not list."""
+        if source.standing is not Standing.STATED:
+            return ()
+        return tuple(kind for kind in self.added if kind.family is family and kind in kinds)
 
     def _kinds(self, family: Family) -> tuple[ElementType, ...]:
         if family is Family.BOOLEAN:

@@ -22,7 +22,7 @@ CAST = _cast.operator(
         _cast("R2", 0).states(
             "X is of one of the numeric types, or of conditions.",
             SameNumericType(OF_THE_NODE, tuple(ElementType)),
-            remark="ONNX also converts texts, which no operator of the profile takes.",
+            remark="ONNX also converts texts, and says of few of them to which number.",
         ),
         _cast.dense(1, by_analogy("Cast")),
         _cast("float.C1", 9).states(

@@ -1,7 +1,7 @@
 """Div and Sub: the rules of both editions, and of the drafts where the typed one has none."""
 
-from sonnx_ort.profile.common_rules import SPARSE, STATED, RulesOf, working_group
-from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.common_rules import ADDED, SPARSE, STATED, RulesOf, working_group
+from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.arithmetic import (
@@ -250,8 +250,9 @@ def _of_draft(family: Family, offset: int) -> tuple[Rule, ...]:
     floats = family is Family.FLOAT
     same_type = _sub(f"{family}.R2", offset + 1, f"{at}_0020]").states(
         _SAME_TYPE,
-        SameNumericType(family=family),
-        remark='The draft says "must have the same type", one of those that it lists.',
+        SameNumericType(family=family, added=(ElementType.BFLOAT16,) if floats else ()),
+        remark='The draft says "must have the same type", one of those that it lists.'
+        + (f" {ADDED}" if floats else ""),
         words=Words.CHANGED,
     )
     restricted = "The draft applies the general restrictions."

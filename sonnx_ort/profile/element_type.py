@@ -61,6 +61,15 @@ FLOAT_TYPES = tuple(t for t in ElementType if t.family is Family.FLOAT)
 IEEE_TYPES = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
 """The floating-point types of IEEE 754."""
 
+INTEGER_TYPES = tuple(t for t in ElementType if t.family is Family.INTEGER)
+"""The integer types that numpy has."""
+
+SHORT_INTEGERS = ("int2", "int4", "uint2", "uint4")
+"""Integer types of which drafts only move elements, by their ONNX names."""
+
+TEXT = "string"
+"""The ONNX name of the type of texts, which drafts only move."""
+
 NUMERIC_TYPES = tuple(t for t in ElementType if t is not ElementType.BOOL)
 """The numeric types."""
 

@@ -18,6 +18,7 @@ _abs = of_one_operand(
     "Abs",
     501,
     remark="The signature has one type for X and Y.",
+    added=(),
     type_at="Abs ({family})",
     survived=True,
 )

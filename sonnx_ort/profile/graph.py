@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sonnx_ort.profile.common_rules import SPARSE, own
+from sonnx_ort.profile.element_type import IEEE_TYPES, INTEGER_TYPES, TEXT, ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.elements import OnElements, on_elements
@@ -199,6 +200,32 @@ OPERATORS_OF_THE_SET = _rule(
     "waive the rule for these nodes",
 )
 
+TYPES = _rule(
+    "Graph.types",
+    1321,
+    "Every tensor is of a type that SONNX allows.",
+    Source(
+        "SONNX, guidelines on informal specifications",
+        "General guidelines, Types",
+        None,
+        words=Words.OURS,
+        remark="It binds operators whose drafts list no types, or that have no draft; others have "
+        "rules of their own, but for Constant, whose draft lists floats and integers. "
+        "sonnx_ort adds bfloat16, which the guidelines do not list, except for Constant.",
+    ),
+    "every operator without types of its own reads and gives types that SONNX allows",
+    "y = Transpose(x) with x of type float",
+    "y = Transpose(x) with x of type complex64",
+    "compute in float16, float, double, an integer type, bool or string; store what a Constant "
+    "gives as an initializer",
+)
+
+SONNX_TYPES = (*ElementType, TEXT)
+"""The types of tensors that SONNX allows, and bfloat16."""
+
+CONSTANT_TYPES = (*IEEE_TYPES, *INTEGER_TYPES)
+"""The types of a Constant, by its draft."""
+
 DETERMINISTIC = _rule(
     "Graph.deterministic",
     1309,
@@ -318,6 +345,7 @@ DECLARATION_RULES = (
 
 GRAPH_RULES = (
     OPERATORS_OF_THE_SET,
+    TYPES,
     DETERMINISTIC,
     INFERENCE,
     VERSIONS,

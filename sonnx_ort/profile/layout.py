@@ -1,7 +1,14 @@
 """Concat, Reshape, Flatten and Broadcast, which move elements; Constant, Shape and Range."""
 
-from sonnx_ort.profile.common_rules import LISTED, SPARSE, RulesOf
-from sonnx_ort.profile.element_type import IEEE_TYPES, ElementType, Family
+from sonnx_ort.profile.common_rules import LISTED, LISTED_TYPE, SPARSE, RulesOf
+from sonnx_ort.profile.element_type import (
+    IEEE_TYPES,
+    INTEGER_TYPES,
+    SHORT_INTEGERS,
+    TEXT,
+    ElementType,
+    Family,
+)
 from sonnx_ort.profile.operator import DOMAIN, OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import (
@@ -33,7 +40,10 @@ _concat = RulesOf("Concat", 901)
 CONCAT = _concat.operator(
     rules=[
         *_concat.general(
-            None, remark="The draft says it of the inputs too.", at="Outputs, Y, Constraints [C4]"
+            (*ElementType, TEXT),
+            remark="The draft says it of the inputs too, and lists the types there.",
+            at="Outputs, Y, Constraints [C4]",
+            sentence=LISTED_TYPE,
         ),
         _concat("R1", 3, "Restrictions [R1]").states(
             "The attribute axis is not negative.",
@@ -91,9 +101,12 @@ _OF_ALLOWZERO = "The draft refers to it from S."
 RESHAPE = _reshape.operator(
     rules=[
         *_reshape.general(
-            *(None, "X"),
-            remark="The elements of Y are those of X, and so is its type.",
+            (*IEEE_TYPES, *SHORT_INTEGERS, *INTEGER_TYPES, ElementType.BOOL, TEXT),
+            "X",
+            remark="The elements of Y are those of X, and so is its type. The contents of the "
+            "draft list the types.",
             at="Informal specification",
+            sentence=LISTED_TYPE,
         ),
         _reshape("S", 2, "Signature").states(
             "The input S is given.", required("S"), remark="In version 1 the shape is an attribute."
@@ -184,7 +197,7 @@ RESHAPE = _reshape.operator(
 
 
 _flatten = RulesOf("Flatten", 941)
-_FLATTEN_TYPES = (*IEEE_TYPES, *(t for t in ElementType if t.family is Family.INTEGER))
+_FLATTEN_TYPES = (*IEEE_TYPES, *INTEGER_TYPES)
 
 FLATTEN = _flatten.operator(
     rules=[
@@ -254,7 +267,13 @@ CONSTANT = _constant.operator(
 _shape = RulesOf("Shape", 1021)
 
 SHAPE = _shape.operator(
-    rules=_shape.general(None, result_type="int64", remark=LISTED, at="Shape (type)"),
+    rules=_shape.general(
+        (*ElementType, *SHORT_INTEGERS, TEXT),
+        result_type="int64",
+        remark=LISTED,
+        at="Shape (type)",
+        sentence="X is of a type that the draft lists.",
+    ),
     description="""
         `Shape`: the shape of a tensor, or the part of it from `start` to before `end`.
 

@@ -1,7 +1,15 @@
 """Slice, Squeeze and Unsqueeze, which name axes."""
 
-from sonnx_ort.profile.common_rules import LISTED, RESTRICTED, SPARSE, Place, RulesOf, by_analogy
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.common_rules import (
+    LISTED,
+    LISTED_TYPE,
+    RESTRICTED,
+    SPARSE,
+    Place,
+    RulesOf,
+    by_analogy,
+)
+from sonnx_ort.profile.element_type import IEEE_TYPES, INTEGER_TYPES, TEXT, ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.requirements.attributes import (
     Dense,
@@ -51,7 +59,9 @@ def _slicing(demand: SliceDemand, *example: str) -> Slicing:
 SLICE = _slice.operator(
     rules=[
         _restriction("R9", 0).states(
-            "X and Y have the same type.", SameNumericType(None, tuple(ElementType)), "X"
+            "X and Y have the same type, which the draft lists.",
+            SameNumericType(None, (*ElementType, TEXT)),
+            "X",
         ),
         _restriction("R10", 1).states(
             "The indices have the same type, int32 or int64.",
@@ -181,7 +191,12 @@ _REMEDY = "name the axes"
 
 SQUEEZE = _squeeze.operator(
     rules=[
-        *_squeeze.general(*(None, "X"), source=by_analogy("Squeeze", RESTRICTED, like="Unsqueeze")),
+        *_squeeze.general(
+            (*ElementType, TEXT),
+            "X",
+            source=by_analogy("Squeeze", RESTRICTED, like="Unsqueeze"),
+            added=(ElementType.BFLOAT16,),
+        ),
         _squeeze("A.type", 2).states("A is of the type int64.", _INT64, "A", source=_BY_ANALOGY),
         _squeeze("A", 3).states(
             "The input A is given.",
@@ -260,7 +275,13 @@ _unsqueeze = RulesOf("Unsqueeze", 981)
 
 UNSQUEEZE = _unsqueeze.operator(
     rules=[
-        *_unsqueeze.general(None, "X", remark=LISTED, at="Unsqueeze (type, int64)"),
+        *_unsqueeze.general(
+            (*IEEE_TYPES, *INTEGER_TYPES, ElementType.BOOL, TEXT),
+            "X",
+            remark=LISTED,
+            at="Unsqueeze (type, int64)",
+            sentence=LISTED_TYPE,
+        ),
         _unsqueeze("A.type", 2, "Inputs, A").states(
             "A is of the type int64.", _INT64, "A", remark="The heading of all types says so."
         ),

@@ -44,6 +44,7 @@ _SUM = "(float[2, 3] a, float[2, 3] b) => (float[2, 3] y) <float[2, 3] c> {"
 _TWO = f"{_SUM} c = Add(a, b) y = Relu(c) }}"
 _ONE = "(float[2, 3] x) => (float[2, 3] y) {"
 _RELU = f"{_ONE} y = Relu(x) }}"
+_CONVERTED = "(float[2] x) => ({}[2] y) {{ y = Cast<saturate = 1, to = {}>(x) }}"
 _NOISE = f"{_ONE} y = RandomNormalLike<dtype = 1, mean = 0., scale = 1., seed = 1.>(x) }}"
 _DROPOUT = (
     "(float[2, 3] x, float ratio, bool training) => (float[2, 3] y, bool[2, 3] m) "
@@ -64,6 +65,7 @@ _INDICES = "<int64[1, 3, 3, 3] i> "
 
 _MODELS: Mapping[str, tuple[str, str]] = {
     "Graph.operator_set": (_RELU, f"{_ONE} y = HardSigmoid<alpha = 0.2, beta = 0.5>(x) }}"),
+    "Graph.types": (_CONVERTED.format("float", 1), _CONVERTED.format("float8e5m2", 19)),
     "Graph.deterministic": (_RELU, _NOISE),
     "Graph.inference": (_RELU, _DROPOUT),
     "Graph.versions": (_TWO, _TWO),

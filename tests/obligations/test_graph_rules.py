@@ -78,6 +78,15 @@ GRAPH_BREACHES = [
         ("HardSigmoid 'h' in If 'choose' then_branch",
          "HardSigmoid is not in the operator set, and no draft covers it"),
     ),
+    ("Graph.types", "(complex64[2,3] x) => (complex64[3,2] y) { [t] y = Transpose(x) }",
+     ("Transpose 't'", "'x' is of type complex64, which SONNX does not allow"),
+     ("Transpose 't'", "'y' is of type complex64, which SONNX does not allow")),
+    ("Graph.types", "(float[2] x) => (float8e4m3fn[2] y) { [c] y = Cast<to = 17>(x) }",
+     ("Cast 'c'", "'y' is of type float8e4m3fn, which SONNX does not allow")),
+    ("Graph.types", "() => (bool[2] y) { [c] y = Constant<value = bool[2] {0, 1}>() }",
+     ("Constant 'c'", "'y' is of type bool, which its draft does not list")),
+    ("Graph.types", "() => (string[1] y) { [c] y = Constant<value = string[1] {\"a\"}>() }",
+     ("Constant 'c'", "'y' is of type string, which its draft does not list")),
     ("Graph.deterministic", "() => (float[2] y) { [r] y = RandomNormal<shape = [2]>() }",
      ("RandomNormal 'r'", "RandomNormal draws random numbers")),
     ("Graph.deterministic",
@@ -150,6 +159,7 @@ GRAPH_BREACHES = [
     "Requirements.defaults Requirements.shapes Requirements.complete Requirements.tool",
     "Needs.THAV-002 Needs.AI-007 Needs.AI-008 Needs.BOSCH-001 Needs.BOSCH-002",
     "Graph.draft.control_flow Graph.draft.dead_node Graph.draft.edges Graph.draft.operators",
+    "Guidelines.types Constant.draft.types",
     "Graph.draft.unread General.GR2 General.GR3 General.GR4 ArgMax.draft.given Slice.draft.R5",
 )
 @pytest.mark.parametrize(("rule", "graph", "places"), [(r, g, p) for r, g, *p in GRAPH_BREACHES])
@@ -218,6 +228,24 @@ def test_parameters_of_functions_are_demanded_where_a_function_has_them(
     graph = LAYER.format("y", "y").replace("hidden_size = 4", f"hidden_size = 4{activations}")
     told = [evidence for _, evidence in violations(parse(graph), "GR4") if "activation" in evidence]
     assert sorted(evidence.split("'")[1] for evidence in told) == left_out
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(bfloat16[2,3] x) => (bfloat16[3,2] y) { y = Transpose(x) }",
+        "(string[2] x) => (string[2] y) { y = Identity(x) }",
+        "(bool[2] x, int64[1] i) => (bool[1] y) { y = Gather(x, i) }",
+        "(float[2] x) => (bfloat16[2] y) { y = Cast<to = 16>(x) }",
+        "(complex64[2] x) => (int64[1] y) { y = Shape(x) }",
+        "() => (uint16[1] y) { y = Constant<value = uint16[1] {3}>() }",
+    ],
+)
+def test_types_that_sonnx_allows_keep_the_rule(graph: str) -> None:
+    """An operator with a list of its own has a rule of its own."""
+    assert [o.status for o in graph_obligations(parse(graph)) if o.rule.id == "Graph.types"] == [
+        Status.PROVED
+    ]
 
 
 @pytest.mark.satisfies("Requirements.versions", "Needs.THAV-001")

@@ -44,7 +44,7 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import CheckedValue, Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.contract_rules import CONTRACT
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import TEXT, ElementType
 from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.profile.requirements.axes import EqualButOnAxis
 from sonnx_ort.profile.requirements.shapes import OnShapes
@@ -237,7 +237,8 @@ def _has_float16_defaults(target: Target) -> bool:
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
     element_type = element_type_of(examined)
-    if element_type is None and examined.target.operator.moves_elements:
+    texts = examined.operands[0].element_type == TEXT if examined.operands else False
+    if element_type is None and (examined.target.operator.moves_elements or texts):
         # Its rules are the same for all types, and its guards read no elements of that type.
         return ElementType.FLOAT
     if element_type is None:

@@ -269,22 +269,25 @@ class SameNumericType:
     Attributes:
         result_type: The ONNX type of all results if it differs from the operands' type;
             `OF_THE_NODE` if it depends on the node or is not restricted.
-        kinds: The allowed types; None for every type that ONNX has.
+        kinds: The allowed types, by their ONNX names.
         family: The family of the operands for which it is demanded; None for all.
         shown: The names of two tensors in the example.
+        added: Those of the allowed types that the draft does not list.
     """
 
     result_type: str | None = None
-    kinds: tuple[ElementType, ...] | None = NUMERIC_TYPES
+    kinds: tuple[str, ...] = NUMERIC_TYPES
     family: Family | None = None
     shown: tuple[str, str] = ("A", "B")
+    added: tuple[ElementType, ...] = ()
 
     subject: ClassVar = Subject.TYPES
 
     @property
     def example(self) -> Illustration:
         """Two tensors of one allowed type, and of two, of the same family if it has more."""
-        allowed = [k for k in self.kinds or ElementType if self.family in (None, k.family)]
+        known = [kind for kind in ElementType if kind in self.kinds]
+        allowed = [kind for kind in known if self.family in (None, kind.family)]
         kept = next(kind for kind in _USUAL if kind in allowed)
         others = [kind for kind in _USUAL if kind is not kept]
         broken = next((kind for kind in others if kind.family is kept.family), others[0])
@@ -298,9 +301,9 @@ class SameNumericType:
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' known types."""
         for operand in operands:
-            name, kinds = operand.element_type, self.kinds
-            if name is not None and kinds is not None and ElementType.named(name) not in kinds:
-                wanted = "numeric" if kinds == NUMERIC_TYPES else " or ".join(kinds)
+            name = operand.element_type
+            if name is not None and name not in self.kinds:
+                wanted = "numeric" if self.kinds == NUMERIC_TYPES else " or ".join(self.kinds)
                 return violated(f"{operand.name} is of type {name}, which is not {wanted}")
         known = {o.element_type for o in operands if o.element_type is not None}
         if len(known) > 1:
@@ -311,7 +314,11 @@ class SameNumericType:
             return at_run_time(
                 f"the type of {unknown} is unknown; ONNX Runtime starts no session with other types"
             )
-        return proved(f"all are {known.pop()}" if known else "no such operand is given")
+        if not known:
+            return proved("no such operand is given")
+        common = known.pop()
+        note = ", a type that sonnx_ort adds to those of SONNX" if common in self.added else ""
+        return proved(f"all are {common}{note}")
 
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
@@ -338,8 +345,7 @@ class SameNumericType:
     def hint(self, operands: Sequence[Operand]) -> str:
         """List the allowed types."""
         del operands
-        kinds = "one type" if self.kinds is None else f"one of {', '.join(self.kinds)}"
-        return f"convert with an explicit Cast to {kinds}"
+        return f"convert with an explicit Cast to one of {', '.join(self.kinds)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,8 +148,8 @@ def _of_other_types(operator: str, rule: Rule, places: Places) -> bool:
     names = OPERATORS[operator].operand_names(len(places))
     types = {place.dtype for place in rule.select_operands(names, places) if place is not None}
     assert isinstance(rule.requirement, SameNumericType)
-    kinds = rule.requirement.kinds
-    return len(types) > 1 or (kinds is not None and not types <= {kind.dtype for kind in kinds})
+    kinds = {kind.dtype for kind in ElementType if kind in rule.requirement.kinds}
+    return len(types) > 1 or not types <= kinds
 
 
 def _rules(operator: str, places: Places, edition: str) -> tuple[Rule, ...]:
