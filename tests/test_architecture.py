@@ -59,7 +59,7 @@ conformity: arguments assumptions backends comparing conforming errors files loa
 envelope: arguments comparing errors kernel knowledge loading obligations profile terms
     value_files
 reporting: comparing conforming conformity enforcing errors kernel loading obligations options
-    pipeline profile suite terms
+    oracle pipeline profile suite terms
 """
 """Each room, and the rooms that it may import."""
 

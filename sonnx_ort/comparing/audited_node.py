@@ -306,7 +306,7 @@ def _elements_or_balls(result: Result) -> Array:
     admitted = result.admitted
     if isinstance(admitted, Enclosure) and admitted.anything.any():
         raise ValueError("every value is admitted")
-    if result.is_single or not isinstance(admitted, Enclosure):
+    if not isinstance(admitted, Enclosure) or (result.is_single and not result.has_either_zero):
         return result.nearest
     ball = ball_type()
     ends = zip(admitted.lowest.ravel(), admitted.highest.ravel(), strict=True)

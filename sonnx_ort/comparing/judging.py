@@ -23,6 +23,7 @@ from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.excerpts import Choose, Excerpt, WrongShapeError
 from sonnx_ort.oracle.meaning import FOLLOWED
 from sonnx_ort.oracle.numbers import Indices
+from sonnx_ort.oracle.results import of_other_signs
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 
@@ -136,6 +137,8 @@ class _Tally:
         self._count += found.size
         self._undefined += int(np.count_nonzero(undefined))
         self._bounds.setdefault(result.bound)
+        if of_other_signs(found, result.nearest).any():
+            self._bounds.setdefault(f"signs of zeros are {result.zeros}")
         self._reason = self._reason or result.reason
         wrong = outside if outside.any() else ~(exact | undefined)
         if not wrong.any() or (self._outside and not outside.any()):

@@ -143,6 +143,9 @@ _UNBOUNDED = frozenset({"Cos", "Erf"})
 _OF_BALLS = frozenset({"Ceil", "Cos", "Erf", "Floor"})
 """The operators without a document of SONNX, which have a meaning for balls alone."""
 
+_PASSING_ON = frozenset({"LeakyRelu", "PRelu", "Relu", "Sin"})
+"""The operators whose documents give some elements as they are."""
+
 _FUNCTIONS = frozenset({"Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"})
 """The functions of one operand, which are defined for all elements."""
 
@@ -224,9 +227,9 @@ def _rounded_once_or_twice(nearest: Array, twice: Array) -> Result:
 def _enclosed(operator: str, node: Node, made: Any, x: Any, *_: Any) -> Any:
     """An element with the error that is admitted of it; none of what is not finite."""
     binary = node.format() if operator in _BOUNDS else None
-    unchanged = operator == "LeakyRelu" and made is x
+    unchanged = operator in _PASSING_ON and made is x
     if binary is None or unchanged or not x.is_finite:
-        return Enclosed(made)
+        return Enclosed(made, passed_on=unchanged)
     return node.rounded(made, **_error(operator, binary, made, x))
 
 

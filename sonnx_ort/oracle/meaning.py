@@ -54,7 +54,9 @@ from sonnx_ort.oracle.results import (
     Undefined,
     between_balls,
     exactly,
+    has_signs,
 )
+from sonnx_ort.oracle.zeros import OF_BALLS, OF_MOVED, SIGNS_OF_ZEROS, Signs, SignsOfZeros
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
@@ -130,6 +132,13 @@ FOLLOWED = frozenset(OPERATIONS)
 MOVED = frozenset(name for name, operation in OPERATIONS.items() if operation.moves)
 """The operators that only move elements."""
 
+SIGNS: Mapping[str, SignsOfZeros] = {
+    **dict.fromkeys(FOLLOWED - COMPUTED, OF_BALLS),
+    **dict.fromkeys(MOVED, OF_MOVED),
+    **SIGNS_OF_ZEROS,
+}
+"""Which signs of zeros are decided, of each operator that may give floats."""
+
 
 def meaning(
     operator: str,
@@ -160,9 +169,18 @@ def meaning(
         raise ValueError(f"{operator} has no meaning here before version {operation.since}")
     try:
         made = operation.compute(Node(version, attributes, tuple(operands), edition))
-        return tuple(each.rounded() if isinstance(each, Elements) else each for each in made)
+        return tuple(_finished(operator, each) for each in made)
     except NotDefinedError as error:
         return Undefined(str(error))
+
+
+def _finished(operator: str, made: Elements | Result) -> Result:
+    """A result in its type, with the signs of its zeros."""
+    if isinstance(made, Result) and not has_signs(made.nearest):
+        return made
+    of_zeros = SIGNS[operator]
+    result = made.rounded(of_zeros.signs) if isinstance(made, Elements) else made
+    return replace(result, zeros=str(of_zeros))
 
 
 _REFUSALS = (
@@ -280,7 +298,7 @@ def meaning_of(
         return meaning(operator, node.version, node.attributes, node.operands, node.edition)
     try:
         if not of_balls and operator in MOVED:
-            return tuple(OPERATIONS[operator].compute(node))
+            return tuple(_finished(operator, each) for each in OPERATIONS[operator].compute(node))
         known = node.operands if given is None else given
         result_type = _type_of_results(operator, node.attributes, known)
         binary = None if result_type is None else FLOAT_FORMATS.get(result_type)
@@ -302,8 +320,9 @@ def _result(exact: Array, rounded: Array, element_type: ElementType | None, boun
         raise ValueError("its results have no known type")
     if element_type not in FLOAT_FORMATS:
         return _between_integers(rounded, element_type, bound)
-    made = Elements(mapped(between_balls, exact, rounded), element_type, bound).rounded()
-    return replace(made, bound=bound)
+    # Balls have no signs of zeros.
+    made = Elements(mapped(between_balls, exact, rounded), element_type, bound)
+    return replace(made.rounded(Signs.OPEN), bound=bound, zeros=str(OF_BALLS))
 
 
 def _between_integers(rounded: Array, element_type: ElementType, bound: str) -> Result:

@@ -7,6 +7,9 @@ rounding errors, which is proved for every order of summation (Higham, Accuracy 
 Numerical Algorithms, 2002, 3.1). With unit roundoff u and n roundings on the longest path, a
 computed sum differs from the exact one by at most gamma = n u / (1 - n u) times the sum of the
 magnitudes of all summands. An underflowing product adds at most half the smallest subnormal number.
+
+A zero has a sign, and -0 comes before 0. Where a document leaves the sign open, the admitted
+results reach from -0 to 0; `zeros` has the documents.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +36,7 @@ from sonnx_ort.oracle.numbers import (
     power_of_two,
     tensor,
 )
+from sonnx_ort.oracle.zeros import Signs
 from sonnx_ort.profile.element_type import ElementType
 
 if TYPE_CHECKING:
@@ -71,11 +75,11 @@ UNITS: Mapping[tuple[str, ElementType], int] = {
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """The admitted results.
+    """The admitted results, in an order in which -0 comes before 0.
 
     Attributes:
         lowest: The smallest admitted element; NaN if the result is NaN.
-        highest: The largest admitted element.
+        highest: The largest admitted element. From -0 to 0 a zero of either sign is admitted.
         anything: Where every element is admitted, because intermediate values may exceed the type.
     """
 
@@ -84,7 +88,7 @@ class Enclosure:
     anything: Mask
 
     def admits(self, found: Array) -> Mask:
-        """Which results are admitted; zeros of both signs are equal, and so are all NaNs.
+        """Which results are admitted; all NaNs are equal.
 
         Raises:
             ValueError: The results have another type or shape.
@@ -93,7 +97,14 @@ class Enclosure:
         # Reading a signaling NaN raises the invalid-operation flag.
         with np.errstate(invalid="ignore"):
             within = (self.lowest <= found) & (found <= self.highest)
-        return within | equal_elements(found, self.lowest) | self.anything
+        within |= equal_elements(found, self.lowest)
+        if not has_signs(found):
+            return within | self.anything
+        negative = np.signbit(found)
+        lowest_is_above = ~np.signbit(self.lowest) & negative & (self.lowest == 0)
+        highest_is_below = np.signbit(self.highest) & ~negative & (self.highest == 0)
+        other_zero = (found == 0) & (lowest_is_above | highest_is_below)
+        return np.asarray((within & ~other_zero) | self.anything, np.bool_)
 
 
 def equal_elements(found: Array, expected: Array) -> Mask:
@@ -103,6 +114,18 @@ def equal_elements(found: Array, expected: Array) -> Mask:
         if found.dtype.kind not in "biuOUS":
             equal |= np.isnan(found) & np.isnan(expected)
     return np.asarray(equal, np.bool_)
+
+
+def has_signs(elements: Array) -> bool:
+    """Whether elements are floats, of which zeros have signs."""
+    return elements.dtype.kind not in "biuOUS"
+
+
+def of_other_signs(one: Array, other: Array) -> Mask:
+    """Which elements are zeros of which the other one has the other sign."""
+    if not has_signs(one):
+        return np.zeros(one.shape, np.bool_)
+    return np.asarray((one == 0) & (other == 0) & (np.signbit(one) != np.signbit(other)))
 
 
 def require_form(found: Array, expected: Array) -> None:
@@ -205,6 +228,7 @@ class Result:
         undefined: The elements for which the documents define nothing, so that any is admitted.
         bound: The error that is admitted, and the source of this bound.
         reason: Why elements are undefined; empty if none is.
+        zeros: Which signs of zeros are decided, and who says so; empty of what has no signs.
     """
 
     nearest: Array
@@ -212,26 +236,41 @@ class Result:
     undefined: Mask
     bound: str = EXACT
     reason: str = ""
+    zeros: str = ""
 
     @property
     def is_single(self) -> bool:
-        """Whether only one number, or NaN, is admitted wherever not everything is."""
+        """Whether only one number, or NaN, is admitted wherever not everything is.
+
+        Zeros of both signs are one number.
+        """
         if not isinstance(self.admitted, Enclosure):
             return True
         return bool(equal_elements(self.admitted.lowest, self.admitted.highest).all())
 
+    @property
+    def has_either_zero(self) -> bool:
+        """Whether a zero of either sign is admitted somewhere, and no other number."""
+        if not isinstance(self.admitted, Enclosure):
+            return False
+        return bool(of_other_signs(self.admitted.lowest, self.admitted.highest).any())
+
     def exact(self, found: Array) -> Mask:
         """Which computed elements are the nearest ones; none of those that are undefined.
 
-        Zeros of both signs are equal, and so are NaNs; elements that are moved keep their bits.
+        NaNs are equal, and zeros where either sign is admitted; moved elements keep their bits.
 
         Raises:
             ValueError: The results have another type or shape.
         """
         require_form(found, self.nearest)
-        moved = isinstance(self.admitted, Copies)
-        equal = self.admitted.admits(found) if moved else equal_elements(found, self.nearest)
-        return equal & ~self.undefined
+        if isinstance(self.admitted, Copies):
+            return self.admitted.admits(found) & ~self.undefined
+        same = equal_elements(found, self.nearest) & ~self.undefined
+        if not isinstance(self.admitted, Enclosure):
+            return same
+        either = of_other_signs(self.admitted.lowest, self.admitted.highest)
+        return same & (either | ~of_other_signs(found, self.nearest))
 
     def outside(self, found: Array) -> Mask:
         """Which computed elements are not admitted; none of those that are undefined.
@@ -315,6 +354,7 @@ class Enclosed:
         reach: A bound of all magnitudes on the way to it.
         defined: Whether the documents define it.
         within: What roundings before the last one may make of it, if no error says that.
+        passed_on: Whether it is an element of an operand, whose sign it has as a zero too.
     """
 
     value: Any
@@ -322,6 +362,7 @@ class Enclosed:
     reach: Fraction = Fraction(0)
     defined: bool = True
     within: Interval | None = None
+    passed_on: bool = False
 
     @property
     def numbers(self) -> tuple[Number, Number]:
@@ -381,8 +422,11 @@ class Elements:
     reason: str = ""
     units: int = 0
 
-    def rounded(self) -> Result:
+    def rounded(self, signs: Signs) -> Result:
         """The result in its type, in which both ends of each enclosure are rounded.
+
+        Args:
+            signs: Which signs of zeros are decided. What units add to zeros is none of them.
 
         Raises:
             ValueError: The elements are real.
@@ -400,7 +444,12 @@ class Elements:
         if any(low is not high for low, high in pairs):
             lowest, highest = map(encoded, zip(*pairs, strict=True))
         if self.units:
-            lowest, highest = (_shifted_by_ulps(nearest, k) for k in (-self.units, self.units))
+            moved = [_shifted_by_ulps(nearest, k) for k in (-self.units, self.units)]
+            is_zero = mask((isinstance(e.value, Number) and e.value.is_zero for e in flat), shape)
+            lowest, highest = (np.where(is_zero, nearest, each) for each in moved)
+        if signs is not Signs.DECIDED:
+            of_open_sign = mask((signs is Signs.OPEN or not e.passed_on for e in flat), shape)
+            lowest, highest = _with_either_zero(lowest, highest, of_open_sign)
         limit = power_of_two(FLOAT_FORMATS[element_type].largest_exponent)
         anything = mask((e.reach >= limit for e in flat), shape)
         undefined = mask((not e.defined for e in flat), shape)
@@ -412,6 +461,15 @@ class Elements:
             EXACT if alone and not self.units else self.bound,
             self.reason if undefined.any() else "",
         )
+
+
+def _with_either_zero(lowest: Array, highest: Array, where: Mask) -> tuple[Array, Array]:
+    """The ends of enclosures, of which zeros in some places have either sign."""
+    zero = np.zeros((), lowest.dtype)
+    return (
+        np.where(where & (lowest == 0), -zero, lowest),
+        np.where(where & (highest == 0), zero, highest),
+    )
 
 
 def mask(values: Iterable[bool], shape: Sequence[int]) -> Mask:

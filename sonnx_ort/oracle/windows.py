@@ -260,13 +260,15 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     size, rows = prod(windows.sizes), windows.places()
     order: Any = "F" if node.integer("storage_order", 0) else "C"
     numbers = np.arange(size).reshape(windows.sizes, order=order).ravel().tolist()
-    tops, chosen = [], []
+    tops, chosen, both_zeros = [], [], []
     for number, channel in enumerate(np.ndindex(*x.shape[:2])):
         elements = x[channel].ravel()
         for places in rows:
             found = places[places >= 0]
-            top, those = _largest(elements[found].tolist(), found.tolist())
+            data = elements[found].tolist()
+            top, those = _largest(data, found.tolist())
             tops.append(top)
+            both_zeros.append(_has_both_zeros(data))
             chosen.append({number * size + numbers[place] for place in those})
     shape = (*x.shape[:2], *windows.counts)
     undefined = mask((top is None for top in tops), shape)
@@ -281,7 +283,10 @@ def max_pool(node: Node) -> tuple[Elements | Result, ...]:
     if element_type is not None and node.is_of_integers():
         maxima = encoded_elements(tensor((top or 0 for top in tops), shape), element_type)
         return exactly(maxima, undefined, _ONLY_PADDING), indices
-    points = [UNDEFINED if top is None else Enclosed(top) for top in tops]
+    points = [
+        UNDEFINED if top is None else Enclosed(top, passed_on=not both)
+        for top, both in zip(tops, both_zeros, strict=True)
+    ]
     return Elements(tensor(points, shape), element_type, EXACT, _ONLY_PADDING), indices
 
 
@@ -296,6 +301,11 @@ def _largest(data: Sequence[Any], places: Sequence[int]) -> tuple[Any, list[int]
     if top.kind is Kind.NAN:
         return top, [place for datum, place in pairs if datum.kind is Kind.NAN]
     return top, [next(place for datum, place in pairs if not less(datum, top))]
+
+
+def _has_both_zeros(data: Sequence[Any]) -> bool:
+    """Whether there are zeros of both signs among some elements."""
+    return len({each.negative for each in data if isinstance(each, Number) and each.is_zero}) > 1
 
 
 def patches(x: Array, places: Indices, padding: int) -> Array:

@@ -122,12 +122,17 @@ def _element(element: Element) -> Iterator[str]:
         yield f"operands: {', '.join(element.operands)}"
 
 
+_ZEROS = ("0.0", "-0.0", "0", "-0")
+"""Both zeros as text, of floats of all types."""
+
+
 def error_in_words(element: Element) -> str:
     """The error of an element, and what it is by the admitted one."""
     if element.units is None:
         return "one of both is no number"
     if element.units == 0:
-        return "other bits of the same number"
+        zeros = element.exact in _ZEROS and element.found in _ZEROS
+        return "a zero of the other sign" if zeros else "other bits of the same number"
     units = f"{counted(element.units, 'unit')} in the last place"
     admitted = element.admitted_units
     if admitted is None:

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from sonnx_ort.oracle.meaning import SIGNS
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.contract_rules import CONTRACT_RULES
 from sonnx_ort.profile.graph import FINITE, GENERAL_RULES
@@ -132,6 +133,9 @@ def _row(name: str, identifiers: Iterable[str], shown: str | None = None) -> str
 def _operator_page(operator: Operator) -> str:
     description = describe_operator(operator.name)
     head = [f"# {operator.name}", description.summary, *description.paragraphs]
+    if operator.name in SIGNS:
+        signs = f"Signs of zeros: {SIGNS[operator.name]}."
+        head.append(f"{signs} The [audit](../audit.md) judges them so.")
     versions = ", ".join(map(str, operator.versions))
     named = f"Versions of the operator: {versions}. [All rules](../{_INDEX}). {_MADE_BY}"
     bound = {rule.id: _bound(operator, rule) for rule in operator.all_rules()}

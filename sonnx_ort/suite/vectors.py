@@ -48,10 +48,10 @@ MANIFEST = "manifest.json"
 
 _MODEL = "model.onnx"
 _NOTES = """\
-exact: each element has one right value; 'bits' compares bits, 'values' takes zeros of both signs \
-for equal, and all NaNs.
+exact: each element has one right value; 'bits' compares bits, 'values' takes all NaNs for equal, \
+and zeros of both signs where lowest_k.pb has -0 and highest_k.pb 0.
 interval: each element is right from that of lowest_k.pb to that of highest_k.pb, and wherever \
-any_k.pb is true.
+any_k.pb is true; -0 lies below 0.
 refused: no result is right; an error before or in the run is, by the rules that the case names.
 """
 
@@ -172,7 +172,7 @@ def _files_of(result: Result) -> dict[str, Array]:
     """The files of a result, by the beginning of their names."""
     files = {"output": result.nearest}
     if isinstance(result.admitted, Enclosure):
-        if not result.is_single:
+        if not result.is_single or result.has_either_zero:
             files |= {"lowest": result.admitted.lowest, "highest": result.admitted.highest}
         anything = result.admitted.anything | result.undefined
         if anything.any():
@@ -211,8 +211,11 @@ def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
         return {"kind": "refused", "rules": [rule.id for rule in case.applied.broken_rules]}
     if all(each.is_single for each in results):
         moved = all(isinstance(each.admitted, Copies) for each in results)
-        return {"kind": "exact", "compare": "bits" if moved else "values"}
-    return {"kind": "interval", "bound": "; ".join(dict.fromkeys(r.bound for r in results))}
+        made: dict[str, object] = {"kind": "exact", "compare": "bits" if moved else "values"}
+    else:
+        made = {"kind": "interval", "bound": "; ".join(dict.fromkeys(r.bound for r in results))}
+    signs = dict.fromkeys(each.zeros for each in results if each.zeros)
+    return {**made, "zeros": "; ".join(signs)} if signs and made.get("compare") != "bits" else made
 
 
 @dataclass(frozen=True)

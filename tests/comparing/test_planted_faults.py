@@ -11,6 +11,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.comparing.audit import Audit
 from sonnx_ort.comparing.verdicts import Verdict
+from sonnx_ort.reporting.audit_report import details_of
 from support.graphs import parse
 
 Array = np.ndarray[Any, Any]
@@ -77,6 +78,44 @@ def test_planted_fault_is_found_in_samples(
     values = dict(zip("xy", operands, strict=False)) | {"z": planted(*operands)}
     audit = audit_of(tmp_path, parse(text), values)
     assert [node.verdict for node in audit.nodes] == [Verdict.OUTSIDE]
+
+
+ZEROS: dict[str, tuple[str, list[list[float]], list[float], Verdict]] = {
+    "quotient": ("Div(x, y)", [[-1, 1], [np.inf, 2]], [0, 0.5], Verdict.OUTSIDE),
+    "magnitude": ("Abs(x)", [[-0.0, 2], [0, 0]], [-0.0, 2], Verdict.OUTSIDE),
+    "opposite": ("Neg(x)", [[0, 2], [0, 0]], [0, -2], Verdict.OUTSIDE),
+    "product": ("Mul(x, y)", [[-1, 2], [0, 2]], [0, 4], Verdict.OUTSIDE),
+    "larger one": ("Max(x, y)", [[-0.0, 0], [0, -0.0]], [-0.0, 0], Verdict.OUTSIDE),
+    "selected": ("Where(c, x, y)", [[-0.0, 1], [2, 3]], [0, 1], Verdict.OUTSIDE),
+    "right": ("Max(x, y)", [[-0.0, 0], [0, -0.0]], [0, 0], Verdict.EXACT),
+    "left open": ("Relu(x)", [[-1, -2], [0, 0]], [0, -0.0], Verdict.EXACT),
+    "passed on": ("Relu(x)", [[-1, -0.0], [0, 0]], [0, 0], Verdict.OUTSIDE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_zero_of_the_wrong_sign_is_found(name: str, tmp_path: Path) -> None:
+    node, operands, result, verdict = ZEROS[name]
+    model = parse(
+        f"(float[n] x, float[n] y, bool[n] c) => (float[n] z) {{ [the_node] z = {node} }}"
+    )
+    arrays = [np.array(each, F) for each in (*operands, result)]
+    values = dict(zip("xyz", arrays, strict=True)) | {"c": np.ones(2, np.bool_)}
+    (audited,) = audit_of(tmp_path, model, values).nodes
+    assert audited.verdict is verdict
+
+
+def test_report_of_a_wrong_zero_says_who_decides_its_sign(tmp_path: Path) -> None:
+    model = parse("(float[n] x) => (float[n] z) { [size] z = Abs(x) }")
+    audit = audit_of(tmp_path, model, {"x": np.array([-0.0], F), "z": np.array([-0.0], F)})
+    (node,) = audit.outside
+    signs = "signs of zeros are decided: the draft gives +0 of both zeros"
+    assert [*details_of(node)] == [
+        "z[0] = -0.0; exact 0.0",
+        "error: a zero of the other sign",
+        "operands: x = -0.0",
+        f"admitted error: exact: no other result is admitted; {signs}",
+    ]
 
 
 def test_minimum_of_int64_beyond_int32_is_found(tmp_path: Path) -> None:

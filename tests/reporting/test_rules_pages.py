@@ -31,6 +31,13 @@ def test_documentation_has_these_pages_and_no_others() -> None:
     assert written(DOCUMENTATION) == rules_pages()
 
 
+def test_page_says_who_decides_the_signs_of_zeros() -> None:
+    pages = rules_pages()
+    said = "Signs of zeros: decided: the draft orders 0 above -0."
+    assert said in pages["rules/max.md"]
+    assert "Signs of zeros" not in pages["rules/argmax.md"]
+
+
 def test_page_of_an_operator_that_there_is_no_longer_is_removed(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "acosh.md").touch()

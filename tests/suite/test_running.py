@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,8 @@ def moved(units: int) -> np.ndarray:
 
 RESULTS = {
     "the exact one": (NEAREST, Outcome.CONFORMS, "", None),
-    "another zero": (np.array([1, np.nan, np.inf, -0.0], F), Outcome.CONFORMS, "", None),
+    "another zero": (np.array([1, np.nan, np.inf, -0.0], F), Outcome.DEVIATES,
+        "1 of 4: -0.0 for 0.0 at 3", 0),
     "within the interval": (moved(1), Outcome.CONFORMS, "", None),
     "beyond": (moved(2), Outcome.DEVIATES, "1 of 4: 1.000000238418579 for 1.0 at 0", 2),
     "below": (moved(-1), Outcome.DEVIATES, "1 of 4: 0.9999999403953552 for 1.0 at 0", 1),
@@ -57,6 +59,13 @@ RESULTS = {
 def test_result_is_held_to_the_admitted_interval(name: str) -> None:
     found, *expected = RESULTS[name]
     assert judge(vector(), [found]) == Judged("computed/x/0", "X", *expected)
+
+
+def test_zero_of_either_sign_conforms_where_the_interval_has_both() -> None:
+    zeros = np.array([-0.0, 0], F)
+    result = Result(zeros[1:], Enclosure(zeros[:1], zeros[1:], NOTHING[:1]), NOTHING[:1])
+    of_zeros = replace(vector(), results=(result,))
+    assert [judge(of_zeros, [zeros[k : k + 1]]).outcome for k in (0, 1)] == [Outcome.CONFORMS] * 2
 
 
 def test_everything_is_admitted_where_the_case_says_so() -> None:
