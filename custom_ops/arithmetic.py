@@ -5,6 +5,7 @@ quotients are truncated towards zero, as in ONNX and C; numpy's `//` floors. Zer
 smallest value divided by -1 are rejected before.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -85,6 +86,47 @@ def reciprocal(x: Array, *, edition: Edition) -> Array:
     return x
 
 
+def largest(*operands: Array, edition: Edition) -> Array:
+    """The largest of the elements at each place: NaN if one is, and 0 rather than -0."""
+    del edition
+    return functools.reduce(_larger, operands)
+
+
+def smallest(*operands: Array, edition: Edition) -> Array:
+    """The smallest of the elements at each place: NaN if one is, and -0 rather than 0."""
+    del edition
+    return functools.reduce(_smaller, operands)
+
+
+@np.errstate(all="ignore")
+def _larger(a: Array, b: Array) -> Array:
+    made = np.maximum(a, b)
+    zeros = _both_zero(a, b, made)
+    made[zeros] = np.where(np.signbit(a[zeros]), b[zeros], a[zeros])
+    return made
+
+
+@np.errstate(all="ignore")
+def _smaller(a: Array, b: Array) -> Array:
+    made = np.minimum(a, b)
+    zeros = _both_zero(a, b, made)
+    made[zeros] = np.where(np.signbit(a[zeros]), a[zeros], b[zeros])
+    return made
+
+
+def _both_zero(a: Array, b: Array, made: Array) -> Array:
+    """Where both elements are zeros of a float type, of which numpy gives either."""
+    if made.dtype.kind != "f":
+        return np.zeros(made.shape, np.bool_)
+    return np.asarray((a == 0) & (b == 0))
+
+
+def select(condition: Array, x: Array, y: Array, *, edition: Edition) -> Array:
+    """The elements of x where the condition is true, and those of y elsewhere, with their bits."""
+    del edition
+    return np.where(condition, x, y)
+
+
 def by_ufunc(function: np.ufunc, *, in_place: bool = True) -> Arithmetic:
     """Make a computation from a numpy function, the same in both editions.
 
@@ -121,18 +163,27 @@ ARITHMETIC: Mapping[str, Arithmetic] = MappingProxyType(
         "GreaterOrEqual": by_ufunc(np.greater_equal, in_place=False),
         "Less": by_ufunc(np.less, in_place=False),
         "LessOrEqual": by_ufunc(np.less_equal, in_place=False),
+        "Max": largest,
+        "Min": smallest,
         "Mul": by_ufunc(np.multiply),
         "Neg": by_ufunc(np.negative),
         "Or": by_ufunc(np.logical_or),
         "Reciprocal": reciprocal,
         "Sqrt": by_ufunc(np.sqrt),
         "Sub": by_ufunc(np.subtract),
+        "Where": select,
         "Xor": by_ufunc(np.logical_xor),
     }
 )
 """The element-wise operators that custom operators compute.
 
 ONNX Runtime computes the others, after a custom operator that checks the operands. Their last bits
-differ between implementations (Acos, Log, Pow), or the sign of a zero does (Max, Min, PRelu,
-Where), or their meaning depends on attributes (BitShift, Cast, Mod).
+differ between implementations (Acos, Log, Pow), or the sign of a zero does, which no document
+decides (PRelu), or their meaning depends on attributes (BitShift, Cast, Mod).
+"""
+
+SELECTING = frozenset({"Max", "Min", "Where"})
+"""Those whose results are elements of operands, which a wider type holds as they are.
+
+ONNX Runtime gives other zeros: R13 and R14 of the findings.
 """

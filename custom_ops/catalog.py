@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sonnx_ort.custom_ops.arithmetic import ARITHMETIC
+from sonnx_ort.custom_ops.arithmetic import ARITHMETIC, SELECTING
 from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.custom_ops.inspection import (
     ALIGNED_SHAPE,
@@ -32,8 +32,9 @@ def _custom_operator(operator: Operator) -> CustomOperator | Inspection | None:
         return None
     if not operator.elementwise:
         return Inspection(operator)
-    # A result computed in a wider type is rounded a second time.
-    carriers = CARRIERS if arithmetic is None or operator.rounds_once else {}
+    # A result computed in a wider type is rounded a second time; an element of an operand is not.
+    exact = arithmetic is None or operator.rounds_once or operator.name in SELECTING
+    carriers = CARRIERS if exact else {}
     position = _PASSED_OPERANDS.get(operator.name, 0)
     return CustomOperator(operator, arithmetic, carriers, position)
 

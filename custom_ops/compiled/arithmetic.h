@@ -120,6 +120,19 @@ SONNX_INLINE T magnitude(T x) {
   }
 }
 
+/// Whether a number is the larger one: NaN is, whatever the other is, and 0 rather than -0. The
+/// second one is taken if this is false.
+template <class T>
+SONNX_INLINE bool is_larger(T a, T b) {
+  return (a > b) | (a != a) | ((a == b) & !std::signbit(a));
+}
+
+/// Whether a number is the smaller one, in the same way.
+template <class T>
+SONNX_INLINE bool is_smaller(T a, T b) {
+  return (a < b) | (a != a) | ((a == b) & std::signbit(a));
+}
+
 // What an operator computes of its first operand `a` and its second one `b`, both of type T.
 #define SONNX_FUNCTION(NAME, RESULT)                                          \
   struct NAME {                                                               \
@@ -140,6 +153,8 @@ SONNX_FUNCTION(Greater, a > b)
 SONNX_FUNCTION(GreaterOrEqual, a >= b)
 SONNX_FUNCTION(Less, a < b)
 SONNX_FUNCTION(LessOrEqual, a <= b)
+SONNX_FUNCTION(Max, is_larger(a, b) ? a : b)
+SONNX_FUNCTION(Min, is_smaller(a, b) ? a : b)
 SONNX_FUNCTION(Mul, static_cast<T>(wrapping(a) * wrapping(b)))
 SONNX_FUNCTION(Neg, static_cast<T>(-wrapping(a)))
 SONNX_FUNCTION(Or, a || b)

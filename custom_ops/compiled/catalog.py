@@ -36,8 +36,8 @@ _PAIR = 2
 FUNCTIONS = frozenset(
     {
         *("Abs", "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater"),
-        *("GreaterOrEqual", "Less", "LessOrEqual", "Mul", "Neg", "Or", "Reciprocal", "Sqrt", "Sub"),
-        "Xor",
+        *("GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mul", "Neg", "Or", "Reciprocal"),
+        *("Sqrt", "Sub", "Xor"),
     }
 )
 """The operators that a struct of `arithmetic.h` computes, which has the same name."""
@@ -80,8 +80,7 @@ STANDARD_KERNELS: Mapping[str, StandardKernel] = MappingProxyType(
 """The operators that ONNX Runtime computes.
 
 Their last bits differ between implementations, or the sign of a zero does, or they depend on
-attributes. Max and Min cannot be among them: their kernels count the inputs of a node of the graph,
-and there is none.
+attributes. The kernel of a Where then writes each -0 of X, for which ONNX Runtime gives 0.
 """
 
 
@@ -117,6 +116,13 @@ class CompiledOperator:
     rules: Mapping[Family, Mapping[Edition, Sequence[CheckedRule]]]
     types: Sequence[ElementType]
     standard: StandardKernel | None
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The operands of its kernels: two of an operator that takes any number."""
+        operator = self.operator
+        repeated = operator.repeated_operand is not None
+        return operator.operand_names(_PAIR) if repeated else operator.operands
 
 
 def compiled_name(operator: Operator) -> str:
@@ -235,7 +241,7 @@ def _family(compiled: CompiledOperator, family: Family) -> Iterator[str]:
     operator = compiled.operator
     types = ", ".join(_type(kind) for kind in compiled.types if kind.family is family)
     result = "T" if operator.result_type is None else _type(ElementType(operator.result_type))
-    operands = _texts(operator.operands)
+    operands = _texts(compiled.operands)
     yield f"  for_types<{types}>([&](auto type) {{"
     yield "    using T = typename decltype(type)::Element;"
     names = f'"{compiled_name(operator)}", "{operator.name}", {operands}'
@@ -257,6 +263,8 @@ def _standard(compiled: CompiledOperator) -> Iterator[str]:
     if standard is not None:
         named = map(_texts, (standard.parameters, standard.numbers, standard.texts))
         yield f"    made.standard = {{{', '.join(named)}}};"
+    if operator.name == "Where":
+        yield "    made.mend = mend_where<T>();"
 
 
 def _texts(texts: Iterable[str]) -> str:

@@ -134,6 +134,27 @@ struct Run {
   }
 };
 
+/// What is written over the elements of a result, which the first two operands decide. The first
+/// one has bytes.
+struct Mending {
+  const Operator& op;
+  const Walk& walk;
+  const char* a;
+  const char* b;
+  char* result;
+  size_t count;
+
+  void part(size_t number) {
+    const size_t end = std::min(count, (number + 1) * kPart);
+    for (size_t index = number * kPart, taken; index < end; index += taken) {
+      const Walk::Place place = walk.at(index);
+      taken = std::min(end - index, walk.sizes[0] - place.inner);
+      op.mend(a + place.a, walk.steps_a[0], b + place.b * op.in_size, walk.steps_b[0],
+              result + index * op.out_size, taken);
+    }
+  }
+};
+
 OrtStatus* Kernel::read(OrtKernelContext* context, Operands& operands) const {
   for (size_t i = 0; i < operand_count(); ++i) {
     SONNX_TRY(read_input(context, i, operands.values[i], operands.shapes[i], operands.data[i]));
@@ -169,8 +190,16 @@ OrtStatus* StandardKernel::compute(OrtKernelContext* context) const {
   const Shape& common = operands.common();
   OrtValue* result = nullptr;
   SONNX_TRY(api->KernelContext_GetOutput(context, 0, common.sizes, common.rank, &result));
-  return api->InvokeOp(context, standard, operands.values.data(),
-                       static_cast<int>(operand_count()), &result, 1);
+  SONNX_TRY(api->InvokeOp(context, standard, operands.values.data(),
+                          static_cast<int>(operand_count()), &result, 1));
+  if (op->mend == nullptr || common.count() == 0) return nullptr;
+  void* elements = nullptr;
+  SONNX_TRY(api->GetTensorMutableData(result, &elements));
+  const Walk walk = operands.alike ? Walk(common.count())
+                                   : Walk(operands.shapes[0], operands.shapes[1], common);
+  Mending mending{*op, walk, operands.data[0], operands.data[1], static_cast<char*>(elements),
+                  common.count()};
+  return do_parts(context, common.count(), mending);
 }
 
 OrtStatus* Kernel::create(const OrtKernelInfo* info) {

@@ -164,6 +164,24 @@ bool broken(const void* a, const void* b) {
   return Check::broken(*static_cast<const T*>(a), *static_cast<const T*>(b));
 }
 
+/// Gives each -0 of the second operand, where the first one is true.
+template <class T>
+Mend mend_where() {
+  if constexpr (std::is_floating_point_v<T>) {
+    return [](const void* condition, size_t step, const void* elements, size_t step_x, void* result,
+              size_t count) {
+      const auto* const chosen = static_cast<const uint8_t*>(condition);
+      const auto* const x = static_cast<const T*>(elements);
+      for (size_t i = 0; i < count; ++i) {
+        const T element = x[i * step_x];
+        if (chosen[i * step] != 0 && element == T{0}) static_cast<T*>(result)[i] = element;
+      }
+    };
+  } else {
+    return nullptr;
+  }
+}
+
 template <class In, class Out>
 Operator make(const char* name, const char* standard_name, std::vector<const char*> operands,
               std::vector<Contract> contracts) {

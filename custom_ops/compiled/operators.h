@@ -37,6 +37,11 @@ struct Standard {
   std::vector<const char*> types, numbers, texts;
 };
 
+/// Writes over elements of a result of ONNX Runtime, given those of two operands. A step of 0
+/// repeats the one element of an operand.
+using Mend = void (*)(const void* a, size_t step_a, const void* b, size_t step_b, void* result,
+                      size_t count);
+
 /// One operator on one type.
 struct Operator : OrtCustomOp {
   const char* name;
@@ -48,6 +53,7 @@ struct Operator : OrtCustomOp {
   std::string (*text)(const void* element);
   std::vector<Contract> contracts;
   Standard standard;  // where ONNX Runtime computes; otherwise loops do
+  Mend mend;          // what is written over its result; null for none
 };
 
 const Rule& broadcast_rule();

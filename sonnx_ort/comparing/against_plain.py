@@ -37,6 +37,7 @@ from sonnx_ort.comparing.isolated_run import (
     start_session,
 )
 from sonnx_ort.comparing.limits import DEFAULT, Limits
+from sonnx_ort.comparing.other_places import at_other_places
 from sonnx_ort.comparing.runs import Runs, Trace, outputs_of, pair_of, trace
 from sonnx_ort.comparing.shrinking import least
 from sonnx_ort.errors import SonnxError
@@ -295,11 +296,13 @@ class Way:
 
     Attributes:
         new_process: Whether each run has a process of its own.
+        other_places: Whether nodes are run alone, on tensors that have the elements elsewhere.
     """
 
     name: str
     settings: Settings
     new_process: bool = False
+    other_places: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +334,7 @@ def ways(plain: Settings, threads: int, providers: tuple[str, ...]) -> Iterator[
     yield Way("new process", plain, new_process=True)
     yield Way("bound inputs and outputs", replace(plain, bound=True))
     yield Way("nodes in parallel", replace(plain, parallel=True))
+    yield Way("elements at other places", plain, other_places=True)
     for count in range(2, threads + 1):
         yield Way(f"{count} threads", replace(plain, threads=count))
     if providers != plain.providers:
@@ -351,6 +355,9 @@ def repeat(model: AgainstPlain, chosen: Sequence[Way], runs: int) -> Iterator[Re
     """
     values = model.values(model.plain)
     for way in chosen:
+        if way.other_places:
+            yield _at_other_places(model, values, way)
+            continue
         found = []
         for _ in range(runs):
             if way.new_process:
@@ -359,6 +366,22 @@ def repeat(model: AgainstPlain, chosen: Sequence[Way], runs: int) -> Iterator[Re
             else:
                 found.append(_compared(model, values, way))
         yield _repeated(model, way, found)
+
+
+def _at_other_places(model: AgainstPlain, values: Trace, way: Way) -> Repeated:
+    """Run each node that computes element by element on other tensors, always as often."""
+    known = {**model.inputs.arrays, **values.values}
+    proto = model.model.proto
+    found = list(at_other_places(proto, known, model.runs, way.settings))
+    starts = (f"'{node.output[0]}' of {in_words(node)}" for node, equal in found if equal is False)
+    stops = {equal.reason for _, equal in found if isinstance(equal, Failed)}
+    return Repeated(
+        way.name,
+        len(found),
+        sum(equal is not True for _, equal in found),
+        tuple(dict.fromkeys(starts)),
+        stops=tuple(sorted(stops)),
+    )
 
 
 def _compared(model: AgainstPlain, values: Trace, way: Way) -> tuple[Comparison, ...]:

@@ -134,7 +134,7 @@ class CompiledBackend(NativeBackend):
             return names
         if in_front is not None:
             own["broadcast"] = escaped(in_front.target.label)
-        operands = zip(examined.target.operator.operands, plan.expanded, strict=True)
+        operands = zip(examined.target.operand_names, plan.expanded, strict=True)
         expanded = (name for name, needed in operands if needed or in_front is not None)
         return {**own, "expanded": " ".join(expanded), **names}
 
@@ -193,7 +193,8 @@ def _computes(examined: ExaminedNode) -> bool:
         return False
     standard = compiled.standard
     if standard is None:
-        return not target.further_attributes
+        takes_as_many = len(target.inputs) == len(compiled.operands)
+        return takes_as_many and not target.further_attributes
     return (
         target.version >= standard.oldest_version
         and set(target.further_attributes) <= set(standard.attributes)

@@ -31,6 +31,7 @@ from sonnx_ort.enforcing.python_kernels import (
     can_keep_standard_node,
     carrier_of,
     constant_nodes,
+    has_other_zeros,
     in_one_vector,
     inspected_operands,
     joined,
@@ -93,12 +94,15 @@ class PythonBackend(EnforcingBackend):
     def kept(model: ir.Model, examination: Examination) -> Container[ir.Node]:
         """The nodes whose standard operator is kept: constants, and nodes that no run can violate.
 
-        A waived violation does not count.
+        A waived violation does not count. Nodes whose zeros ONNX Runtime decides otherwise than
+        their documents are not among them.
         """
         nodes = examination.nodes
         candidates = [node for node in nodes if can_keep_standard_node(node)]
         never_violated = {
-            n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
+            n.target.node
+            for n in candidates
+            if _only_waived(n) or not (_can_be_checked(n) or has_other_zeros(n))
         }
         others = [node for node in nodes if node.target.node not in never_violated]
         checked = {value.node for value in examination.checked_values if value.node is not None}

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 
 import onnx_ir as ir
 
+from sonnx_ort.custom_ops.arithmetic import SELECTING
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.inspection import ALIGNED_SHAPE, BROADCAST_SHAPE, omitted
@@ -51,6 +52,13 @@ def can_keep_standard_node(examined: ExaminedNode) -> bool:
     if custom is None or custom.arithmetic is None:
         return operator.moves_elements or element_type_of(examined) is not ElementType.BFLOAT16
     return has_kernel(examined)
+
+
+def has_other_zeros(examined: ExaminedNode) -> bool:
+    """Whether a standard kernel may give zeros of other signs than the custom operator."""
+    element_type = element_type_of(examined)
+    may_be_float = element_type is None or element_type.family is Family.FLOAT
+    return examined.target.operator.name in SELECTING and may_be_float
 
 
 def require_kernel(examined: ExaminedNode) -> None:
@@ -93,7 +101,9 @@ def constant_nodes(
     """
     # After a custom operator, types in a subgraph are unknown.
     outside = (n for n in nodes if n.target.node.graph is model.graph)
-    kept = {n.target.node for n in outside if _foldable(n) and has_kernel(n)}
+    kept = {
+        n.target.node for n in outside if _foldable(n) and has_kernel(n) and not has_other_zeros(n)
+    }
     enforced = ({n.target.node for n in nodes} - kept) | checked
     return frozenset(kept - _depending_on(model, enforced)) if kept else frozenset()
 

@@ -345,3 +345,6 @@ _CUTS: Mapping[str, Cut] = {
     "LSTM": _steps,
 }
 """How an operator is cut; others are compared whole, as most of them only move elements."""
+
+ELEMENT_BY_ELEMENT = frozenset(name for name, cut in _CUTS.items() if cut is _elements)
+"""The operators of which an element depends on the elements of operands at its own place."""

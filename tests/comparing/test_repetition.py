@@ -1,5 +1,7 @@
 """`repeat`: the ways in which a model runs, and the values at which they start to differ."""
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import onnx.parser
@@ -34,6 +36,7 @@ def test_ways_are_every_number_of_threads_and_every_level() -> None:
         "new process",
         "bound inputs and outputs",
         "nodes in parallel",
+        "elements at other places",
         "2 threads",
         "3 threads",
         "4 threads",
@@ -53,7 +56,53 @@ def test_other_providers_are_one_more_way() -> None:
 def test_model_of_exact_operators_has_the_same_bits_in_every_way() -> None:
     model = parse("(float[3] x, float[3] y) => (float[3] z) { a = Div(x, y) z = Sub(a, x) }")
     found = repeat(model, {}, list(ways(PLAIN, 2, CPU)))
-    assert [(each.runs, each.unequal, each.starts) for each in found] == [(2, 0, ())] * 8
+    assert all((each.unequal, each.starts, each.stops) == (0, (), ()) for each in found)
+    tensors_of_two_nodes = 3 * 2
+    assert {each.way: each.runs for each in found if each.runs != 2} == {
+        "elements at other places": tensors_of_two_nodes
+    }
+
+
+ELSEWHERE = [Way("elements at other places", PLAIN, other_places=True)]
+
+
+@pytest.mark.upstream
+def test_value_whose_elements_depend_on_their_places_is_named() -> None:
+    model = parse("(float[3] x, float[3] y) => (float[3] z) { [one] a = Max(x, y) z = Neg(a) }")
+    given = {"x": np.full(3, -0.0, np.float32), "y": np.zeros(3, np.float32)}
+    (found,) = repeat(model, given, ELSEWHERE)
+    assert (found.runs, found.starts, found.stops) == (6, ("'a' of Max 'one'",), ())
+    assert 0 < found.unequal <= 3
+
+
+def test_node_that_fails_on_other_tensors_differs_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = parse("(float[3] x) => (float[3] y) { y = Neg(x) }")
+    with against_plain(model, {}, threads=1) as plain:
+        values = plain.values(plain.plain)
+        monkeypatch.setattr(type(plain), "values", lambda *_: values)
+        plain_of_nothing = replace(plain, runs=Dying())
+        (found,) = repeat_runs(plain_of_nothing, ELSEWHERE, 1)
+    assert (found.runs, found.unequal, found.starts, found.stops) == (3, 3, (), ("it dies",))
+
+
+LOOKED_AT = {
+    "operands of several shapes": ("(float[2, 3] x, float[3] y) => (float[2, 3] z) {z = Add(x, y)}",
+        3),
+    "constants": ("(float[3] x) => (float[3] z) <float[3] y = {1, 2, 3}> { z = Mul(x, y) }", 3),
+    "one operand twice": ("(float[3] x) => (float[3] z) { z = Mul(x, x) }", 3),
+    "conditions": ("(bool[3] c, float[3] x, float[3] y) => (float[3] z) { z = Where(c, x, y) }", 3),
+    "no elements": ("(float[0] x) => (float[0] z) { z = Exp(x) }", 0),
+    "a sum": ("(float[2, 2] x) => (float[2, 2] z) { z = MatMul(x, x) }", 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_nodes_that_compute_element_by_element_are_run_on_three_tensors(name: str) -> None:
+    text, runs = LOOKED_AT[name]
+    (found,) = repeat(parse(text), {}, ELSEWHERE)
+    assert (found.runs, found.unequal, found.stops) == (runs, 0, ())
 
 
 @pytest.mark.upstream

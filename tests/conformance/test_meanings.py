@@ -104,6 +104,7 @@ KNOWN: Mapping[tuple[str, Run], Callable[[Applied], bool]] = {
     ("ConvInteger", by_reference): _pads_beside_zero_point,
     ("Gemm", by_reference): lambda a: not _of_type(a, *FLOATS),
     ("LSTM", by_reference): lambda a: len(a.operands) > 4 and a.operands[4] is not None,
+    ("Relu", by_reference): lambda a: _holds(a, lambda x: (x == 0) & np.signbit(x)),
     ("Flatten", by_reference): lambda a: bool(a.operands[0] is None or a.operands[0].size == 0),
 }
 """Where what computes an operator is known to differ, as `tests/upstream` and findings show."""

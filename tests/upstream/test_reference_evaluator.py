@@ -51,6 +51,7 @@ DIFFERING = {
     ),
     "PRelu multiplies zero by the slope": Applied("PRelu", [F([0]), F([INF])]),
     "Clip takes a NaN for a bound": Applied("Clip", [F([1]), F([NAN])]),
+    "Relu loses -0": Applied("Relu", [F([-0.0])]),
     "Acos of double is not the nearest": Applied("Acos", [np.float64([0.5])]),
     "BatchNormalization of version 9 is that of training": Applied(
         "BatchNormalization", [F([[1], [3]]), *(F([each]) for each in (1, 0, 0, 1))], opset=9
