@@ -35,7 +35,7 @@ def test_every_standard_operator_whose_rules_runs_can_violate_has_a_custom_one()
     ("operator", "custom"),
     [
         ("Neg", CustomOperator),  # computes, and no run can violate a rule
-        ("Max", CustomOperator),  # checks alone
+        ("Pow", CustomOperator),  # checks alone
         ("Add", CustomOperator),  # does both
         ("MatMul", Inspection),
         ("Relu", type(None)),
@@ -47,7 +47,12 @@ def test_operator_has_a_custom_one_if_that_computes_or_checks(operator, custom):
 
 @pytest.mark.parametrize(
     ("operator", "rounds_once", "carriers"),
-    [("Add", True, CARRIERS), ("Add", False, {}), ("Max", False, CARRIERS)],
+    [
+        ("Add", True, CARRIERS),
+        ("Add", False, {}),
+        ("Pow", False, CARRIERS),
+        ("Max", False, CARRIERS),
+    ],
 )
 def test_result_that_may_not_be_rounded_twice_is_not_computed_in_a_wider_type(
     operator, rounds_once, carriers
@@ -61,8 +66,9 @@ def test_result_that_may_not_be_rounded_twice_is_not_computed_in_a_wider_type(
     [
         ("Div", "CheckedDiv", ("float", "float"), "float"),
         ("Less", "CheckedLess", ("float", "float"), "bool"),
-        ("Where", "WhereOperands", ("bool", "float", "float"), "bool"),
-        ("Max", "MaxOperands", ("float", "int64", "int64"), "float"),
+        ("Where", "CheckedWhere", ("bool", "float", "float"), "float"),
+        ("PRelu", "PReluOperands", ("float", "float"), "float"),
+        ("Max", "CheckedMax", ("float", "int64", "int64"), "float"),
         ("Concat", "ConcatOperands", ("int64", "int64"), "int64"),
     ],
 )
