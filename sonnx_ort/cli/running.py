@@ -354,7 +354,7 @@ def suite(
     names = None if operators is None else [name.strip() for name in operators.split(",")]
     limits = Limits(SECONDS if time_limit is None else time_limit, memory_limit)
     if output is not None:
-        say(f"{_written(output, names, seed, edition)} cases in '{output}'")
+        say(_written(output, names, seed, edition))
     if folder is not None:
         judged = list(run_vectors(folder, engine, names or (), limits))
         say(suite_report(judged, every=every))
@@ -362,7 +362,7 @@ def suite(
             raise typer.Exit(ExitStatus.VIOLATED)
 
 
-def _written(output: Path, operators: Iterable[str] | None, seed: int, edition: Edition) -> int:
+def _written(output: Path, operators: Iterable[str] | None, seed: int, edition: Edition) -> str:
     from sonnx_ort.suite.cases import WITH_CASES, cases
     from sonnx_ort.suite.vectors import write
 
@@ -370,4 +370,12 @@ def _written(output: Path, operators: Iterable[str] | None, seed: int, edition: 
     for name in sorted(chosen - WITH_CASES):
         near = did_you_mean(name, WITH_CASES)
         raise SonnxError(f"the profile has no rules for an operator '{name}'{near}")
-    return write(cases(chosen, seed, edition), output, seed)
+    written = write(cases(chosen, seed, edition), output, seed)
+    told = f"{written.cases} cases in '{output}'"
+    if written.left_out:
+        listed = ", ".join(f"{name} {count}" for name, count in sorted(written.left_out.items()))
+        told += (
+            f"\n{sum(written.left_out.values())} cases are left out, because their results need "
+            f"python-flint: {listed}. To write them too: pip install python-flint"
+        )
+    return told

@@ -6,7 +6,7 @@ based on the input domain").
 """
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from sonnx_ort.comparing.verdicts import attribute_value
 from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
 from sonnx_ort.oracle import Result, Undefined
 from sonnx_ort.oracle import meaning as meaning_of
+from sonnx_ort.oracle.balls import WITHOUT_FLINT, has_flint
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, INTEGER_FORMATS, TYPES
 from sonnx_ort.profile.catalog import OPERATORS
@@ -36,6 +37,18 @@ OPSET = 21
 """The version of the standard operators in the models, unless a rule needs another."""
 
 _FLOAT = ElementType.FLOAT.dtype
+
+
+def as_installed(
+    compute: Callable[[], tuple[Result, ...] | Undefined],
+) -> tuple[Result, ...] | Undefined:
+    """What the oracle computes, or that it needs python-flint, which is not installed."""
+    try:
+        return compute()
+    except ImportError:
+        if has_flint():
+            raise
+        return Undefined(WITHOUT_FLINT)
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Applied:
     def meaning(self) -> tuple[Result, ...] | Undefined:
         """What the oracle says."""
         called = self.operator, self.opset, self.attributes, self.operands
-        return meaning_of(*called, self.edition)
+        return as_installed(lambda: meaning_of(*called, self.edition))
 
     @property
     def names(self) -> tuple[str, ...]:

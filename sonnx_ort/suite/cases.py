@@ -21,6 +21,7 @@ from onnx import helper
 from sonnx_ort.comparing.audited_node import attributes_of
 from sonnx_ort.oracle import Result, Undefined
 from sonnx_ort.oracle import meaning as meaning_of
+from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import TYPES
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
@@ -34,6 +35,7 @@ from sonnx_ort.suite.applied import (
     Applied,
     Array,
     Class,
+    as_installed,
     neighbors,
     ordinary,
     special_classes,
@@ -113,6 +115,9 @@ class WholeGraph:
     @cached_property
     def meaning(self) -> tuple[Result, ...] | Undefined:
         """What its nodes mean, one after the other; all but the last ones are exact."""
+        return as_installed(self._meaning)
+
+    def _meaning(self) -> tuple[Result, ...] | Undefined:
         known: dict[str, Any] = dict(self.feeds)
         results: dict[str, Result] = {}
         for node in self.graph.graph.node:
@@ -200,6 +205,12 @@ class Case:
         """Whether a rule is broken, so that no result is right."""
         return bool(self.applied.broken_rules)
 
+    @property
+    def needs_flint(self) -> bool:
+        """Whether only python-flint computes what is right, and it is not installed."""
+        found = None if self.refused else self.applied.meaning
+        return isinstance(found, Undefined) and found.reason == WITHOUT_FLINT
+
 
 _KEPT = Level.CONFORMANCE, Class.KEPT
 _BROKEN = Level.NEGATIVE, Class.BROKEN
@@ -227,7 +238,7 @@ def cases(
     """The cases, in the order of the catalog of operators.
 
     What the documents leave undefined is no case, and the operator Broadcast is none of ONNX. Last
-    come the rules on graphs.
+    come the rules on graphs. Without python-flint some cases have no results: `needs_flint`.
 
     `seed` is that of the elements that nothing decides.
     """
@@ -241,7 +252,8 @@ def cases(
                 *made.of_rules(),
                 *made.of_neighbors(),
             ):
-                if case.refused or not isinstance(case.applied.meaning, Undefined):
+                defined = case.refused or not isinstance(case.applied.meaning, Undefined)
+                if defined or case.needs_flint:
                     yield case
     if GRAPH in operators:
         yield from _of_graphs(seed, edition)

@@ -17,8 +17,8 @@ import enum
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ from sonnx_ort.comparing.limits import LimitExceeded, Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import new_whole_folder
 from sonnx_ort.oracle import Enclosure, Result, Undefined
-from sonnx_ort.oracle.balls import WITHOUT_FLINT, has_flint
 from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.graph import GRAPH
@@ -56,28 +55,51 @@ refused: no result is right; an error before or in the run is, by the rules that
 """
 
 
-def write(cases: Iterable[Case], folder: Path, seed: int) -> int:
+@dataclass(frozen=True)
+class Written:
+    """What was written of a suite.
+
+    Attributes:
+        cases: How many cases are written.
+        left_out: How many of each operator are not, because only python-flint computes what is
+            right of their models, and it is not installed.
+    """
+
+    cases: int
+    left_out: Mapping[str, int]
+
+
+def write(cases: Iterable[Case], folder: Path, seed: int) -> Written:
     """Write cases into a new or empty folder.
 
-    `seed` is that which they were made with, for the manifest.
-
-    Returns:
-        How many cases are written.
+    Cases whose results need python-flint are left out without it. `seed` is that which the cases
+    were made with, for the manifest.
 
     Raises:
-        SonnxError: The folder is not empty, or cannot be written, or a case needs python-flint.
-            Then nothing is left there.
+        SonnxError: The folder is not empty, or cannot be written. Then nothing is left there.
     """
+    given = [*cases]
+    # All cases of such a model, so that what is written has the ids that it always has.
+    omitted = {case.model for case in given if case.needs_flint}
+    chosen = [case for case in given if case.refused or case.model not in omitted]
+    left_out = Counter(case.applied.operator for case in given)
+    left_out.subtract(case.applied.operator for case in chosen)
+    left_out = +left_out
     with new_whole_folder(folder) as place:
         writer = _Writer(place)
-        with _flint_explained():
-            entries = [writer.add(case) for case in cases]
-        head = {"suite": "SONNX conformance vectors", "version": VERSION, "seed": seed}
+        entries = [writer.add(case) for case in chosen]
+        head = {
+            "suite": "SONNX conformance vectors",
+            "version": VERSION,
+            "seed": seed,
+            "left_out": left_out,
+            "notes": _NOTES.splitlines(),
+        }
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
-        text = json.dumps({**head, "notes": _NOTES.splitlines()}, indent=1, ensure_ascii=False)
+        text = json.dumps(head, indent=1, ensure_ascii=False)
         manifest = f'{text[:-2]},\n "cases": [\n{lines}\n]}}\n'
         (place / MANIFEST).write_text(manifest, encoding="utf-8", newline="\n")
-    return len(entries)
+    return Written(len(entries), left_out)
 
 
 class _Writer:
@@ -119,42 +141,17 @@ class _Writer:
         return name
 
 
-@contextmanager
-def _flint_explained() -> Iterator[None]:
-    """Say of what only python-flint computes how to go on without it.
-
-    Raises:
-        SonnxError: It is not installed, and a case needs it.
-    """
-    try:
-        yield
-    except ImportError as error:
-        if has_flint():
-            raise
-        raise _without_flint() from error
-
-
-def _without_flint() -> SonnxError:
-    return SonnxError(
-        "results of these operators cannot be computed without python-flint: "
-        "pip install python-flint, or choose operators that do without it, such as "
-        "--operators Div,Sub"
-    )
-
-
 def _results(case: Case) -> tuple[Result, ...]:
     """What is right of the results of a case; empty if it is to be refused.
 
     Raises:
-        SonnxError: Only python-flint computes it, which is not installed.
+        ValueError: The oracle does not say it.
     """
     if case.refused:
         return ()
     found = case.applied.meaning
     if not isinstance(found, Undefined):
         return found
-    if found.reason == WITHOUT_FLINT:
-        raise _without_flint()
     raise ValueError(f"a case of {case.applied.operator} has no result: {found.reason}")
 
 

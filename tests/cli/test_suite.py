@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from support.child import run_python
 from support.command import command, output, refusal
 
 
@@ -29,6 +30,23 @@ def test_case_that_is_not_right_is_listed_and_the_exit_status(folder: Path) -> N
     assert (done.returncode, done.stderr) == (1, "")
     assert "refused/neg_float_rg1_broken/0: computes what it should refuse: Neg.float.RG1: " in (
         done.stdout
+    )
+
+
+def test_what_needs_python_flint_is_left_out_with_a_word_where_it_is_not_installed() -> None:
+    done = run_python("""
+        import sys
+        sys.modules["flint"] = None
+        from sonnx_ort.cli import main
+        sys.argv = ["sonnx-ort", "suite", "-o", "vectors", "--operators", "Exp,Pow"]
+        main()
+    """)
+    assert (done.exit_status, done.stderr) == (0, "")
+    first, second = done.stdout.splitlines()
+    assert first.endswith(" cases in 'vectors'")
+    assert second == (
+        "69 cases are left out, because their results need python-flint: Exp 41, Pow 28. To write "
+        "them too: pip install python-flint"
     )
 
 
