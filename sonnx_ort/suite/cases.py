@@ -228,6 +228,21 @@ _WIDTH = 64
 """How many random elements a case of an element-wise operator has."""
 
 
+RULES_WITHOUT_CASES: Mapping[str, str] = {
+    "GR1": "a general restriction: the rule RG1 of each operator is about its operands",
+    "Graph.finite": "it is a condition of a proof, which no model breaks",
+    "Contract.finite": "it is a condition of a contract, which no model states",
+    "Contract.range": "it is a condition of a contract, which no model states",
+    "Contract.sizes": "it is a condition of a contract, which no model states",
+    "Contract.whole": "it is a condition of a contract, which no model states",
+    "Broadcast.E1": "Broadcast is no operator of ONNX",
+    "Broadcast.C1": "Broadcast is no operator of ONNX",
+}
+"""The rules that have no cases, and why; Cast.R2 has none that breaks it (`UNBROKEN`)."""
+
+UNBROKEN = {"Cast.R2": "Cast takes every element type"}
+"""The rules that no node of the suite breaks, and why."""
+
 WITH_CASES = STANDARD_OPERATORS | {GRAPH}
 """The operators that have cases, and the name of the rules on graphs."""
 
@@ -257,6 +272,11 @@ def cases(
                     yield case
     if GRAPH in operators:
         yield from _of_graphs(seed, edition)
+
+
+def rule_cases(operator: str, edition: Edition, seed: int = 0) -> Iterator[Case]:
+    """Of each rule of an operator in an edition a case that keeps it, and one that breaks it."""
+    return _Cases(OPERATORS[operator], seed, edition).of_rules()
 
 
 def _of_graphs(seed: int, edition: Edition) -> Iterator[Case]:
@@ -384,7 +404,7 @@ class _Cases:
             pair = examples(self._operator, rule, self._generator, self._edition)
             name = rule.id.replace(".", "_").lower()
             for applied, (level, of_class) in zip(pair, (_KEPT, _BROKEN), strict=True):
-                if rule in applied.broken_rules or (
+                if rule.id in {each.id for each in applied.broken_rules} or (
                     of_class is Class.KEPT and applied.admitted_by_onnx
                 ):
                     word = of_class.value.rpartition(" ")[2]

@@ -172,6 +172,7 @@ COMPLETED: Mapping[str, str] = {
     "ArgMax.float.C1": "axis=0",
     "BatchNormalization.C3": "X (2, 2, 4), scale (2,), B (2,), input_mean (2,)",
     "BatchNormalization.X.C3": "scale (3,) | scale (1,), B (1,), input_mean (1,), input_var [1.0]",
+    "BitShift.int.R2": "X uint8, Y uint8 | X uint8, Y uint16",
     "Clip.max.C2": "min left out, max left out, max=2.5 | min left out, max left out, max=NaN",
     "Clip.min.C2": "max left out, min left out, min=2.5 | max left out, min left out, min=NaN",
     "Concat.C3": "X1 (2,) | X1 ()",

@@ -13,12 +13,18 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.suite.applied import Class, special_classes, special_values
-from sonnx_ort.suite.cases import Case, Level, cases, graphs
+from sonnx_ort.suite.cases import (
+    RULES_WITHOUT_CASES,
+    UNBROKEN,
+    Case,
+    Level,
+    cases,
+    graphs,
+    rule_cases,
+)
 from sonnx_ort.suite.examples import examples, fitting
 
 T = ElementType
-NOT_BROKEN = {"Cast.R2"}
-"""The rules that no operand of an element type breaks: a Cast takes all of them."""
 
 
 def rules(edition: Edition) -> Iterator[Rule]:
@@ -41,7 +47,24 @@ def test_examples_of_a_rule_are_nodes_that_keep_and_break_it(rule: str, edition:
     operator = OPERATORS[rule.partition(".")[0]]
     kept, broken = examples(operator, RULES[rule], np.random.default_rng(0), edition)
     assert kept.broken_rules == ()
-    assert (rule in {each.id for each in broken.broken_rules}) == (rule not in NOT_BROKEN)
+    assert (rule in {each.id for each in broken.broken_rules}) == (rule not in UNBROKEN)
+
+
+def test_each_rule_has_a_case_that_keeps_and_one_that_breaks_it_or_a_reason() -> None:
+    found = {
+        of_class: {
+            case.rule.id
+            for edition in Edition
+            for name in STANDARD_OPERATORS
+            for case in rule_cases(name, edition)
+            if case.rule is not None and case.of_class is of_class
+        }
+        for of_class in (Class.KEPT, Class.BROKEN)
+    }
+    graph = {rule.id for rule, _, _ in graphs(np.random.default_rng(0), Edition.TYPED)}
+    needed = {rule.id for rule in RULES.values() if rule.needed_before is None} - graph
+    assert needed - found[Class.KEPT] == {*RULES_WITHOUT_CASES}
+    assert needed - found[Class.BROKEN] == {*RULES_WITHOUT_CASES, *UNBROKEN}
 
 
 @pytest.mark.parametrize("name", sorted(STANDARD_OPERATORS))
