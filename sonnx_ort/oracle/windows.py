@@ -85,7 +85,9 @@ def mean(node: BallNode, line: Sequence[Any]) -> Any:
     """
     if not line or isinstance(line[0], int):
         raise NotFollowedError("it is the mean of nothing, or of integers")
-    return node.rounded(sum(line) / len(line), len(line) + 1, sum(map(abs, line)) / len(line))
+    whole: Any = sum(map(abs, line))
+    # The sum, which is before the quotient, may exceed the format.
+    return node.rounded(sum(line) / len(line), len(line) + 1, whole / len(line), reach=(whole,))
 
 
 def top(_: BallNode, line: Sequence[Any]) -> Any:

@@ -19,16 +19,16 @@ from onnx import helper, numpy_helper
 
 from sonnx_ort.comparing.verdicts import attribute_value
 from sonnx_ort.kernel.types import Type, element_of, result_type, tensor_of
-from sonnx_ort.oracle import Result, Undefined
-from sonnx_ort.oracle import meaning as meaning_of
+from sonnx_ort.oracle import COMPUTED, Result, Undefined, meaning
 from sonnx_ort.oracle.balls import WITHOUT_FLINT, has_flint
-from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.oracle.meaning import meaning_of
+from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, INTEGER_FORMATS, TYPES
-from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import RequiredInput
 from sonnx_ort.profile.rule import AttributeValue, Rule, Status, Subject
+from sonnx_ort.suite.unruled import known as known_operator
 from sonnx_ort.terms.operand import Operand
 
 Array = npt.NDArray[Any]
@@ -76,13 +76,24 @@ class Applied:
     @cached_property
     def meaning(self) -> tuple[Result, ...] | Undefined:
         """What the oracle says."""
-        called = self.operator, self.opset, self.attributes, self.operands
-        return as_installed(lambda: meaning_of(*called, self.edition))
+        return as_installed(self._meaning)
+
+    def _meaning(self) -> tuple[Result, ...] | Undefined:
+        attributes = dict(self.attributes)
+        if self.operator == "Split":
+            attributes["num_outputs"] = self.results
+        if self.operator in COMPUTED:
+            return meaning(self.operator, self.opset, attributes, self.operands, self.edition)
+        try:
+            node = Node(self.opset, attributes, tuple(self.operands), self.edition)
+            return meaning_of(self.operator, node)
+        except ValueError as error:
+            return Undefined(str(error))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the operands, empty for those that are omitted."""
-        known = OPERATORS.get(self.operator)
+        known = known_operator(self.operator)
         count = len(self.operands)
         given = () if known is None else known.operand_names(count)
         names = given or tuple(f"x{i}" for i in range(count))
@@ -114,7 +125,9 @@ class Applied:
         return tuple(self._broken_rules())
 
     def _broken_rules(self) -> Iterator[Rule]:
-        operator, names = OPERATORS[self.operator], tuple(self.given)
+        operator, names = known_operator(self.operator), tuple(self.given)
+        if operator is None:
+            return
         known = [self.fact(name, array) for name, array in self.given.items()]
         elements = [self.fact(name, array, elements=True) for name, array in self.given.items()]
         sparse = "sparse_value" in self.attributes
@@ -205,9 +218,7 @@ class Applied:
         typed = _Typed(self)
         names = (element_of(result_type(typed, i), "tensor") for i in range(self.results))
         dtypes = [(ElementType.named(name) or ElementType.FLOAT).dtype for name in names]
-        if (self.operator in OPERATORS and self.broken_rules) or isinstance(
-            self.meaning, Undefined
-        ):
+        if self.broken_rules or isinstance(self.meaning, Undefined):
             return dtypes, [None] * self.results
         return dtypes, [
             [f"y{i}_{k}" for k in range(each.nearest.ndim)] for i, each in enumerate(self.meaning)
@@ -268,10 +279,44 @@ class Class(enum.StrEnum):
     RANK = "rank"
     SIZE = "size"
     VERSION = "version"
+    ATTRIBUTE = "attribute"
+    INDEX = "index"
+    """The elements of the result differ, so that each is seen to be in its place.
+
+    Conditions, and elements that an operator repeats, do not.
+    """
+
+    NEUTRAL = "neutral element"
+    ABSORBING = "absorbing element"
+    PROPERTY = "functional property"
+    ACCUMULATOR = "accumulator"
+    """A sum of many or of large products, which an accumulator may not hold."""
+
     KEPT = "constraint kept"
     BROKEN = "constraint broken"
     NEIGHBOR = "next to a valid node"
     """One number of the node that keeps all rules is another: one more or less, 0, an extreme."""
+
+
+_TYPES = "tests-part2.md, Type-specific domains"
+_STRUCTURES = "tests-part2.md, Structure-specific domains"
+_SPECIAL = "tests-part2.md, Operator-specific constraints, Special values"
+_CONSTRAINTS = "tests-part2.md, Domains and equivalence classes"
+
+GUIDELINES: Mapping[Class, str] = {
+    **dict.fromkeys((Class.NAN, Class.INFINITY, Class.ZERO, Class.SUBNORMAL), _TYPES),
+    **dict.fromkeys((Class.BOUNDARY, Class.INTERIOR), _TYPES),
+    **dict.fromkeys((Class.RANK, Class.SIZE), _STRUCTURES),
+    **dict.fromkeys((Class.NEUTRAL, Class.ABSORBING), _SPECIAL),
+    **dict.fromkeys((Class.KEPT, Class.BROKEN, Class.NEIGHBOR), _CONSTRAINTS),
+    Class.TYPE: "tests-part2.md, Test completeness",
+    Class.VERSION: "tests-part1.md, Level a: conformance",
+    Class.ATTRIBUTE: "tests-part1.md, Test design rules, attributes coverage",
+    Class.INDEX: "tests-part2.md, On values and indexes",
+    Class.PROPERTY: "tests-part2.md, High-level functional properties",
+    Class.ACCUMULATOR: "tests-part2.md, Eliminating useless combinations of constraints",
+}
+"""The section of the working group's strategy of tests that asks for the cases of a class."""
 
 
 def special_values(element_type: ElementType) -> Array:

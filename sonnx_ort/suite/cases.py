@@ -24,10 +24,12 @@ from sonnx_ort.oracle import meaning as meaning_of
 from sonnx_ort.oracle.balls import WITHOUT_FLINT
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.numbers import TYPES
-from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.oracle.results import copied
+from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.graph import GRAPH, GRAPH_RULES
-from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.layout import BROADCAST
+from sonnx_ort.profile.operator import DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.suite.applied import (
@@ -41,6 +43,8 @@ from sonnx_ort.suite.applied import (
     special_classes,
 )
 from sonnx_ort.suite.examples import examples, fitting
+from sonnx_ort.suite.unruled import APART, SHAPES, UNRULED, broadcasts, known
+from sonnx_ort.suite.variants import variants
 
 _SUM = "(float[2, 3] a, float[2, 3] b) => (float[2, 3] y) <float[2, 3] c> {"
 _TWO = f"{_SUM} c = Add(a, b) y = Relu(c) }}"
@@ -122,6 +126,8 @@ class WholeGraph:
         results: dict[str, Result] = {}
         for node in self.graph.graph.node:
             operands = [known[name] for name in node.input]
+            if node.domain == DOMAIN:
+                return tuple(map(copied, np.broadcast_arrays(*operands)))
             called = node.op_type, self.opset, attributes_of(node), operands
             found = meaning_of(*called, self.edition)
             if isinstance(found, Undefined):
@@ -182,6 +188,7 @@ class Case:
         model: The name of its model, which other cases share.
         applied: The node and its operands.
         rule: The rule of which it is an example; None if it is of none.
+        note: What it shows, where its class does not say it.
     """
 
     model: str
@@ -189,11 +196,12 @@ class Case:
     level: Level
     of_class: Class
     rule: Rule | None = None
+    note: str = ""
 
     @property
     def kind(self) -> ElementType:
         """The type of the operands that have none of their own, or of the first result."""
-        operator = OPERATORS.get(self.applied.operator)
+        operator = known(self.applied.operator)
         typed = () if operator is None else operator.operand_types
         given = self.applied.given.items()
         arrays = [*(a for n, a in given if n not in typed), *self.applied.attributes.values()]
@@ -235,15 +243,13 @@ RULES_WITHOUT_CASES: Mapping[str, str] = {
     "Contract.range": "it is a condition of a contract, which no model states",
     "Contract.sizes": "it is a condition of a contract, which no model states",
     "Contract.whole": "it is a condition of a contract, which no model states",
-    "Broadcast.E1": "Broadcast is no operator of ONNX",
-    "Broadcast.C1": "Broadcast is no operator of ONNX",
 }
 """The rules that have no cases, and why; Cast.R2 has none that breaks it (`UNBROKEN`)."""
 
 UNBROKEN = {"Cast.R2": "Cast takes every element type"}
 """The rules that no node of the suite breaks, and why."""
 
-WITH_CASES = STANDARD_OPERATORS | {GRAPH}
+WITH_CASES = STANDARD_OPERATORS | UNRULED.keys() | {BROADCAST.name, GRAPH}
 """The operators that have cases, and the name of the rules on graphs."""
 
 
@@ -252,13 +258,14 @@ def cases(
 ) -> Iterator[Case]:
     """The cases, in the order of the catalog of operators.
 
-    What the documents leave undefined is no case, and the operator Broadcast is none of ONNX. Last
-    come the rules on graphs. Without python-flint some cases have no results: `needs_flint`.
+    What the documents leave undefined is no case. Last come the operators without rules, Broadcast
+    and the rules on graphs. Without python-flint some cases have no results: `needs_flint`.
 
     `seed` is that of the elements that nothing decides.
     """
-    for operator in OPERATORS.values():
-        if operator.name in operators and operator.name in STANDARD_OPERATORS:
+    standard = (each for each in OPERATORS.values() if each.name in STANDARD_OPERATORS)
+    for operator in (*standard, *UNRULED.values()):
+        if operator.name in operators:
             made = _Cases(operator, seed, edition)
             for case in (
                 *made.of_types(),
@@ -266,10 +273,13 @@ def cases(
                 *made.of_versions(),
                 *made.of_rules(),
                 *made.of_neighbors(),
+                *made.of_variants(),
             ):
                 defined = case.refused or not isinstance(case.applied.meaning, Undefined)
                 if defined or case.needs_flint:
                     yield case
+    if BROADCAST.name in operators:
+        yield from _of_broadcast(edition)
     if GRAPH in operators:
         yield from _of_graphs(seed, edition)
 
@@ -279,12 +289,42 @@ def rule_cases(operator: str, edition: Edition, seed: int = 0) -> Iterator[Case]
     return _Cases(OPERATORS[operator], seed, edition).of_rules()
 
 
+def variant_cases(operator: Operator, edition: Edition, seed: int = 0) -> Iterator[Case]:
+    """What the guidelines of tests ask for beside types, rules and special values."""
+    return _Cases(operator, seed, edition).of_variants()
+
+
 def _of_graphs(seed: int, edition: Edition) -> Iterator[Case]:
     for rule, kept, graph in graphs(np.random.default_rng(seed), edition):
         level, of_class = _KEPT if kept else _BROKEN
         word = of_class.value.rpartition(" ")[2]
         name = f"{rule.id.replace('.', '_').lower()}_{word}"
         yield Case(name, graph, level, of_class, rule)
+
+
+def _of_broadcast(edition: Edition) -> Iterator[Case]:
+    """Broadcasts in each type, of shapes that have a common one, and of others."""
+    e1, c1 = (RULES[f"{BROADCAST.name}.{tag}"] for tag in ("E1", "C1"))
+    for kind in (each for each in ElementType if each.family in BROADCAST.families):
+        chosen = SHAPES if kind is ElementType.FLOAT else SHAPES[1:2]
+        for number, shapes in enumerate(chosen):
+            applied = _broadcast(shapes, kind, edition)
+            of_class, rule = (Class.RANK, None) if number else (Class.KEPT, e1)
+            yield Case(f"broadcast_{kind}", applied, Level.CONFORMANCE, of_class, rule)
+    for shapes in APART:
+        applied = _broadcast(shapes, ElementType.FLOAT, edition, e1)
+        yield Case("broadcast_e1_broken", applied, *_BROKEN, e1)
+    yield Case("broadcast_c1_kept", _broadcast(SHAPES[0], ElementType.FLOAT, edition), *_KEPT, c1)
+    wrong = _broadcast(SHAPES[0], ElementType.FLOAT, edition, c1)
+    yield Case("broadcast_c1_broken", wrong, *_BROKEN, c1)
+
+
+def _broadcast(
+    shapes: tuple[tuple[int, ...], ...], kind: ElementType, edition: Edition, *broken: Rule
+) -> WholeGraph:
+    declared = ElementType.INT32 if any(rule.id.endswith("C1") for rule in broken) else None
+    model, feeds = broadcasts(shapes, kind, declared)
+    return WholeGraph(model, feeds, broken, edition, BROADCAST.name)
 
 
 class _Cases:
@@ -345,7 +385,7 @@ class _Cases:
     def _special(self, name: str, base: Applied, kind: ElementType) -> Iterator[Case]:
         """Special values among the elements of the first operand."""
         first, *others = base.operands or (None,)
-        if first is None or not first.ndim:
+        if first is None or not first.ndim or first.dtype != kind.dtype:
             return
         level = Level.FLOATS if kind.family is Family.FLOAT else Level.INTEGERS
         for of_class, values in special_classes(kind).items():
@@ -412,11 +452,28 @@ class _Cases:
 
     def of_neighbors(self) -> Iterator[Case]:
         """The node that keeps all rules, with one number that is another."""
+        if self._operator.name in UNRULED:
+            return
         name, base = next(self._variants(next(self._types())))
         for what, applied in neighbors(base):
             if not (self._operator.name == "Range" and _is_far(applied)):
                 level = Level.NEGATIVE if applied.broken_rules else Level.CONFORMANCE
                 yield Case(f"{name}_near_{what.lower()}", applied, level, Class.NEIGHBOR)
+
+    def of_variants(self) -> Iterator[Case]:
+        """What the guidelines of tests ask for beside types, rules and special values."""
+        kinds = [*dict.fromkeys(self._types())]
+        for each in variants(self._operator, kinds, self._generator, self._edition):
+            applied, of_class = each.applied, each.of_class
+            level = _LEVELS.get(of_class, Level.CONFORMANCE)
+            if applied.broken_rules:
+                level = Level.NEGATIVE
+            name = f"{self._operator.name.lower()}_{each.name}"
+            yield Case(name, applied, level, of_class, note=each.note)
+
+
+_LEVELS = {Class.PROPERTY: Level.RANDOM, Class.ACCUMULATOR: Level.INTEGERS}
+"""The levels of variants that are not of conformance."""
 
 
 def _special_case(name: str, applied: Applied, level: Level, of_class: Class) -> Case:

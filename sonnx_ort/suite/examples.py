@@ -139,13 +139,19 @@ FITTING: Mapping[str, str] = {
     "Clip": "input (2, 3), min 1.0, max 5.0",
     "Concat": "X0 (2, 3), X1 (1, 3), axis=0",
     "Constant": "value={(2, 3)}",
+    "ConstantOfShape": "S [2, 3], value={7}",
     "Conv": f"X (1, 3, 5, 5), W (6, 3, 3, 3), B (6,), group=1, {_WINDOWS.format(3)}",
     "ConvInteger": "X (1, 3, 5, 5), W (6, 3, 3, 3), x_zero_point 3, w_zero_point 2, group=1, "
     + _WINDOWS.format(3),
     "DequantizeLinear": "X (2, 3), x_scale 0.5, x_zero_point 3, axis=1, block_size=0",
     "Div": "A (2, 3), B [[1, 2, 3], [4, 5, 6]]",
+    "Erf": "X (2, 3)",
+    "Expand": "X (3, 1), S [2, 3, 4]",
     "Flatten": "X (2, 3), axis=1",
+    "Gather": "X (3, 4), I [[0, 2], [2, 1]], axis=0",
     "Gemm": "A (2, 3), B (3, 4), C (2, 4), alpha=1, beta=1, transA=0, transB=0",
+    "GlobalAveragePool": "X (1, 2, 3, 4)",
+    "Identity": "X (2, 3)",
     "LSTM": "X (5, 2, 4), W (1, 12, 4), R (1, 12, 3), B (1, 24), sequence_lens [5, 3], "
     "initial_h (1, 2, 3), initial_c (1, 2, 3), P (1, 9), hidden_size=3, "
     'activations=["Sigmoid", "Tanh", "Tanh"], direction="forward", input_forget=0, layout=0, '
@@ -155,13 +161,19 @@ FITTING: Mapping[str, str] = {
     "MatMul": "A (2, 3), B (3, 4)",
     "MaxPool": f"X (1, 3, 4, 4), ceil_mode=0, storage_order=0, {_WINDOWS.format(2)}",
     "Mod": "A (2, 3), B [[1, 2, 3], [4, 5, 6]]",
+    "Not": "X (2, 3)",
+    "Pad": 'X (2, 3), P [0, 1, 2, 0], C 5, mode="constant"',
     "Pow": "X (2, 3), Y [[0, 1, 2], [2, 1, 0]]",
     "QuantizeLinear": "X (2, 3), y_scale 0.5, y_zero_point 128, axis=1, block_size=0, saturate=1",
     "Range": "S 1, L 9, D 2",
+    "ReduceMean": "X (2, 3, 4), A [1], keepdims=1, noop_with_empty_axes=0",
+    "ReduceSum": "X (2, 3, 4), A [1], keepdims=1, noop_with_empty_axes=0",
     "Reshape": "X (2, 3), S [3, 2], allowzero=0",
     "Slice": "X (4, 5), starts [0, 1], ends [4, 5], axes [0, 1], steps [1, 2]",
     "Softmax": "X (2, 3), axis=1",
+    "Split": "X (6, 2), S [1, 2, 3], axis=0",
     "Squeeze": "X (1, 3, 1), A [0]",
+    "Transpose": "X (2, 3, 4), perm=[2, 0, 1]",
     "Unsqueeze": "X (3,), A [0]",
 }
 """A node of each operator that keeps all rules; element-wise ones have operands of shape (2, 3)."""
@@ -225,6 +237,24 @@ def fitting(
     `kind` is the type of the operands that have none of their own.
     """
     return _Draft(operator, kind).applied(OPSET, generator, edition)
+
+
+def varied(
+    operator: Operator,
+    kind: ElementType,
+    text: str,
+    generator: np.random.Generator,
+    edition: Edition = Edition.TYPED,
+) -> Applied:
+    """The node that keeps all rules, with what a text in the notation of examples changes.
+
+    Raises:
+        ValueError: The text says anything else.
+    """
+    draft = _Draft(operator, kind)
+    for part in parts(text):
+        draft.change(part, part.partition(" ")[0].partition("=")[0])
+    return draft.applied(OPSET, generator, edition)
 
 
 def examples(
@@ -390,7 +420,7 @@ class _Draft:
             self.operator.name,
             operands,
             attributes,
-            {"LSTM": 3}.get(self.operator.name, 1),
+            {"LSTM": 3, "Split": 3}.get(self.operator.name, 1),
             opset,
             edition,
             frozenset(n for n in self.constants if made.get(n) is not None),

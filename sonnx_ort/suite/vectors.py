@@ -32,15 +32,18 @@ from sonnx_ort.comparing.limits import LimitExceeded, Limits
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import new_whole_folder
 from sonnx_ort.oracle import Enclosure, Result, Undefined
+from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.results import Copies
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Standing
 from sonnx_ort.reading import json_of
 from sonnx_ort.suite import engines
-from sonnx_ort.suite.applied import Array
-from sonnx_ort.suite.cases import Case
+from sonnx_ort.suite.applied import GUIDELINES, Array
+from sonnx_ort.suite.cases import RULES_WITHOUT_CASES, UNBROKEN, Case
 from sonnx_ort.versions import VERSION
 
 MANIFEST = "manifest.json"
@@ -53,6 +56,23 @@ interval: each element is right from that of lowest_k.pb to that of highest_k.pb
 any_k.pb is true; -0 lies below 0.
 refused: no result is right; an error before or in the run is, by the rules that the case names.
 """
+
+_TEMPLATE = {
+    "test id": "id",
+    "operator": "operator",
+    "opset": "opset",
+    "datatype(s)": "type; each file has its own",
+    "input shapes": "shapes",
+    "attributes": "attributes",
+    "input values": "the files input_k.pb; what class and note do not decide is random, with seed",
+    "oracle": "sonnx_ort.oracle, exact arithmetic, each element rounded once",
+    "expected output": "the files output_k.pb",
+    "comparison rule": "expectation: compare, or lowest_k.pb and highest_k.pb, bound and origin",
+    "expected errors": "expectation: rules",
+    "part of the specification covered": "document, section, tag and rule",
+    "notes": "note",
+}
+"""Where the fields of the guidelines' template of a test case stand (tests-part1.md)."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +113,9 @@ def write(cases: Iterable[Case], folder: Path, seed: int) -> Written:
             "version": VERSION,
             "seed": seed,
             "left_out": left_out,
+            "rules_without_cases": RULES_WITHOUT_CASES,
+            "rules_that_no_case_breaks": UNBROKEN,
+            "template": _TEMPLATE,
             "notes": _NOTES.splitlines(),
         }
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
@@ -177,30 +200,98 @@ def _files_of(result: Result) -> dict[str, Array]:
     return files
 
 
+_TAGGED = {"Abs": "010", "Add": "0010", "Div": "0010", "Mul": "0010", "Sub": "0010"}
+"""The numbers of the tags that drafts give to the function of an operator, of floats and integers.
+
+That of Less has a tag for integers only.
+"""
+
+
+def _tag(case: Case, rule: Rule | None) -> str | None:
+    """The document's tag of a rule or, without a rule, of the operator's function."""
+    if rule is not None:
+        stated = rule.source.standing is Standing.STATED
+        return rule.source.later_tag or rule.source.tag if stated else None
+    name, family = case.applied.operator, case.kind.family
+    if name == "Less" and family is Family.INTEGER:
+        return "E_LESS_INT_FUNC_010"
+    if name not in _TAGGED or case.applied.edition is not Edition.TYPED:
+        return None
+    return f"E_{name}_{family}_FUNC_{_TAGGED[name]}".upper()
+
+
 def _described(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
     """The entry of a case, but for its id."""
     applied = case.applied
     rule = case.rule or next(iter(applied.broken_rules), None)
     source = None if rule is None else rule.source
-    if rule is None:
+    document = None
+    if rule is None and applied.operator in OPERATORS:
         rules = OPERATORS[applied.operator].all_rules()
         stated = (each.source for each in rules if each.source.standing is Standing.STATED)
         source = next(stated, None)
-    elif rule.source.standing is Standing.OWN:
+    elif rule is not None and rule.source.standing is Standing.OWN:
         source = None
+    if rule is None and source is None:
+        since = onnx.defs.get_schema(applied.operator, applied.opset).since_version
+        document = f"ONNX {applied.operator}, version {since}"
+    given = applied.given.items()
     return {
         "operator": applied.operator,
         "opset": applied.opset,
         "edition": applied.edition.value,
         "type": case.kind.value,
+        "shapes": {name: [*array.shape] for name, array in given},
+        "attributes": {name: _shown(value) for name, value in applied.attributes.items()},
         "level": case.level.value,
         "class": case.of_class.value,
+        "guideline": GUIDELINES[case.of_class],
         "rule": case.rule.id if case.rule else None,
         "basis": rule and rule.basis.value,
-        "document": source and source.document,
+        "document": source.document if source else document,
         "section": source.section if source and rule else None,
+        "tag": _tag(case, rule),
+        "note": case.note or None,
         "expectation": _expectation(case, results),
     }
+
+
+def _shown(value: Any) -> object:
+    """An attribute in JSON; of a tensor type and shape."""
+    match value:
+        case np.ndarray():
+            return f"{ELEMENT_TYPES[value.dtype]} {value.shape}"
+        case tuple() | list():
+            return [_shown(each) for each in value]
+        case float() if not np.isfinite(value):
+            return str(value)
+    return value
+
+
+_ORIGINS = {
+    "measured of ONNX Runtime": "measured",
+    "tanh_acc.md": "document",
+    "the draft, Accuracy": "document",
+    "in any order": "proof",
+    "for any order": "proof",
+    "each rounded": "proof",
+    "alpha may be rounded": "proof",
+    "the algorithm of the draft": "proof",
+    "2 ulps (ours": "chosen",
+}
+"""What the words of a bound say of its origin."""
+
+
+def origins(bound: str) -> list[str]:
+    """Where a bound comes from: a document, a proof, a measurement; or it is chosen here.
+
+    Raises:
+        ValueError: Its words do not say it.
+    """
+    found = {origin for words, origin in _ORIGINS.items() if words in bound}
+    if not found:
+        raise ValueError(f"the bound '{bound}' has no known origin")
+    return sorted(found)
 
 
 def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
@@ -210,7 +301,9 @@ def _expectation(case: Case, results: tuple[Result, ...]) -> dict[str, object]:
         moved = all(isinstance(each.admitted, Copies) for each in results)
         made: dict[str, object] = {"kind": "exact", "compare": "bits" if moved else "values"}
     else:
-        made = {"kind": "interval", "bound": "; ".join(dict.fromkeys(r.bound for r in results))}
+        bounds = dict.fromkeys(r.bound for r in results if not r.is_single)
+        found = sorted({each for bound in bounds for each in origins(bound)})
+        made = {"kind": "interval", "bound": "; ".join(bounds), "origin": found}
     signs = dict.fromkeys(each.zeros for each in results if each.zeros)
     return {**made, "zeros": "; ".join(signs)} if signs and made.get("compare") != "bits" else made
 

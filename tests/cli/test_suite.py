@@ -45,7 +45,7 @@ def test_what_needs_python_flint_is_left_out_with_a_word_where_it_is_not_install
     first, second = done.stdout.splitlines()
     assert first.endswith(" cases in 'vectors'")
     assert second == (
-        "69 cases are left out, because their results need python-flint: Exp 41, Pow 28. To write "
+        "72 cases are left out, because their results need python-flint: Exp 44, Pow 28. To write "
         "them too: pip install python-flint"
     )
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
+from sonnx_ort.oracle.meaning import meaning_of
+from sonnx_ort.oracle.node import Node
 from support.meanings import Verdict, meaning_over_the_reals, verdicts
 
 F = np.float32
@@ -250,3 +252,11 @@ def test_product_that_overflows_before_it_is_scaled_is_anything():
     (y,) = results("Gemm", [a, np.ones((2, 1), F)], alpha=0.25)
     assert y.nearest.item() == F(1.5e38)
     assert verdicts(y, F([[INF]])).item() == Verdict.ADMITTED
+
+
+@pytest.mark.parametrize("operator", ["GlobalAveragePool", "ReduceMean"])
+def test_mean_whose_sum_exceeds_the_type_may_be_anything(operator):
+    x = np.array([[[[3e38, 3e38], [-1, -2]], [[1, 2], [3, 4]]]], F)
+    operands = (x,) if operator == "GlobalAveragePool" else (x, np.array([2, 3]))
+    (result,) = meaning_of(operator, Node(21, {}, operands))
+    assert result.admitted.anything.ravel().tolist() == [True, False]

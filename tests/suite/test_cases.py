@@ -8,11 +8,12 @@ from restrictions import violation
 
 from sonnx_ort.api import check
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
+from sonnx_ort.oracle.results import equal_elements
+from sonnx_ort.profile.catalog import OPERATOR_SET, OPERATORS, RULES, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
-from sonnx_ort.suite.applied import Class, special_classes, special_values
+from sonnx_ort.suite.applied import GUIDELINES, Class, special_classes, special_values
 from sonnx_ort.suite.cases import (
     RULES_WITHOUT_CASES,
     UNBROKEN,
@@ -21,8 +22,11 @@ from sonnx_ort.suite.cases import (
     cases,
     graphs,
     rule_cases,
+    variant_cases,
 )
 from sonnx_ort.suite.examples import examples, fitting
+from sonnx_ort.suite.unruled import APART, UNRULED
+from sonnx_ort.suite.variants import COMMUTATIVE, PROPERTIES
 
 T = ElementType
 
@@ -61,6 +65,9 @@ def test_each_rule_has_a_case_that_keeps_and_one_that_breaks_it_or_a_reason() ->
         }
         for of_class in (Class.KEPT, Class.BROKEN)
     }
+    for case in of("Broadcast"):
+        if case.rule is not None and case.of_class in found:
+            found[case.of_class].add(case.rule.id)
     graph = {rule.id for rule, _, _ in graphs(np.random.default_rng(0), Edition.TYPED)}
     needed = {rule.id for rule in RULES.values() if rule.needed_before is None} - graph
     assert needed - found[Class.KEPT] == {*RULES_WITHOUT_CASES}
@@ -79,7 +86,7 @@ def test_fitting_node_breaks_rules_about_types_alone(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(n for n in STANDARD_OPERATORS if OPERATORS[n].elementwise))
 def test_elements_are_refused_exactly_where_restrictions_say_so(name: str) -> None:
     for case in cases([name]):
-        if case.of_class in {Class.KEPT, Class.BROKEN, Class.TYPE, Class.VERSION, Class.NEIGHBOR}:
+        if case.of_class not in {*special_classes(case.kind), Class.RANK, Class.SIZE}:
             continue
         applied = case.applied
         broken = violation(
@@ -150,9 +157,82 @@ def test_seed_decides_elements_and_nothing_else() -> None:
     assert not np.array_equal(first, np.asarray(second))
 
 
-@pytest.mark.parametrize("unknown", ["Broadcast", "Softplus"])
-def test_what_is_no_operator_of_onnx_has_no_cases(unknown: str) -> None:
-    assert of(unknown) == []
+def test_operators_of_the_profile_have_cases_but_for_those_without_a_meaning() -> None:
+    """The type of an Erf has no bound; the others are computed by nothing here."""
+    without = {"ConvTranspose", "Erf", "GRU", "HardSwish", "Resize", "ScatterND", "Softplus"}
+    wanted = OPERATOR_SET - without | {"Broadcast"}
+    assert {each for each in wanted if next(iter(cases([each])), None) is None} == set()
+    assert {each for each in without if of(each)} == set()
+
+
+@pytest.mark.parametrize("shapes", APART)
+def test_broadcast_of_shapes_without_a_common_one_is_refused(
+    shapes: tuple[tuple[int, ...], ...],
+) -> None:
+    given = [
+        tuple(array.shape for array in case.applied.feeds.values())
+        for case in of("Broadcast")
+        if case.refused and case.rule is RULES["Broadcast.E1"]
+    ]
+    assert shapes in given
+
+
+@pytest.mark.parametrize("name", sorted({*STANDARD_OPERATORS, *UNRULED}))
+def test_variants_keep_all_rules_and_distinct_elements_are_told_apart(name: str) -> None:
+    operator = OPERATORS.get(name) or UNRULED[name]
+    for case in variant_cases(operator, Edition.TYPED):
+        assert not case.refused, case.model
+        results = case.applied.meaning
+        if isinstance(results, tuple) and case.of_class is Class.INDEX:
+            found = results[0].nearest
+            bits = found.astype(np.float64).ravel().tolist()
+            repeats = found.dtype == np.bool_ or name in {"Expand", "Pad"}
+            assert repeats or len({*bits}) == found.size, case.model
+
+
+PAIRS = [
+    (name, number)
+    for name, properties in PROPERTIES.items()
+    for number, nodes in enumerate(properties.values())
+    if len(nodes) == 2
+]
+
+
+@pytest.mark.parametrize(("name", "number"), PAIRS)
+def test_two_nodes_show_a_property_together(name: str, number: int) -> None:
+    one, other = (
+        case.applied.meaning[-1].nearest
+        for case in variant_cases(OPERATORS[name], Edition.TYPED)
+        if case.model == f"{name.lower()}_property_{number}"
+        and isinstance(case.applied.meaning, tuple)
+    )
+    np.testing.assert_allclose(one, -other if name == "Neg" else other, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Conv", "MatMul"])
+def test_last_of_three_results_is_the_sum_of_the_others(name: str) -> None:
+    one, other, total = (
+        case.applied.meaning[0].nearest
+        for case in variant_cases(OPERATORS[name], Edition.TYPED)
+        if case.model == f"{name.lower()}_property_0" and isinstance(case.applied.meaning, tuple)
+    )
+    np.testing.assert_array_equal(one + other, total)
+
+
+@pytest.mark.parametrize("name", sorted(COMMUTATIVE))
+def test_exchanged_operands_have_one_result(name: str) -> None:
+    found = [
+        case.applied.meaning[0].nearest
+        for case in variant_cases(OPERATORS[name], Edition.TYPED)
+        if case.note.startswith("commutative") and isinstance(case.applied.meaning, tuple)
+    ]
+    assert found
+    for one, other in zip(found[::2], found[1::2], strict=True):
+        assert equal_elements(one, other).all()
+
+
+def test_every_class_of_cases_has_a_section_of_the_guidelines() -> None:
+    assert {*GUIDELINES} == {*Class}
 
 
 def test_numbers_next_to_a_valid_node_are_more_less_none_and_extreme() -> None:

@@ -16,7 +16,7 @@ from onnx.backend.test.runner import Runner
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.oracle import Result
 from sonnx_ort.suite.cases import cases
-from sonnx_ort.suite.vectors import MANIFEST, vectors, write
+from sonnx_ort.suite.vectors import MANIFEST, origins, vectors, write
 from sonnx_ort.versions import VERSION
 from support.child import run_python
 from support.pages import REPOSITORY
@@ -87,12 +87,17 @@ def test_manifest_names_rule_document_and_section(suite: Path) -> None:
         "opset": 21,
         "edition": "typed",
         "type": "int32",
+        "shapes": {"A": [2], "B": [2]},
+        "attributes": {},
         "level": "e: negative",
         "class": "constraint broken",
+        "guideline": "tests-part2.md, Domains and equivalence classes",
         "rule": "Div.int.C1",
         "basis": "stated",
         "document": "SONNX Div, draft of the working group (August 2026)",
         "section": "Inputs, B, Constraints",
+        "tag": "E_DIV_INT_CONSTR_B_0030",
+        "note": None,
         "expectation": {"kind": "refused", "rules": ["Div.int.C1"]},
     }
     ours = found["refused/div_int_c2_broken/0"]
@@ -104,8 +109,44 @@ def test_manifest_names_rule_document_and_section(suite: Path) -> None:
     assert found["computed/div_float/0"]["expectation"] == exact
     interval = found["computed/sigmoid_float/0"]["expectation"]
     assert isinstance(interval, dict)
-    assert interval["kind"] == "interval"
-    assert "ulp" in interval["bound"] or "units" in interval["bound"]
+    assert interval == {
+        "kind": "interval",
+        "bound": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
+        "origin": ["proof"],
+    }
+    assert found["computed/div_int32_vector/0"]["tag"] == "E_DIV_INT_FUNC_0010"
+    assert found["computed/reshape_attribute/4"]["attributes"] == {"allowzero": 1}
+
+
+@pytest.mark.parametrize(("bound", "expected"), [
+    ("3 units in the last place, measured of ONNX Runtime (ours)", ["measured"]),
+    ("sums in any order (ours), and activations off by 1 ulp (the draft, Accuracy)",
+     ["document", "proof"]),
+    ("2 ulps (ours: the draft gives the nearest number and leaves errors open)", ["chosen"]),
+])  # fmt: skip
+def test_bound_says_where_it_comes_from(bound: str, expected: list[str]) -> None:
+    assert origins(bound) == expected
+
+
+def test_bound_of_no_known_origin_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"^the bound 'about 1' has no known origin$"):
+        origins("about 1")
+
+
+def test_manifest_says_where_each_field_of_the_template_of_the_guidelines_is(suite: Path) -> None:
+    manifest = json.loads((suite / MANIFEST).read_text(encoding="utf-8"))
+    assert [*manifest["template"]] == [
+        *("test id", "operator", "opset", "datatype(s)", "input shapes", "attributes"),
+        *("input values", "oracle", "expected output", "comparison rule", "expected errors"),
+        *("part of the specification covered", "notes"),
+    ]
+
+
+def test_case_of_an_operator_without_a_draft_names_the_document_of_onnx(tmp_path: Path) -> None:
+    write(cases(["Transpose", "LessOrEqual"]), tmp_path / "vectors", 0)
+    found = entries(tmp_path / "vectors")
+    documents = {e["operator"]: e["document"] for e in found.values() if e["rule"] is None}
+    assert documents["Transpose"] == "ONNX Transpose, version 21"
 
 
 def test_runner_of_onnx_takes_the_cases_with_results(suite: Path) -> None:
@@ -237,7 +278,7 @@ def test_without_python_flint_what_needs_it_is_left_out_and_the_rest_is_the_same
 ) -> None:
     operators, place = ["Exp", "Neg", "Pow", "Graph"], tmp_path / "without"
     write(cases(operators), tmp_path / "with", 0)
-    expected = {"Pow": 28, "Exp": 41, "Graph": 2}
+    expected = {"Pow": 28, "Exp": 44, "Graph": 2}
     shown = run_python(WITHOUT_FLINT % (operators, str(place), expected)).stdout
     assert shown == "True\n"
     whole, part = ({e["id"]: e for e in listed(tmp_path / n)} for n in ("with", "without"))

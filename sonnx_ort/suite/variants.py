@@ -1,0 +1,364 @@
+"""Nodes that differ from the one that keeps all rules, by what the guidelines of tests ask for.
+
+They are the values of attributes, the ranks and sizes of operands that are not element-wise, the
+neutral and the absorbing elements, the properties that several nodes show together, and sums that
+an accumulator may not hold. The notation is that of `examples`. The guidelines are those of the
+working group (tests-part1.md, tests-part2.md).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sonnx_ort.oracle.numbers import INTEGER_FORMATS
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.suite.applied import Applied, Array, Class, special_values
+from sonnx_ort.suite.examples import varied
+
+ATTRIBUTES: Mapping[str, Sequence[str]] = {
+    "ArgMax": ("axis=0", "keepdims=0", "select_last_index=1", "X [[5, 5, 1], [2, 7, 7]]"),
+    "BatchNormalization": ("epsilon=0.5", "epsilon=1e-12"),
+    "Concat": ("X1 (2, 1), axis=1",),
+    "Conv": (
+        "strides=[2, 2]",
+        "strides=[1, 2]",
+        "pads=[1, 1, 1, 1]",
+        "pads=[1, 0, 0, 2]",
+        "dilations=[2, 2]",
+        "W (6, 3, 2, 3), kernel_shape=[2, 3]",
+        "W (3, 1, 3, 3), B (3,), group=3",
+    ),
+    "ConvInteger": (
+        "strides=[2, 2]",
+        "pads=[1, 0, 0, 2], x_zero_point 0",
+        "dilations=[2, 2]",
+        "W (3, 1, 3, 3), group=3",
+    ),
+    "Expand": ("S [1]", "X (3,), S [2, 1]", "X (1, 1), S [0, 3]"),
+    "Flatten": ("axis=0", "axis=2", "axis=-1", "axis=-2"),
+    "Gather": ("axis=1", "axis=-1", "I 1", "I [-1, 0]"),
+    "LSTM": (
+        'activations=["Relu", "Tanh", "Tanh"]',
+        'direction="reverse"',
+    ),
+    "LeakyRelu": ("alpha=0.0", "alpha=1.0", "alpha=-2.0"),
+    "MaxPool": (
+        "strides=[2, 2]",
+        "strides=[1, 2]",
+        "pads=[1, 1, 1, 1]",
+        "pads=[1, 0, 0, 1]",
+        "dilations=[2, 2]",
+        "kernel_shape=[2, 3]",
+    ),
+    "Pad": ('mode="edge"', 'mode="reflect", P [0, 1, 1, 2]', "P [0, 0, 0, 0]", "P [1, 1, 1, 1]"),
+    "Range": ("S 9, L 1, D -3", "S 1, L 9, D 3", "S 5, L 5, D 1", "S 5, L 1, D 2"),
+    "Reshape": (
+        "S [-1]",
+        "S [0, 3]",
+        "S [0, -1]",
+        "S [3, 1, 2]",
+        "X (0, 3), S [3, 0], allowzero=1",
+    ),
+    "ReduceMean": (
+        "keepdims=0",
+        "A [0, 2]",
+        "A [-1]",
+        "A left out",
+        "A [], noop_with_empty_axes=1",
+    ),
+    "ReduceSum": ("keepdims=0", "A [0, 2]", "A [-1]", "A left out", "A [], noop_with_empty_axes=1"),
+    "Slice": (
+        "starts [3, 4], ends [0, 0], steps [-1, -2]",
+        "starts [0, 1], ends [4, 3], steps [1, 1]",
+        "starts [0, 0], ends [4, 5], steps [3, 4]",
+    ),
+    "Softmax": ("axis=0",),
+    "Split": ("X (2, 6), axis=1", "X (2, 6), axis=-1", "S [0, 6, 0]"),
+    "Squeeze": ("A [2]", "A [0, 2]", "A [-1]"),
+    "Transpose": ("perm=[0, 1, 2]", "perm=[2, 1, 0]", "perm left out"),
+    "Unsqueeze": ("A [1]", "A [0, 2]", "A [-1]", "X (2, 3), A [1, 3]"),
+}
+"""Values of attributes, and of the operands that play their part, in the first type."""
+
+STRUCTURES: Mapping[str, Sequence[str]] = {
+    "ArgMax": ("X (3,), axis=0", "X (1, 1)", "X (2, 1, 3, 2), axis=2", "X (0, 3)"),
+    "BatchNormalization": ("X (2, 3)", "X (2, 3, 2, 2)", "X (0, 3, 4)", "X (2, 3, 0)"),
+    "Cast": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
+    "Clip": ("input ()", "input (5,)", "input (2, 1, 3, 2)", "input (0, 3)", "input (1, 1)"),
+    "Concat": (
+        "X0 (3,), X1 (2,)",
+        "X0 (2, 1, 3, 2), X1 (1, 1, 3, 2)",
+        "X0 (0, 3), X1 (2, 3)",
+        "X0 (1, 1), X1 (1, 1)",
+    ),
+    "Conv": ("X (2, 3, 5, 5)", "X (1, 3, 3, 3)", "X (1, 3, 3, 7)", "X (0, 3, 5, 5)"),
+    "ConvInteger": ("X (2, 3, 5, 5)", "X (1, 3, 3, 3)", "X (1, 3, 3, 7)"),
+    "DequantizeLinear": ("X (2, 1, 3, 2)", "X (0, 3)", "X (1, 1)"),
+    "Erf": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
+    "Flatten": ("X (), axis=0", "X (5,), axis=0", "X (2, 1, 3, 2), axis=2", "X (0, 3)"),
+    "Gemm": (
+        "A (1, 3), B (3, 1), C (1, 1)",
+        "A (2, 1), B (1, 4)",
+        "A (0, 3), C (0, 4)",
+        "A (2, 0), B (0, 4)",
+    ),
+    "GlobalAveragePool": ("X (2, 3, 4)", "X (2, 1, 1, 1)", "X (0, 3, 2, 2)"),
+    "Identity": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
+    "LSTM": ("X (1, 2, 4), sequence_lens [1, 1]",),
+    "MatMul": (
+        "A (1, 3), B (3, 1)",
+        "A (3, 1), B (1, 2)",
+        "A (1, 1), B (1, 1)",
+        "A (0, 3)",
+        "A (2, 0), B (0, 4)",
+    ),
+    "MaxPool": ("X (2, 1, 4, 4)", "X (1, 3, 2, 2)", "X (1, 3, 2, 7)", "X (0, 3, 4, 4)"),
+    "Not": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
+    "QuantizeLinear": ("X (2, 1, 3, 2)", "X (0, 3)", "X (1, 1)"),
+    "Reshape": ("X (), S [1, 1]", "X (1,), S []", "X (6,)", "X (2, 1, 3, 1)", "X (0, 3), S [0, 0]"),
+    "Shape": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
+    "Slice": (
+        "X (5,), starts [1], ends [4], axes [0], steps [1]",
+        "X (4, 5, 2), starts [0, 1, 0], ends [4, 5, 1], axes [0, 1, 2], steps [1, 2, 1]",
+        "X (1, 1), starts [0, 0], ends [1, 1], steps [1, 1]",
+    ),
+    "Softmax": ("X (3,), axis=0", "X (1, 1)", "X (2, 1, 3, 2), axis=2", "X (0, 3)", "X (1, 300)"),
+    "Squeeze": ("X (1,)", "X (1, 0, 1)", "X (1, 2, 1, 3)"),
+    "Transpose": ("X (2, 1, 3, 2), perm=[3, 1, 0, 2]", "X (5,), perm=[0]", "X (2, 0), perm=[1, 0]"),
+    "Unsqueeze": ("X ()", "X (0,)", "X (2, 1, 3)"),
+}
+"""Ranks and sizes: scalars, vectors, matrices, further ranks, lines, columns, no elements."""
+
+_LEAST, _GREATEST, _ALL_BITS = "the least", "the greatest", "all bits"
+
+NEUTRAL: Mapping[str, float | str | bool] = {
+    "Add": 0,
+    "Sub": 0,
+    "Mul": 1,
+    "Div": 1,
+    "Pow": 1,
+    "Max": _LEAST,
+    "Min": _GREATEST,
+    "And": True,
+    "Or": False,
+    "Xor": False,
+    "BitwiseAnd": _ALL_BITS,
+    "BitwiseOr": 0,
+    "BitwiseXor": 0,
+    "BitShift": 0,
+    "PRelu": 1,
+}
+"""The second operand that leaves the first one as it is."""
+
+ABSORBING: Mapping[str, float | str | bool] = {
+    "Mul": 0,
+    "Pow": 0,
+    "Max": _GREATEST,
+    "Min": _LEAST,
+    "And": False,
+    "Or": True,
+    "BitwiseAnd": 0,
+    "BitwiseOr": _ALL_BITS,
+    "PRelu": 0,
+}
+"""The second operand that decides the result alone, of most or of all first operands."""
+
+COMMUTATIVE = (
+    *("Add", "Mul", "Max", "Min", "And", "Or", "Xor", "Equal"),
+    *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+)
+"""The operators whose two operands can be exchanged."""
+
+PROPERTIES: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "Abs": {"an even function": ("X [[1.5, 2.5, 3.0]]", "X [[-1.5, -2.5, -3.0]]")},
+    "Neg": {"an odd function": ("X [[1.5, 2.5, 3.0]]", "X [[-1.5, -2.5, -3.0]]")},
+    "Conv": {
+        "linear: the last result is the sum of the others": (
+            "X (1, 3, 5, 5) of [1, 2, 3, 4], W (6, 3, 3, 3) of [1, -2, 3], B (6,) of [0]",
+            "X (1, 3, 5, 5) of [5, -1, 2, 0], W (6, 3, 3, 3) of [1, -2, 3], B (6,) of [0]",
+            "X (1, 3, 5, 5) of [6, 1, 5, 4], W (6, 3, 3, 3) of [1, -2, 3], B (6,) of [0]",
+        )
+    },
+    "MatMul": {
+        "linear: the last result is the sum of the others": (
+            "A [[1, 2, 3], [4, 5, 6]], B (3, 4) of [1, 2, 3]",
+            "A [[2, 0, 1], [1, 1, 7]], B (3, 4) of [1, 2, 3]",
+            "A [[3, 2, 4], [5, 6, 13]], B (3, 4) of [1, 2, 3]",
+        ),
+        "a matrix of zeros but for ones on its diagonal is neutral": (
+            "A [[1, 2, 3], [4, 5, 6]], B [[1, 0, 0], [0, 1, 0], [0, 0, 1]]",
+        ),
+    },
+    "MaxPool": {
+        "indices do not change if a number is added to all elements": (
+            "X (1, 3, 4, 4) of [1, 5, 2, 8, 3, 9, 4]",
+            "X (1, 3, 4, 4) of [11, 15, 12, 18, 13, 19, 14]",
+        )
+    },
+    "Softmax": {
+        "results do not change if a number is added to all elements": (
+            "X [[1, 2, 3], [4, 5, 6]]",
+            "X [[11, 12, 13], [14, 15, 16]]",
+        )
+    },
+}
+"""Properties, each with nodes whose results show it together."""
+
+ACCUMULATORS: Mapping[tuple[str, ElementType], Sequence[str]] = {
+    ("ConvInteger", ElementType.UINT8): (
+        "X (1, 1, 182, 183) of [255], W (1, 1, 182, 183) of [255], kernel_shape=[182, 183]",
+    ),
+    ("Conv", ElementType.FLOAT): (
+        "X (1, 3, 5, 5) of [1e30, 1, -1e30], W (1, 3, 5, 5) of [1], B [0.5], kernel_shape=[5, 5]",
+    ),
+    ("Gemm", ElementType.FLOAT): ("A (1, 3000) of [1e8, 1, -1e8], B (3000, 1) of [1], C [[0.5]]",),
+    ("MatMul", ElementType.FLOAT): (
+        "A (1, 3000) of [1e8, 1, -1e8], B (3000, 1) of [1]",
+        "A (1, 4) of [3e38], B (4, 1) of [1]",
+    ),
+    ("MatMul", ElementType.FLOAT16): ("A (1, 4096) of [1], B (4096, 1) of [1]",),
+    ("MatMul", ElementType.INT32): (
+        "A (1, 40000) of [2000000000, 7], B (40000, 1) of [2000000000, -3]",
+    ),
+    ("MatMul", ElementType.UINT32): ("A (1, 3) of [4000000000], B (3, 1) of [4000000000]",),
+    ("Softmax", ElementType.FLOAT): ("X (1, 3000) of [0]", "X (1, 3) of [88, 88, 88]"),
+}
+"""Sums of many or of large products, which an accumulator of the type may not hold."""
+
+
+_SECOND: Mapping[str, str] = {
+    **dict.fromkeys(("Add", "Mul", "PRelu"), "3"),
+    **dict.fromkeys(("Sub", "Pow", "BitShift"), "1"),
+    **dict.fromkeys(("BitwiseOr", "Max"), "0"),
+    **dict.fromkeys(("Min", "Mod"), "100"),
+    "BitwiseAnd": "127",
+    "BitwiseXor": "5",
+    "Div": "1",
+}
+"""The second operand with which distinct elements give distinct results."""
+
+_ALL_DISTINCT: Mapping[str, str] = {
+    "ArgMax": "X [[1, 5, 2], [9, 3, 4]]",
+    "Concat": "X0 [[1, 2, 3], [4, 5, 6]], X1 [[7, 8, 9]]",
+    "Gather": "X (3, 4) of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], I [[2, 0]]",
+    "Gemm": "A [[1, 2, 3], [4, 5, 6]], B [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]",
+    "MatMul": "A [[1, 2, 3], [4, 5, 6]], B [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]",
+    "Softmax": "X [[1, 2, 3], [4, 6, 8]]",
+}
+"""What gives distinct results where distinct elements of the first operand may not."""
+
+_WITHOUT_DISTINCT = (
+    *("Acos", "Broadcast", "Cast", "Clip", "Constant", "ConstantOfShape", "LSTM", "Range", "Shape"),
+    *("DequantizeLinear", "QuantizeLinear"),
+)
+"""The operators with no case of distinct elements: their fitting nodes have these, or none can."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A node for what the guidelines of tests ask for.
+
+    Attributes:
+        name: The name of its model, but for operator and type.
+        note: What it shows, where its class does not say it.
+    """
+
+    name: str
+    applied: Applied
+    of_class: Class
+    note: str = ""
+
+
+def variants(
+    operator: Operator,
+    kinds: Sequence[ElementType],
+    generator: np.random.Generator,
+    edition: Edition,
+) -> Iterator[Variant]:
+    """The variants of an operator.
+
+    `kinds` are the types that the profile and ONNX have, the preferred one first.
+    """
+    name = operator.name
+
+    def made(text: str, kind: ElementType = kinds[0]) -> Applied:
+        return varied(operator, kind, text, generator, edition)
+
+    for text in ATTRIBUTES.get(name, ()):
+        yield Variant("attribute", made(text), Class.ATTRIBUTE)
+    for text in STRUCTURES.get(name, ()):
+        yield Variant("structure", made(text), Class.RANK)
+    for number, (told, nodes) in enumerate(PROPERTIES.get(name, {}).items()):
+        for text in nodes:
+            yield Variant(f"property_{number}", made(text), Class.PROPERTY, told)
+    for (of_operator, kind), nodes in ACCUMULATORS.items():
+        for text in nodes if of_operator == name else ():
+            yield Variant(f"{kind}_accumulator", made(text, kind), Class.ACCUMULATOR)
+    for kind in kinds:
+        yield from _of_special_values(made("", kind), kind)
+        if name not in _WITHOUT_DISTINCT and kind is not ElementType.BOOL:
+            applied = made(_ALL_DISTINCT.get(name, ""), kind)
+            applied = applied if name in _ALL_DISTINCT else _distinct(applied, kind)
+            yield Variant(f"{kind}_distinct", applied, Class.INDEX)
+
+
+def _of_special_values(base: Applied, kind: ElementType) -> Iterator[Variant]:
+    """A neutral and an absorbing element, and operands that are exchanged."""
+    name = base.operator
+    tables = ((Class.NEUTRAL, NEUTRAL), (Class.ABSORBING, ABSORBING))
+    for of_class, table in tables:
+        if name in table:
+            first, second = _special_values(kind), _number(table[name], kind)
+            if name == "Pow":
+                # Further integers break the rule on powers.
+                first = first[np.abs(first.astype(np.float64)) <= _MOST_EXACT]
+            both = [first, np.full(first.shape, second, kind.dtype)]
+            word = of_class.name.lower()
+            yield Variant(f"{kind}_{word}", replace(base, operands=both), of_class)
+    if name in COMMUTATIVE:
+        values = _special_values(kind)
+        columns = [each.ravel() for each in np.meshgrid(values, values, indexing="ij")]
+        for operands in (columns, columns[::-1]):
+            told = "commutative: both data sets have the same results"
+            applied = replace(base, operands=operands)
+            yield Variant(f"{kind}_commutative", applied, Class.PROPERTY, told)
+
+
+_MOST_EXACT = 2.0**53
+"""The largest integer up to which double has all integers."""
+
+
+def _special_values(kind: ElementType) -> Array:
+    """The values at the edges of a type that are numbers."""
+    values = special_values(kind)
+    return values if kind.family is not Family.FLOAT else values[~np.isnan(values)]
+
+
+def _number(said: float | str | bool, kind: ElementType) -> Any:
+    integers = INTEGER_FORMATS.get(kind)
+    match said:
+        case "the least":
+            return -np.inf if integers is None else integers.smallest
+        case "the greatest":
+            return np.inf if integers is None else integers.largest
+        case "all bits":
+            return -1 if integers is None or integers.signed else integers.largest
+    return said
+
+
+def _distinct(base: Applied, kind: ElementType) -> Applied:
+    """The node with a first operand of which all elements are distinct."""
+    first, *others = base.operands
+    if first is None:
+        return base
+    numbers = np.arange(1, first.size + 1).reshape(first.shape)
+    elements = (numbers / 4 if kind.family is Family.FLOAT else numbers).astype(first.dtype)
+    if base.operator in _SECOND:
+        others = [np.full(first.shape, int(_SECOND[base.operator])).astype(first.dtype)]
+    elif base.operator == "Where":
+        elements, others = first, [numbers.astype(kind.dtype), (numbers + 50).astype(kind.dtype)]
+    return replace(base, operands=[elements, *others])
