@@ -295,14 +295,23 @@ _MOST_SHOWN = 5
     *("edition", "seed"),
     own={
         "output": option(
-            PATH, "Write the vectors, into a new folder.", "--output", "-o", metavar="FOLDER"
+            PATH,
+            "Write the vectors, into a new folder, or into an archive NAME.zip.",
+            "--output",
+            "-o",
+            metavar="FOLDER",
         ),
         "operators": option(
             TEXT,
             "The operators, separated by commas, and Graph for rules on graphs.  [default: all]",
             metavar="NAMES",
         ),
-        "folder": option(PATH, "Run an engine on the vectors.", "--run", metavar="FOLDER"),
+        "folder": option(
+            PATH,
+            "Run an engine on the vectors of a folder or an archive.",
+            "--run",
+            metavar="FOLDER",
+        ),
         "engine": option(
             str,
             "onnxruntime, onnxruntime:PROVIDER, onnx.reference, sonnx_ort, sonnx_ort:BACKEND or "
@@ -322,6 +331,7 @@ _MOST_SHOWN = 5
     epilog=examples(
         "sonnx-ort suite -o vectors",
         "sonnx-ort suite -o vectors --operators Div,Sub --seed 7",
+        "sonnx-ort suite -o vectors.zip",
         "sonnx-ort suite --run vectors --engine onnxruntime",
         "sonnx-ort suite --run vectors --engine my_engine:Engine --verbose",
     ),

@@ -30,7 +30,6 @@ from onnx import numpy_helper
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
 from sonnx_ort.comparing.limits import LimitExceeded, Limits
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import new_whole_folder
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.node import ELEMENT_TYPES
 from sonnx_ort.oracle.results import Copies
@@ -40,10 +39,11 @@ from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import Standing
-from sonnx_ort.reading import json_of
+from sonnx_ort.reading import json_of, parsed_json
 from sonnx_ort.suite import engines
 from sonnx_ort.suite.applied import GUIDELINES, Array
 from sonnx_ort.suite.cases import RULES_WITHOUT_CASES, UNBROKEN, Case
+from sonnx_ort.suite.places import DAMAGES, Place, Put, filling, opened
 from sonnx_ort.versions import VERSION
 
 MANIFEST = "manifest.json"
@@ -90,7 +90,7 @@ class Written:
 
 
 def write(cases: Iterable[Case], folder: Path, seed: int) -> Written:
-    """Write cases into a new or empty folder.
+    """Write cases into a new or empty folder, or into an archive, by the end ".zip" of its name.
 
     Cases whose results need python-flint are left out without it. `seed` is that which the cases
     were made with, for the manifest.
@@ -105,8 +105,8 @@ def write(cases: Iterable[Case], folder: Path, seed: int) -> Written:
     left_out = Counter(case.applied.operator for case in given)
     left_out.subtract(case.applied.operator for case in chosen)
     left_out = +left_out
-    with new_whole_folder(folder) as place:
-        writer = _Writer(place)
+    with filling(folder) as put:
+        writer = _Writer(put)
         entries = [writer.add(case) for case in chosen]
         head = {
             "suite": "SONNX conformance vectors",
@@ -121,35 +121,39 @@ def write(cases: Iterable[Case], folder: Path, seed: int) -> Written:
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
         text = json.dumps(head, indent=1, ensure_ascii=False)
         manifest = f'{text[:-2]},\n "cases": [\n{lines}\n]}}\n'
-        (place / MANIFEST).write_text(manifest, encoding="utf-8", newline="\n")
+        put(MANIFEST, manifest.encode())
     return Written(len(entries), left_out)
 
 
 class _Writer:
     """Writes cases, those of one model into one folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, put: Put) -> None:
+        self._put = put
         self._models: dict[str, list[bytes]] = {}
         self._sets: dict[str, int] = {}
 
     def add(self, case: Case) -> Mapping[str, object]:
         """Write a case, and give its entry in the manifest."""
-        name = self._place_of(case)
+        name, content = self._model_of(case)
         number = self._sets[name] = self._sets.get(name, -1) + 1
-        place = self._folder / name / f"test_data_set_{number}"
         results = _results(case)
-        place.mkdir()
-        files = {_MODEL: _digest(self._folder / name / _MODEL)}
+        files = {_MODEL: _digest(content)}
+
+        def write(stem: str, array: Array, value: str) -> None:
+            made = numpy_helper.from_array(array, value).SerializeToString(deterministic=True)
+            self._put(f"{name}/test_data_set_{number}/{stem}.pb", made)
+            files[f"{stem}.pb"] = _digest(made)
+
         for index, (value, array) in enumerate(case.applied.feeds.items()):
-            files |= _write(place / f"input_{index}.pb", array, value)
+            write(f"input_{index}", array, value)
         for index, result in enumerate(results[: case.applied.results]):
             for stem, array in _files_of(result).items():
-                files |= _write(place / f"{stem}_{index}.pb", array, f"y{index}")
+                write(f"{stem}_{index}", array, f"y{index}")
         return {"id": f"{name}/{number}", **_described(case, results), "files": files}
 
-    def _place_of(self, case: Case) -> str:
-        """The folder of the model of a case, which is written if it is new."""
+    def _model_of(self, case: Case) -> tuple[str, bytes]:
+        """The folder and the bytes of the model of a case, which is written if it is new."""
         name = f"{'refused' if case.refused else 'computed'}/{case.model}"
         content = case.applied.model().SerializeToString(deterministic=True)
         models = self._models.setdefault(name, [])
@@ -157,11 +161,9 @@ class _Writer:
             models.append(content)
         place = models.index(content)
         name += f"_{place}" if place else ""
-        path = self._folder / name / _MODEL
         if name not in self._sets:
-            path.parent.mkdir(parents=True)
-            path.write_bytes(content)
-        return name
+            self._put(f"{name}/{_MODEL}", content)
+        return name, content
 
 
 def _results(case: Case) -> tuple[Result, ...]:
@@ -178,14 +180,8 @@ def _results(case: Case) -> tuple[Result, ...]:
     raise ValueError(f"a case of {case.applied.operator} has no result: {found.reason}")
 
 
-def _write(path: Path, array: Array, name: str) -> dict[str, str]:
-    """Write a tensor; give the name of its file with the digest."""
-    path.write_bytes(numpy_helper.from_array(array, name).SerializeToString(deterministic=True))
-    return {path.name: _digest(path)}
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _files_of(result: Result) -> dict[str, Array]:
@@ -337,30 +333,36 @@ def vectors(folder: Path, operators: Collection[str] = ()) -> Iterator[Vector]:
         SonnxError: The folder has no suite, or no case of an operator; or a file of it is missing
             or damaged.
     """
-    entries = [each for each in _entries(folder) if not operators or each["operator"] in operators]
-    for name in operators:
-        known = {each["operator"] for each in entries}
-        if name not in known:
-            raise SonnxError(f"'{folder}' has no case of an operator '{name}'; write a suite of it")
-    for entry in entries:
-        for path, digest in _files(folder, entry):
-            _require_written(path, digest)
-    for entry in entries:
-        yield _read(folder, entry)
+    with opened(folder) as place:
+        entries = [
+            each
+            for each in _entries(folder, place)
+            if not operators or each["operator"] in operators
+        ]
+        for name in operators:
+            if name not in {each["operator"] for each in entries}:
+                raise SonnxError(
+                    f"'{folder}' has no case of an operator '{name}'; write a suite of it"
+                )
+        for entry in entries:
+            for path, digest in _files(place, entry):
+                _require_written(path, digest)
+        for entry in entries:
+            yield _read(place, entry)
 
 
-def _entries(folder: Path) -> list[dict[str, Any]]:
+def _entries(folder: Path, place: Place) -> list[dict[str, Any]]:
     """The entries of the manifest of a suite.
 
     Raises:
         SonnxError: There is none, or it is damaged.
     """
-    path = folder / MANIFEST
+    path = place / MANIFEST
     if not path.exists():
         raise SonnxError(
             f"'{folder}' has no suite: '{path}' is missing; `sonnx-ort suite -o FOLDER` writes one"
         )
-    document = json_of(path)
+    document = _document(path)
     try:
         entries: list[dict[str, Any]] = document["cases"]
         usable = bool(entries) and all(map(_is_usable, entries))
@@ -369,6 +371,20 @@ def _entries(folder: Path) -> list[dict[str, Any]]:
     if not usable:
         raise SonnxError(f"'{path}' is damaged: it has no cases, or one that is none; {_AGAIN}")
     return entries
+
+
+def _document(path: Place) -> Any:
+    """The manifest as it is read.
+
+    Raises:
+        SonnxError: It is no JSON, or damaged in an archive.
+    """
+    if isinstance(path, Path):
+        return json_of(path)
+    try:
+        return parsed_json(path.read_bytes().decode(), f"'{path}'")
+    except (*DAMAGES, UnicodeDecodeError) as error:
+        raise SonnxError(f"'{path}' is damaged: {error}; {_AGAIN}") from error
 
 
 _AGAIN = "write the suite again, with `sonnx-ort suite -o FOLDER`"
@@ -395,31 +411,33 @@ def _is_usable(entry: Mapping[str, Any]) -> bool:
     )
 
 
-def _files(folder: Path, entry: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def _files(folder: Place, entry: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     """The files of a case, with their digests."""
     name, _, number = entry["id"].rpartition("/")
     for each, digest in entry["files"].items():
-        inside = "" if each == _MODEL else f"test_data_set_{number}"
-        yield folder / name / inside / each, digest
+        inside = "" if each == _MODEL else f"test_data_set_{number}/"
+        yield folder / f"{name}/{inside}{each}", digest
 
 
-def _require_written(path: Path, digest: str) -> None:
+def _require_written(path: Place, digest: str) -> None:
     """Check that a file is what was written.
 
     Raises:
         SonnxError: It is missing, cannot be read, or is another one.
     """
     try:
-        found = _digest(path)
+        found = _digest(path.read_bytes())
     except FileNotFoundError as error:
         raise SonnxError(f"'{path}' is missing; {_AGAIN}") from error
     except OSError as error:
         raise SonnxError(f"'{path}' cannot be read: {error.strerror}; {_AGAIN}") from error
+    except DAMAGES as error:
+        raise SonnxError(f"'{path}' is damaged: {error}; {_AGAIN}") from error
     if found != digest:
         raise SonnxError(f"'{path}' is damaged: it is not what the manifest names; {_AGAIN}")
 
 
-def _read(folder: Path, entry: Mapping[str, Any]) -> Vector:
+def _read(folder: Place, entry: Mapping[str, Any]) -> Vector:
     paths = [path for path, _ in _files(folder, entry)]
 
     def tensors(stem: str) -> dict[int, tuple[str, Array]]:

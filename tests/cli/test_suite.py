@@ -1,5 +1,6 @@
 """`sonnx-ort suite`: writing, running, exit status."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_vectors_are_written_and_an_engine_runs_them(folder: Path) -> None:
     shown = output("suite", "-o", "vectors", "--operators", "Shape,Flatten", "--seed", "3")
-    count = len([*(folder / "vectors").rglob("test_data_set_*")])
+    count = len(json.loads((folder / "vectors" / "manifest.json").read_text("utf-8"))["cases"])
     assert shown == f"{count} cases in 'vectors'\n"
     run = command("suite", "--run", "vectors", "--engine", "sonnx_ort")
     assert run.returncode == 0
     assert run.stdout.splitlines()[-1] == f"| all | {count} | {count} |  |  |  |  |  |"
+
+
+def test_engine_runs_the_vectors_of_an_archive(folder: Path) -> None:
+    del folder
+    shown = output("suite", "-o", "vectors.zip", "--operators", "Shape")
+    run = command("suite", "--run", "vectors.zip", "--engine", "sonnx_ort")
+    assert shown == f"{run.stdout.splitlines()[-1].split()[3]} cases in 'vectors.zip'\n"
+    assert run.returncode == 0
+
+
+def test_archive_in_a_folder_that_does_not_exist_is_refused(folder: Path) -> None:
+    told = "'none/vectors.zip' cannot be written: there is no folder 'none'"
+    assert refusal("suite", "-o", "none/vectors.zip", "--operators", "Shape") == (
+        f"sonnx-ort: {told}\n"
+    )
+    assert not [*folder.iterdir()]
 
 
 def test_case_that_is_not_right_is_listed_and_the_exit_status(folder: Path) -> None:
