@@ -176,8 +176,10 @@ def _require_own_names(source: Path, proto: onnx.ModelProto) -> None:
     Raises:
         SonnxError: They are links to files of other names, as in the cache of a model hub.
     """
+    if not source.is_symlink():
+        return
     for place in external_locations(proto):
-        if not (source.parent / place).exists():
+        if not os.path.lexists(source.parent / place):
             raise SonnxError(
                 f"'{source}' and its weights are links to files of other names, such as '{place}', "
                 "and a certificate compares names; copy the model with its weights, and give the "
