@@ -293,7 +293,7 @@ def _starts(examined: Examined) -> "Iterator[Start]":
     while True:
         remember_origins(loaded.model.graph_model)
         yield Start(loaded.model.graph_model, known, partial(_examine_again, loaded))
-        loaded = load(source, loaded.choices)
+        loaded = load(source, loaded.choices, to_examine=loaded.pretends)
         known = _examine_again(loaded, None)
 
 
