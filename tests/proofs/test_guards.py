@@ -18,6 +18,7 @@ from sonnx_ort.profile.options import Edition
 from support.elementwise import Single, singles
 from support.graphs import parse
 from support.operator_cases import OPERATOR_CASES
+from support.pages import REPOSITORY
 from support.proofs.guards import outcome, passes
 from support.proofs.interpreter import Values, interpret
 from support.proofs.mutation import Mutation, faults_of_elements, faults_of_shapes, number, swapped
@@ -109,6 +110,12 @@ def test_fault_is_refuted_by_operands_that_show_it(guarded: Guarded, fault: Muta
     keeps = guarded.keeps_rules(feeds)
     assert passes(broken, {NAME}, feeds) is not keeps
     assert passes(guarded.emitted, {NAME}, feeds) is keeps
+
+
+def test_page_says_how_many_nodes_have_a_counterpart() -> None:
+    page = " ".join((REPOSITORY / "docs" / "proofs.md").read_text("utf-8").split())
+    broken = sum(bool(faults(guarded)) for guarded in ALL)
+    assert f"{broken} of the {len(ALL)} forms of element-wise operators" in page
 
 
 @pytest.mark.parametrize("operator", ["Div", "Where", "Cast", "Max"])

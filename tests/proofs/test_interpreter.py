@@ -194,6 +194,7 @@ def of_arithmetic() -> Iterator[DryRun]:
         for operator in ("Abs", "Neg", "Sqrt", "Reciprocal"):
             yield DryRun(f"{operator}(x0)", (kind,), kind, alike(kind))
         yield DryRun("IsNaN(x0)", (kind,), T.BOOL, alike(kind))
+        yield DryRun("Floor(x0)", (kind,), kind, alike(kind))
     for kind in (T.INT32, T.INT64):
         for operator in ("Add", "Sub", "Mul"):
             yield DryRun(f"{operator}(x0, x1)", (kind, kind), kind, alike(kind, kind))

@@ -13,6 +13,7 @@ import z3
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support.operator_cases import FLOATS, OPERATOR_CASES
+from support.pages import REPOSITORY
 from support.proofs.guards import passes
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
 from support.proofs.nodes import NAME
@@ -216,6 +217,34 @@ def test_fault_is_refuted_by_operands_that_show_it(form: SingleOperands, fault: 
     keeps = form.keeps_rules(feeds)
     assert passes(broken, {NAME}, feeds) is not keeps
     assert passes(form.emitted, {NAME}, feeds) is keeps
+
+
+def generated(form: SingleOperands) -> Mutation | None:
+    """A fault that each form can have; None where no operands break a rule or none is known."""
+    match form.name, form.attributes.get("axis"), form.vectors.get("A"):
+        case ("Softmax", 3, _) | ("Squeeze", _, 0):
+            return None
+        case ("Softmax", _, _) | ("Squeeze", _, 1):
+            return swapped("shape_or_code")
+        case "ArgMax", 7, _:
+            return swapped("is_too_small")
+    return number("code", 0)
+
+
+GENERATED = [(form, fault) for form in forms() if (fault := generated(form)) is not None]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("form", "fault"), GENERATED, ids=str)
+def test_fault_of_each_form_is_refuted_by_operands_that_show_it(
+    form: SingleOperands, fault: Mutation
+) -> None:
+    test_fault_is_refuted_by_operands_that_show_it(form, fault)
+
+
+def test_page_says_how_many_forms_have_a_counterpart() -> None:
+    page = " ".join((REPOSITORY / "docs" / "proofs.md").read_text("utf-8").split())
+    assert f"{len(GENERATED)} of the {len(ALL)} forms of single operands" in page
 
 
 OPEN = [

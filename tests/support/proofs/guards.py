@@ -49,7 +49,7 @@ def guards_alone(model: onnx.ModelProto, guarded: Collection[str]) -> onnx.Model
             nodes.append(node)
     del alone.graph.node[:], alone.graph.output[:], alone.graph.value_info[:]
     alone.graph.node.extend(nodes)
-    for number, name in enumerate(names):
+    for number, name in enumerate(filter(None, names)):
         node = onnx.helper.make_node("Identity", [name], [f"reaching_{number}"])
         alone.graph.node.append(node)
         alone.graph.output.append(onnx.ValueInfoProto(name=node.output[0]))

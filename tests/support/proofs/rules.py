@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import z3
 
+from sonnx_ort.profile.contract_rules import OnValue
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
 from sonnx_ort.profile.requirements.arithmetic import (
     DifferenceWithinInt32,
@@ -325,6 +326,8 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
             found = z3.And([same_sizes(first.sizes, other.sizes) for other in others])
         case InfinityForZeroDivisor() if operands[-1].element_type.family is Family.FLOAT:
             found = z3.BoolVal(True)
+        case OnValue(of=entry) if entry.whole:
+            found = _whole(*operands)
         case OnElements():
             found = _on_elements(requirement, operands)
         case RepresentableQuotient():
@@ -350,6 +353,19 @@ def _on_elements(requirement: OnElements, operands: Sequence[Tensor]) -> z3.Bool
     return z3.And([_inside(numbers, each) for each in checked])
 
 
+def _whole(x: Tensor) -> z3.BoolRef:
+    """Every element is a finite number without a fraction; each integer is."""
+    if x.element_type.family is not Family.FLOAT:
+        return z3.BoolVal(True)
+
+    def is_whole(index: Index) -> z3.BoolRef:
+        element = x.elements.at(index)
+        finite = z3.Not(z3.Or(z3.fpIsNaN(element), z3.fpIsInf(element)))
+        return z3.And(finite, z3.fpEQ(element, z3.fpRoundToIntegral(z3.RTZ(), element)))
+
+    return for_all(x.elements.length, is_whole)
+
+
 def _inside(numbers: NumberSet, x: Tensor) -> z3.BoolRef:
     kind = x.element_type
     lower, upper = numbers.limits(kind.dtype)
@@ -361,7 +377,7 @@ def _inside(numbers: NumberSet, x: Tensor) -> z3.BoolRef:
             conditions.append(z3.Not(less(element, literal(lower, kind), kind)))
         if upper is not None:
             conditions.append(z3.Not(less(literal(upper, kind), element, kind)))
-        if not numbers.admits_nan:
+        if not numbers.admits_nan and z3.is_fp(element):
             conditions.append(z3.Not(z3.fpIsNaN(element)))
         if not numbers.admits_zero:
             zero = z3.fpIsZero(element) if z3.is_fp(element) else equal(element, z3.IntVal(0))

@@ -302,6 +302,7 @@ ELEMENTWISE: Mapping[str, Meaning] = MappingProxyType(
         "Cast": _cast,
         "Div": _elementwise(_quotient),
         "Equal": _elementwise(lambda _, x, y: equal(x, y), ElementType.BOOL),
+        "Floor": _elementwise(lambda _, x: z3.fpRoundToIntegral(z3.RTN(), x)),
         "Greater": _elementwise(lambda kind, x, y: _less(kind, y, x), ElementType.BOOL),
         "IsNaN": _elementwise(_is_nan, ElementType.BOOL),
         "Less": _elementwise(_less, ElementType.BOOL),

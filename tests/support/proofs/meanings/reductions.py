@@ -191,13 +191,14 @@ def _may_be_nan(element: z3.ExprRef) -> bool:
 
 
 def _of_no_elements(found: z3.ExprRef, kind: ElementType, operator: str) -> z3.BoolRef:
-    """What the largest of nothing is at most; of the smallest nothing is known."""
-    if operator == "ReduceMin":
-        return z3.BoolVal(True)
+    """What the largest of nothing is at most, and the smallest at least."""
+    smallest = operator == "ReduceMin"
     if z3.is_fp(found):
-        return z3.fpLEQ(found, z3.FPVal(0, found.sort()))
-    unsigned = kind.family is Family.INTEGER and not is_signed(kind)
-    return found == 0 if unsigned else found <= 0
+        zero = z3.FPVal(0, found.sort())
+        return z3.fpGEQ(found, zero) if smallest else z3.fpLEQ(found, zero)
+    if kind.family is Family.INTEGER and not is_signed(kind):
+        return z3.BoolVal(True) if smallest else found == 0
+    return found >= 0 if smallest else found <= 0
 
 
 REDUCTIONS: Mapping[str, Meaning] = MappingProxyType(
