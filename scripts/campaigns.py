@@ -2,6 +2,7 @@
 
     mutants      faults in the package, each of which a test has to notice
     conditions   conditions that are always true or always false, likewise
+    entries      faults in what entries of the traceability name, likewise
     pairs        Div and Sub of all pairs of 16-bit floats, by each backend
     units        by how many units in the last place Log and Acos miss
     accuracy     how far functions of one operand are from exact results
@@ -30,6 +31,7 @@ from environment import ROOT, exit_status, run_in_environment
 CAMPAIGNS = {
     "mutants": "mutate:run",
     "conditions": "conditions:run",
+    "entries": "try_entries:run",
     "pairs": "exhaustive:run",
     "units": "measure_units:run",
     "accuracy": "measure_accuracy:run",

@@ -25,7 +25,8 @@ from qualifying import configuration, requirements, results
 from qualifying.runs import UnusableRun, read_run, sources
 from tracing import page
 from tracing.entries import read_documents
-from tracing.page import by_entry, find_marks
+from tracing.marks import by_entry, find_marks
+from tracing.shown import recorded
 
 from docs import PAGES
 from sonnx_ort.reporting.bounds_table import bounds_table
@@ -62,7 +63,7 @@ def write_pages(folder: Path, files: Sequence[Path] = ()) -> int:
     write(
         folder,
         {
-            "traceability": page.text(documents, marks),
+            "traceability": page.text(documents, marks, recorded()),
             **requirements.tables(demanded),
             **configuration.tables(),
             "bounds": bounds_table(),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracing.entries import Document, all_entries, own_rules
-from tracing.page import Mark, marks_of, page_of
+from tracing.marks import Mark, marks_of
+from tracing.page import page_of
 
 from qualifying.markdown import code, table
 from sonnx_ort.cli.application import COMMANDS, load

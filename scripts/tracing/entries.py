@@ -1,6 +1,7 @@
 """The entries: what each sentence of a document comes to, and whether the document has it."""
 
 import ast
+import inspect
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,9 +34,12 @@ class Entry:
         also: Sentences that say the same, or part of it, in other words.
         tag: The document's own tag; None if the sentence has none.
         rules: The ids of the rules that it comes to.
-        code: Where else it is implemented: a path, or a path and a name after a colon.
+        code: Where else it is implemented: a path, or a path and a name after a colon, of a method
+            with that of its class: `Number.__add__`.
         met: What else there is to say of how it is met; may be empty.
         not_applicable: Why it demands and defines nothing here; empty if it does.
+        review: Why none of its tests can fail if its code does otherwise, so that a reader has to
+            judge; empty if one can.
         whole: Whether it is of all lines of its places that demand nothing by themselves.
     """
 
@@ -48,6 +52,7 @@ class Entry:
     code: tuple[str, ...] = ()
     met: str = ""
     not_applicable: str = ""
+    review: str = ""
     whole: bool = False
 
     @property
@@ -126,14 +131,24 @@ def _check(entry: Entry) -> None:
 
 @cache
 def _defined(path: Path) -> set[str]:
-    """The names that a module defines."""
+    """The names that a module defines, and those of the methods of its classes."""
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         match node:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            case ast.FunctionDef(name=name):
                 names.add(name)
+            case ast.ClassDef(name=name, body=body):
+                methods = [each.name for each in body if isinstance(each, ast.FunctionDef)]
+                names |= {name, *(f"{name}.{method}" for method in methods)}
             case ast.Assign(targets=targets):
                 names |= {target.id for target in targets if isinstance(target, ast.Name)}
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.add(name)
     return names
+
+
+def requirement(rule: str) -> str:
+    """Where the procedure is written that decides a rule."""
+    kind = type(RULES[rule].requirement)
+    path = Path(inspect.getfile(kind)).resolve().relative_to(ROOT)
+    return f"{path.as_posix()}:{kind.__name__}"

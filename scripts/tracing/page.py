@@ -1,29 +1,15 @@
 """The page of all entries, with what meets them and the tests that show them."""
 
-import ast
-import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import cache
-from pathlib import Path
-
-from environment import ROOT
+from collections.abc import Iterator, Mapping, Sequence
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.contract_rules import CONTRACT
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.source import TEXTS, Standing
-from tracing.entries import Document, Entry, all_entries, own_rules
-
-MARKER = "satisfies"
-"""The marker's name: `@pytest.mark.satisfies("Div.typed.float.R1")`.
-
-It names entries, several in a text, and rules of this project, also by patterns: `"*.RG1"`.
-"""
-
-PROOFS = "tests/proofs/"
-"""Where tests are proofs."""
+from tracing.entries import Document, Entry, all_entries, own_rules, requirement
+from tracing.faults import faults_of, faults_of_rule, in_words
+from tracing.marks import PROOFS, Mark, marks_of
+from tracing.shown import Shown
 
 _OWN = """## Rules that no document states
 
@@ -32,94 +18,18 @@ _OWN = """## Rules that no document states
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What a mark names, and the test that shows it, as pytest names it from the repository on."""
-
-    entry: str
-    test: str
-
-    @property
-    def is_proof(self) -> bool:
-        """Whether the test is a proof."""
-        return self.test.startswith(PROOFS)
-
-
-@cache
-def find_marks(folder: Path = ROOT / "tests", root: Path = ROOT) -> tuple[Mark, ...]:
-    """Find every mark in the tests of a folder.
-
-    Raises:
-        ValueError: A mark is at no test, or names its entries by anything but texts.
-    """
-    return tuple(
-        mark
-        for path in sorted(folder.rglob("test_*.py"))
-        for mark in _marks_in(path, path.relative_to(root).as_posix())
-    )
-
-
-def by_entry(marks: Iterable[Mark]) -> Mapping[str, list[Mark]]:
-    """Sort marks by what they name."""
-    found: dict[str, list[Mark]] = {}
-    for mark in marks:
-        found.setdefault(mark.entry, []).append(mark)
-    return found
-
-
-def marks_of(rule: Rule, marks: Mapping[str, Sequence[Mark]]) -> list[Mark]:
-    """The marks that name a rule of this project, by its id or by a pattern."""
-    return [m for name, named in marks.items() if fnmatchcase(rule.id, name) for m in named]
-
-
-def _marks_in(path: Path, name: str) -> Iterator[Mark]:
-    text = path.read_text(encoding="utf-8")
-    if f"mark.{MARKER}" not in text:
-        return
-    tree = ast.parse(text)
-    at_tests = list(_decorating(tree, name))
-    everywhere = {id(mark) for mark in _marks_among(ast.walk(tree))}
-    if everywhere != {id(call) for call, _ in at_tests}:
-        raise ValueError(f"{name}: a mark '{MARKER}' decorates no test")
-    for call, test in at_tests:
-        for argument in call.args:
-            match argument:
-                case ast.Constant(value=str() as entries):
-                    yield from (Mark(entry, test) for entry in entries.split())
-                case _:
-                    raise ValueError(f"{test}: a mark '{MARKER}' names an entry by no text")
-
-
-def _decorating(tree: ast.AST, name: str) -> Iterator[tuple[ast.Call, str]]:
-    """The marks that decorate tests, and classes of them, with the tests' names."""
-    for node in ast.iter_child_nodes(tree):
-        match node:
-            case ast.FunctionDef() | ast.ClassDef() if node.name.lower().startswith("test"):
-                test = f"{name}::{node.name}"
-                yield from ((call, test) for call in _marks_among(node.decorator_list))
-                if isinstance(node, ast.ClassDef):
-                    yield from _decorating(node, test)
-
-
-def _marks_among(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
-    for node in nodes:
-        match node:
-            case ast.Call(func=ast.Attribute(attr=attribute)) if attribute == MARKER:
-                yield node
-
-
-def text(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> str:
+def text(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]], shown: Shown) -> str:
     """Write what is below the head of the page."""
-    lines = [f"{_summary(documents, marks)}\n"]
+    lines = [f"{_summary(documents, marks)}\n", *_tried(documents, marks, shown)]
     for document in documents:
         lines.append(f"## {document.name}\n")
         lines.extend(_state(document.name))
         for entry in document.entries:
-            lines.extend(_lines(entry, marks.get(entry.id, ())))
+            lines.extend(_lines(entry, marks.get(entry.id, ()), shown))
     own = own_rules(documents)
     lines.append(_OWN.format(**_counts(own)))
     for rule in own:
-        lines.extend(_own(rule, marks_of(rule, marks)))
+        lines.extend(_own(rule, marks_of(rule, marks), shown))
     return "\n".join(lines)
 
 
@@ -135,6 +45,26 @@ def _summary(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]])
     )
 
 
+def _tried(
+    documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]], shown: Shown
+) -> Iterator[str]:
+    """How many entries and rules are shown by a test that fails, and how old the trials are."""
+    names = [entry.id for entry in all_entries(documents) if not entry.not_applicable]
+    names += [rule.id for rule in own_rules(documents)]
+    reviewed = sum(bool(entry.review) for entry in all_entries(documents))
+    missing = {name for name, _ in shown.missing(documents, marks)}
+    left = f", and {len(missing)} by neither" if missing else ""
+    yield (
+        f"Of {len(names)} entries and rules, {len(names) - reviewed - len(missing)} are shown by "
+        f"tests that fail if what the entry names does otherwise, {reviewed} by review{left}.\n"
+    )
+    if changed := shown.changed:
+        yield (
+            "**Some trials are old**: these files have changed since, and what they have was not "
+            f"tried again: {_listed(changed)}.\n"
+        )
+
+
 def _counts(own: Sequence[Rule]) -> Mapping[str, int]:
     analogous = sum(rule.source.standing is Standing.BY_ANALOGY for rule in own)
     return {"all": len(own), "analogous": analogous, "own": len(own) - analogous}
@@ -146,7 +76,7 @@ def _state(title: str) -> Iterator[str]:
         yield f"[{known.path}]({known.address}), last changed {known.date}. SHA-256: {checksum}.\n"
 
 
-def _lines(entry: Entry, marks: Sequence[Mark]) -> Iterator[str]:
+def _lines(entry: Entry, marks: Sequence[Mark], shown: Shown) -> Iterator[str]:
     yield f"### {entry.id}\n"
     tag = f" [{entry.tag}]" if entry.tag else ""
     yield f"- **Where:** {'; '.join(entry.places)}{tag}"
@@ -162,14 +92,21 @@ def _lines(entry: Entry, marks: Sequence[Mark]) -> Iterator[str]:
     if code:
         yield f"- **Code:** {_listed(code)}"
     yield from _shown(marks)
+    if entry.review:
+        yield f"- **By review:** {entry.review}"
+    elif not entry.not_applicable:
+        yield from _failing(faults_of(entry), marks, shown)
+    yield ""
 
 
-def _own(rule: Rule, marks: Sequence[Mark]) -> Iterator[str]:
+def _own(rule: Rule, marks: Sequence[Mark], shown: Shown) -> Iterator[str]:
     yield f"### {rule.id}\n"
     yield _rule(rule.id)
     yield f"- **Source:** {rule.source}. {rule.source.remark}"
     yield f"- **Code:** `{requirement(rule.id)}`"
     yield from _shown(marks)
+    yield from _failing(faults_of_rule(rule.id), marks, shown)
+    yield ""
 
 
 def _rule(rule: str) -> str:
@@ -183,7 +120,17 @@ def _shown(marks: Sequence[Mark]) -> Iterator[str]:
         yield f"- **Tests:** {_listed(tests)}"
     if proofs:
         yield f"- **Proofs:** {_listed(proofs)}"
-    yield ""
+
+
+def _failing(faults: Sequence[str], marks: Sequence[Mark], shown: Shown) -> Iterator[str]:
+    """Which of its tests fail with the faults of an entry or rule."""
+    for fault in faults:
+        noticing = [mark.test for mark in marks if mark.test in shown.noticing(fault)]
+        if not noticing:
+            yield f"- **Not shown:** that {in_words(fault)}"
+            continue
+        old = "" if shown.by(fault, noticing) else ", before files changed"
+        yield f"- **Fails if** {in_words(fault)}{old}: `{noticing[0].rpartition('::')[2]}`"
 
 
 def _listed(names: Sequence[str] | Mapping[str, None]) -> str:
@@ -201,10 +148,3 @@ def page_of(rule: str) -> str:
     # What binds the whole graph, or values with a contract, has no operator in its name.
     page = operator.lower() if point and operator != CONTRACT else "graph"
     return f"rules/{page}.md#{rule.lower().replace('.', '')}"
-
-
-def requirement(rule: str) -> str:
-    """Where the procedure is written that decides a rule."""
-    kind = type(RULES[rule].requirement)
-    path = Path(inspect.getfile(kind)).resolve().relative_to(ROOT)
-    return f"{path.as_posix()}:{kind.__name__}"

@@ -40,6 +40,7 @@ BY_HAND = [
 ]
 
 
+@pytest.mark.satisfies("Div.accuracy.propagated.bound")
 @pytest.mark.parametrize(("operator", "operands", "errors", "bound"), BY_HAND)
 def test_bound_is_the_formula_of_the_document(
     operator: str, operands: tuple[float, float], errors: tuple[float, float], bound: float

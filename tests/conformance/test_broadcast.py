@@ -70,7 +70,8 @@ def tensor_of(name, shape, first=1):
 
 
 @pytest.mark.satisfies(
-    "Broadcast.C1 Broadcast.one_shape Broadcast.repeated Broadcast.step_2.elements"
+    "Broadcast.C1 Broadcast.one_shape Broadcast.repeated Broadcast.step_2.elements",
+    "Broadcast.step_2.first",
 )
 @pytest.mark.parametrize(
     "rank", [pytest.param(r, marks=() if r in (0, 3, 8) else pytest.mark.thorough) for r in RANKS]

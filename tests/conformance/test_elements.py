@@ -12,6 +12,7 @@ from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite.applied import special_values
 from support.conformity import assert_conforms, each_operator, keeping_the_rules
+from support.draft_examples import PRINTED_IN_DRAFTS
 from support.elementwise import Single
 from support.execution import EXECUTIONS, through_kernel, unneeded_by
 from support.values import INTEGERS, all_combinations, all_pairs, assert_same_bits, operands_of
@@ -70,7 +71,8 @@ def integer_pairs(element_type, edition, *, broken):
     "Div.typed.float.nan Div.typed.float.range Div.preliminary.elements Div.preliminary.quotient",
     "Div.preliminary.infinity Div.preliminary.ensures.result Sub.preliminary.elements",
     "Sub.preliminary.difference Sub.preliminary.ensures.result Div.onnx.summary",
-    "Div.preliminary.R5 Div.preliminary.R5.constraint",
+    "Div.preliminary.R5 Div.preliminary.R5.constraint Div.draft.float.quotient",
+    "Div.draft.int.quotient Sub.draft.float.difference Sub.draft.int.difference",
 )
 @each_operator()
 def test_results_are_the_oracles_bit_by_bit(execution, single, edition):
@@ -89,6 +91,15 @@ def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition)
     a, b = all_pairs(special_values(element_type))
     violation = execution("Div", (a, b), element_type, edition)
     assert violation == outcome("Div", (a, b), element_type, edition)
+
+
+@pytest.mark.satisfies("Div.draft.examples", "Sub.draft.examples")
+@each_execution
+@pytest.mark.parametrize(("operator", "element_type", "a", "b", "c"), PRINTED_IN_DRAFTS)
+def test_examples_of_the_drafts_run(execution, operator, element_type, *, a, b, c):
+    chosen = ElementType(element_type)
+    a, b, c = (np.array(values, chosen.dtype) for values in (a, b, c))
+    assert_same_bits(execution(operator, (a, b), chosen, Edition.TYPED), c)
 
 
 @pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.typed.int")

@@ -24,7 +24,7 @@ def the_node(made: onnx.ModelProto) -> onnx.NodeProto:
 def test_other_number_of_inputs_is_invalid(operator, inputs):
     made = binary_model(operator, "float", [2], [2])
     the_node(made).input[:] = inputs
-    with pytest.raises(sonnx_ort.InvalidModel, match="the_node"):
+    with pytest.raises(sonnx_ort.InvalidModel, match=r"^the model is not valid ONNX: .*the_node"):
         sonnx_ort.check(made, operators="default")
 
 

@@ -40,6 +40,7 @@ def made(request, tmp_path) -> tuple[Path, Path, Path]:
     return paths
 
 
+@pytest.mark.satisfies("Needs.AI-006")
 def test_original_is_kept(made):
     source, _, record = made
     found = sonnx_ort.verify(source, record, original=True)

@@ -155,8 +155,9 @@ GRAPH_BREACHES = [
 
 
 @pytest.mark.satisfies(
-    "Graph.false_claim Requirements.operator_set Requirements.deterministic Requirements.inference",
-    "Requirements.defaults Requirements.shapes Requirements.complete Requirements.tool",
+    "Graph.false_claim Requirements.operator_set Requirements.operators",
+    "Requirements.deterministic Requirements.inference Requirements.defaults",
+    "Requirements.shapes Requirements.complete Requirements.tool",
     "Needs.THAV-002 Needs.AI-007 Needs.AI-008 Needs.BOSCH-001 Needs.BOSCH-002",
     "Graph.draft.control_flow Graph.draft.dead_node Graph.draft.edges Graph.draft.operators",
     "Guidelines.types Constant.draft.types",
@@ -258,6 +259,25 @@ def test_domain_in_two_versions_is_refused(alias: str) -> None:
     assert str(caught.value) == (
         "the domain 'ai.onnx' is imported twice, in the versions 17 and 18; keep one of them"
     )
+
+
+@pytest.mark.satisfies("Requirements.versions", "Needs.THAV-001")
+@pytest.mark.parametrize(
+    ("graph", "imported", "domain"),
+    [
+        (KEPT, {"my": 1}, ""),
+        ("(float[2] x) => (float[2] y) { y = my.Div(x) }", {"": 17}, "my"),
+    ],
+)
+def test_model_without_a_version_of_an_operator_is_refused(
+    graph: str, imported: dict[str, int], domain: str
+) -> None:
+    made = parse(graph)
+    del made.opset_import[:]
+    made.opset_import.extend(helper.make_opsetid(*each) for each in imported.items())
+    with pytest.raises(InvalidModel) as caught:
+        graph_obligations(made)
+    assert f"No opset import for domain '{domain}'" in str(caught.value)
 
 
 def test_every_node_has_one_standing() -> None:

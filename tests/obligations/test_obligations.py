@@ -108,6 +108,7 @@ def test_node_in_a_body_is_there_with_its_path(
     assert (found.path, found.place) == (path, place)
 
 
+@pytest.mark.satisfies("Graph.draft.functions")
 def test_node_in_a_function_is_there_once_for_each_call() -> None:
     found = obligations(
         "(float[n] x, float[m] y) => (float[] z, float[] w)"

@@ -114,7 +114,7 @@ def assert_printed(found, printed):
     "Mul.draft.examples Neg.draft.examples Neg.draft.float.function Neg.draft.int.function",
     "Neg.draft.int.smallest Pow.draft.examples Pow.draft.int.function Relu.draft.examples",
     "Sigmoid.draft.examples Sin.draft.examples Sqrt.draft.examples Sqrt.draft.float.function",
-    "Tanh.draft.examples Where.draft.examples",
+    "Tanh.draft.examples Where.draft.examples Needs.AI-011 Needs.BOSCH-003",
 )
 @pytest.mark.parametrize(("operator", "dtype", "operands", "printed"), EXAMPLES)
 def test_example_has_the_printed_numbers(operator, dtype, operands, printed):

@@ -74,7 +74,7 @@ def test_exact_operator_admits_its_result_alone(operator):
     assert not found.admits(moved(nearest, 1))[finite].any()
 
 
-@pytest.mark.satisfies("Div.accuracy.float")
+@pytest.mark.satisfies("Div.accuracy.float", "Accuracy.introduced", "Div.accuracy.sound")
 def test_quotient_keeps_the_bound_of_its_document():
     """Quotients beyond the type are infinities, and no numbers that it bounds."""
     values = [x for x in special_values(FLOAT) if np.isfinite(x)]

@@ -75,6 +75,7 @@ def test_equations_of_the_draft(direction):
     found = results(operands, direction=direction)
     for result, expected in zip(found, in_double(direction, operands), strict=True):
         kept = ~result.undefined
+        assert kept.any()
         assert (verdicts(result, expected.astype(F))[kept] != Verdict.OUTSIDE).all()
         np.testing.assert_allclose(result.nearest[kept], expected[kept], rtol=1e-7, atol=1e-9)
 

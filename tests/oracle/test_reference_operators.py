@@ -6,6 +6,7 @@ from restrictions import Violation, outcome
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
+from support.draft_examples import PRINTED_IN_DRAFTS
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS, assert_same_bits
 
 INF, NAN = np.inf, np.nan
@@ -30,6 +31,7 @@ def test_quotients_of_the_documents_example(element_type, edition):
 @pytest.mark.satisfies(
     "Div.draft.float.quotient Div.typed.float.quotient Div.typed.float.infinity",
     "Div.typed.float.nan Div.typed.float.range Div.preliminary.infinity Div.preliminary.R5",
+    "Div.preliminary.quotient",
     "Div.preliminary.R5.constraint",
 )
 @pytest.mark.parametrize(
@@ -68,21 +70,7 @@ def test_float_quotients_at_the_edges(element_type, a, b, typed, preliminary):
 
 
 @pytest.mark.satisfies("Div.draft.examples", "Sub.draft.examples")
-@pytest.mark.parametrize(("operator", "element_type", "a", "b", "c"), [
-    ("Div", "float", [[3, 4.5], [16, 1], [25.5, 24.25]], [[3, 2], [4, 0], [5, 4]],
-     [[1, 2.25], [4, INF], [5.1, 6.0625]]),
-    ("Div", "float", [[3.25, 4.5], [16, 0], [25.5, 24.25]], [[3, 2], [4, 0], [5, 4]],
-     [[3.25 / 3, 2.25], [4, NAN], [5.1, 6.0625]]),
-    ("Div", "int32", [6, 5, -35], [3, 3, 3], [2, 1, -11]),
-    ("Div", "int32", [[10, 10], [21, 1], [30, 9]], [[3, 2], [4, 1], [5, 4]],
-     [[3, 5], [5, 1], [6, 2]]),
-    ("Sub", "float", [[3, 4.5], [16, 1], [25.5, 24.25]], [[3, 2], [4, 0], [5, 4]],
-     [[0, 2.5], [12, 1], [20.5, 20.25]]),
-    pytest.param("Sub", "uint8", [6, 100], [3, 200], [3, 156], id="printed as 44 for 156"),
-    pytest.param(
-        "Sub", "int8", [-6, 10, 10], [-3, 100, -120], [-3, -90, -126], id="printed as -9 for -3"
-    ),
-])  # fmt: skip
+@pytest.mark.parametrize(("operator", "element_type", "a", "b", "c"), PRINTED_IN_DRAFTS)
 def test_examples_of_the_drafts(operator, element_type, a, b, c):
     chosen = ElementType(element_type)
     result = outcome(operator, (array(a, chosen), array(b, chosen)), chosen, Edition.TYPED)

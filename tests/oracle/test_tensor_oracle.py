@@ -179,6 +179,7 @@ def test_momentum_has_no_effect():
     operands = [[[1, 5], [-3, 0]], [2, 4], [1, 1], [1, 1], [3, 3]]
     plain, other = (computed("BatchNormalization", operands, **a) for a in ({}, {"momentum": 0.5}))
     assert_same_bits(plain, other)
+    np.testing.assert_allclose(other, [[1, 10.237589], [-3.618794, -1.309397]], rtol=1e-5)
 
 
 @pytest.mark.satisfies("MatMul.draft.examples")

@@ -87,7 +87,10 @@ def test_types_that_are_not_numeric(element_type: str) -> None:
     ]
 
 
-@pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.draft.int.C1")
+@pytest.mark.satisfies(
+    "Div.preliminary.R5 Div.preliminary.nonzero Div.draft.int.C1 Div.preliminary.R5.constraint",
+    "Div.preliminary.infinity",
+)
 @pytest.mark.parametrize(("edition", "rule"), [("typed", "Div.int.C1"), ("preliminary", "Div.R5")])
 @pytest.mark.parametrize("place", ["initializer", "constant node", "outer scope"])
 def test_constant_integer_divisor_with_a_zero(place: str, edition: str, rule: str) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.rule import Judgement, Status
 from sonnx_ort.terms.operand import Operand
 
@@ -31,6 +32,19 @@ def operands(a_sparse, b_sparse):
 def test_judgement(rule_id, a, b, status, evidence):
     judgement = RULES[rule_id].requirement.judge(operands(a, b))
     assert judgement == Judgement(Status(status), evidence)
+
+
+@pytest.mark.satisfies("sonnx_ort/profile/requirements/attributes.py:Dense")
+@pytest.mark.parametrize(
+    "rule", [r for r in RULES.values() if isinstance(r.requirement, Dense)], ids=lambda r: r.id
+)
+def test_each_sparse_operand_and_result_is_violated(rule):
+    names = ("A", "B")
+    dense = operands(False, False)
+    for tensors in (operands(True, False), operands(False, True)):
+        assert rule.judge(names, tensors)[0].status is Status.VIOLATED
+        assert rule.judge(names, dense, tensors)[0].status is Status.VIOLATED
+    assert rule.judge(names, dense, dense)[0].status is Status.PROVED
 
 
 @pytest.mark.parametrize("rule_id", DENSE)

@@ -214,7 +214,8 @@ Slice.K.C2
     "Flatten.draft.axis Unsqueeze.draft.vector Unsqueeze.draft.axes Unsqueeze.draft.once",
     "Constant.draft.value Range.draft.scalars Range.draft.step Slice.draft.numbers",
     "Slice.draft.rank Slice.draft.axes Slice.draft.once Slice.draft.steps MatMul.draft.inner",
-    "BatchNormalization.draft.rank BatchNormalization.draft.sizes",
+    "BatchNormalization.draft.rank BatchNormalization.draft.sizes Squeeze.A.C1 Squeeze.A.rank",
+    "Squeeze.size",
 )
 @pytest.mark.parametrize(("requirement", "operands", "judgement"), judged(DECIDED))
 def test_judgement(requirement: Requirement, operands: list[Operand], judgement: Judgement) -> None:

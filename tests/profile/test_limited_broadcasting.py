@@ -100,7 +100,7 @@ SHAPES = [(), (1,), (0,), (2,), (3,), (1, 1), (1, 3), (2, 3), (3, 2), (2, 1), (2
 
 @pytest.mark.satisfies(
     "Div.onnx.legacy.limited Div.onnx.legacy.one_element Div.onnx.legacy.contiguous",
-    "Div.onnx.legacy.axis Div.onnx.legacy.one_dimension",
+    "Div.onnx.legacy.axis Div.onnx.legacy.one_dimension Div.onnx.legacy.result",
 )
 @pytest.mark.parametrize("axis", [None, -4, -3, -2, -1, 0, 1, 2, 3, 4])
 @pytest.mark.parametrize("a", SHAPES, ids=str)

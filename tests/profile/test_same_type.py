@@ -1,7 +1,10 @@
 """One numeric type for all operands."""
 
+from itertools import product
+
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
@@ -12,6 +15,41 @@ from sonnx_ort.profile.rule import Judgement, Status, Violation
 from sonnx_ort.terms.operand import Operand
 
 SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2", "Sub.R3"]
+FLOATS, SIGNED = "float16 float double", "int8 int16 int32 int64"
+INTEGERS = f"{SIGNED} uint8 uint16 uint32 uint64"
+NUMERIC = f"{FLOATS} bfloat16 {INTEGERS}"
+ADMITTED = {
+    "Div.float.R2 Div.int.R2 Div.R3 Sub.float.R2 Sub.int.R2 Sub.R3": NUMERIC,
+    "Add.float.R2 Add.int.R2 Mul.float.R2 Mul.int.R2 Max.float.R2 Max.int.R2": NUMERIC,
+    "Min.float.R2 Min.int.R2 PRelu.float.R2 PRelu.int.R2 BitShift.int.R2": NUMERIC,
+    "BitwiseAnd.int.R2 BitwiseOr.int.R2 BitwiseXor.int.R2 Equal.float.R2 Equal.int.R2": NUMERIC,
+    "Less.float.R2 Less.int.R2 LessOrEqual.float.R2 LessOrEqual.int.R2": NUMERIC,
+    "Greater.float.R2 Greater.int.R2 GreaterOrEqual.float.R2 GreaterOrEqual.int.R2": NUMERIC,
+    "Where.float.R2 Where.int.R2 Mod.float.R2 Mod.int.R2 Pow.float.R2 Pow.int.R2": NUMERIC,
+    "Abs.float.R2 Abs.int.R2 Neg.float.R2 Neg.int.R2 Reciprocal.float.R2": NUMERIC,
+    "Sqrt.float.R2 Log.float.R2 Acos.float.R2 MatMul.float.R2 MatMul.int.R2": NUMERIC,
+    "Clip.float.R2 Clip.int.R2 ArgMax.float.R2 ArgMax.int.R2": NUMERIC,
+    "Cast.R2 Slice.R9": f"{NUMERIC} bool",
+    "And.bool.R2 Or.bool.R2 Xor.bool.R2 Equal.bool.R2": "bool",
+    "Relu.float.R2 Sigmoid.float.R2 Tanh.float.R2 Exp.float.R2 Sin.float.R2": FLOATS,
+    "LeakyRelu.float.R2 Softmax.float.R2 Conv.types Gemm.types": FLOATS,
+    "BatchNormalization.R2 BatchNormalization.R3 BatchNormalization.R4": f"{FLOATS} bfloat16",
+    "LSTM.types": f"{FLOATS} bfloat16",
+    "Flatten.types": f"{FLOATS} {INTEGERS}",
+    "Relu.int.R2": SIGNED,
+    "Slice.R10": "int32 int64",
+    "Reshape.S.type Squeeze.A.type Unsqueeze.A.type": "int64",
+    "QuantizeLinear.types DequantizeLinear.scale": "float",
+    "QuantizeLinear.zero_point": "uint8",
+    "DequantizeLinear.types": "int32",
+    "Range.types": "float double int16 int32 int64",
+    "ConvInteger.X ConvInteger.W": "int8 uint8",
+    "MaxPool.types": f"{FLOATS} int8 uint8",
+    "Concat.types Reshape.types Squeeze.types Unsqueeze.types Shape.types": "",
+}
+"""The types that each rule admits, as ONNX names them; without a name, all."""
+
+ONNX_TYPES = [name.lower() for name, _ in onnx.TensorProto.DataType.items()[1:]]
 FAMILIES = {family.value for family in Family}
 OPEN = "is unknown; ONNX Runtime starts no session with other types"
 
@@ -38,6 +76,32 @@ def test_one_numeric_type_is_proved(rule_id, element_type):
     added = element_type == ElementType.BFLOAT16 and rule_id == "Sub.float.R2"
     note = ", a type that sonnx_ort adds to those of SONNX" if added else ""
     assert judgement == Judgement(Status.PROVED, f"all are {element_type}{note}")
+
+
+def test_types_that_rules_admit_are_listed_for_each_rule():
+    with_types = {r.id for r in RULES.values() if isinstance(r.requirement, SameNumericType)}
+    assert {rule for names in ADMITTED for rule in names.split()} == with_types
+
+
+@pytest.mark.satisfies("sonnx_ort/profile/requirements/attributes.py:SameNumericType")
+@pytest.mark.parametrize(
+    ("rule", "admitted"),
+    [
+        pytest.param(rule, types.split() or ONNX_TYPES, id=rule)
+        for names, types in ADMITTED.items()
+        for rule in names.split()
+    ],
+)
+def test_rule_admits_operands_of_one_of_its_types_and_no_others(rule, admitted):
+    names = (*(RULES[rule].operands or ("A", "B")), "")[:2]
+
+    def status(kinds):
+        given = [Operand(n, n, "input", kind) for n, kind in zip(names, kinds, strict=True) if n]
+        return RULES[rule].judge(names[: len(given)], given)[0].status
+
+    proved = {kinds for kinds in product(ONNX_TYPES, repeat=2) if status(kinds) is Status.PROVED}
+    of_two = {(kind, kind) for kind in admitted}
+    assert proved == (of_two if names[1] else set(product(admitted, ONNX_TYPES)))
 
 
 @pytest.mark.satisfies("Div.typed.float.R2 Div.preliminary.R3 Sub.preliminary.R3 Div.typed.int")

@@ -8,7 +8,7 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes
 from sonnx_ort.profile.requirements.shapes import SameShape
-from sonnx_ort.profile.rule import Judgement, Requirement, Status, Violation
+from sonnx_ort.profile.rule import Judgement, Requirement, Rule, Status, Violation
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged, violated
 
@@ -124,7 +124,8 @@ def operands(a_shape, b_shape, *names):
 
 @pytest.mark.satisfies(
     "Div.typed.float.R1 Div.preliminary.R1 Div.preliminary.same_dimensions Sub.preliminary.R1",
-    "Sub.preliminary.same_dimensions Div.typed.int",
+    "Sub.preliminary.same_dimensions Div.typed.int Broadcast.prepended Broadcast.prepended.ones",
+    "Broadcast.step_1.prepended Broadcast.condition_1 Sub.preliminary.R1.operands",
 )
 @pytest.mark.parametrize(
     ("requirement", "operands", "judgement"),
@@ -146,6 +147,22 @@ def test_violation(
     assert requirement.violation(arrays) == violation
 
 
+@pytest.mark.satisfies("sonnx_ort/profile/requirements/shapes.py:SameShape")
+@pytest.mark.parametrize(
+    "rule", [r for r in RULES.values() if isinstance(r.requirement, SameShape)], ids=lambda r: r.id
+)
+def test_each_other_shape_of_an_operand_and_of_a_result_is_violated(rule: Rule) -> None:
+    names, other = ("A", "B"), ((2,), (2, 1), (2, 4), (3, 3), ())
+    same, result = operands((2, 3), (2, 3)), operands((2, 3), (2, 3), "C", "D")[:1]
+    assert rule.judge(names, same, result)[0].status is Status.PROVED
+    for shape in other:
+        assert rule.judge(names, operands((2, 3), shape))[0].status is Status.VIOLATED
+        declared = [replace(result[0], shape=shape)]
+        assert rule.judge(names, same, declared)[0].status is Status.VIOLATED
+        assert rule.violation(names, [np.zeros((2, 3)), np.zeros(shape)]) is not None
+    assert rule.violation(names, [np.zeros((2, 3)), np.ones((2, 3))]) is None
+
+
 def test_formula_of_a_symbol_of_several_dimensions_proves_nothing():
     shared = [
         replace(o, shared_symbols=frozenset("n")) for o in operands(("n + m", 3), ("n + m", 1))
@@ -164,6 +181,7 @@ def test_type_of_each_output_is_proved_to_be_its_own_inputs():
     )
 
 
+@pytest.mark.satisfies("Broadcast.restrictions")
 @pytest.mark.parametrize(
     ("declared", "evidence"),
     [

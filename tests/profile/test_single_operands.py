@@ -179,7 +179,8 @@ QuantizeLinear.signature
 @pytest.mark.satisfies(
     "Clip.min.C2 Clip.max.C2 MatMul.draft.matrices Clip.draft.scalars ArgMax.draft.axis",
     "ArgMax.draft.flags ArgMax.draft.not_empty BatchNormalization.draft.inference",
-    "BatchNormalization.draft.epsilon DequantizeLinear.draft.axis",
+    "BatchNormalization.draft.epsilon BatchNormalization.draft.error Slice.draft.numbers",
+    "DequantizeLinear.draft.axis",
     "DequantizeLinear.draft.block_size DequantizeLinear.draft.output_dtype LeakyRelu.draft.alpha",
     "QuantizeLinear.draft.axis QuantizeLinear.draft.block_size QuantizeLinear.draft.output_dtype",
     "QuantizeLinear.draft.precision QuantizeLinear.draft.zero_point Slice.draft.R1 Slice.draft.R2",

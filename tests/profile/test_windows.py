@@ -111,6 +111,8 @@ Gemm.R2.alpha
   -> proved: the attribute alpha is 1
 Gemm.R2.beta
   beta=0.5 -> violated: the attribute beta is 0.5
+Gemm.R2.transA
+  transA=1 -> violated: the attribute transA is 1
 Gemm.R2.transB
   transB=1 -> violated: the attribute transB is 1
 Gemm.R4

@@ -8,7 +8,7 @@ from environment import ROOT
 from qualifying.configuration import TOP, read_procedures
 from qualifying.requirements import Requirement, functions, requirements, tables
 from tracing.entries import read_documents
-from tracing.page import by_entry, find_marks
+from tracing.marks import by_entry, find_marks
 
 import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS

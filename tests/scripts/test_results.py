@@ -24,7 +24,7 @@ from qualifying.runs import (
     sources,
 )
 from tracing.entries import read_documents
-from tracing.page import by_entry, find_marks
+from tracing.marks import by_entry, find_marks
 
 from support.child import run_program
 
