@@ -5,7 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sonnx_ort import ValueContract
 from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.contract_rules import contract_requirement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Rule, Subject
@@ -96,6 +98,27 @@ def test_formula_of_a_rank_decides_as_the_profile_does(rule: str) -> None:
     shapes = [(), (1,), (2, 3), (0, 0), (1, 2, 3)]
     pairs = [[np.zeros(one), np.zeros(other)] for one in shapes for other in shapes]
     assert {holds(requirement, arrays) for arrays in pairs} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("contract", "kind"),
+    [
+        (ValueContract("x", whole=True), np.float32),
+        (ValueContract("x"), np.float64),
+        (ValueContract("x", (0.5, 2)), np.float16),
+        (ValueContract("x", (1, 9)), np.int8),
+    ],
+    ids=str,
+)
+def test_formula_of_a_contract_decides_as_the_profile_does(
+    contract: ValueContract, kind: type
+) -> None:
+    requirement = contract_requirement(contract)
+    numbers = [-3, -0.0, 0.5, 1, 1.5, 2, 9, 60000, np.inf, -np.inf, np.nan]
+    if np.issubdtype(kind, np.integer):
+        numbers = [-128, -1, 0, 1, 9, 10, 127]
+    arrays = [np.array([], kind), *(np.array([1, number], kind) for number in numbers)]
+    assert {holds(requirement, [array]) for array in arrays} == {True, False}
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
