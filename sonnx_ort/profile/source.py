@@ -2,7 +2,7 @@
 
 A source is the document, who states it, in whose words, and what it rests on. The texts, those of
 `texts.csv`, are drafts that change. A rule is held against one state of them, which anyone can
-fetch.
+fetch. Texts that no rule follows are there too, with the reason.
 """
 
 import csv
@@ -25,10 +25,12 @@ class Text:
         title: Its title, which sources of rules name.
         repository: `owner/name` on GitHub.
         commit: The commit whose state of the text is followed, 40 hexadecimal digits.
-        date: The day of the text's last change up to that commit, `YYYY-MM-DD`, or its month.
+        date: The day of the text's last change up to that commit, `YYYY-MM-DD`, or its month;
+            empty if it is not known.
         sha256: The checksum of the text's bytes; empty where the commit is in no repository that
             can be cloned, so that only an index of files has the text.
         path: Where it stands in the repository.
+        unfollowed: Why no rule follows it; empty for one that is followed.
     """
 
     title: str
@@ -37,6 +39,7 @@ class Text:
     date: str
     sha256: str
     path: str
+    unfollowed: str = ""
 
     @property
     def address(self) -> str:
@@ -45,10 +48,13 @@ class Text:
 
 
 with _TABLE.open(encoding="utf-8", newline="") as _table:
-    TEXTS: Mapping[str, Text] = MappingProxyType(
-        {row["title"]: Text(**row) for row in csv.DictReader(_table)}
-    )
+    _ALL = tuple(Text(**row) for row in csv.DictReader(_table))
+
+TEXTS: Mapping[str, Text] = MappingProxyType({t.title: t for t in _ALL if not t.unfollowed})
 """Every text that is followed, by its title."""
+
+UNFOLLOWED = tuple(text for text in _ALL if text.unfollowed)
+"""The texts of the same repositories that no rule follows."""
 
 
 @cache

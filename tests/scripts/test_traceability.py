@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 
 import pytest
+import traceability
 from environment import captured
 from traceability import (
     UnreadableText,
@@ -28,7 +29,7 @@ from tracing.shown import Shown, digest_of, recorded
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.attributes import Dense
-from sonnx_ort.profile.source import TEXTS, Standing, Text, draft_of
+from sonnx_ort.profile.source import TEXTS, UNFOLLOWED, Standing, Text, draft_of
 
 DOCUMENTS = read_documents()
 MARKS = by_entry(find_marks())
@@ -447,6 +448,72 @@ def test_each_text_of_a_clone_has_a_checksum():
     without = {text.title.split(",")[0] for text in TEXTS.values() if not text.sha256}
     operators = ("Acos", "Conv", "ConvInteger", "DequantizeLinear", "Neg", "QuantizeLinear", "Sin")
     assert without == {f"SONNX {operator}" for operator in operators}
+
+
+def test_each_text_that_no_rule_follows_has_a_reason():
+    titles = {text.title for text in UNFOLLOWED}
+    assert len(titles) == len(UNFOLLOWED)
+    assert not titles & TEXTS.keys()
+    assert all(text.unfollowed.endswith(".") for text in UNFOLLOWED)
+
+
+def test_text_that_no_rule_follows_has_a_checksum_if_a_clone_has_it():
+    without = {text.path for text in UNFOLLOWED if not text.sha256}
+    assert without == {f"ops/{name}.md" for name in ("add", "div", "maxpool", "mul", "sub")}
+
+
+@pytest.fixture
+def compared(monkeypatch, folder, capsys):
+    """Compares one text that is followed and one that is not; gives the status and the words."""
+    followed = dataclasses.replace(TEXT, path="followed.md")
+    (folder / "followed.md").write_text(CONTENT, encoding="utf-8")
+    checksum = hashlib.sha256(CONTENT_OF_TEXT).hexdigest()
+    other = dataclasses.replace(
+        TEXT, title="SONNX notations", sha256=checksum, unfollowed="It names symbols."
+    )
+    monkeypatch.setattr(traceability, "read_documents", lambda: (DOCUMENT,))
+    monkeypatch.setattr(traceability, "TEXTS", {followed.title: followed})
+    monkeypatch.setattr(traceability, "UNFOLLOWED", (other,))
+
+    def compare_all(*arguments):
+        status = traceability.run(["--against", str(folder), *arguments])
+        return status, capsys.readouterr().out.splitlines()
+
+    return compare_all
+
+
+END = "2 quotations, 6 sentences, 0 findings"
+
+
+def test_all_texts_are_compared(compared):
+    assert compared() == (0, [
+        "SONNX Div: 0 findings in 6 sentences",
+        f"1 texts compared: {END}; 1 others unchanged; 0 not compared",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("file", "title"), [("followed.md", "SONNX Div"), ("div/div.md", "SONNX notations")]
+)
+def test_text_that_is_not_compared_is_a_finding_unless_it_may_be_missing(
+    compared, folder, file, title
+):
+    (folder / file).unlink()
+    reason = f"{folder} has no commit {'0' * 12} with {file}"
+    status, told = compared()
+    assert (status, f"{title}: not compared: {reason}" in told) == (1, True)
+    assert told[-1].endswith("; 1 not compared")
+    status, told = compared("--without", title)
+    assert (status, f"{title}: not compared, as it may be: {reason}" in told) == (0, True)
+    assert told[-1].endswith("; 0 not compared")
+
+
+def test_text_that_has_changed_is_not_compared(compared, folder):
+    (folder / "div" / "div.md").write_text("changed since", encoding="utf-8")
+    status, told = compared("--only", "notations")
+    assert status == 1
+    assert "has the checksum" in told[0]
+    assert told[-1].endswith("; 0 others unchanged; 1 not compared")
 
 
 def test_draft_of_an_operator_without_one_is_unknown():
