@@ -21,6 +21,7 @@ from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, compiled_n
 from sonnx_ort.enforcing.broadcasting import operand_type
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import record_rules
+from sonnx_ort.enforcing.python_kernels import has_other_zeros
 from sonnx_ort.enforcing.record import Original
 from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.errors import escaped
@@ -153,6 +154,7 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     """Whether a compiled kernel enforces a node.
 
     A node of constants is kept if all its rules are proved: ONNX Runtime folds only standard ones.
+    It is not if ONNX Runtime would fold it to other zeros.
     """
     element_type = element_type_of(examined)
     if not (_broadcasts_equally(examined) or _computes(examined)):
@@ -164,7 +166,8 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     in_run = [obligation for obligation in examined.obligations if obligation.rule.in_run]
     if any(obligation.status is Status.VIOLATED for obligation in in_run):
         return False
-    if all(examined.foldable) and all(o.status is Status.PROVED for o in in_run):
+    proved = all(o.status is Status.PROVED for o in in_run)
+    if all(examined.foldable) and proved and not has_other_zeros(examined):
         return False
     return bool(in_run) or element_type in CARRIERS
 

@@ -68,8 +68,8 @@ TANH = of_one_operand("Tanh", 1081, kinds=IEEE_TYPES, type_at=_SECOND).operator(
         Results: 1 for infinity, -1 for negative infinity, NaN for NaN.
 
         ONNX Runtime 1.32.0 gives these in float16, float and double, and -0 for -0. It has no
-        kernel for bfloat16. The last bit of a double depends on the place of the element in the
-        tensor.
+        kernel for bfloat16. The last bits of a double depend on the place of the element in the
+        tensor and on its length; REQ-OP-010 demands a function, with one result.
     """,
     versions=(1, 6, 13),
     rounds_once=False,
@@ -93,7 +93,8 @@ EXP = of_one_operand(
         NaN for NaN. There is no rule about elements.
 
         ONNX Runtime 1.32.0 gives these in float16, float and double; it has no kernel for bfloat16.
-        The last bit of a double depends on the place of the element in the tensor.
+        The last bit of a double depends on the place of the element in the tensor and on its
+        length; REQ-OP-010 demands a function, with one result.
     """,
     versions=(1, 6, 13),
     rounds_once=False,
@@ -117,7 +118,8 @@ SIN = of_one_operand(
 
         ONNX Runtime 1.32.0 gives these special values in float16, float and double; it has no
         kernel for bfloat16. Other results are off by up to 6e-16 in double, and the last bits
-        depend on whether the tensor has one element or more.
+        depend on the place of the element in the tensor and on its length; REQ-OP-010 demands a
+        function, with one result.
     """,
     versions=(7, 22),
     rounds_once=False,

@@ -121,9 +121,10 @@ def _of_many(rules: CommonRules, most: str, compared_wrongly: str) -> Operator:
 
         Results: NaN where an operand is NaN, else the {most} element.
 
-        The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either
-        of them, depending on the place of the element and the length of the tensor, and no guard in
-        front can change that.
+        The draft of the working group demands that 0 is larger than -0, and REQ-OP-010 one result
+        for one element. ONNX Runtime gives either zero, by the place of the element and the length
+        of the tensor. The python backend computes by the draft, and so does the compiled backend
+        for two operands of floats. The native backend leaves it to ONNX Runtime.
 
         ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit integers.
         For int64, versions up to 1.31.1 compare the lower halves as signed numbers if the upper

@@ -131,8 +131,8 @@ LOG = of_one_operand(
         section on reals; there is no rule about elements.
 
         ONNX Runtime 1.32.0 silently gives these results in float16, float and double; it has no
-        kernel for bfloat16. The last bit of what it gives depends on the place of the element in
-        the tensor.
+        kernel for bfloat16. In float and double the last bit depends on the place of the element in
+        the tensor and on its length; REQ-OP-010 demands a function, with one result.
     """,
     versions=(1, 6, 13),
     oldest_kernels=6,
@@ -170,9 +170,9 @@ ACOS = _acos.operator(
         Results: the angle between 0 and pi, in the operand's type; NaN for NaN, which is a result.
 
         ONNX Runtime 1.32.0 silently gives NaN for numbers that are no cosine. It has kernels for
-        float16 and float; the last bit of a result depends on the place of the element in the
-        tensor. By the draft a result is the nearest number; float results are off by up to 4 units
-        in the last place.
+        float16 and float. In float the last bit depends on the place of the element in the tensor
+        and on its length; REQ-OP-010 demands a function, with one result. By the draft a result is
+        the nearest number; float results are off by up to 4 units in the last place.
     """,
     versions=(7, 22),
     rounds_once=False,

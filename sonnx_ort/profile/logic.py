@@ -184,7 +184,8 @@ WHERE = CommonRules(
         Results: X where the condition is true, Y where it is false.
 
         ONNX Runtime 1.32.0 silently broadcasts all three to each other, and gives +0 for a -0 of X.
-        It has no kernels for bool, bfloat16, 16-bit integers and uint64.
+        It has no kernels for bool, bfloat16, 16-bit integers and uint64. The python backend selects
+        by itself, and the compiled backend keeps a -0 of float and double.
     """,
     versions=(9, 16),
     operand_types={"condition": "bool"},

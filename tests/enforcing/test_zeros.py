@@ -80,11 +80,12 @@ def test_zero_of_operands_that_are_broadcast_is_that_of_the_document(backend: st
     assert not np.signbit(largest).any()
 
 
-def test_constants_are_not_folded_by_a_kernel_with_other_zeros() -> None:
+@pytest.mark.parametrize("backend", ["python", "compiled"])
+def test_constants_are_not_folded_by_a_kernel_with_other_zeros(backend: str) -> None:
     model = parse(
         "(float[3] x) => (float[3] y) <float[3] a = {-0.0, -0.0, -0.0}, float[3] b = {0, 0, 0}> "
         "{ m = Max(a, b) y = Div(x, m) }"
     )
-    session = sonnx_ort.InferenceSession(model, quiet(), backend="python", operators="all,-Graph")
+    session = sonnx_ort.InferenceSession(model, quiet(), backend=backend, operators="all,-Graph")
     (y,) = session.run(None, {"x": np.ones(3, np.float32)})
     assert y.tolist() == [np.inf] * 3

@@ -29,7 +29,7 @@ from sonnx_ort.custom_ops.compiled.catalog import (
 from sonnx_ort.kernel.catalog import operator_version
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.layout import BROADCAST
-from sonnx_ort.profile.operator import COMPILED_DOMAIN, Operator
+from sonnx_ort.profile.operator import COMPILED_DOMAIN
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite.applied import special_values
 from support.graphs import model, tensor
@@ -64,7 +64,7 @@ SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 
 def broadcasting(compiled: CompiledOperator) -> dict[str, str]:
     """The attributes of a kernel that broadcasts all its operands."""
-    names = compiled.operator.operands
+    names = compiled.operands
     return {"expanded": " ".join(names)} | {f"operand_{i}": n for i, n in enumerate(names)}
 
 
@@ -115,19 +115,19 @@ def session_of(
         given["version"] = operator_version(operator.name, OPSET)
     node = helper.make_node(
         compiled_name(operator),
-        operator.operands,
+        compiled.operands,
         ["result"],
         domain=COMPILED_DOMAIN,
         **{**given, **attributes},
     )
     result = operator.result_type or element_type.value
-    return _session(library, node, operand_types(operator, element_type), {"result": result})
+    return _session(library, node, operand_types(compiled, element_type), {"result": result})
 
 
-def operand_types(operator: Operator, element_type: ElementType) -> dict[str, str]:
+def operand_types(compiled: CompiledOperator, element_type: ElementType) -> dict[str, str]:
     """The names of the types of operands."""
-    names = operator.operands
-    return dict.fromkeys(names, element_type.value) | dict(operator.operand_types)
+    own = compiled.operator.operand_types
+    return dict.fromkeys(compiled.operands, element_type.value) | dict(own)
 
 
 def _session(
@@ -175,14 +175,12 @@ def outcomes(library: str) -> Iterator[bytes]:
             operands = [_elements(element_type, shape) for shape in (*shapes, (1,))]
             yield _outcome(session, ("a", "b", "c"), operands)
     for compiled in COMPILED_OPERATORS.values():
-        names = compiled.operator.operands
+        names = compiled.operands
         attributes = {"node": "tried"} | (broadcasting(compiled) if len(names) > 1 else {})
         for element_type, edition in itertools.product(compiled.types, Edition):
             if not has_standard_kernel(compiled, element_type):
                 continue
-            types = [
-                ElementType(t) for t in operand_types(compiled.operator, element_type).values()
-            ]
+            types = [ElementType(t) for t in operand_types(compiled, element_type).values()]
             session = session_of(
                 library, compiled, element_type, {**attributes, "edition": edition.value}
             )
