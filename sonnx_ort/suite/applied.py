@@ -292,6 +292,7 @@ class Class(enum.StrEnum):
     ACCUMULATOR = "accumulator"
     """A sum of many or of large products, which an accumulator may not hold."""
 
+    EXAMPLE = "example of the document"
     KEPT = "constraint kept"
     BROKEN = "constraint broken"
     NEIGHBOR = "next to a valid node"
@@ -309,6 +310,7 @@ GUIDELINES: Mapping[Class, str] = {
     **dict.fromkeys((Class.RANK, Class.SIZE), _STRUCTURES),
     **dict.fromkeys((Class.NEUTRAL, Class.ABSORBING), _SPECIAL),
     **dict.fromkeys((Class.KEPT, Class.BROKEN, Class.NEIGHBOR), _CONSTRAINTS),
+    Class.EXAMPLE: "tests-part1.md, Level a: conformance",
     Class.TYPE: "tests-part2.md, Test completeness",
     Class.VERSION: "tests-part1.md, Level a: conformance",
     Class.ATTRIBUTE: "tests-part1.md, Test design rules, attributes coverage",

@@ -42,6 +42,7 @@ from sonnx_ort.suite.applied import (
     ordinary,
     special_classes,
 )
+from sonnx_ort.suite.documents import EXAMPLES
 from sonnx_ort.suite.examples import examples, fitting
 from sonnx_ort.suite.unruled import APART, SHAPES, UNRULED, broadcasts, known
 from sonnx_ort.suite.variants import variants
@@ -268,6 +269,7 @@ def cases(
         if operator.name in operators:
             made = _Cases(operator, seed, edition)
             for case in (
+                *_of_documents(operator.name, edition),
                 *made.of_types(),
                 *made.of_shapes(),
                 *made.of_versions(),
@@ -282,6 +284,15 @@ def cases(
         yield from _of_broadcast(edition)
     if GRAPH in operators:
         yield from _of_graphs(seed, edition)
+
+
+def _of_documents(operator: str, edition: Edition) -> Iterator[Case]:
+    """The examples of the draft of an operator, which are those of the typed edition."""
+    for each in EXAMPLES if edition is Edition.TYPED else ():
+        if each.operator == operator:
+            applied = each.applied
+            level = Level.NEGATIVE if applied.broken_rules else Level.CONFORMANCE
+            yield Case(f"{operator.lower()}_example", applied, level, Class.EXAMPLE)
 
 
 def rule_cases(operator: str, edition: Edition, seed: int = 0) -> Iterator[Case]:
