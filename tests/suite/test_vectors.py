@@ -349,7 +349,7 @@ def test_without_python_flint_what_needs_it_is_left_out_and_the_rest_is_the_same
 ) -> None:
     operators, place = ["Exp", "Neg", "Pow", "Graph"], tmp_path / "without"
     write(cases(operators), tmp_path / "with", 0)
-    expected = {"Pow": 28, "Exp": 44, "Graph": 2}
+    expected = {"Pow": 35, "Exp": 47, "Graph": 2}
     shown = run_python(WITHOUT_FLINT % (operators, str(place), expected)).stdout
     assert shown == "True\n"
     whole, part = ({e["id"]: e for e in listed(tmp_path / n)} for n in ("with", "without"))
