@@ -213,7 +213,8 @@ TYPES = _rule(
         "rules of their own, but for Constant, whose draft lists floats and integers. "
         "sonnx_ort adds bfloat16, which the guidelines do not list, except for Constant.",
     ),
-    "every operator without types of its own reads and gives types that SONNX allows",
+    "operators without types of their own read and give types that SONNX allows, or bfloat16, "
+    "which sonnx_ort adds",
     "y = Transpose(x) with x of type float",
     "y = Transpose(x) with x of type complex64",
     "compute in float16, float, double, an integer type, bool or string; store what a Constant "
