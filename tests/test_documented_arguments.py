@@ -177,7 +177,7 @@ def test_wrong_entry_of_a_contract_is_an_error(
 def test_contract_has_entries_alone(part: str, value: object) -> None:
     if isinstance(value, str) and not value:
         value = [""]
-    with pytest.raises(InvalidArgument) as caught:
+    with pytest.raises(TypeError) as caught:
         sonnx_ort.Contract(**{part: value})
     assert str(caught.value).startswith(f"Contract(): '{part}' is ")
 

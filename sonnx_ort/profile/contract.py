@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.errors import InvalidArgument
 from sonnx_ort.kernel.bounds import BOOLEAN, LIMITS
 from sonnx_ort.kernel.intervals import within
 from sonnx_ort.kernel.node import FLOATS
@@ -285,12 +284,12 @@ class Contract:
         """Demand of the outputs of states what is demanded of their inputs.
 
         Raises:
-            InvalidArgument: An entry is of another class.
+            TypeError: An entry is of another class.
         """
         for name, kind in _CLASSES.items():
             given: Any = getattr(self, name)
             if not (isinstance(given, Sequence) and all(isinstance(e, kind) for e in given)):
-                raise InvalidArgument(
+                raise TypeError(
                     f"Contract(): '{name}' is {given!r:.60}; give a tuple of {kind.__name__}"
                 )
             object.__setattr__(self, name, tuple(given))
