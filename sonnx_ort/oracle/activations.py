@@ -1,4 +1,4 @@
-"""Clip, Softmax and BatchNormalization, and of balls HardSigmoid, Gelu and LayerNormalization.
+"""Clip, Softmax and BatchNormalization, and of balls HardSigmoid, HardSwish, Gelu and others.
 
 Sources: the drafts of the working group of the first three, sections on reals and on floats; for
 Softmax before version 13, bounds of one element, types that differ, and the others ONNX.
@@ -180,6 +180,18 @@ def hard_sigmoid(node: BallNode) -> tuple[Array, ...]:
 
     def of_element(x: "arb") -> "arb":
         return node.rounded(alpha * x + beta, 3, abs(alpha * x) + abs(beta)).max(0).min(1)
+
+    return (mapped(of_element, node.operand(0)),)
+
+
+def hard_swish(node: BallNode) -> tuple[Array, ...]:
+    """HardSwish: x times x / 6 + 1 / 2, the latter clipped to [0, 1]."""
+    slope, half = ball_of(Fraction(1, 6)), ball_of(Fraction(1, 2))
+
+    def of_element(x: "arb") -> "arb":
+        gate = node.rounded(slope * x + half, 3, slope * abs(x) + half).max(0).min(1)
+        # A quotient by 6 may come last.
+        return node.rounded(x * gate, 1)
 
     return (mapped(of_element, node.operand(0)),)
 

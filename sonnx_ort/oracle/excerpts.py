@@ -325,7 +325,7 @@ def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
 _CUTS: Mapping[str, Cut] = {
     **dict.fromkeys(ELEMENTWISE, _elements),
     **dict.fromkeys(("Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"), _elements),
-    **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "Not"), _elements),
+    **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Not"), _elements),
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduced),
     "ReduceSumSquare": _reduced,
     "GlobalAveragePool": lambda node, found, choose: _along(

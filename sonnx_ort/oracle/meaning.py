@@ -94,6 +94,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "Gemm": Operation(products.gemm, products.multiplications_of_matrices, 7),
     "GlobalAveragePool": Operation(windows.global_average, size_of_first),
     "HardSigmoid": Operation(activations.hard_sigmoid, size_of_first),
+    "HardSwish": Operation(activations.hard_swish, size_of_first),
     "Identity": _moving(layout.identity),
     "LSTM": Operation(recurrent.lstm, recurrent.multiplications, 7),
     "LayerNormalization": Operation(activations.layer_normalization, size_of_first),

@@ -96,7 +96,7 @@ class Applied:
         known = known_operator(self.operator)
         count = len(self.operands)
         given = () if known is None else known.operand_names(count)
-        names = given or tuple(f"x{i}" for i in range(count))
+        names = given if len(given) >= count else tuple(f"x{i}" for i in range(count))
         return tuple(n if o is not None else "" for n, o in zip(names, self.operands, strict=False))
 
     @property

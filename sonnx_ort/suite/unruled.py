@@ -48,7 +48,7 @@ UNRULED: Mapping[str, Operator] = {
         _of_onnx("GlobalAveragePool", "X", families=_FLOATS),
         _of_onnx("Identity", "X"),
         _of_onnx("Not", "X", families=(Family.BOOLEAN,)),
-        _of_onnx("Pad", "X", "P", "C", types={"P": "int64"}),
+        _of_onnx("Pad", "X", "P", "C", "A", types={"P": "int64", "A": "int64"}),
         _of_onnx("ReduceMean", "X", "A", types={"A": "int64"}, families=_FLOATS),
         _of_onnx("ReduceSum", "X", "A", types={"A": "int64"}),
         _of_onnx("Split", "X", "S", types=_S),

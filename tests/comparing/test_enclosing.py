@@ -194,7 +194,7 @@ MODEL = """
     k5 = Sigmoid(x)        k6 = Sin(x)           k7 = Softmax(x)          k8 = Tanh(x)
     k9, k10, k11 = LSTM<hidden_size = 2>(sequence, w, r)
     m1 = Cos(x)            m2 = Erf(x)           m3 = Gelu(x)
-    m4 = LayerNormalization(y, vector)
+    m4 = LayerNormalization(y, vector)           m5 = HardSwish(x)
     out = Identity(x)
 }
 """

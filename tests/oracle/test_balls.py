@@ -12,8 +12,8 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from sonnx_ort.oracle import COMPUTED, Undefined, meaning
-from sonnx_ort.oracle.balls import NotFollowedError
-from sonnx_ort.oracle.meaning import followed, operations
+from sonnx_ort.oracle.balls import NotFollowedError, ends, precisely
+from sonnx_ort.oracle.meaning import followed, meaning_of, operations
 from sonnx_ort.oracle.node import ELEMENT_TYPES, Node, balls
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, Kind, exact_elements
 from sonnx_ort.oracle.results import Choices, Copies, Result
@@ -388,3 +388,24 @@ def test_precision_of_the_caller_is_kept():
     before = flint.ctx.prec
     following("Exp", 21, {}, [ONE])
     assert flint.ctx.prec == before
+
+
+@pytest.mark.parametrize(("x", "expected"), [
+    (-4, 0), (-3, 0), (0, 0), (3, 3), (4, 4), (1, Fraction(2, 3)), (-1, Fraction(-1, 3)),
+])  # fmt: skip
+def test_hard_swish_is_a_parabola_between_zero_and_the_number(
+    x: int, expected: Fraction | int
+) -> None:
+    (found,) = followed("HardSwish", Node(14, {}, (np.array([x], np.float32),)))
+    with precisely():
+        low, high = ends(found.item())
+    assert low <= expected <= high
+    assert high - low < Fraction(1, 2**200)
+
+
+def test_hard_swish_of_float_is_enclosed_as_kernels_round() -> None:
+    x = np.float32([-2.9999998, 1e-42, 0.1, 2.5, 4])
+    (result,) = meaning_of("HardSwish", Node(14, {}, (x,)))
+    ways = [x * np.clip(x / F(6) + F(0.5), 0, 1), x * np.clip(x + F(3), 0, 6) / F(6)]
+    assert [result.outside(each).any() for each in ways] == [False, False]
+    assert result.outside(x * np.clip(x / F(6) + F(0.50001), 0, 1)).any()

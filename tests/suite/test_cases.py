@@ -157,8 +157,7 @@ def test_seed_decides_elements_and_nothing_else() -> None:
     assert not np.array_equal(first, np.asarray(second))
 
 
-def test_operators_of_the_profile_have_cases_but_for_those_without_a_meaning() -> None:
-    """The type of an Erf has no bound; the others are computed by nothing here."""
+def test_operators_of_the_profile_have_cases_but_for_those_that_the_page_names() -> None:
     without = {"ConvTranspose", "Erf", "GRU", "HardSwish", "Resize", "ScatterND", "Softplus"}
     wanted = OPERATOR_SET - without | {"Broadcast"}
     assert {each for each in wanted if next(iter(cases([each])), None) is None} == set()
