@@ -28,6 +28,7 @@ PLAIN = """
      2       0  new process
      2       0  bound inputs and outputs
      2       0  nodes in parallel
+     6       0  elements at other places
 """
 
 
