@@ -1,8 +1,8 @@
 """Which records are older than the sources that they speak of.
 
 A record tells the sources that it was made of by one digest; docs/records/sources.json has the
-files of each such digest, each with the first 16 digits of its SHA-256. The records of mutants have
-the digest of each file themselves. A record is old if one of these files, or of those that lie
+files of each such digest, each with the first 16 digits of its SHA-256. The records of mutants and
+of entries have the digest of each file themselves. A record is old if one of these files, or of those that lie
 beside them today, is another one now, if a package has another version, or if it names no files.
 Needs the standard library only: scripts/release.py has no other.
 """
@@ -29,6 +29,9 @@ SNAPSHOTS = "sources.json"
 KINDS = (".py", ".toml", ".cc", ".h", ".inc")
 """How files end that results follow from."""
 
+_DIGITS = 16
+"""How many digits of a SHA-256 stand for a file."""
+
 _PACKAGE = ("sonnx_ort", "custom_ops")
 _MODELS = (*_PACKAGE, "scripts/benchmarks", "scripts/real_models")
 
@@ -40,7 +43,7 @@ class Kept:
     Attributes:
         file: Its path in docs/records.
         command: The arguments of python3 that make it anew.
-        sources: The files and folders that it speaks of.
+        sources: The files and folders that it speaks of; none if it names each file itself.
         measured: The entry of measured.json that tells what it was made with, if it does not.
         ends: Whether the oldest supported packages may have made it as well as the newest.
         kinds: How the files end that it speaks of.
@@ -98,6 +101,7 @@ KEPT = (
     _campaign("changes.json", "changes", "sonnx_ort", _SOUNDNESS),
     _campaign("fuzzing.json", "models", *_PACKAGE, "models", "scripts/fuzzing", _SOUNDNESS),
     _campaign("forged_certificates.json", "certificates", "sonnx_ort", _SOUNDNESS),
+    _campaign("entries.json", "entries"),
     _campaign("memory.json", "memory", *_PACKAGE, "scripts/measure_memory.py"),
     _measured("operators", "operators"),
     _measured("compiled", "operators --backend compiled"),
@@ -122,7 +126,7 @@ def sources_of(file: str) -> tuple[str, ...]:
 
 def digest(path: str) -> str:
     """A short digest of a file of the repository."""
-    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
+    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:_DIGITS]
 
 
 def digests(places: Iterable[str], kinds: Collection[str] = KINDS) -> dict[str, str]:
@@ -130,14 +134,14 @@ def digests(places: Iterable[str], kinds: Collection[str] = KINDS) -> dict[str, 
     found: set[Path] = set()
     for place in (ROOT / place for place in places):
         files = place.rglob("*") if place.is_dir() else [place]
-        found.update(file for file in files if file.suffix in kinds)
+        found.update(file for file in files if file.suffix in kinds and file.is_file())
     return {path: digest(path) for path in sorted(f.relative_to(ROOT).as_posix() for f in found)}
 
 
 def digest_of_all(files: Mapping[str, str]) -> str:
     """The digest that stands for files, each with its own."""
     text = "".join(f"{files[path]}  {path}\n" for path in sorted(files))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +230,8 @@ def _part(kept: Kept) -> str:
 def _age(kept: Kept, tried: Mapping[str, tuple[str, str]], root: Path) -> Age:
     pieces = list(_pieces(kept, root))
     known = [piece for piece in pieces if piece.files]
-    now = digests(kept.sources, kept.kinds)
+    named = (path for piece in known for path in piece.files or ())
+    now = digests(kept.sources or named, kept.kinds)
     changed, files = set[str](), set(now)
     for then in (piece.files or {} for piece in known):
         files |= then.keys()
@@ -266,6 +271,7 @@ def _pieces(kept: Kept, root: Path) -> Iterator[_Piece]:
         made_by: Mapping[str, str] = entry.get("made_by") or entry.get("versions", {})
         # Records of mutants have the digests of files themselves, with what came of each.
         files = {path: tried["source"] for path, tried in entry.get("files", {}).items()}
+        files |= {path: whole[:_DIGITS] for path, whole in entry.get("sources", {}).items()}
         known = files or snapshots.get(made_by.get("sources", ""))
         yield _Piece(made_by, _first_date(entry), known)
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from environment import ROOT
-from records import Record, make_parser, versions_of
+from records import Record, make_parser, today, versions_of
 from tracing.entries import read_documents
 from tracing.marks import by_entry, find_marks
 from tracing.shown import RECORD, Shown, demanded, digest_of
@@ -63,6 +63,7 @@ def run(arguments: Sequence[str]) -> int:
         faults[fault] = sorted({*faults.get(fault, ()), *tests})
     record["faults"] = dict(sorted(faults.items()))
     record["sources"] = digest_of(record["faults"])
+    record["date"] = today()
     record.write()
     missing = [each for each in Shown(record).missing(documents, marks) if options.only in each[1]]
     for name, fault in missing:

@@ -11,7 +11,7 @@ import pytest
 import z3
 
 from sonnx_ort.custom_ops import arithmetic
-from sonnx_ort.custom_ops.arithmetic import by_ufunc
+from sonnx_ort.custom_ops.arithmetic import SELECTING, by_ufunc
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -96,6 +96,7 @@ def test_fault_is_refuted_by_numbers_that_show_it(fault: str) -> None:
 
 
 def test_no_other_kernel_of_integers_has_arithmetic_of_its_own() -> None:
+    """Max, Min and Where choose among elements."""
     of_numpy = by_ufunc(np.add).__qualname__
     computing = {
         name: custom.arithmetic.__qualname__
@@ -104,7 +105,8 @@ def test_no_other_kernel_of_integers_has_arithmetic_of_its_own() -> None:
         and custom.arithmetic is not None
         and Family.INTEGER in custom.operator.families
     }
-    assert [name for name, function in computing.items() if function != of_numpy] == ["Div"]
+    others = {name for name, function in computing.items() if function != of_numpy}
+    assert others - SELECTING == {"Div"}
 
 
 def test_what_is_true_of_bits_is_proved_of_them() -> None:
