@@ -2,9 +2,9 @@
 
 A record tells the sources that it was made of by one digest; docs/records/sources.json has the
 files of each such digest, each with the first 16 digits of its SHA-256. The records of mutants and
-of entries have the digest of each file themselves. A record is old if one of these files, or of those that lie
-beside them today, is another one now, if a package has another version, or if it names no files.
-Needs the standard library only: scripts/release.py has no other.
+of entries have the digest of each file themselves. A record is old if one of these files, or of
+those that lie beside them today, is another one now, if a package has another version, or if it
+names no files. Needs the standard library only: scripts/release.py has no other.
 """
 
 import hashlib

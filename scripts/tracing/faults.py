@@ -18,6 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
 from mutation.process import package_caches
 
 from sonnx_ort import models
@@ -43,6 +44,8 @@ EXAMPLES = "scripts/model_builders/"
 SOMETHING = object()
 """What is given in the place of None."""
 
+_EVERY_TYPE = tuple(name.lower() for name, _ in onnx.TensorProto.DataType.items()[1:])
+
 _FAULT = "__fault__"
 _METHODS = ("judge", "judge_results", "violation", "violation_of", "of_node")
 
@@ -56,7 +59,7 @@ def faults_of_rule(rule: str) -> tuple[str, ...]:
     if rule in DECIDED_BY_LOADING:
         return ()
     requirement = RULES[rule].requirement
-    listed = isinstance(requirement, SameNumericType) and requirement.kinds is not None
+    listed = isinstance(requirement, SameNumericType)
     return tuple(f"{rule} {kind}" for kind in (OFF, ANY_TYPE) if kind is OFF or listed)
 
 
@@ -294,7 +297,7 @@ def _admit_all(rule: Rule) -> None:
     requirement = _of_its_own(rule)
     assert isinstance(requirement, SameNumericType)  # noqa: S101 - only such rules have the fault
     # Tests may hold it already.
-    object.__setattr__(requirement, "kinds", None)
+    object.__setattr__(requirement, "kinds", _EVERY_TYPE)
 
 
 def _switch_off(rule: Rule) -> None:

@@ -73,7 +73,8 @@ def test_false_proof_is_an_error(false_proof: onnx.ModelProto, backend: str, met
     assert str(caught.value) == (
         f"verify_proofs=True: the {backend} backend accepts what the python backend rejects: "
         "Max 'node' breaks Max.float.R1: the shapes (3,) and (1, 3) differ; shapes data_0 (3,), "
-        "data_1 (1, 3), data_2 (1, 3). The rule: Tensors data_0 to data_n and max have the same shape.\n"
+        "data_1 (1, 3), data_2 (1, 3). The rule: Tensors data_0 to data_n and max have the same "
+        "shape.\n"
         f"A proof of `check` is wrong in this run. Do not use the {backend} backend for this "
         "model, and report the model with these inputs"
     )

@@ -140,10 +140,12 @@ def outcome(model):
 
 for fault, expression in json.loads(sys.argv[1]).items():
     if not os.fork():
-        before = eval(expression)
-        make(fault)
-        print(json.dumps([fault, before, eval(expression)], default=int), flush=True)
-        os._exit(0)
+        try:
+            before = eval(expression)
+            make(fault)
+            print(json.dumps([fault, before, eval(expression)], default=int), flush=True)
+        finally:
+            os._exit(0)
     os.wait()
 """
 
