@@ -100,7 +100,8 @@ def smallest(*operands: Array, edition: Edition) -> Array:
 
 @np.errstate(all="ignore")
 def _larger(a: Array, b: Array) -> Array:
-    made = np.maximum(a, b)
+    # Of two scalars numpy makes no array.
+    made = np.asarray(np.maximum(a, b))
     zeros = _both_zero(a, b, made)
     made[zeros] = np.where(np.signbit(a[zeros]), b[zeros], a[zeros])
     return made
@@ -108,7 +109,7 @@ def _larger(a: Array, b: Array) -> Array:
 
 @np.errstate(all="ignore")
 def _smaller(a: Array, b: Array) -> Array:
-    made = np.minimum(a, b)
+    made = np.asarray(np.minimum(a, b))
     zeros = _both_zero(a, b, made)
     made[zeros] = np.where(np.signbit(a[zeros]), a[zeros], b[zeros])
     return made

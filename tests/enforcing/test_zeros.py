@@ -9,7 +9,7 @@ import sonnx_ort
 from support.graphs import parse
 from support.sessions import quiet
 
-LENGTHS = (1, 2, 3, 4, 5, 8, 17)
+SHAPES = ((), (1,), (2,), (3,), (4,), (5,), (8,), (17,))
 PLUS, MINUS = 0.0, -0.0
 
 CASES: dict[str, tuple[str, list[float | bool], float]] = {
@@ -37,21 +37,23 @@ BY_DOCUMENTS = [
 
 
 def zeros(backend: str, node: str, kind: str, operands: list[float | bool]) -> set[float]:
-    """The signs of the results, 1 or -1, in tensors of several lengths."""
+    """The signs of the results, 1 or -1, in scalars and in tensors of several lengths."""
     names = "abc"[: len(operands)]
     types = ["bool" if isinstance(each, bool) else kind for each in operands]
-    declared = ", ".join(f"{t}[n] {name}" for t, name in zip(types, names, strict=True))
-    model = parse(f"({declared}) => ({kind}[n] y) {{ y = {node} }}")
     choices: dict[str, Any] = {"backend": backend, "operators": "all,-Graph"}
-    session = sonnx_ort.InferenceSession(model, quiet(), **choices)
+    sessions = {}
+    for axes in ("", "[n]"):
+        declared = ", ".join(f"{t}{axes} {name}" for t, name in zip(types, names, strict=True))
+        model = parse(f"({declared}) => ({kind}{axes} y) {{ y = {node} }}")
+        sessions[axes] = sonnx_ort.InferenceSession(model, quiet(), **choices)
     dtypes = {"bool": np.bool_, "float": np.float32, "double": np.float64, "float16": np.float16}
     found: set[float] = set()
-    for length in LENGTHS:
+    for shape in SHAPES:
         pairs = zip(names, types, operands, strict=True)
-        feeds = {name: np.full(length, each, dtypes[t]) for name, t, each in pairs}
-        (y,) = session.run(None, feeds)
+        feeds = {name: np.full(shape, each, dtypes[t]) for name, t, each in pairs}
+        (y,) = sessions["[n]" if shape else ""].run(None, feeds)
         assert not np.any(y)
-        found.update(np.copysign(1.0, y.astype(np.float64)).tolist())
+        found.update(np.copysign(1.0, y.astype(np.float64)).ravel().tolist())
     return found
 
 

@@ -114,6 +114,8 @@ def test_manifest_names_rule_document_and_section(suite: Path) -> None:
         "kind": "interval",
         "bound": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
         "origin": ["chosen", "proof"],
+        "zeros": "decided: the draft refers to IEEE 754: a positive number that is too small "
+        "rounds to +0",
     }
     assert found["computed/div_int32_vector/0"]["tag"] == "E_DIV_INT_FUNC_0010"
     of_class = [
