@@ -138,7 +138,7 @@ def test_negative_sizes_say_nothing() -> None:
         ("(double[n] x, double[n] z) => (bool[n] y) { y = Less(x, z) }", "bool int64"),
         (
             "(bool[n] c, double[n] x, double[n] z) => (double[n] y) { y = Where(c, x, z) }",
-            "bool int64",
+            "double int64",
         ),
         ("(double[n] x) => (int32[n] y) { y = Cast<to = 6>(x) }", "double int64"),
         ("(double[n,k] x, double[m,l] z) => (double[?,?] y) { y = MatMul(x, z) }", "int64 int64"),

@@ -248,7 +248,7 @@ def test_first_of_any_number_of_operands_is_known_by_sizes_and_ranks(
         "(float[k] elements, int64[3] sizes, int64[2] ranks) => (float[] y)"
         " <int64[3] known_sizes = {2, 2, 3}, int64[2] known_ranks = {1, 2}, int64[0] no_ranks = {},"
         " int64[3] negative = {-2, 2, 3}>"
-        f" {{ r, s = sonnx.MaxOperands(elements, {sizes}, {ranks}) y = Reshape(r, s) }}",
+        f" {{ r, s = sonnx.CheckedMax(elements, {sizes}, {ranks}) y = Reshape(r, s) }}",
         domains={"sonnx": 1},
     )
     model = ir.from_proto(made)
