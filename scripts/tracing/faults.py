@@ -391,5 +391,5 @@ def _lose_findings(rule: Rule) -> None:
 
         return lossy
 
-    for name in ("_declarations", "_unsuitable", "_of_file"):
+    for name in ("_declarations", "_other_types", "_unsuitable", "_of_file"):
         setattr(findings, name, losing(getattr(findings, name)))
