@@ -89,37 +89,31 @@ def reciprocal(x: Array, *, edition: Edition) -> Array:
 def largest(*operands: Array, edition: Edition) -> Array:
     """The largest of the elements at each place: NaN if one is, and 0 rather than -0."""
     del edition
-    return functools.reduce(_larger, operands)
+    return functools.reduce(functools.partial(_extreme, np.maximum, negative=False), operands)
 
 
 def smallest(*operands: Array, edition: Edition) -> Array:
     """The smallest of the elements at each place: NaN if one is, and -0 rather than 0."""
     del edition
-    return functools.reduce(_smaller, operands)
+    return functools.reduce(functools.partial(_extreme, np.minimum, negative=True), operands)
 
 
 @np.errstate(all="ignore")
-def _larger(a: Array, b: Array) -> Array:
+def _extreme(function: np.ufunc, a: Array, b: Array, *, negative: bool) -> Array:
+    """What a function gives; of two zeros of a float type, of which numpy gives either, one sign.
+
+    Args:
+        function: The function.
+        a: Elements.
+        b: Others, at the same places.
+        negative: Whether it is -0 of zeros of both signs, rather than 0.
+    """
     # Of two scalars numpy makes no array.
-    made = np.asarray(np.maximum(a, b))
-    zeros = _both_zero(a, b, made)
-    made[zeros] = np.where(np.signbit(a[zeros]), b[zeros], a[zeros])
+    made = np.asarray(function(a, b))
+    if made.dtype.kind == "f":
+        zeros = np.asarray((a == 0) & (b == 0))
+        made[zeros] = np.where(np.signbit(a[zeros]) == negative, a[zeros], b[zeros])
     return made
-
-
-@np.errstate(all="ignore")
-def _smaller(a: Array, b: Array) -> Array:
-    made = np.asarray(np.minimum(a, b))
-    zeros = _both_zero(a, b, made)
-    made[zeros] = np.where(np.signbit(a[zeros]), a[zeros], b[zeros])
-    return made
-
-
-def _both_zero(a: Array, b: Array, made: Array) -> Array:
-    """Where both elements are zeros of a float type, of which numpy gives either."""
-    if made.dtype.kind != "f":
-        return np.zeros(made.shape, np.bool_)
-    return np.asarray((a == 0) & (b == 0))
 
 
 def select(condition: Array, x: Array, y: Array, *, edition: Edition) -> Array:
