@@ -73,8 +73,9 @@ def _gives_shape(node: ir.Node, custom: CustomOperator | Inspection | None) -> b
     if not isinstance(custom, Inspection):
         return node.op_type == _CHECKED
     operator = custom.operator
-    by_elements = operator.checked_operands[0] not in operator.by_shape
-    return operator.repeated_operand is None and by_elements
+    if operator.repeated_operand is not None:
+        return False
+    return operator.checked_operands[0] not in operator.by_shape
 
 
 _KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}

@@ -13,10 +13,13 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.enforcing.record import GROUP, ORIGINAL
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
 from sonnx_ort.obligations.waiving import WAIVERS, record_waivers, recorded_waivers
 from sonnx_ort.pipeline import reference_of
+from sonnx_ort.terms.operand import Shape
 from support.backends import BACKENDS, with_guards
 from support.emitted import FOLDER, Emitted
 from support.graphs import parse
@@ -121,6 +124,29 @@ def test_rewritten_model_keeps_of_the_whole_profile_what_its_original_keeps(
         for m in (emitted.model(), emitted.rewritten(backend))
     )
     assert rewritten == original
+
+
+def known_shapes(model: onnx.ModelProto) -> dict[str, Shape | None]:
+    """What the analysis knows of the outputs of a graph, as it is."""
+    graph_model = load_canonical(model, frozenset()).graph_model
+    facts = Facts(graph_model)
+    return {str(output.name): facts.shape(output) for output in graph_model.graph.outputs}
+
+
+@BACKENDS
+@on_each_model
+def test_outputs_of_a_rewritten_model_have_the_shapes_of_the_originals(
+    path: Path, backend: str
+) -> None:
+    emitted = Emitted.read(path)
+    original, rewritten = map(known_shapes, (emitted.model(), emitted.rewritten(backend)))
+    assert rewritten.keys() == original.keys()
+    for name, shape in original.items():
+        seen = rewritten[name]
+        if shape is not None and seen is not None:
+            assert len(seen) == len(shape)
+            pairs = zip(shape, seen, strict=True)
+            assert all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
 
 
 @BACKENDS
