@@ -86,7 +86,7 @@ def in_machine_order(value: Any) -> Any:
         case np.ndarray():
             native = value.dtype.isnative
             return value if native else value.astype(value.dtype.newbyteorder("="))
-        case list() if any(isinstance(each, np.ndarray) for each in value):
+        case list() if any(isinstance(each, np.ndarray | dict) for each in value):
             return [in_machine_order(each) for each in value]
         case dict():
             return {key: in_machine_order(each) for key, each in value.items()}

@@ -1,6 +1,6 @@
 """A wrong input is named, with what the model wants, in the type of ONNX Runtime's error."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import onnxruntime as ort
@@ -8,6 +8,7 @@ import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 import sonnx_ort
+from sonnx_ort.runtime.feeds import in_machine_order
 from support.backends import BACKENDS
 from support.child import run_python
 from support.graphs import parse
@@ -126,6 +127,9 @@ def test_wrong_ort_value_is_named() -> None:
 IS_NONE = f"InvalidArgument: the input 'x' is None, but {X_WANTED}; give an array\n"
 ABSENT = {
     "session.run(None, {'x': None, 'k': K})": IS_NONE,
+    "session.run(None, {'x': np.ones((2, 3), np.float32), 'k': None})": (
+        f"InvalidArgument: the input 'k' is None, but {K_WANTED}; give an array\n"
+    ),
     "session.run_async(None, {'x': None, 'k': K}, print, None)": IS_NONE,
     "session.run_with_iobinding(binding)": (
         "ValueError: the input 'x' is missing; the model's inputs are x, k\n"
@@ -155,6 +159,46 @@ def test_absent_input_does_not_end_the_process(run: str, backend: str) -> None:
         """
     )
     assert (done.exit_status, done.stdout) == (0, ABSENT[run]), done
+
+
+SWAPPED = np.dtype(np.float32).newbyteorder()
+"""Numbers whose bytes have the order of another machine."""
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (np.array([1, 3], SWAPPED), np.float32([1, 3])),
+        ([np.array([1], SWAPPED), np.array([3], SWAPPED)], [np.float32([1]), np.float32([3])]),
+        ({"a": np.array([1], SWAPPED)}, {"a": np.float32([1])}),
+        ([{"a": np.array([1], SWAPPED)}], [{"a": np.float32([1])}]),
+    ],
+    ids=["array", "sequence", "map", "sequence of maps"],
+)
+def test_numbers_get_the_byte_order_of_the_machine(given: object, wanted: object) -> None:
+    found = in_machine_order(given)
+    np.testing.assert_equal(found, wanted)
+    assert all(array.dtype.isnative for array in arrays_of(found))
+
+
+def arrays_of(value: object) -> Iterator[np.ndarray]:
+    match value:
+        case np.ndarray():
+            yield value
+        case list():
+            for each in value:
+                yield from arrays_of(each)
+        case dict():
+            for each in value.values():
+                yield from arrays_of(each)
+
+
+@BACKENDS
+def test_sequence_of_another_byte_order_is_read_as_its_numbers(backend: str) -> None:
+    model = parse("(seq(float[n]) s) => (float[m] y) { y = ConcatFromSequence <axis = 0> (s) }")
+    session = sonnx_ort.InferenceSession(model, quiet(), backend=backend)
+    given = {"s": [np.array([2], SWAPPED), np.array([4], SWAPPED)]}
+    np.testing.assert_array_equal(session.run(None, given)[0], np.float32([2, 4]))
 
 
 def test_callback_gets_what_is_wrong() -> None:
