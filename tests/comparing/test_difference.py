@@ -376,7 +376,13 @@ X = np.float32([0.1, -7.5, 3e4, 0.0, np.inf])
 
 
 def of_nodes(nodes: str) -> onnx.ModelProto:
-    constants = {"one": np.float32(1), "two": np.float32(1.01), "far": np.float32(1e30)}
+    constants = {
+        "one": np.float32(1),
+        "two": np.float32(1.01),
+        "thousand": np.float32(2**10),
+        "more": np.float32(2**14),
+        "far": np.float32(1e30),
+    }
     return parse(f"(float[5] X) => (float[5] Y) {{ {nodes} Y = Mul(s, far) }}", constants=constants)
 
 
@@ -400,6 +406,15 @@ def test_value_is_computed_from_those_of_the_first_run(
     nodes: str, rounding: set[str], different: list[str]
 ) -> None:
     found = compare_stepwise(read(of_nodes(ORIGINAL)), read(of_nodes(nodes)), {"X": X}, rounding)
+    assert [mismatch.name for mismatch in found.mismatches] == different
+
+
+@pytest.mark.parametrize(("added", "different"), [("thousand", []), ("more", ["s"])])
+def test_error_of_more_than_256_units_is_a_difference(added, different) -> None:
+    """An error of 2^-19 is admitted beside 1, and one of 2^-15 is not."""
+    nodes = INEXACT.replace("far", added)
+    feeds = {"X": np.float32([0.1, -7.5, 3e4, 0.0, 1.0])}
+    found = compare_stepwise(read(of_nodes(ORIGINAL)), read(of_nodes(nodes)), feeds, {"s"})
     assert [mismatch.name for mismatch in found.mismatches] == different
 
 

@@ -188,6 +188,7 @@ CASES = [
             ("xaby,cxy->cab", "X, Y", ("2,3,4,5", "6,2,5"), "T[6,3,4]"),
             ("stij,stj->sti", "X, Y", ("2,3,4,5", "2,3,5"), "T[2,3,4]"),
             ("i,ij->j", "X, Y", ("4", "4,5"), "T[5]"),
+            ("abij,abjk->abik", "X, Y", ("2,3,4,5", "2,3,5,6"), "T[2,3,4,6]"),
         )
     ),
     Case("A = LayerNormalization <axis = -1>(X, Y, Z)", ("n,m,6", "6", "6"), ("float", "double"),

@@ -178,6 +178,17 @@ def test_error_waits_only_for_runs_that_had_begun(caplog):
         assert logged(caplog) == ["of another session"]
 
 
+def test_error_of_the_older_of_two_runs_waits_for_it(caplog):
+    log = ViolationLog()
+    with log.errors_raised():
+        ticket = log.record(21, ValueError("of the older run"))
+        with log.errors_raised():
+            log.record(22, ValueError("of the newer run"))
+        assert logged(caplog) == []
+        log.take(ticket)
+    assert logged(caplog) == ["of the newer run"]
+
+
 def test_error_that_the_log_drops_during_a_run_is_logged_at_once(caplog):
     log = ViolationLog(capacity=1)
     with log.errors_raised():

@@ -129,6 +129,24 @@ def test_obligation_that_is_gone_and_one_that_is_new_are_told_of(made):
     assert "Div.float.R2 at Div 'divide': proved today, and not recorded" in differences
 
 
+@pytest.mark.parametrize("changed", [0, 1])
+def test_each_of_two_nodes_of_one_name_is_compared(tmp_path, changed):
+    source, record = tmp_path / "model.onnx", tmp_path / "record.json"
+    onnx.save(parse("(float[3] x) => (float[3] z) { [d] y = Div(x, x) [d] z = Div(y, x) }"), source)
+    sonnx_ort.check(source, operators="default", record=record)
+    document = json.loads(record.read_text(encoding="utf-8"))
+
+    def change(report: dict) -> None:
+        places = [o for o in report["obligations"] if o["rule"] == "Div.float.R1"]
+        assert len(places) == 2
+        places[changed].update(evidence="it was seen")
+
+    change_report(document, change)
+    rewrite_record(record, document)
+    told = sonnx_ort.verify(source, record, original=True).differences
+    assert any("Div.float.R1 at Div 'd'" in each and "'it was seen'" in each for each in told), told
+
+
 def change_report(document: dict, change) -> None:
     """Change what is recorded of the original."""
     (evidence,) = [
@@ -230,6 +248,8 @@ def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
     source, record = tmp_path / "model.onnx", tmp_path / "record.json"
     onnx.save(parse(BROKEN), source)
     sonnx_ort.check(source, operators="default", waivers=[WAIVER], record=record)
+    assert sonnx_ort.verify(source, record, original=True).kept
+    monkeypatch.setattr(verification, "_today", lambda: dt.date(2099, 12, 31))
     assert sonnx_ort.verify(source, record, original=True).kept
     monkeypatch.setattr(verification, "_today", lambda: dt.date(2100, 1, 1))
     assert sonnx_ort.verify(source, record, original=True).differences == (

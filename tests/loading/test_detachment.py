@@ -49,6 +49,20 @@ def test_large_weights_are_left_out_and_found_again(dtype: str, elements: int) -
     assert restored(light, model.SerializeToString()) == model
 
 
+@pytest.mark.parametrize("equal", [64, 4096, LARGE - 4])
+def test_weights_that_begin_alike_are_told_apart(equal: int) -> None:
+    one, other = np.zeros(LARGE // 4, np.float32), np.zeros(LARGE // 4, np.float32)
+    one[equal // 4 :], other[equal // 4 :] = 1, 2
+    # Bytes that begin like the weights stand in front of them too, in what is too small to go.
+    small = numpy_helper.from_array(np.zeros(equal // 8, np.float32), "small")
+    model = made(
+        small, *(numpy_helper.from_array(a, name) for a, name in ((one, "k"), (other, "l")))
+    )
+    light = detach(model)
+    assert light is not None
+    assert restored(light, model.SerializeToString()) == model
+
+
 def changed(**fields: object) -> onnx.TensorProto:
     found = tensor("k")
     for name, value in fields.items():

@@ -137,6 +137,28 @@ def test_violation_in_the_branch_that_a_run_takes_is_named(c: bool, d: bool) -> 
     require_named(caught.value)
 
 
+OWN_VALUES = """
+    (float[n, m] x, int64[k] s, bool c) => (float[] y) {
+        y = If (c) <
+            then_branch = t () => (float[] u) <int64[2] zero = {0, 0}> {
+                sizes = Add(s, zero)
+                [r] u = Reshape(x, sizes)
+            },
+            else_branch = e () => (float[] w) { w = Gather(x, s) }
+        >
+    }
+"""
+"""The sizes of the Reshape are computed from an initializer of its branch."""
+
+
+@on_each_backend
+def test_violation_that_an_initializer_of_the_branch_leads_to_is_named() -> None:
+    started = session(OWN_VALUES)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        started.run(None, {"x": X, "s": SIZES, "c": np.array(True)})
+    require_named(caught.value)
+
+
 def bound(started: sonnx_ort.InferenceSession) -> ort.IOBinding:
     binding = started.io_binding()
     binding.bind_cpu_input("x", X)
