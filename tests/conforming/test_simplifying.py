@@ -2,11 +2,14 @@
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
+from sonnx_ort.conforming.simplifying import simplify
+from sonnx_ort.loading.traversal import ValueNames
 from support.conformed import conformed, random, require_same_bits
 from support.graphs import operators, parse
 from support.sessions import on_one_thread
@@ -110,6 +113,19 @@ def test_rows_are_folded_once_for_all_products_of_one_stack() -> None:
     assert operators(made) == ["Flatten", "MatMul", "Shape", "Reshape", "MatMul", "Reshape"]
     runs = ({"X": random("float", *shape)} for shape in ((2, 3, 4), (0, 3, 4), (2, 0, 4)))
     require_same_bits(model, made, *runs)
+
+
+def test_constants_of_the_same_bits_and_other_shapes_are_not_merged() -> None:
+    numbers = np.float32([[1, 2]])
+    model = ir.from_proto(
+        parse(
+            "(float[n] x) => (float[p,q] y, float[r,s] z)"
+            " { a = Concat <axis = 0>(row) b = Concat <axis = 0>(column) y = Neg(a) z = Neg(b) }",
+            constants={"row": numbers, "column": numbers.T.copy()},
+        )
+    )
+    simplify(model, (), ValueNames(model))
+    assert [node.inputs[0].name for node in model.graph if node.op_type == "Neg"] == ["a", "b"]
 
 
 def test_changes_tell_of_the_added_nodes_that_are_left() -> None:
