@@ -1,4 +1,4 @@
-"""Clip, Softmax and BatchNormalization, and of balls HardSigmoid, HardSwish, Gelu and others.
+"""Clip, Softmax, BatchNormalization and HardSwish, and of balls HardSigmoid, Gelu and others.
 
 Sources: the drafts of the working group of the first three, sections on reals and on floats; for
 Softmax before version 13, bounds of one element, types that differ, and the others ONNX.
@@ -184,16 +184,41 @@ def hard_sigmoid(node: BallNode) -> tuple[Array, ...]:
     return (mapped(of_element, node.operand(0)),)
 
 
-def hard_swish(node: BallNode) -> tuple[Array, ...]:
-    """HardSwish: x times x / 6 + 1 / 2, the latter clipped to [0, 1]."""
-    slope, half = ball_of(Fraction(1, 6)), ball_of(Fraction(1, 2))
+_SIXTH = Fraction(1, 6)
+_OF_GATES = "the roundings of the gate and of the product, a quotient by 6 in any order (ours)"
 
-    def of_element(x: "arb") -> "arb":
-        gate = node.rounded(slope * x + half, 3, slope * abs(x) + half).max(0).min(1)
-        # A quotient by 6 may come last.
-        return node.rounded(x * gate, 1)
 
-    return (mapped(of_element, node.operand(0)),)
+def hard_swish(node: Node) -> tuple[Array | Elements, ...]:
+    """HardSwish: x times x / 6 + 1 / 2, the latter clipped to [0, 1]; -inf times 0 is NaN.
+
+    Source: ONNX HardSwish, version 22. Its text has 1 / 6, and its function body that in float:
+    implementations in a wider format may have either.
+    """
+    if isinstance(node, BallNode):
+        return (mapped(lambda x: _gated(node, x), node.operand(0)),)
+    x, formats = node.exact(), (None, node.format())
+    with precisely():
+        exact, rounded = (
+            mapped(lambda ball, each=each: _gated(each, ball), each.operand(0))
+            for each in map(node.with_balls, formats)
+        )
+        made = mapped(_gated_or_not_finite, x, exact, rounded)
+    return (Elements(made, node.element_type(), _OF_GATES),)
+
+
+def _gated(node: BallNode, x: "arb") -> "arb":
+    slope, half = ball_of(_SIXTH), ball_of(Fraction(1, 2))
+    if node.binary is not None:
+        slope = slope.union(ball_of(Fraction(float(np.float32(_SIXTH)))))
+    gate = node.rounded(slope * x + half, 3, slope * abs(x) + half).max(0).min(1)
+    # A quotient by 6 may come last.
+    return node.rounded(x * gate, 1)
+
+
+def _gated_or_not_finite(x: Number, exact: "arb", rounded: "arb") -> Enclosed:
+    if x.is_finite:
+        return between_balls(exact, rounded)
+    return Enclosed(NAN if x.negative else x)
 
 
 def gelu(node: BallNode) -> tuple[Array, ...]:

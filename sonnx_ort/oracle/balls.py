@@ -300,7 +300,7 @@ class Interval:
     def __ge__(self, other: Operand) -> bool:
         return bool(self.low >= _interval(other).high)
 
-    acos = cos = erf = exp = log = pi = sin = sqrt = tanh = _needs_flint
+    acos = cos = erf = exp = log = log1p = pi = sin = sqrt = tanh = _needs_flint
     __pow__ = __rpow__ = _needs_flint
 
 

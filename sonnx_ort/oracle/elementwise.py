@@ -6,7 +6,8 @@ narrower. Elements outside the domain of an operator have no defined result.
 Errors: what the drafts allow, where they say it, and what was measured of ONNX Runtime. Of Tanh
 `tanh_acc.md` derives a bound from an exponential that is off by 2 ulps; the bound of Sigmoid is
 ours, derived in the same way from the algorithm that its draft gives. The drafts leave the accuracy
-of Exp and Sin open. Operators without a draft are ONNX's.
+of Exp and Sin open. Operators without a draft are ONNX's, which leaves the accuracy of Erf and
+Softplus open.
 """
 
 import operator as python
@@ -88,7 +89,7 @@ _ON_FLOATS: Mapping[str, Computation] = {
     "Ceil": lambda x: x.ceil(),
     "Cos": lambda x: x.cos(),
     "Div": functions.divide,
-    "Erf": lambda x: x.erf(),
+    "Erf": functions.error_function,
     "Exp": functions.exponential,
     "Floor": lambda x: x.floor(),
     "LeakyRelu": functions.p_relu,
@@ -101,6 +102,7 @@ _ON_FLOATS: Mapping[str, Computation] = {
     "Relu": functions.relu,
     "Sigmoid": functions.logistic,
     "Sin": functions.sine,
+    "Softplus": functions.soft_plus,
     "Sqrt": functions.square_root,
     "Tanh": functions.hyperbolic_tangent,
 }
@@ -137,16 +139,16 @@ _COMPARISONS = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrE
 _IN_THE_FORMAT = frozenset({"Abs", "Ceil", "Floor", "Max", "Min", "Neg", "Relu"})
 """The operators whose results are in the format of their operands."""
 
-_UNBOUNDED = frozenset({"Cos", "Erf"})
+_UNBOUNDED = frozenset({"Cos"})
 """The functions of whose errors no bound is known."""
 
-_OF_BALLS = frozenset({"Ceil", "Cos", "Erf", "Floor"})
+_OF_BALLS = frozenset({"Ceil", "Cos", "Floor"})
 """The operators without a document of SONNX, which have a meaning for balls alone."""
 
 _PASSING_ON = frozenset({"LeakyRelu", "PRelu", "Relu", "Sin"})
 """The operators whose documents give some elements as they are."""
 
-_FUNCTIONS = frozenset({"Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"})
+_FUNCTIONS = frozenset({"Erf", "Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Softplus", "Tanh"})
 """The functions of one operand, which are defined for all elements."""
 
 OPERATORS = (
@@ -155,9 +157,11 @@ OPERATORS = (
 """The element-wise operators that broadcast, or have a domain."""
 
 _BOUNDS: Mapping[str, str] = {
+    "Erf": "2 ulps (ours: ONNX leaves errors open)",
     "Exp": f"{ULPS_OF_EXP} ulps (ours: what tanh_acc.md supposes of an exponential)",
     "Sin": "2 ulps (ours: the draft gives the nearest number and leaves errors open)",
     "Sigmoid": "the algorithm of the draft with an exponential off by 2 ulps (ours)",
+    "Softplus": "the algorithm max(X, 0) + log1p(exp(-abs(X))), its functions off by 2 ulps (ours)",
     "Tanh": "tanh_acc.md, the bound of the first algorithm, of an exponential off by 2 ulps",
     "LeakyRelu": "alpha may be rounded to the type before the product is (ours)",
 }
@@ -268,12 +272,16 @@ def _selected_balls(node: BallNode) -> Array:
 def _error(operator: str, binary: BinaryFormat, made: Any, x: Any) -> dict[str, Any]:
     """The error of a function, as `Node.rounded` takes it; empty for other operators."""
     match operator:
-        case "Exp" | "Sin":
+        case "Erf" | "Exp" | "Sin":
             return {"error": error_of_exponential(made, binary)}
         case "Sigmoid":
             # An exponential e is off by 2 ulps, which are 4 u e / (1 + e) of the sum 1 + e and,
             # below 0, 4 u of the numerator; the operations are off by 2 u.
             return {"roundings": 2 * ULPS_OF_EXP * 2 + 2, "underflow": 6}
+        case "Softplus":
+            # The exponential e and log1p are each off by 2 ulps, which are 4 u; a share of e
+            # changes log1p(e) by no larger share. The sum is the last rounding.
+            return {"roundings": 2 * (2 * ULPS_OF_EXP), "underflow": 2 * (2 * ULPS_OF_EXP)}
         case "Tanh":
             return {"error": error_of_tangent(made, x, binary)}
         case "LeakyRelu" if is_narrow(binary):
@@ -287,7 +295,7 @@ def is_narrow(binary: BinaryFormat) -> bool:
 
 
 def error_of_exponential(made: Any, binary: BinaryFormat) -> Fraction:
-    """The error of Exp, and of Sin: so many units in the last place of the larger end."""
+    """The error of Exp, Sin and Erf: so many units in the last place of the larger end."""
     return ULPS_OF_EXP * spacing(functions.highest(made), binary)
 
 

@@ -60,7 +60,7 @@ Cut = Callable[[Node, Results, Choose], Iterator[Excerpt]]
 def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Cut a node into excerpts of some elements of its results.
 
-    The operator is one of `oracle.COMPUTED`. The shapes of operands and of the results of the run
+    The operator is one of `meaning.FOLLOWED`. The shapes of operands and of the results of the run
     have to fit each other, as in a run that was possible.
 
     Raises:
@@ -294,24 +294,25 @@ def _along(node: Node, found: Results, choose: Choose, named: Iterable[int]) -> 
         yield _excerpt(node, result, place, reads, attributes, [1] * x.ndim)
 
 
-_LSTM_WORK = 20_000
-"""How many products of an LSTM are computed at most, with each of which two balls come."""
+_RECURRENT_WORK = 20_000
+"""How many products of an LSTM or a GRU are computed at most, with each of which two balls come."""
 
 
 def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
-    """The first steps of one sequence of an LSTM, which depend on no later ones."""
+    """The first steps of one sequence of an LSTM or a GRU, which depend on no later ones."""
     y = found[0] if found else None
     x, r = node.operand(0), node.operand(2)
-    hidden, inputs = r.shape[-1], x.shape[-1]
-    work = x.shape[0] * x.shape[1] * r.shape[0] * 4 * hidden * (hidden + inputs)
-    all_of_it = y is not None and choose(y, 4 * hidden * (hidden + inputs)).size == y.size
-    if work <= _LSTM_WORK or all_of_it:
+    ways, weights, hidden = r.shape
+    per_step = weights * (hidden + x.shape[-1])
+    work = x.shape[0] * x.shape[1] * ways * per_step
+    all_of_it = y is not None and choose(y, per_step).size == y.size
+    if work <= _RECURRENT_WORK or all_of_it:
         yield from _whole(node, found, choose)
         return
     forward = str(node.attributes.get("direction", "forward")) == "forward"
     if y is None or not forward or node.integer("layout", 0) or node.optional(4) is not None:
-        raise ValueError("an LSTM of this size is followed only forward, where Y is a result")
-    steps = max(1, _LSTM_WORK // (4 * hidden * (hidden + inputs)))
+        raise ValueError("a layer of this size is followed only forward, where Y is a result")
+    steps = max(1, _RECURRENT_WORK // per_step)
     operands = [
         x[:steps, :1],
         *node.operands[1:5],
@@ -326,6 +327,7 @@ _CUTS: Mapping[str, Cut] = {
     **dict.fromkeys(ELEMENTWISE, _elements),
     **dict.fromkeys(("Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"), _elements),
     **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Not"), _elements),
+    **dict.fromkeys(("Erf", "Softplus"), _elements),
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduced),
     "ReduceSumSquare": _reduced,
     "GlobalAveragePool": lambda node, found, choose: _along(
@@ -342,6 +344,7 @@ _CUTS: Mapping[str, Cut] = {
     "MaxPool": _pooled,
     "Softmax": _lines,
     "ArgMax": lambda node, found, choose: _along(node, found, choose, [node.integer("axis", 0)]),
+    "GRU": _steps,
     "LSTM": _steps,
 }
 """How an operator is cut; others are compared whole, as most of them only move elements."""

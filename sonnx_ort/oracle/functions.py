@@ -8,7 +8,8 @@ Comparison: IEEE 754-2019, 5.11 (a NaN is unordered, zeros of both signs are equ
 maximum and minimum (a NaN gives NaN, and 0 is larger than -0). Logarithm: SONNX Log, draft,
 sections on reals and on floats. Angle: SONNX Acos, draft. Power: SONNX Pow, draft, and IEEE
 754-2019, 9.2.1, pow, for infinities, zeros and NaNs, because cases of the draft's table overlap.
-Exp, Sin, Sigmoid, Tanh and Relu: the drafts of these names, and ericjenn/sonnx for Sin.
+Exp, Sin, Sigmoid, Tanh and Relu: the drafts of these names, and ericjenn/sonnx for Sin. Erf and
+Softplus: ONNX, which has them over the reals; their values at infinities are the limits (ours).
 
 On integers: none of the five documents states the quotient (SONNX Div, typed edition, section
 "INT8, INT16, INT32" is to be completed). This project decided on truncation towards zero, as ONNX
@@ -438,3 +439,42 @@ def _monotone(function: "Callable[[arb], arb]", x: "arb") -> "arb":
     low, high = (function(end.max(-FAR).min(FAR)) for end in (x.lower(), x.upper()))
     made = low.union(high)
     return made if not abs(x).upper() > FAR else made + ball_type()(0, ball_of(_TINY))
+
+
+def error_function(x: Any) -> Any:
+    """The error function; each zero for itself."""
+    if not isinstance(x, Number):
+        return _monotone(lambda ball: ball.erf(), x)
+    if x.kind is Kind.NAN or x.is_zero:
+        return x
+    if x.kind is Kind.INFINITE:
+        return number(-1 if x.negative else 1)
+    if x.magnitude <= FAR:
+        return closely(lambda ball: ball.erf(), x.value)
+    near = Interval.between(1 - _TINY, Fraction(1))
+    return -near if x.negative else near
+
+
+def _softened(x: "arb") -> "arb":
+    power = (-abs(x)).exp()
+    return x.max(0) + power.log1p()
+
+
+def soft_plus(x: Any) -> Any:
+    """The logarithm of 1 + e^x."""
+    if not isinstance(x, Number):
+        low, high = (
+            _softened(end.max(-FAR).min(FAR)) + (end - FAR).max(0) for end in (x.lower(), x.upper())
+        )
+        made = low.union(high)
+        return made if not abs(x).upper() > FAR else made + ball_type()(0, ball_of(_TINY))
+    match x.kind:
+        case Kind.NAN:
+            return NAN
+        case Kind.INFINITE:
+            return ZERO if x.negative else x
+    if x.magnitude <= FAR:
+        return closely(_softened, x.value)
+    if x.negative:
+        return Interval.between(Fraction(0), _TINY)
+    return Interval.between(x.value, x.value + _TINY)

@@ -70,11 +70,12 @@ def _reduction(compute: windows.Reduce, since: int) -> Operation:
 
 
 _moving = partial(Operation, moves=True, exact=True)
+_of_onnx = partial(Operation, of_onnx=True)
 
 OPERATIONS: Mapping[str, Operation] = {
     **{operator: _elementwise(operator) for operator in elementwise.OPERATORS},
     **{name: _elementwise(name, 6) for name in ("Exp", "LeakyRelu", "Relu", "Sigmoid", "Tanh")},
-    **{name: _elementwise(name, None) for name in ("Ceil", "Cos", "Erf", "Floor")},
+    **{name: _elementwise(name, None) for name in ("Ceil", "Cos", "Floor")},
     "ArgMax": Operation(windows.arg_max, since=1),
     "AveragePool": Operation(windows.average_pool, windows.elements_of_windows),
     "BatchNormalization": Operation(activations.batch_normalization, size_of_first, 7),
@@ -87,14 +88,16 @@ OPERATIONS: Mapping[str, Operation] = {
     "ConvInteger": Operation(products.convolve_integers, products.multiplications_of_windows, 10),
     "DequantizeLinear": Operation(quantization.dequantize_linear, size_of_first, 10),
     "Dropout": _moving(layout.dropout),
+    "Erf": _of_onnx(elementwise.elementwise("Erf"), size_of_first),
     "Expand": _moving(layout.expand, lambda node: prod(layout.expanded_shape(node))),
     "Flatten": _moving(layout.flatten, since=1),
+    "GRU": _of_onnx(recurrent.gru, recurrent.multiplications),
     "Gather": _moving(layout.gather, layout.gathered_size),
     "Gelu": Operation(activations.gelu, size_of_first),
     "Gemm": Operation(products.gemm, products.multiplications_of_matrices, 7),
     "GlobalAveragePool": Operation(windows.global_average, size_of_first),
     "HardSigmoid": Operation(activations.hard_sigmoid, size_of_first),
-    "HardSwish": Operation(activations.hard_swish, size_of_first),
+    "HardSwish": _of_onnx(activations.hard_swish, size_of_first),
     "Identity": _moving(layout.identity),
     "LSTM": Operation(recurrent.lstm, recurrent.multiplications, 7),
     "LayerNormalization": Operation(activations.layer_normalization, size_of_first),
@@ -114,6 +117,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "Sin": _elementwise("Sin"),
     "Slice": _moving(layout.cut, since=1),
     "Softmax": Operation(activations.softmax, size_of_first, 1),
+    "Softplus": _of_onnx(elementwise.elementwise("Softplus"), size_of_first),
     "Split": _moving(layout.split),
     "Squeeze": _moving(layout.squeeze, since=1),
     "Tile": _moving(layout.tile, layout.tiled_size),
@@ -132,6 +136,8 @@ FOLLOWED = frozenset(OPERATIONS)
 
 MOVED = frozenset(name for name, operation in OPERATIONS.items() if operation.moves)
 """The operators that only move elements."""
+
+_OF_ONNX = frozenset(name for name, operation in OPERATIONS.items() if operation.of_onnx)
 
 SIGNS: Mapping[str, SignsOfZeros] = {
     **dict.fromkeys(FOLLOWED - COMPUTED, OF_BALLS),
@@ -298,7 +304,7 @@ def meaning_of(
     if not of_balls and operator in COMPUTED:
         return meaning(operator, node.version, node.attributes, node.operands, node.edition)
     try:
-        if not of_balls and operator in MOVED:
+        if not of_balls and operator in MOVED | _OF_ONNX:
             return tuple(_finished(operator, each) for each in OPERATIONS[operator].compute(node))
         known = node.operands if given is None else given
         result_type = _type_of_results(operator, node.attributes, known)

@@ -376,9 +376,11 @@ class Operation:
         compute: Gives the results of a `Node` or of a `BallNode`.
         count: Counts the scalar operations, by shapes and attributes alone.
         since: The oldest version with this meaning; None if no document of SONNX has the operator,
-            which then is computed of a `BallNode` alone.
+            which then is computed of a `BallNode` alone, if it is not `of_onnx`.
         moves: Whether it only moves elements: floats need not be balls.
         exact: Whether integers and bools are computed of a `BallNode` too.
+        of_onnx: Whether a `Node` is computed by the document of ONNX, as no document of SONNX has
+            the operator.
     """
 
     compute: Compute
@@ -386,6 +388,7 @@ class Operation:
     since: int | None = None
     moves: bool = False
     exact: bool = False
+    of_onnx: bool = False
 
 
 def broadcast(*arrays: Array) -> Sequence[Array]:

@@ -47,6 +47,7 @@ _BY_IEEE_754 = _decided("the draft refers to IEEE 754, whose 6.3 has the signs o
 _POSITIVE = _decided(
     "the draft refers to IEEE 754: a positive number that is too small rounds to +0"
 )
+_OVER_THE_REALS = _open("ONNX has the function over the reals, where 0 has no sign")
 _SUM = _open("a sum may start from 0 or from its first summand, which no document says")
 
 SIGNS_OF_ZEROS: Mapping[str, SignsOfZeros] = {
@@ -61,8 +62,11 @@ SIGNS_OF_ZEROS: Mapping[str, SignsOfZeros] = {
     "Conv": _SUM,
     "DequantizeLinear": _decided("the draft has the multiplication of IEEE 754, 6.3"),
     "Div": _decided("the draft has the sign by the rules of IEEE 754, 6.3"),
+    "Erf": _OVER_THE_REALS,
     "Exp": _POSITIVE,
+    "GRU": _SUM,
     "Gemm": _SUM,
+    "HardSwish": _OVER_THE_REALS,
     "LSTM": _SUM,
     "LeakyRelu": SignsOfZeros(
         Signs.PASSED_ON,
@@ -89,6 +93,7 @@ SIGNS_OF_ZEROS: Mapping[str, SignsOfZeros] = {
     "Sigmoid": _POSITIVE,
     "Sin": _decided("the draft gives a zero as it is"),
     "Softmax": _open("the draft gives 0 for -inf: either zero, by notations.md"),
+    "Softplus": _OVER_THE_REALS,
     "Sqrt": _decided("the draft gives -0 of -0"),
     "Sub": _BY_IEEE_754,
     "Tanh": _open("the formula of the draft gives 0 over the reals, where it has no sign"),

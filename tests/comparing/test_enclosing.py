@@ -151,13 +151,15 @@ def test_precision_of_the_caller_is_kept():
     assert flint.ctx.prec == before
 
 
-FUNCTIONS = {"Acos", "Exp", "LSTM", "Log", "Pow", "Sigmoid", "Sin", "Softmax", "Tanh"}
+FUNCTIONS = {"Acos", "Erf", "Exp", "GRU", "LSTM", "Log", "Pow", "Sigmoid", "Sin", "Softmax"}
+FUNCTIONS |= {"Softplus", "Tanh"}
 """The operators whose results are not rational for some operands, and have an admitted error."""
 
 MODEL = """
 (float[2, 3] x, float[3, 2] y, float[1, 1, 4, 4] image, float[1, 1, 3, 3] kernel, int32[4] i,
  int32[4] j, bool[4] p, bool[4] q, uint8[1, 1, 4, 4] bytes, float[2] vector, float[2] spread,
- float[2, 1, 4] sequence, float[1, 8, 4] w, float[1, 8, 2] r)
+ float[2, 1, 4] sequence, float[1, 8, 4] w, float[1, 8, 2] r,
+ float[1, 6, 4] v, float[1, 6, 2] s)
 => (float[2, 3] out)
 <float zero = {0}, float one = {1}, float tenth = {0.1}, uint8 middle = {3},
  float[2] positive = {1, 2}, int64[2] places = {2, -1}, int64[1] flat = {-1},
@@ -195,6 +197,7 @@ MODEL = """
     k9, k10, k11 = LSTM<hidden_size = 2>(sequence, w, r)
     m1 = Cos(x)            m2 = Erf(x)           m3 = Gelu(x)
     m4 = LayerNormalization(y, vector)           m5 = HardSwish(x)
+    m6 = Softplus(x)       m7, m8 = GRU<hidden_size = 2>(sequence, v, s)
     out = Identity(x)
 }
 """

@@ -320,8 +320,8 @@ def test_what_balls_do_not_decide_has_a_clause(operator, attributes, operands, c
 
 
 def test_error_that_no_one_bounds_is_not_followed_in_a_format():
-    with pytest.raises(NotFollowedError, match=r"^no bound of the error of Erf is known$"):
-        following("Erf", 21, {}, [ONE], FLOAT_FORMATS[T.FLOAT])
+    with pytest.raises(NotFollowedError, match=r"^no bound of the error of Cos is known$"):
+        following("Cos", 21, {}, [ONE], FLOAT_FORMATS[T.FLOAT])
 
 
 @pytest.mark.parametrize(
@@ -377,6 +377,7 @@ def test_magnitude_beyond_the_format_leaves_everything_open():
         ("Conv", {}, [(1, 2, 5, 5), (3, 2, 3, 3)], 9 * 54),
         ("MaxPool", {"kernel_shape": [2, 2]}, [(1, 2, 3, 3)], 2 * 4 * 4),
         ("LSTM", {}, [(3, 2, 4), (1, 8, 4), (1, 8, 2)], 6 * 48),
+        ("GRU", {}, [(3, 2, 4), (1, 6, 4), (1, 6, 2)], 6 * 36),
     ],
 )
 def test_operations_are_counted_by_shapes(operator, attributes, shapes, count):
@@ -409,3 +410,22 @@ def test_hard_swish_of_float_is_enclosed_as_kernels_round() -> None:
     ways = [x * np.clip(x / F(6) + F(0.5), 0, 1), x * np.clip(x + F(3), 0, 6) / F(6)]
     assert [result.outside(each).any() for each in ways] == [False, False]
     assert result.outside(x * np.clip(x / F(6) + F(0.50001), 0, 1)).any()
+    assert result.bound == (
+        "the roundings of the gate and of the product, a quotient by 6 in any order (ours)"
+    )
+
+
+def test_hard_swish_of_double_may_have_a_sixth_of_float() -> None:
+    x = np.array([1.0, -2.0, 4.0])
+    (result,) = meaning_of("HardSwish", Node(14, {}, (x,)))
+    slopes = (1 / 6, float(F(1 / 6)), float(np.nextafter(F(1 / 6), F(1))))
+    outside = [result.outside(x * np.clip(x * s + 0.5, 0, 1)).tolist() for s in slopes]
+    assert outside == [[False] * 3, [False] * 3, [True, True, False]]
+    np.testing.assert_array_equal(result.nearest, [2 / 3, -1 / 3, 4])
+
+
+def test_hard_swish_of_what_is_not_finite_follows_its_formula() -> None:
+    (result,) = meaning_of("HardSwish", Node(14, {}, (F([np.inf, -np.inf, np.nan, -9, 1]),)))
+    np.testing.assert_array_equal(result.nearest[:4], F([np.inf, np.nan, np.nan, 0]))
+    assert not result.outside(F([np.inf, np.nan, np.nan, -0.0, 2 / 3])).any()
+    assert result.outside(F([0, 0, 0, 1e-9, 0])).all()

@@ -146,14 +146,15 @@ def test_only_chosen_lines_of_a_softmax_are_computed() -> None:
     ]
 
 
-def test_long_lstm_is_audited_up_to_a_step() -> None:
+@pytest.mark.parametrize(("operator", "weights", "step"), [("LSTM", 64, 13), ("GRU", 48, 17)])
+def test_long_layer_is_audited_up_to_a_step(operator: str, weights: int, step: int) -> None:
     steps, hidden = 40, 16
-    x, w, r = np.ones((steps, 1, 8), F), np.ones((1, 64, 8), F), np.ones((1, 64, 16), F)
+    x, w, r = (np.ones(s, F) for s in ((steps, 1, 8), (1, weights, 8), (1, weights, 16)))
     y = np.zeros((steps, 1, 1, hidden), F)
     node = Node(21, {"hidden_size": hidden}, (x, w, r))
-    (excerpt,) = excerpts("LSTM", node, [y], lambda *_: np.arange(3))
+    (excerpt,) = excerpts(operator, node, [y], lambda *_: np.arange(3))
     assert excerpt.found[0] is not None
-    assert excerpt.found[0].shape == (13, 1, 1, hidden)
+    assert excerpt.found[0].shape == (step, 1, 1, hidden)
 
 
 @pytest.mark.satisfies(

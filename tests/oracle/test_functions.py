@@ -4,17 +4,27 @@ import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
+import flint
 import numpy as np
 import pytest
 from restrictions import outcome
 
 from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.oracle.balls import Interval, between_neighbours
+from sonnx_ort.oracle.meaning import followed, meaning_of
+from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import FLOAT_FORMATS, power_of_two
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.suite.applied import special_values
-from support.meanings import Verdict, meaning_over_the_reals, rounded, verdicts
+from sonnx_ort.suite.applied import Applied, special_values
+from support.meanings import (
+    Verdict,
+    by_onnxruntime,
+    meaning_over_the_reals,
+    outside,
+    rounded,
+    verdicts,
+)
 from support.values import FLOATS, assert_same_bits, from_bits
 
 INF, NAN = np.inf, np.nan
@@ -181,8 +191,19 @@ FUNCTIONS = {
 }
 
 
+OF_ONNX = {
+    "Erf": np.vectorize(math.erf),
+    "Softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-abs(x))),
+}
+"""The functions that have no document of SONNX."""
+
+
 def only(operator, operand, version=21, **attributes):
-    found = meaning(operator, version, attributes, [operand])
+    node = Node(version, attributes, (operand,))
+    of_onnx = operator in OF_ONNX
+    found = (
+        meaning_of(operator, node) if of_onnx else meaning(operator, version, attributes, [operand])
+    )
     assert isinstance(found, tuple), found
     (result,) = found
     return result
@@ -203,6 +224,12 @@ def only(operator, operand, version=21, **attributes):
         ("Sigmoid", [0, -0.0, INF, -INF, NAN, 30, -200], [0.5, 0.5, 1, 0, NAN, 1, 0]),
         ("Relu", [0, -0.0, INF, -INF, NAN, -1e-45], [0, -0.0, INF, 0, NAN, 0]),
         ("LeakyRelu", [0, -0.0, INF, -INF, NAN, -1, 2], [0, -0.0, INF, -INF, NAN, F(-0.01), 2]),
+        ("Erf", [0, -0.0, INF, -INF, NAN, 1e-45, -3000], [0, -0.0, 1, -1, NAN, 1e-45, -1]),
+        (
+            "Softplus",
+            [0, -0.0, INF, -INF, NAN, -3000, 3000, 3e38],
+            [np.log(2), np.log(2), INF, 0, NAN, 0, 3000, 3e38],
+        ),
     ],
 )
 def test_special_values(operator, x, expected):
@@ -212,16 +239,16 @@ def test_special_values(operator, x, expected):
     assert (verdicts(result, F(expected)) == Verdict.EXACT).all()
 
 
-@pytest.mark.parametrize("operator", FUNCTIONS)
+@pytest.mark.parametrize("operator", [*FUNCTIONS, *OF_ONNX])
 def test_nearest_floats_are_those_of_double(operator):
     x = np.random.default_rng(3).normal(0, 20, 300).astype(F)
     with np.errstate(all="ignore"):
-        expected = FUNCTIONS[operator](x.astype(np.float64)).astype(F)
+        expected = (FUNCTIONS | OF_ONNX)[operator](x.astype(np.float64)).astype(F)
     np.testing.assert_array_equal(only(operator, x).nearest, expected)
 
 
 @pytest.mark.parametrize("element_type", FLOATS)
-@pytest.mark.parametrize("operator", [*FUNCTIONS, "Relu", "LeakyRelu"])
+@pytest.mark.parametrize("operator", [*FUNCTIONS, *OF_ONNX, "Relu", "LeakyRelu"])
 def test_nearest_results_are_admitted(operator, element_type):
     result = only(operator, special_values(element_type))
     assert (verdicts(result, result.nearest) == Verdict.EXACT).all()
@@ -232,7 +259,11 @@ def test_nearest_results_are_admitted(operator, element_type):
 )
 @pytest.mark.parametrize(
     ("operator", "x", "units"),
-    [("Exp", 1.0, 2), ("Exp", -90.0, 2), ("Sin", 2.0, 2), ("Sigmoid", -20.0, 6), ("Tanh", 9.0, 3)],
+    [
+        *[("Exp", 1.0, 2), ("Exp", -90.0, 2), ("Sin", 2.0, 2), ("Sigmoid", -20.0, 6)],
+        *[("Tanh", 9.0, 3), ("Erf", 0.5, 2), ("Erf", -2e-42, 2), ("Softplus", -20.0, 5)],
+        ("Softplus", 1.0, 5),
+    ],
 )
 def test_so_much_error_is_admitted_and_no_more(operator, x, units):
     result = only(operator, F([x]))
@@ -364,3 +395,29 @@ def test_softmax_of_so_many_that_their_sum_may_be_anything():
     result = only("Softmax", np.zeros(600, ElementType.BFLOAT16.dtype))
     assert result.admitted.anything.all()
     assert not only("Softmax", np.zeros(600, F)).admitted.anything.any()
+
+
+def test_softplus_by_the_logarithm_of_a_sum_alone_is_refused():
+    x = F([-20, 100])
+    with np.errstate(all="ignore"):
+        naive = np.log(np.exp(x) + F(1))
+    assert verdicts(only("Softplus", x), naive).tolist() == [Verdict.OUTSIDE] * 2
+
+
+@pytest.mark.parametrize("operator", OF_ONNX)
+def test_ball_around_numbers_contains_their_results_closely(operator):
+    ends = {"Erf": (-1, math.erf(0.5)), "Softplus": (0, math.log1p(math.exp(0.5)))}[operator]
+    ball = np.empty(1, object)
+    ball[0] = flint.arb(-3000).union(flint.arb(0.5))
+    (found,) = followed(operator, Node(21, {}, (ball,)))
+    assert [float(found[0].lower()), float(found[0].upper())] == pytest.approx(ends, abs=1e-5)
+    ball[0] = flint.arb(2500).union(flint.arb(3000))
+    (found,) = followed("Softplus", Node(21, {}, (ball,)))
+    assert [float(found[0].lower()), float(found[0].upper())] == pytest.approx([2500, 3000])
+
+
+@pytest.mark.parametrize("kind", [ElementType.FLOAT16, ElementType.FLOAT])
+@pytest.mark.parametrize("operator", OF_ONNX)
+def test_onnxruntime_is_within_what_is_admitted(operator, kind):
+    node = Applied(operator, [special_values(kind)])
+    assert outside(node, by_onnxruntime(node)) == ""

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import COMPUTED, Result, meaning
-from sonnx_ort.oracle.meaning import OPERATIONS, SIGNS
+from sonnx_ort.oracle.meaning import OPERATIONS, SIGNS, meaning_of
+from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.zeros import SIGNS_OF_ZEROS, Signs
 from sonnx_ort.profile.element_type import ElementType
 
@@ -73,6 +74,22 @@ def test_zeros_are_those_of_the_documents(name: str) -> None:
     assert isinstance(result, Result)
     assert zeros_of(result) == expected
     assert result.zeros == str(SIGNS[operator])
+
+
+@pytest.mark.parametrize(
+    ("operator", "x", "expected"),
+    [
+        ("Erf", [0, -0.0, 1e-40, 1], [EITHER, EITHER, "", ""]),
+        ("Softplus", [-INF, -9999, 0], [EITHER, EITHER, ""]),
+        ("HardSwish", [0, -0.0, -3, -9, 1], [EITHER, EITHER, EITHER, EITHER, ""]),
+    ],
+)
+def test_zeros_of_functions_that_onnx_alone_has_are_open(
+    operator: str, x: Sequence[float], expected: list[str]
+) -> None:
+    (result,) = meaning_of(operator, Node(22, {}, (F(x),)))
+    assert zeros_of(result) == expected
+    assert result.zeros == "open: ONNX has the function over the reals, where 0 has no sign"
 
 
 @pytest.mark.parametrize("element_type", ["float16", "bfloat16", "double"])
