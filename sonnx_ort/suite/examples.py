@@ -148,9 +148,13 @@ FITTING: Mapping[str, str] = {
     "Erf": "X (2, 3)",
     "Expand": "X (3, 1), S [2, 3, 4]",
     "Flatten": "X (2, 3), axis=1",
+    "GRU": "X (5, 2, 4), W (1, 9, 4), R (1, 9, 3), B (1, 18), sequence_lens [5, 3], "
+    'initial_h (1, 2, 3), hidden_size=3, activations=["Sigmoid", "Tanh"], direction="forward", '
+    "layout=0, linear_before_reset=0",
     "Gather": "X (3, 4), I [[0, 2], [2, 1]], axis=0",
     "Gemm": "A (2, 3), B (3, 4), C (2, 4), alpha=1, beta=1, transA=0, transB=0",
     "GlobalAveragePool": "X (1, 2, 3, 4)",
+    "HardSwish": "X (2, 3)",
     "Identity": "X (2, 3)",
     "LSTM": "X (5, 2, 4), W (1, 12, 4), R (1, 12, 3), B (1, 24), sequence_lens [5, 3], "
     "initial_h (1, 2, 3), initial_c (1, 2, 3), P (1, 9), hidden_size=3, "
@@ -171,6 +175,7 @@ FITTING: Mapping[str, str] = {
     "Reshape": "X (2, 3), S [3, 2], allowzero=0",
     "Slice": "X (4, 5), starts [0, 1], ends [4, 5], axes [0, 1], steps [1, 2]",
     "Softmax": "X (2, 3), axis=1",
+    "Softplus": "X (2, 3)",
     "Split": "X (6, 2), S [1, 2, 3], axis=0",
     "Squeeze": "X (1, 3, 1), A [0]",
     "Transpose": "X (2, 3, 4), perm=[2, 0, 1]",
@@ -420,7 +425,7 @@ class _Draft:
             self.operator.name,
             operands,
             attributes,
-            {"LSTM": 3, "Split": 3}.get(self.operator.name, 1),
+            {"GRU": 2, "LSTM": 3, "Split": 3}.get(self.operator.name, 1),
             opset,
             edition,
             frozenset(n for n in self.constants if made.get(n) is not None),

@@ -19,6 +19,12 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.suite.applied import Applied, Array, Class, special_values
 from sonnx_ort.suite.examples import varied
 
+_BOTH_WAYS = (
+    'direction="bidirectional", activations left out, W (2, 9, 4), R (2, 9, 3), B (2, 18), '
+    "initial_h (2, 2, 3)"
+)
+"""A GRU in both directions."""
+
 ATTRIBUTES: Mapping[str, Sequence[str]] = {
     "ArgMax": ("axis=0", "keepdims=0", "select_last_index=1", "X [[5, 5, 1], [2, 7, 7]]"),
     "BatchNormalization": ("epsilon=0.5", "epsilon=1e-12"),
@@ -40,6 +46,17 @@ ATTRIBUTES: Mapping[str, Sequence[str]] = {
     ),
     "Expand": ("S [1]", "X (3,), S [2, 1]", "X (1, 1), S [0, 3]"),
     "Flatten": ("axis=0", "axis=2", "axis=-1", "axis=-2"),
+    "GRU": (
+        "linear_before_reset=1",
+        'activations=["Relu", "Tanh"]',
+        'direction="reverse"',
+        _BOTH_WAYS,
+        "clip=0.5",
+        "layout=1, X (2, 5, 4), initial_h (2, 1, 3)",
+        "B left out",
+        "sequence_lens left out",
+        "initial_h left out",
+    ),
     "Gather": ("axis=1", "axis=-1", "I 1", "I [-1, 0]"),
     "LSTM": (
         'activations=["Relu", "Tanh", "Tanh"]',
@@ -100,6 +117,10 @@ STRUCTURES: Mapping[str, Sequence[str]] = {
     "DequantizeLinear": ("X (2, 1, 3, 2)", "X (0, 3)", "X (1, 1)"),
     "Erf": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
     "Flatten": ("X (), axis=0", "X (5,), axis=0", "X (2, 1, 3, 2), axis=2", "X (0, 3)"),
+    "GRU": (
+        "X (1, 2, 4), sequence_lens [1, 1]",
+        "X (5, 1, 4), sequence_lens [4], initial_h (1, 1, 3)",
+    ),
     "Gemm": (
         "A (1, 3), B (3, 1), C (1, 1)",
         "A (2, 1), B (1, 4)",
@@ -107,6 +128,7 @@ STRUCTURES: Mapping[str, Sequence[str]] = {
         "A (2, 0), B (0, 4)",
     ),
     "GlobalAveragePool": ("X (2, 3, 4)", "X (2, 1, 1, 1)", "X (0, 3, 2, 2)"),
+    "HardSwish": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
     "Identity": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
     "LSTM": ("X (1, 2, 4), sequence_lens [1, 1]",),
     "MatMul": (
@@ -127,6 +149,7 @@ STRUCTURES: Mapping[str, Sequence[str]] = {
         "X (1, 1), starts [0, 0], ends [1, 1], steps [1, 1]",
     ),
     "Softmax": ("X (3,), axis=0", "X (1, 1)", "X (2, 1, 3, 2), axis=2", "X (0, 3)", "X (1, 300)"),
+    "Softplus": ("X ()", "X (5,)", "X (2, 1, 3, 2)", "X (0, 3)"),
     "Squeeze": ("X (1,)", "X (1, 0, 1)", "X (1, 2, 1, 3)"),
     "Transpose": ("X (2, 1, 3, 2), perm=[3, 1, 0, 2]", "X (5,), perm=[0]", "X (2, 0), perm=[1, 0]"),
     "Unsqueeze": ("X ()", "X (0,)", "X (2, 1, 3)"),
@@ -173,8 +196,12 @@ COMMUTATIVE = (
 )
 """The operators whose two operands can be exchanged."""
 
+_SHIFTED = "the first result is the sum of the second one and of the first X"
+
 PROPERTIES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "Abs": {"an even function": ("X [[1.5, 2.5, 3.0]]", "X [[-1.5, -2.5, -3.0]]")},
+    "Erf": {"an odd function": ("X [[0.25, 0.5, 1.5]]", "X [[-0.25, -0.5, -1.5]]")},
+    "HardSwish": {_SHIFTED: ("X [[0.5, 1.5, 2.5]]", "X [[-0.5, -1.5, -2.5]]")},
     "Neg": {"an odd function": ("X [[1.5, 2.5, 3.0]]", "X [[-1.5, -2.5, -3.0]]")},
     "Conv": {
         "linear: the last result is the sum of the others": (
@@ -199,6 +226,7 @@ PROPERTIES: Mapping[str, Mapping[str, Sequence[str]]] = {
             "X (1, 3, 4, 4) of [11, 15, 12, 18, 13, 19, 14]",
         )
     },
+    "Softplus": {_SHIFTED: ("X [[20, 50, 100]]", "X [[-20, -50, -100]]")},
     "Softmax": {
         "results do not change if a number is added to all elements": (
             "X [[1, 2, 3], [4, 5, 6]]",
@@ -252,8 +280,8 @@ _ALL_DISTINCT: Mapping[str, str] = {
 """What gives distinct results where distinct elements of the first operand may not."""
 
 _WITHOUT_DISTINCT = (
-    *("Acos", "Broadcast", "Cast", "Clip", "Constant", "ConstantOfShape", "LSTM", "Range", "Shape"),
-    *("DequantizeLinear", "QuantizeLinear"),
+    *("Acos", "Broadcast", "Cast", "Clip", "Constant", "ConstantOfShape", "GRU", "LSTM", "Range"),
+    *("DequantizeLinear", "QuantizeLinear", "Shape"),
 )
 """The operators with no case of distinct elements: their fitting nodes have these, or none can."""
 

@@ -27,6 +27,12 @@ def lstm(lengths: np.ndarray | None = None, **attributes: object) -> Applied:
     return Applied("LSTM", operands, {"hidden_size": 1, **attributes}, 2)
 
 
+def gru(lengths: np.ndarray | None = None, **attributes: object) -> Applied:
+    """Two steps of one place, whose gates are all 2."""
+    operands = [ones(2, 1, 1), 0 * ones(1, 3, 1), 0 * ones(1, 3, 1), ones(1, 6), lengths]
+    return Applied("GRU", operands, {"hidden_size": 1, **attributes}, 2)
+
+
 DIFFERING = {
     "MaxPool counts within a channel": Applied(
         "MaxPool", [ones(1, 2, 1)], {"kernel_shape": [1]}, 2
@@ -56,6 +62,10 @@ DIFFERING = {
     "BatchNormalization of version 9 is that of training": Applied(
         "BatchNormalization", [F([[1], [3]]), *(F([each]) for each in (1, 0, 0, 1))], opset=9
     ),
+    "Erf of double is that of float": Applied("Erf", [np.float64([0.5])]),
+    "GRU has no lengths of sequences": gru(INT32([1])),
+    "GRU has no clip": gru(clip=0.5),
+    "GRU has no other activations": gru(activations=["Relu", "Tanh"]),
     "LSTM has no lengths of sequences": lstm(INT32([1])),
     "LSTM has no clip": lstm(clip=0.5),
     "LSTM has no coupled gates": lstm(input_forget=1),

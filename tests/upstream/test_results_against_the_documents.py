@@ -40,6 +40,13 @@ def lstm(output_gate=10, **attributes):
     return Applied("LSTM", operands, {"hidden_size": 1, **attributes})
 
 
+def gru(proposed):
+    """One step of one place that takes all of the new state, the tangent of a number."""
+    bias = F([[-200, 0, proposed, 0, 0, 0]])
+    zeros = filled(0, F, 1, 3, 1)
+    return Applied("GRU", [filled(1, F, 1, 1, 1), zeros, zeros, bias], {"hidden_size": 1})
+
+
 LOST = "Softmax is 0 below the normal numbers"
 """ONNX Runtime has another kernel for processors with AVX-512, which is right."""
 
@@ -60,6 +67,7 @@ WRONG = {
     "QuantizeLinear of float16 divides in float": (Applied("QuantizeLinear", scalars(H, 0.25, 0.1)),
         3, 2),
     "LSTM has the error of Sigmoid": (lstm(-17.374096), 1.4891162e-07, 2.8459976e-08),
+    "GRU has a state above 1": (gru(9.884769), 1.0000004768, 1),
     "LSTM does not clip the cell": (lstm(clip=0.5), 0.6059582, 0.28764912),
     "ConvInteger pads with the zero point": (
         Applied("ConvInteger", [filled(1, U8, 1, 1, 1), filled(1, U8, 1, 1, 2), np.array(3, U8)],
