@@ -42,6 +42,9 @@ FUNCTIONS = frozenset(
 )
 """The operators that a struct of `arithmetic.h` computes, which has the same name."""
 
+CHOOSING = frozenset({"Where"})
+"""The operators that copy elements of two operands, with their bits, as a condition says."""
+
 
 @dataclass(frozen=True, slots=True)
 class StandardKernel:
@@ -74,13 +77,12 @@ STANDARD_KERNELS: Mapping[str, StandardKernel] = MappingProxyType(
         "Mod": StandardKernel(numbers=("fmod",)),
         "Pow": StandardKernel(("T", "T1"), oldest_version=12),
         "PRelu": StandardKernel(types=(ElementType.FLOAT,)),
-        "Where": StandardKernel(),
     }
 )
 """The operators that ONNX Runtime computes.
 
 Their last bits differ between implementations, or the sign of a zero does, or they depend on
-attributes. The kernel of a Where then writes each -0 of X, for which ONNX Runtime gives 0.
+attributes.
 """
 
 
@@ -117,12 +119,10 @@ class CompiledOperator:
     types: Sequence[ElementType]
     standard: StandardKernel | None
 
-    @property
-    def operands(self) -> tuple[str, ...]:
-        """The operands of its kernels: two of an operator that takes any number."""
-        operator = self.operator
-        repeated = operator.repeated_operand is not None
-        return operator.operand_names(_PAIR) if repeated else operator.operands
+    def takes(self, operands: int) -> bool:
+        """Whether its kernels take this number of operands."""
+        any_number = self.operator.repeated_operand is not None
+        return operands > 0 if any_number else operands == len(self.operator.operands)
 
 
 def compiled_name(operator: Operator) -> str:
@@ -132,7 +132,7 @@ def compiled_name(operator: Operator) -> str:
 
 def _compiled(operator: Operator) -> CompiledOperator | None:
     standard = STANDARD_KERNELS.get(operator.name)
-    if operator.name not in FUNCTIONS and standard is None:
+    if operator.name not in FUNCTIONS | CHOOSING and standard is None:
         return None
     types = [kind for kind in ElementType if standard is None or kind in standard.types]
     rules = {
@@ -241,7 +241,7 @@ def _family(compiled: CompiledOperator, family: Family) -> Iterator[str]:
     operator = compiled.operator
     types = ", ".join(_type(kind) for kind in compiled.types if kind.family is family)
     result = "T" if operator.result_type is None else _type(ElementType(operator.result_type))
-    operands = _texts(compiled.operands)
+    operands = _texts(operator.operands)
     yield f"  for_types<{types}>([&](auto type) {{"
     yield "    using T = typename decltype(type)::Element;"
     names = f'"{compiled_name(operator)}", "{operator.name}", {operands}'
@@ -255,16 +255,18 @@ def _family(compiled: CompiledOperator, family: Family) -> Iterator[str]:
 
 
 def _standard(compiled: CompiledOperator) -> Iterator[str]:
-    """What ONNX Runtime has to know to compute an operator."""
+    """What a kernel and ONNX Runtime have to know of an operator's operands, to compute it."""
     operator, standard = compiled.operator, compiled.standard
+    if operator.repeated_operand is not None:
+        yield f"    made.repeated = {json.dumps(operator.repeated_operand)};"
     for name, other in operator.operand_types.items():
         index = operator.operands.index(name)
         yield f"    made.types[{index}] = type_of<{_type(ElementType(other))}>();"
     if standard is not None:
         named = map(_texts, (standard.parameters, standard.numbers, standard.texts))
         yield f"    made.standard = {{{', '.join(named)}}};"
-    if operator.name == "Where":
-        yield "    made.mend = mend_where<T>();"
+    if operator.name in CHOOSING:
+        yield "    made.choose = choose<T>;"
 
 
 def _texts(texts: Iterable[str]) -> str:
@@ -289,7 +291,8 @@ def _contract(
         if checked.breakable:
             yield f"        {_rule(checked.rule, checked)},"
     checks = [each.check for each in rules if each.check is not None]
-    function = compiled.operator.name if compiled.standard is None else "Check"
+    name = compiled.operator.name
+    function = name if name in FUNCTIONS else "Check"
     loops = f"loops<{', '.join([function, 'T', result, *checks])}>()"
     yield f"      }}, {'{}' if function == 'Check' and not checks else loops}}},"
 

@@ -26,12 +26,13 @@ struct Operands {
 /// A node of an operator with rules of its own.
 struct Kernel : Node {
   const Contract* contract = nullptr;
-  std::vector<bool> expands;  // which operands are broadcast to the common shape
+  std::vector<std::string> operands;  // their names in the profile
+  std::vector<bool> expands;          // which of them are broadcast to the common shape
 
-  size_t operand_count() const { return op->operands.size(); }
+  size_t operand_count() const { return operands.size(); }
 
   OrtStatus* broken(const Rule& rule, const std::string& reason, const Shape* shapes) const {
-    return violated(place, rule, reason, {op->operands.begin(), op->operands.end()}, shapes);
+    return violated(place, rule, reason, operands, shapes);
   }
 
   /// The violation of shapes that differ, by the first rule about shapes.
@@ -71,8 +72,18 @@ struct Kernel : Node {
   }
 
   OrtStatus* create(const OrtKernelInfo* info);
-  OrtStatus* read(OrtKernelContext* context, Operands& operands) const;
-  OrtStatus* run(OrtKernelContext* context, const Operands& operands, char* result) const;
+  OrtStatus* read(OrtKernelContext* context, Operands& given) const;
+  OrtStatus* run(OrtKernelContext* context, const Operands& given, char* result) const;
+  OrtStatus* compute(OrtKernelContext* context) const;
+};
+
+/// A node of an operator that takes any number of operands, and computes by two at a time.
+struct RepeatedKernel : Kernel {
+  OrtStatus* compute(OrtKernelContext* context) const;
+};
+
+/// A node of an operator that chooses among the elements of two operands by a third one.
+struct ChoosingKernel : Kernel {
   OrtStatus* compute(OrtKernelContext* context) const;
 };
 
@@ -124,7 +135,7 @@ struct Run {
         if (!rule.broken(elements[0], elements[1])) continue;
         std::string reason = rule.finding;
         for (size_t i = 0; i < kernel.operand_count(); ++i) {
-          reason += (i == 0 ? ": " : ", ") + (op.operands[i] + common.index_text(index)) + " = " +
+          reason += (i == 0 ? ": " : ", ") + (kernel.operands[i] + common.index_text(index)) + " = " +
                     op.text(elements[i]);
         }
         return kernel.broken(rule, reason, shapes.data());
@@ -134,72 +145,106 @@ struct Run {
   }
 };
 
-/// What is written over the elements of a result, which the first two operands decide. The first
-/// one has bytes.
-struct Mending {
+/// The choice among the elements of two operands by bytes, each operand read in its own shape.
+struct Choosing {
   const Operator& op;
-  const Walk& walk;
-  const char* a;
-  const char* b;
+  const Walk& walk_x;  // of the condition and the first operand
+  const Walk& walk_y;  // of the condition and the second one
+  const char* condition;
+  const char* x;
+  const char* y;
   char* result;
   size_t count;
 
   void part(size_t number) {
     const size_t end = std::min(count, (number + 1) * kPart);
     for (size_t index = number * kPart, taken; index < end; index += taken) {
-      const Walk::Place place = walk.at(index);
-      taken = std::min(end - index, walk.sizes[0] - place.inner);
-      op.mend(a + place.a, walk.steps_a[0], b + place.b * op.in_size, walk.steps_b[0],
-              result + index * op.out_size, taken);
+      const Walk::Place of_x = walk_x.at(index), of_y = walk_y.at(index);
+      taken = std::min({end - index, walk_x.sizes[0] - of_x.inner, walk_y.sizes[0] - of_y.inner});
+      op.choose({condition + of_x.a, walk_x.steps_a[0]},
+                {x + of_x.b * op.in_size, walk_x.steps_b[0]},
+                {y + of_y.b * op.in_size, walk_y.steps_b[0]}, result + index * op.out_size, taken);
     }
   }
 };
 
-OrtStatus* Kernel::read(OrtKernelContext* context, Operands& operands) const {
+OrtStatus* Kernel::read(OrtKernelContext* context, Operands& given) const {
   for (size_t i = 0; i < operand_count(); ++i) {
-    SONNX_TRY(read_input(context, i, operands.values[i], operands.shapes[i], operands.data[i]));
+    SONNX_TRY(read_input(context, i, given.values[i], given.shapes[i], given.data[i]));
   }
-  if (operand_count() == 1) operands.data[1] = operands.data[0];
-  operands.alike = all_equal(operands.shapes.data(), operand_count());
-  return operands.alike ? nullptr : broadcast_shapes(operands.shapes.data(), operands.made);
+  if (operand_count() == 1) given.data[1] = given.data[0];
+  given.alike = all_equal(given.shapes.data(), operand_count());
+  return given.alike ? nullptr : broadcast_shapes(given.shapes.data(), given.made);
 }
 
-OrtStatus* Kernel::run(OrtKernelContext* context, const Operands& operands, char* result) const {
-  const Shape& common = operands.common();
+OrtStatus* Kernel::run(OrtKernelContext* context, const Operands& given, char* result) const {
+  const Shape& common = given.common();
   const size_t count = common.count();
   if (count == 0) return nullptr;
-  const Walk walk = operands.alike ? Walk(count)
-                                   : Walk(operands.shapes[0], operands.shapes[1], common);
-  Run run{*this, walk, operands.data[0], operands.data[1], result, count};
+  const Walk walk = given.alike ? Walk(count) : Walk(given.shapes[0], given.shapes[1], common);
+  Run run{*this, walk, given.data[0], given.data[1], result, count};
   SONNX_TRY(do_parts(context, count, run));
   return run.broken ? run.violation(common) : nullptr;
 }
 
 OrtStatus* Kernel::compute(OrtKernelContext* context) const {
-  Operands operands;
-  SONNX_TRY(read(context, operands));
+  Operands given;
+  SONNX_TRY(read(context, given));
   char* result = nullptr;
-  SONNX_TRY(make_output(context, 0, operands.common(), result));
-  return run(context, operands, result);
+  SONNX_TRY(make_output(context, 0, given.common(), result));
+  return run(context, given, result);
+}
+
+OrtStatus* RepeatedKernel::compute(OrtKernelContext* context) const {
+  const size_t operand_number = operand_count();
+  std::vector<Shape> shapes(operand_number);
+  std::vector<const char*> data(operand_number);
+  for (size_t i = 0; i < operand_number; ++i) {
+    const OrtValue* value = nullptr;
+    SONNX_TRY(read_input(context, i, value, shapes[i], data[i]));
+  }
+  Shape common = shapes[0];
+  if (!all_equal(shapes.data(), operand_number)) {
+    SONNX_TRY(broadcast_shapes(shapes.data(), common));
+  }
+  char* result = nullptr;
+  SONNX_TRY(make_output(context, 0, common, result));
+  const size_t count = common.count();
+  if (count == 0) return nullptr;
+  // A single operand stands for a pair of equal ones.
+  for (size_t last = std::min<size_t>(1, operand_number - 1); last < operand_number; ++last) {
+    const bool is_first = last <= 1;
+    const Walk walk(is_first ? shapes[0] : common, shapes[last], common);
+    Run run{*this, walk, is_first ? data[0] : result, data[last], result, count};
+    SONNX_TRY(do_parts(context, count, run));
+  }
+  return nullptr;
+}
+
+OrtStatus* ChoosingKernel::compute(OrtKernelContext* context) const {
+  Operands given;
+  SONNX_TRY(read(context, given));
+  const Shape& common = given.common();
+  char* result = nullptr;
+  SONNX_TRY(make_output(context, 0, common, result));
+  const size_t count = common.count();
+  if (count == 0) return nullptr;
+  const auto& [condition, x, y] = given.data;
+  const Walk walk_x(given.shapes[0], given.shapes[1], common);
+  const Walk walk_y(given.shapes[0], given.shapes[2], common);
+  Choosing choosing{*op, walk_x, walk_y, condition, x, y, result, count};
+  return do_parts(context, count, choosing);
 }
 
 OrtStatus* StandardKernel::compute(OrtKernelContext* context) const {
-  Operands operands;
-  SONNX_TRY(read(context, operands));
-  if (contract->loops.both != nullptr) SONNX_TRY(run(context, operands, nullptr));
-  const Shape& common = operands.common();
+  Operands given;
+  SONNX_TRY(read(context, given));
+  if (contract->loops.both != nullptr) SONNX_TRY(run(context, given, nullptr));
+  const Shape& common = given.common();
   OrtValue* result = nullptr;
   SONNX_TRY(api->KernelContext_GetOutput(context, 0, common.sizes, common.rank, &result));
-  SONNX_TRY(api->InvokeOp(context, standard, operands.values.data(),
-                          static_cast<int>(operand_count()), &result, 1));
-  if (op->mend == nullptr || common.count() == 0) return nullptr;
-  void* elements = nullptr;
-  SONNX_TRY(api->GetTensorMutableData(result, &elements));
-  const Walk walk = operands.alike ? Walk(common.count())
-                                   : Walk(operands.shapes[0], operands.shapes[1], common);
-  Mending mending{*op, walk, operands.data[0], operands.data[1], static_cast<char*>(elements),
-                  common.count()};
-  return do_parts(context, common.count(), mending);
+  return api->InvokeOp(context, standard, given.values.data(), static_cast<int>(operand_count()),
+                       &result, 1);
 }
 
 OrtStatus* Kernel::create(const OrtKernelInfo* info) {
@@ -208,6 +253,12 @@ OrtStatus* Kernel::create(const OrtKernelInfo* info) {
     return unusable(*op, "needs the text attributes 'node' and 'edition'");
   }
   place = std::string(op->standard_name) + " '" + label + "'";
+  operands.assign(op->operands.begin(), op->operands.end());
+  if (op->repeated != nullptr) {
+    size_t count = 0;
+    SONNX_TRY(api->KernelInfo_GetInputCount(info, &count));
+    for (size_t i = 0; i < count; ++i) operands.push_back(op->repeated + std::to_string(i));
+  }
   for (const Contract& each : op->contracts) {
     if (edition == each.edition) contract = &each;
   }
@@ -218,9 +269,8 @@ OrtStatus* Kernel::create(const OrtKernelInfo* info) {
   if (!read_values(info, operand_count(), values)) {
     return unusable(*op, "'" + label + "' needs the text attributes 'operand_0', ...");
   }
-  for (const char* const operand : op->operands) {
-    expands.push_back((" " + expanded + " ").find(std::string(" ") + operand + " ") !=
-                      std::string::npos);
+  for (const std::string& operand : operands) {
+    expands.push_back((" " + expanded + " ").find(" " + operand + " ") != std::string::npos);
   }
   if (!read_attribute(info, "broadcast", in_front)) in_front = label;
   broadcast = "Broadcast '" + in_front + "'";

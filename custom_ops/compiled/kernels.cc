@@ -90,11 +90,14 @@ void describe(Operator& op) {
   op.GetOutputType = [](const OrtCustomOp* self, size_t) { return operator_of(self).out; };
   op.GetOutputTypeCount = [](const OrtCustomOp*) -> size_t { return 1; };
   op.KernelDestroy = [](void* kernel) { delete static_cast<K*>(kernel); };
-  const auto characteristic = [](const OrtCustomOp*, size_t) {
-    constexpr int kSingle = 0, kVariadic = 2;
-    return std::is_same_v<K, BroadcastKernel> ? kVariadic : kSingle;
+  static constexpr int kSingle = 0, kVariadic = 2;
+  static constexpr bool kBroadcasts = std::is_same_v<K, BroadcastKernel>;
+  op.GetInputCharacteristic = [](const OrtCustomOp*, size_t) {
+    return kBroadcasts || std::is_same_v<K, RepeatedKernel> ? kVariadic : kSingle;
   };
-  op.GetInputCharacteristic = op.GetOutputCharacteristic = characteristic;
+  op.GetOutputCharacteristic = [](const OrtCustomOp*, size_t) {
+    return kBroadcasts ? kVariadic : kSingle;
+  };
   op.GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
   const auto one = [](const OrtCustomOp*) { return 1; };
   op.GetVariadicInputMinArity = op.GetVariadicOutputMinArity = one;
@@ -119,7 +122,8 @@ void describe(Operator& op) {
     for (const Rule& rule : contract.rules) checks_elements |= rule.broken != nullptr;
   }
   // A violation tells elements, which a result in their place would have overwritten.
-  if (std::is_same_v<K, Kernel> && !checks_elements && op.in_size == op.out_size) {
+  constexpr bool kComputes = std::is_same_v<K, Kernel> || std::is_same_v<K, RepeatedKernel>;
+  if (kComputes && !checks_elements && op.in_size == op.out_size) {
     op.GetMayInplace = first_in_place;
     op.ReleaseMayInplace = release_in_place;
   }
@@ -164,21 +168,19 @@ bool broken(const void* a, const void* b) {
   return Check::broken(*static_cast<const T*>(a), *static_cast<const T*>(b));
 }
 
-/// Gives each -0 of the second operand, where the first one is true.
+/// Copies the elements of X where the condition is true, and those of Y elsewhere.
 template <class T>
-Mend mend_where() {
-  if constexpr (std::is_floating_point_v<T>) {
-    return [](const void* condition, size_t step, const void* elements, size_t step_x, void* result,
-              size_t count) {
-      const auto* const chosen = static_cast<const uint8_t*>(condition);
-      const auto* const x = static_cast<const T*>(elements);
-      for (size_t i = 0; i < count; ++i) {
-        const T element = x[i * step_x];
-        if (chosen[i * step] != 0 && element == T{0}) static_cast<T*>(result)[i] = element;
-      }
-    };
-  } else {
-    return nullptr;
+void choose(Reading condition, Reading x, Reading y, void* result, size_t count) {
+  const auto* const is_x = static_cast<const uint8_t*>(condition.elements);
+  const auto* const of_x = static_cast<const T*>(x.elements);
+  const auto* const of_y = static_cast<const T*>(y.elements);
+  auto* const out = static_cast<T*>(result);
+  if (condition.step == 1 && x.step == 1 && y.step == 1) {
+    for (size_t i = 0; i < count; ++i) out[i] = is_x[i] != 0 ? of_x[i] : of_y[i];
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = is_x[i * condition.step] != 0 ? of_x[i * x.step] : of_y[i * y.step];
   }
 }
 
@@ -205,8 +207,12 @@ OrtCustomOpDomain* made_domain() {
   static const auto* const operators = [] {
     auto* made = new std::vector<Operator>(all_operators());
     for (Operator& op : *made) {
-      if (op.operands.empty()) {
+      if (op.repeated != nullptr) {
+        describe<RepeatedKernel>(op);
+      } else if (op.operands.empty()) {
         describe<BroadcastKernel>(op);
+      } else if (op.choose != nullptr) {
+        describe<ChoosingKernel>(op);
       } else if (op.standard.types.empty()) {
         describe<Kernel>(op);
       } else {

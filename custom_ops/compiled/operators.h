@@ -37,23 +37,28 @@ struct Standard {
   std::vector<const char*> types, numbers, texts;
 };
 
-/// Writes over elements of a result of ONNX Runtime, given those of two operands. A step of 0
-/// repeats the one element of an operand.
-using Mend = void (*)(const void* a, size_t step_a, const void* b, size_t step_b, void* result,
-                      size_t count);
+/// How an operand is read: from an element on, in steps of one element or of none.
+struct Reading {
+  const void* elements;
+  size_t step;
+};
+
+/// Copies elements of two operands with their bits, as a condition says.
+using Choose = void (*)(Reading condition, Reading x, Reading y, void* result, size_t count);
 
 /// One operator on one type.
 struct Operator : OrtCustomOp {
   const char* name;
   const char* standard_name;
-  std::vector<const char*> operands;  // one to three; none for a Broadcast
-  std::vector<ElementType> types;     // of the operands; of all those of a Broadcast
+  std::vector<const char*> operands;  // one to three; none of a Broadcast, or of `repeated` ones
+  const char* repeated;               // the start of the operands' names if there are any number
+  std::vector<ElementType> types;     // of the operands; of all those that are any number
   ElementType out;
   size_t in_size, out_size;
   std::string (*text)(const void* element);
   std::vector<Contract> contracts;
-  Standard standard;  // where ONNX Runtime computes; otherwise loops do
-  Mend mend;          // what is written over its result; null for none
+  Standard standard;  // where ONNX Runtime computes; otherwise loops do, or a choice
+  Choose choose;      // null for none
 };
 
 const Rule& broadcast_rule();

@@ -196,8 +196,7 @@ def _computes(examined: ExaminedNode) -> bool:
         return False
     standard = compiled.standard
     if standard is None:
-        takes_as_many = len(target.inputs) == len(compiled.operands)
-        return takes_as_many and not target.further_attributes
+        return compiled.takes(len(target.inputs)) and not target.further_attributes
     return (
         target.version >= standard.oldest_version
         and set(target.further_attributes) <= set(standard.attributes)

@@ -33,10 +33,17 @@ NODES = {
     ),
     "an operator without a rule that runs decide": ("(float[n] a) => (float[n] c) { c = Sqrt(a) }",
         {"operators": "elementwise"}, ["Sqrt"]),
-    "an operator without a kernel": (f"{OPEN} => (float[k] c) {{ c = Max(a, b) }}",
+    "a type without a kernel": (
+        "(int32[n] a, int32[m] b) => (int32[k] c) { c = Max(a, b) }",
         {"operators": "elementwise"},
-        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Max"]),
-    "an operator of three operands that ONNX Runtime computes": (
+        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Max"],
+    ),
+    "an operator of any number of operands": (
+        "(float[n] a, float[m] b, float[l] d) => (float[k] c) { c = Max(a, b, d) }",
+        {"operators": "elementwise", "broadcast": "explicit"},
+        ["CheckedMax"],
+    ),
+    "an operator of three operands that is broadcast": (
         "(bool[n] q, float[m] a, float[m] b) => (float[k] c) { c = Where(q, a, b) }",
         {"operators": "elementwise", "broadcast": "explicit"},
         ["CheckedWhere"],

@@ -62,9 +62,14 @@ SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 """Shapes of two operands: equal ones, such that are broadcast, and two that are not."""
 
 
+def operands_of(compiled: CompiledOperator) -> tuple[str, ...]:
+    """The names of the operands that are tried: three of an operator that takes any number."""
+    return compiled.operator.operand_names(3)
+
+
 def broadcasting(compiled: CompiledOperator) -> dict[str, str]:
     """The attributes of a kernel that broadcasts all its operands."""
-    names = compiled.operands
+    names = operands_of(compiled)
     return {"expanded": " ".join(names)} | {f"operand_{i}": n for i, n in enumerate(names)}
 
 
@@ -115,7 +120,7 @@ def session_of(
         given["version"] = operator_version(operator.name, OPSET)
     node = helper.make_node(
         compiled_name(operator),
-        compiled.operands,
+        operands_of(compiled),
         ["result"],
         domain=COMPILED_DOMAIN,
         **{**given, **attributes},
@@ -127,7 +132,7 @@ def session_of(
 def operand_types(compiled: CompiledOperator, element_type: ElementType) -> dict[str, str]:
     """The names of the types of operands."""
     own = compiled.operator.operand_types
-    return dict.fromkeys(compiled.operands, element_type.value) | dict(own)
+    return dict.fromkeys(operands_of(compiled), element_type.value) | dict(own)
 
 
 def _session(
@@ -175,7 +180,7 @@ def outcomes(library: str) -> Iterator[bytes]:
             operands = [_elements(element_type, shape) for shape in (*shapes, (1,))]
             yield _outcome(session, ("a", "b", "c"), operands)
     for compiled in COMPILED_OPERATORS.values():
-        names = compiled.operands
+        names = operands_of(compiled)
         attributes = {"node": "tried"} | (broadcasting(compiled) if len(names) > 1 else {})
         for element_type, edition in itertools.product(compiled.types, Edition):
             if not has_standard_kernel(compiled, element_type):

@@ -22,6 +22,7 @@ struct OrtCustomOpDomain {
 };
 struct OrtKernelInfo {
   std::map<std::string, std::string> texts;
+  size_t inputs;
 };
 struct OrtValue {
   Shape shape;
@@ -82,8 +83,8 @@ const OrtApi* interface(uint32_t) {
       if (text != nullptr) std::memcpy(text, found->second.c_str(), *size);
       return nullptr;
     };
-    to.KernelInfo_GetInputCount = [](const OrtKernelInfo*, size_t* count) -> OrtStatus* {
-      *count = 2;
+    to.KernelInfo_GetInputCount = [](const OrtKernelInfo* info, size_t* count) -> OrtStatus* {
+      *count = info->inputs;
       return nullptr;
     };
     to.KernelContext_GetInput = [](const OrtKernelContext* context, size_t index,
@@ -208,6 +209,20 @@ struct Task {
   }
 };
 
+/// The names of the operands that are tried: three if there are any number, none of a Broadcast.
+std::vector<std::string> operands_of(const Operator& op) {
+  if (op.repeated == nullptr) return {op.operands.begin(), op.operands.end()};
+  std::vector<std::string> names;
+  for (size_t i = 0; i < 3; ++i) names.push_back(op.repeated + std::to_string(i));
+  return names;
+}
+
+/// How many operands are tried.
+size_t inputs_of(const Operator& op) {
+  const size_t named = operands_of(op).size();
+  return named == 0 ? 2 : named;
+}
+
 /// A kernel of an operator.
 struct Made {
   const Operator* op;
@@ -216,10 +231,10 @@ struct Made {
 
   /// Adds what it gives and says, if each operand in turn is a single element, or none is.
   void run(const Task& task, Digest& digest) const {
-    const size_t operands = op->operands.empty() ? 2 : op->operands.size();
+    const size_t operands = inputs_of(*op);
     for (const std::vector<char>& data : task.data.at(op->in_size)) {
       for (const size_t length : task.lengths) {
-        for (size_t single = 0; single <= (operands > 1 ? 2 : 0); ++single) {
+        for (size_t single = 0; single <= (operands > 1 ? operands : 0); ++single) {
           OrtKernelContext context{{}, std::vector<OrtValue>(1), op->out_size, {{}}};
           for (size_t i = 0; i < operands; ++i) {
             const size_t from = (i * length + length % 7) * op->in_size;
@@ -258,11 +273,9 @@ std::vector<Made> start(const Task& task) {
     const auto type = static_cast<int>(op.types.back());
     if (task.type != 0 && task.type != type) continue;
     for (const std::string edition : {"typed", "preliminary"}) {
-      OrtKernelInfo info{{{"node", "n"}, {"edition", edition}}};
+      OrtKernelInfo info{{{"node", "n"}, {"edition", edition}}, inputs_of(op)};
       for (size_t i = 0; i < 3; ++i) info.texts["operand_" + std::to_string(i)] = "x";
-      for (const char* const operand : op.operands) {
-        info.texts["expanded"] += std::string(operand) + " ";
-      }
+      for (const std::string& operand : operands_of(op)) info.texts["expanded"] += operand + " ";
       void* kernel = nullptr;
       if (op.CreateKernelV2(&op, interface(0), &info, &kernel) != nullptr) std::abort();
       session.push_back({&op, op.name + (" " + std::to_string(type)) + " " + edition, kernel});

@@ -14,6 +14,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.custom_ops.compiled.catalog import (
+    CHOOSING,
     COMPILED_OPERATORS,
     FUNCTIONS,
     STANDARD_KERNELS,
@@ -37,6 +38,7 @@ from support.compiled import (
     session_of_broadcast,
 )
 from support.graphs import model, parse, tensor
+from support.ort_values import run
 from support.sessions import quiet
 
 LIBRARY = str(sonnx_ort.kernels_library())
@@ -90,7 +92,7 @@ def test_compiler_has_no_warning(compiler, installed, tmp_path):
 
 
 def test_every_function_and_standard_kernel_has_an_operator():
-    assert set(COMPILED_OPERATORS) == FUNCTIONS | set(STANDARD_KERNELS) <= set(OPERATORS)
+    assert set(COMPILED_OPERATORS) == FUNCTIONS | CHOOSING | set(STANDARD_KERNELS) <= set(OPERATORS)
 
 
 STANDARD = [
@@ -104,22 +106,56 @@ STANDARD = [
 @pytest.mark.parametrize(("name", "element_type"), STANDARD)
 @pytest.mark.parametrize("broadcast", [False, True], ids=["alike", "broadcast"])
 def test_standard_kernel_gives_what_a_node_gives(name, element_type, broadcast):
-    """ONNX Runtime was seen to give other results for `InvokeOp`: Max gives the first operand.
-
-    A node of Where loses -0, which the kernel keeps.
-    """
+    """ONNX Runtime was seen to give other results for `InvokeOp`: Max gives the first operand."""
     compiled = COMPILED_OPERATORS[name]
     session = session_of(
         LIBRARY, compiled, element_type, {"node": "n", "edition": "typed", **broadcasting(compiled)}
     )
     feeds = feeds_of(compiled, element_type, broadcast=broadcast)
-    if name == "Where":
-        expected = np.where(*feeds.values())
-    else:
-        (expected,) = standard_session(compiled, element_type).run(None, feeds)
+    (expected,) = standard_session(compiled, element_type).run(None, feeds)
     (result,) = session.run(None, feeds)
     assert result.shape == expected.shape == (90, 100)
     assert result.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("element_type", COMPILED_OPERATORS["Where"].types)
+@pytest.mark.parametrize("broadcast", [False, True], ids=["alike", "broadcast"])
+def test_choice_has_the_bits_of_the_operands(element_type, broadcast):
+    compiled = COMPILED_OPERATORS["Where"]
+    attributes = {"node": "n", "edition": "typed", **broadcasting(compiled)}
+    feeds = feeds_of(compiled, element_type, broadcast=broadcast)
+    (result,) = run(session_of(LIBRARY, compiled, element_type, attributes), feeds)
+    assert result.tobytes() == np.where(*feeds.values()).tobytes()
+
+
+@pytest.mark.parametrize("element_type", COMPILED_OPERATORS["Max"].types)
+@pytest.mark.parametrize("broadcast", [False, True], ids=["alike", "broadcast"])
+@pytest.mark.parametrize(("name", "sign"), [("Max", 1), ("Min", -1)])
+def test_extreme_of_three_is_that_of_numbers_in_order(name, sign, element_type, broadcast):
+    compiled = COMPILED_OPERATORS[name]
+    attributes = {"node": "n", "edition": "typed", **broadcasting(compiled)}
+    feeds = feeds_of(compiled, element_type, broadcast=broadcast)
+    (result,) = run(session_of(LIBRARY, compiled, element_type, attributes), feeds)
+    operands = np.stack(np.broadcast_arrays(*feeds.values())).astype(np.float64)
+    # -0 comes before 0: of numbers that are equal, the sign decides.
+    order = np.lexsort((-sign * np.signbit(operands), sign * operands), axis=0)
+    largest = np.take_along_axis(operands, order[-1:], axis=0)[0]
+    expected = np.where(np.isnan(operands).any(axis=0), np.nan, largest)
+    found = result.astype(np.float64)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[found == 0]))
+
+
+def test_shapes_of_any_number_of_operands_are_said():
+    attributes = {"node": "n", "edition": "typed"}
+    session = session_of(LIBRARY, COMPILED_OPERATORS["Max"], ElementType.FLOAT, attributes)
+    feeds = {f"data_{i}": np.ones(size, np.float32) for i, size in enumerate((2, 2, 3))}
+    with pytest.raises(Exception, match="running CheckedMax node") as caught:
+        session.run(None, feeds)
+    assert str(caught.value).endswith(
+        "SONNX: Max 'n' breaks Max.float.R1: the shapes (2,) and (3,) differ; shapes data_0 (2,), "
+        "data_1 (2,), data_2 (3,). The rule: Tensors data_0 to data_n and max have the same shape."
+    )
 
 
 def feeds_of(
