@@ -89,7 +89,7 @@ def say(text: str, *written: Path | None, err: bool = False) -> None:
 
 
 def write_report(output: str, text: Callable[[bool], str], *, quiet: bool) -> None:
-    """Write a report to a file, or to standard output unless that is to be quiet.
+    """Write a report to a file, and say so, or to standard output unless that is to be quiet.
 
     Args:
         output: The name of the file, or "-".
@@ -106,3 +106,5 @@ def write_report(output: str, text: Callable[[bool], str], *, quiet: bool) -> No
         typer.echo(written, color=coloured or None)
     else:
         write_text(Path(output), f"{written}\n")
+        if not quiet:
+            say(f"{output}: written", Path(output))

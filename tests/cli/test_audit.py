@@ -167,7 +167,7 @@ def test_page_leads_from_a_node_to_its_audit() -> None:
     done = command(
         "audit", "model.onnx", *FEEDS, "--level", "all", "--format", "html", "-o", "a.html"
     )
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (1, "a.html: written\n")
     page = Path("a.html").read_text(encoding="utf-8")
     assert "<title>Audit, outside: model.onnx</title>" in page
     key = 'data-key="[&quot;multiply&quot;]"'

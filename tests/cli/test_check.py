@@ -188,7 +188,8 @@ def test_report_is_written_to_a_file(
     options = ["check", "--operators", "default", models["violated"], "--format", report_format]
     shown = command(*options, "-o", "-")
     written = command(*options, "--output", target)
-    assert (written.returncode, written.stdout, written.stderr) == (1, "", "")
+    said = f"{target}: written\n"
+    assert (written.returncode, written.stdout, written.stderr) == (1, said, "")
     assert target.read_text(encoding="utf-8") == shown.stdout
     assert shown.stdout == command(*options).stdout
 

@@ -60,6 +60,16 @@ def test_pipe_is_written_through(line: str) -> None:
     assert len(content) == pytest.approx(Path("file").stat().st_size, abs=200)
 
 
+REPORTS = ["check m.onnx --format html -o r", "check m.onnx -o r", "audit m.onnx -o r"]
+
+
+@pytest.mark.parametrize("line", REPORTS)
+def test_report_in_a_file_is_told(line: str) -> None:
+    told, quiet = command(*line.split()), command(*line.split(), "--quiet")
+    assert (told.stdout, told.stderr) == ("r: written\n", "")
+    assert (quiet.stdout, quiet.stderr) == ("", "")
+
+
 @pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="there is no device that is full")
 @pytest.mark.parametrize("line", OPTIONS)
 def test_full_device_is_told_and_stays(line: str) -> None:

@@ -64,9 +64,10 @@ def test_failed_check_is_the_exit_status_1_and_shows_its_faults(given) -> None:
 
 def test_json_goes_to_a_file(given, tmp_path: Path) -> None:
     given(BROKEN)
-    done = command("self-check", "--format", "json", "-o", tmp_path / "installed.json")
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
-    document = json.loads((tmp_path / "installed.json").read_text(encoding="utf-8"))
+    target = tmp_path / "installed.json"
+    done = command("self-check", "--format", "json", "-o", target)
+    assert (done.returncode, done.stdout, done.stderr) == (1, f"{target}: written\n", "")
+    document = json.loads(target.read_text(encoding="utf-8"))
     assert (document["format"], document["ok"]) == ("sonnx_ort.self_check/1", False)
     assert len(document["checks"][0]["faults"]) == 12
 
