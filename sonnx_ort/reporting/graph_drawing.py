@@ -131,24 +131,46 @@ _BOLD = 1.1
 """The relative width of bold text."""
 
 
+_PAPER = 700.0, 900.0
+"""The room for a drawing on a sheet of A4, in pixels at full size."""
+
+_LEGIBLE = 0.45
+"""The smallest scale at which a label can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A drawn graph.
+
+    Attributes:
+        svg: An `svg` element without scripts; all names in it are escaped. Each node is a `g` with
+            the class `vertex` and its key in the attribute `data-key`.
+        size: Its width and height in pixels.
+    """
+
+    svg: str
+    size: Size
+
+    @property
+    def fits_on_paper(self) -> bool:
+        """Whether its labels can be read on one sheet."""
+        return all(side * _LEGIBLE <= room for side, room in zip(self.size, _PAPER, strict=True))
+
+
 def draw(
     graph: GraphOutline, states: Mapping[NodeKey, NodeState], words: Words = STATUS_WORDS
-) -> str:
-    """Draw a graph with its subgraphs.
-
-    Returns:
-        An `svg` element without scripts; all names in it are escaped. Each node is a `g` with the
-        class `vertex` and its key in the attribute `data-key`.
-    """
+) -> Drawing:
+    """Draw a graph with its subgraphs."""
     sheet = _Sheet(without_constants(graph, states))
     width, height = (side + 2 * _MARGIN for side in sheet.size)
     pen = _Pen(states, words)
     pen.draw(sheet, (_MARGIN, _MARGIN))
-    return (
+    svg = (
         f'<svg id="graph" width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="group" '
         f'aria-label="the graph of the model">{"".join(pen.strokes)}</svg>'
     )
+    return Drawing(svg, (width, height))
 
 
 def without_constants(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> GraphOutline:

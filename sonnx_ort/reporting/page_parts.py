@@ -103,6 +103,7 @@ class Page:
         name, folder = _file_and_folder(self.file)
         in_title = f"{self.title}: {name}{f' in {folder}' if folder else ''}"
         listing = self.listing
+        drawing = draw(self.graph, self.states, self.words)
         return Template(_asset("page.html")).substitute(
             title=to_html(in_title),
             kind=self.kind,
@@ -126,7 +127,9 @@ class Page:
                 _signed(state, words if state else f"without a sign: {words}")
                 for state, words in self.words.items()
             ),
-            drawing=draw(self.graph, self.states, self.words),
+            drawing=drawing.svg,
+            drawing_class="" if drawing.fits_on_paper else ' class="large"',
+            unprinted=_UNPRINTED,
             list_title=listing.title,
             filters=_status_filters(listing.statuses),
             more_filters=listing.filters,
@@ -160,6 +163,10 @@ class Page:
                 '<button type="button" id="copy">Copy</button></p>'
             )
         return "".join(lines)
+
+
+_UNPRINTED = "The graph is too large for a sheet of paper. The page shows it in a browser."
+"""What is printed in the place of a large graph."""
 
 
 def prose(text: str) -> str:

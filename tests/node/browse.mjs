@@ -47,6 +47,8 @@ const requests = {
     await page.mouse.up();
   },
   evaluate: ({ expression }) => page.evaluate(expression),
+  media: ({ kind }) => page.emulateMedia({ media: kind }),
+  print: ({ path }) => page.pdf({ path, preferCSSPageSize: true }).then(() => null),
   noticed: () => noticed,
 };
 

@@ -138,7 +138,7 @@ def nested() -> GraphOutline:
 
 @pytest.mark.parametrize("inner", ["inner", "other"])
 def test_subgraphs_lie_within_their_node(inner: str) -> None:
-    drawing = draw(nested(), {})
+    drawing = draw(nested(), {}).svg
     numbers = dict(re.findall(r'id="(v\d+)"[^>]*data-key="\[&quot;(\w+)', drawing))
     by_name = {name: number for number, name in numbers.items()}
     left, top, right, bottom = rectangle(drawing, by_name["choose"])
@@ -154,6 +154,6 @@ def test_long_names_do_not_widen_the_drawing(name: str) -> None:
     made = parse("(float[n] x) => (float[n] z) { z = own.op(x) }", domains={"own": 1})
     made.graph.node[0].name = made.graph.node[0].op_type = name
     _, graph = check_with_outline(made)
-    width = re.search(r'<svg id="graph" width="(\d+)"', draw(graph, {}))
+    width = re.search(r'<svg id="graph" width="(\d+)"', draw(graph, {}).svg)
     assert width is not None
     assert int(width[1]) < 450

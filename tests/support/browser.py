@@ -1,6 +1,7 @@
 """A headless Chromium that does what a reader does, and models whose pages it opens."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -81,6 +82,16 @@ class Browser:
             f"[...document.querySelectorAll({json.dumps(selector)})].map((e) => e.innerText)"
         )
         return found
+
+    def show_as_printed(self) -> None:
+        """Show the page as paper would have it, without sheets; after that, it stays so."""
+        self._ask("media", kind="print")
+        self.evaluate("dispatchEvent(new Event('beforeprint'))")
+
+    def sheets(self, target: Path) -> int:
+        """Print the page to a file in PDF, and count its sheets."""
+        self._ask("print", path=str(target))
+        return len(re.findall(rb"/Type\s*/Page\b", target.read_bytes()))
 
     def noticed(self) -> list[str]:
         """What the page wrote, raised, asked and requested, besides itself."""

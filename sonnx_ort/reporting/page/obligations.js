@@ -161,8 +161,48 @@ function entry(indices) {
   return made;
 }
 
-function unfoldAll() {
-  for (const button of body.querySelectorAll('.unfold[aria-expanded="false"]')) button.click();
+// On paper a cause is told once, and below it where it is found: the places of one evidence together.
+function cause(indices) {
+  const all = indices.map((index) => report.obligations[index]);
+  const [first] = all;
+  const rule = report.rules[first.rule];
+  const count = indices.length === 1 ? "1 place" : `${indices.length} places`;
+  const remark = make("span", { className: "remark" }, `${count}${first.enforced ? "" : ", not enforced"}`);
+  const head = make("h3", { className: `status ${first.status}` }, sign(first.status), `${WORDS[first.status]}: ${first.rule}`, remark);
+  const told = make("p", { className: "remark" }, ...prose(rule.sentence), ` (${sourceOf(rule)})`);
+  const mended = new Set(all.filter((o) => o.mendable).map((o) => `${conform(o)} fixes it: ${o.mendable}`));
+  const waivers = new Set(all.filter((o) => o.waiver).map((o) => waived(o.waiver).textContent));
+  const parts = [head, told];
+  if (hints[indices[0]]) parts.push(hint("To fix it: ", hints[indices[0]]));
+  for (const text of [...mended, ...waivers]) parts.push(make("p", {}, text));
+  if (first.status !== "proved" && first.operands.length) {
+    const operands = first.operands.flatMap((operand, at) => [...(at ? ["; "] : []), ...operandItem(operand).childNodes]);
+    parts.push(make("p", { className: "remark" }, "At ", isolated(`'${first.node}'`), ": ", ...operands));
+  }
+  const alike = new Map(); // by evidence and operator
+  for (const index of indices) {
+    const key = JSON.stringify([report.obligations[index].evidence, report.obligations[index].operator]);
+    alike.set(key, [...(alike.get(key) ?? []), index]);
+  }
+  return make("div", { className: "cause" }, ...parts, make("ul", {}, ...[...alike.values()].map(places)));
+}
+
+function places(indices) {
+  const { operator, evidence } = report.obligations[indices[0]];
+  const named = indices.flatMap((index, at) => {
+    const { node, path } = report.obligations[index];
+    const name = operator ? `'${node}'${path.toReversed().map((step) => ` in ${step}`).join("")}` : "the graph";
+    return [...(at ? [", "] : []), make("bdi", { className: "place" }, name)];
+  });
+  const where = [operator ? `${operator} ` : "", ...named];
+  return make("li", {}, ...(indices.length === 1 ? [...where, ": ", isolated(evidence)] : [isolated(evidence), ": ", ...where]));
+}
+
+function laidOut(kept) {
+  const shown = groups.map((group) => group.filter((index) => kept.has(items[index])));
+  const symbols = byId("symbols")?.cloneNode(true);
+  symbols?.removeAttribute("id");
+  return [...(symbols ? [symbols] : []), ...shown.filter((group) => group.length).map(cause)];
 }
 
 function show(kept) {
@@ -171,6 +211,5 @@ function show(kept) {
 }
 
 fillChoices("rule");
-addEventListener("beforeprint", unfoldAll);
 if (!report.obligations.some((obligation) => obligation.enforced)) form.elements.enforced.value = "";
-start();
+start(laidOut);

@@ -3,7 +3,7 @@
 // What all pages do: the graph is found, moved and zoomed, and leads to a list, which is filtered
 // and leads back. The script of the list comes after this one. It defines `items`, which have a
 // key, a status, an operator and a text, `noun`, what they are called, and `show`, which shows some
-// of them; then it calls `start`.
+// of them; then it calls `start`, perhaps with what lays them out on paper.
 //
 // What a model says becomes text and never markup: all of it goes through textContent or append.
 
@@ -36,6 +36,7 @@ const form = byId("filter");
 const body = document.querySelector("#list tbody");
 let selected = null; // the key of a node
 let only = false; // whether the list shows that node alone
+let kept = new Set(); // the items that the list shows
 
 function markRows() {
   for (const each of body.querySelectorAll("[data-key]")) each.classList.toggle("selected", !only && selected !== null && each.dataset.key === selected);
@@ -53,7 +54,7 @@ function passes(item, wanted, words) {
 function refresh() {
   const wanted = new FormData(form);
   const words = wordsOf(wanted.get("text"));
-  const kept = new Set(items.filter((item) => passes(item, wanted, words)));
+  kept = new Set(items.filter((item) => passes(item, wanted, words)));
   byId("shown").textContent = `${kept.size} of ${items.length} ${noun}`;
   byId("chosen").hidden = !only;
   form.hidden = only;
@@ -335,8 +336,26 @@ function listClicked(event) {
   showInGraph(key);
 }
 
+// Paper has what the list shows, folded nowhere, in fewer lines: `laidOut` makes it of the items.
+function printWith(laidOut) {
+  const folded = [...document.querySelectorAll(".findings details:not([open])")];
+  const paper = byId("paper");
+  addEventListener("beforeprint", () => {
+    for (const each of folded) each.open = true;
+    if (!laidOut) return;
+    paper.replaceChildren(...laidOut(kept));
+    document.body.classList.add("laid-out");
+  });
+  addEventListener("afterprint", () => {
+    for (const each of folded) each.open = false;
+    paper.replaceChildren();
+    document.body.classList.remove("laid-out");
+  });
+}
+
 // A graph that is too large opens at the worst node.
-function start() {
+function start(laidOut) {
+  printWith(laidOut);
   fillChoices("operator");
   form.addEventListener("input", refresh);
   form.addEventListener("submit", (event) => event.preventDefault());
