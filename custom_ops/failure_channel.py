@@ -2,8 +2,8 @@
 
 How a rewritten model fails: by the name of a guard and an impossible dimension. A guard is a
 `Reshape`. If a rule is violated it gets a shape with a dimension below -1, and ONNX Runtime's
-message has the guard's name and that dimension. Its last four digits are the code of the rule; the
-digits before, if any, are the number of an error in the log of the kernels.
+message has the guard's name, and ends with that dimension. Its last four digits are the code of the
+rule; the digits before, if any, are the number of an error in the log of the kernels.
 
 A guard of one rule may also be a `Reshape` or an `Expand` to a shape that fails exactly if the rule
 is violated. Then its name alone has the code.
@@ -84,7 +84,9 @@ class FailedGuard:
         return self.ticket % CODE_BASE
 
 
-def guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str = "") -> str:
+def guard_name(
+    operator: str, node: str, rules: Sequence[Rule], remark: str = "", *, logged: bool = False
+) -> str:
     """Make the name of a node's guard.
 
     Args:
@@ -93,12 +95,14 @@ def guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str = ""
             end at NUL and a message is for people.
         rules: The rules of the node; the name lists those that a run can violate.
         remark: What the guard checks, if the rules do not say it.
+        logged: Whether the impossible dimension is the ticket of an error, not a code alone.
     """
     decided = sorted((rule for rule in rules if rule.in_run), key=lambda rule: rule.code)
-    codes = ", ".join(f"{rule.code} {rule.id}" for rule in decided)
+    numbers = (f"{rule.code:04}" if logged else f"-{rule.code}" for rule in decided)
+    codes = ", ".join(f"{n} {rule.id}" for n, rule in zip(numbers, decided, strict=True))
+    where = "last four digits of this message tell" if logged else "number at the end tells"
     return (
-        f"{operator} '{escaped(node)}' breaks the SONNX profile; "
-        f"the last four digits of the dimension below tell the rule: {codes}"
+        f"{operator} '{escaped(node)}' breaks the SONNX profile; the {where} the rule: {codes}"
         + (f"; {remark}" if remark else "")
     )
 

@@ -357,7 +357,7 @@ def _rounded(elements: npt.NDArray[Any], element_type: ElementType) -> npt.NDArr
 
 
 def value_guard_name(
-    operator: str, node: str, rule: Rule, requirement: OnElements | OnSizes
+    operator: str, node: str, rule: Rule, requirement: OnElements | OnSizes, *, logged: bool = False
 ) -> str:
     """Make the name of the guard after a value.
 
@@ -366,6 +366,7 @@ def value_guard_name(
         node: The name of that node.
         rule: The rule that binds the value.
         requirement: What it demands.
+        logged: As `guard_name` takes it.
     """
     # Errors are read by an operator's name of letters, digits and underscores.
     name = re.sub(r"\W", "_", operator)
@@ -374,7 +375,7 @@ def value_guard_name(
     else:
         finding = requirement.finding.removeprefix(f"{requirement.checked} is ")
         remark = f"'{requirement.checked}' must not be {finding}"
-    return guard_name(name, node, [rule], escaped(remark))
+    return guard_name(name, node, [rule], escaped(remark), logged=logged)
 
 
 CHECKED_ELEMENTS = tuple(

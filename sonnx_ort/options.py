@@ -110,7 +110,10 @@ _GROUPS = {
 }
 """Names that stand for operators and rules on graphs."""
 
-_BY_LOWER_CASE = {name.lower(): name for name in (*_GROUPS, GRAPH, *OPERATORS)}
+NAMES = (*_GROUPS, GRAPH, *sorted(OPERATORS))
+"""The names that `choose_operators` takes."""
+
+_BY_LOWER_CASE = {name.lower(): name for name in NAMES}
 
 
 @functools.cache

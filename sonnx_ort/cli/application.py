@@ -25,7 +25,7 @@ _FILES: Mapping[str, str] = {
 """The files of commands that share one; each other command has a file of its name."""
 
 COMMANDS: Mapping[str, str] = {
-    "check": "Report whether a model keeps the profile, and where it violates it. Runs no model.",
+    "check": "Report where a model violates the profile, without running it.",
     "explain": "Explain a rule, or what binds an operator.",
     "operators": "List all operators of ONNX by what SONNX has for them.",
     "conform": "Fix violations of the profile; results keep their bits.",
@@ -84,6 +84,12 @@ class _Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {name: _Deferred(name, help=text) for name, text in COMMANDS.items()}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each command with its whole short help, which typer would cut."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: Any) -> Any:
         """Run a subcommand, with lines that the terminal has room for."""

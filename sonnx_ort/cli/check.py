@@ -118,7 +118,7 @@ def check(
     quiet: bool,
     **choices: Any,
 ) -> None:
-    """Report whether a model keeps the profile, and where it violates it. Runs no model.
+    """Report where a model violates the profile, without running it.
 
     All operators and rules are looked at, unless --operators names fewer. The report starts with
     the verdict, lists each cause with the number of nodes, and ends with the command to type next.

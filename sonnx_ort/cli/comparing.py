@@ -77,7 +77,10 @@ _RUN = {
     *("quiet",),
     own={
         "samples": option(
-            int | None, "How many samples are made up, with seeds from --seed on.", least=1
+            int | None,
+            "How many samples are made up, with seeds from --seed on.",
+            metavar="N",
+            least=1,
         ),
         "measure": option(
             Measure,
@@ -86,7 +89,11 @@ _RUN = {
             default=Measure.BITS,
         ),
         "tolerance": option(
-            float, "The largest difference that is none, in the measure.", default=0, least=0
+            float,
+            "The largest difference that is none, in the measure.",
+            metavar="NUMBER",
+            default=0,
+            least=0,
         ),
         **_RUN,
         "every": flag("List every value of A, node by node, and all nodes of --why.", "--all"),
@@ -254,7 +261,11 @@ def _plain(
             PATH, "Write each audited value to NAME.npy in this folder.", metavar="FOLDER"
         ),
         "samples": option(
-            int, "How many elements of each result are audited at most.", default=100, least=1
+            int,
+            "How many elements of each result are audited at most.",
+            metavar="N",
+            default=100,
+            least=1,
         ),
         "exhaustive": flag(
             f"Audit all elements, and all steps of loops of at most {MOST_STEPS:,}.", "--exhaustive"
@@ -267,9 +278,9 @@ def _plain(
         "errors": option(
             TEXTS,
             "Also bound the error of every float value, as the numerical-accuracy documents do, if "
-            "this input is off by at most E, and those that are not named by nothing.",
+            "this input is off by at most this number, and those that are not named by nothing.",
             "--error",
-            metavar="NAME=E",
+            metavar="NAME=NUMBER",
             read=lambda given: (
                 by_name("--error", "NAME=E, such as x=0.001", float, given) if given else None
             ),
@@ -358,7 +369,7 @@ def _text(
     *("model", "inputs", "data", "sizes", "input_shapes", "seed", "contract", "time_limit"),
     *("memory_limit", "quiet"),
     own={
-        "runs": option(int, "How often it runs in each way.", default=3, least=1),
+        "runs": option(int, "How often it runs in each way.", metavar="N", default=3, least=1),
         "threads": option(
             int | None,
             "Up to how many threads it runs on.  [default: as many as processors]",

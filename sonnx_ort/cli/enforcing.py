@@ -178,7 +178,11 @@ _NUMBER = re.compile(
     settings=True,
     own={
         "output": option(
-            PATH, "The file to write; '-' is standard output.", "--output", "-o", writes="model"
+            PATH,
+            "The file to write; '-' is standard output.",
+            *("--output", "-o"),
+            metavar="FILE",
+            writes="model",
         ),
         "diff": flag("List every change; write no file.", "--diff"),
         "rounding": flag(
@@ -197,6 +201,7 @@ _NUMBER = re.compile(
         "unroll": option(
             int,
             "How many steps a Loop or Scan may have that is written as all its steps.",
+            metavar="N",
             default=MOST_STEPS,
             least=0,
         ),

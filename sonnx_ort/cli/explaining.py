@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sonnx_ort.cli.completion import rule_or_operator
 from sonnx_ort.cli.options import command, examples, option, subcommand
 from sonnx_ort.cli.output import STANDARD, ExitStatus, say, write_report
 from sonnx_ort.files import check_place
@@ -21,7 +22,10 @@ app = subcommand()
 @command(
     app,
     epilog=examples(
-        "sonnx-ort explain", "sonnx-ort explain Div.int.C1", "sonnx-ort explain Transpose"
+        "sonnx-ort explain",
+        "sonnx-ort explain Div.int.C1",
+        "sonnx-ort explain Div.int",
+        "sonnx-ort explain Transpose",
     ),
 )
 def explain(
@@ -29,7 +33,9 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="The id of a rule, or any operator of ONNX; without it, all rules are listed.",
+            help="The id of a rule, the beginning of several, such as Div.int, or any operator of "
+            "ONNX; without it, all rules are listed.",
+            autocompletion=rule_or_operator,
         ),
     ] = None,
 ) -> None:

@@ -14,6 +14,8 @@ from typing import Annotated, Any, TypeVar, cast
 import typer
 
 from sonnx_ort.backends import Backend
+from sonnx_ort.cli import completion
+from sonnx_ort.cli.groups import GroupedCommand
 from sonnx_ort.cli.output import STANDARD, errors_as_sentences, say
 from sonnx_ort.cli.settings import CommandWithSettings, Given
 from sonnx_ort.comparing.limits import SECONDS
@@ -130,13 +132,15 @@ def option(
     default: Any = None,
     metavar: str | None = None,
     least: int | None = None,
+    completes: Callable[[str], list[str]] | None = None,
     **further: Any,
 ) -> Option:
     """An option of a type with a help text; its name is that of the parameter if none is given.
 
-    `further` has the attributes of an `Option` that are functions or words.
+    `completes` proposes values to a shell. `further` has the attributes of an `Option` that are
+    functions or words.
     """
-    declared = typer.Option(*names, help=text, metavar=metavar, min=least)
+    declared = typer.Option(*names, help=text, metavar=metavar, min=least, autocompletion=completes)
     return Option(cast(Any, Annotated)[kind, declared], default, **further)
 
 
@@ -168,7 +172,9 @@ PATH, TEXT, TEXTS = Path | None, str | None, list[str] | None
 OUTPUT = Option(
     Annotated[
         Path,
-        typer.Option("--output", "-o", help="The file to write; '-' is standard output."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write; '-' is standard output."
+        ),
     ],
     inspect.Parameter.empty,
     writes="model",
@@ -182,9 +188,9 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "inputs": option(
         TEXTS,
-        "An input; repeat for each. The others are random.",
+        "An input, such as x=x.npy; repeat for each. The others are random.",
         "--input",
-        metavar="NAME=FILE.npy",
+        metavar="NAME=FILE",
         read=functools.partial(by_name, "--input", "NAME=FILE.npy", _file),
         reads=files_by_name,
     ),
@@ -199,10 +205,10 @@ OPTIONS: Mapping[str, Option] = {
         TEXTS,
         "The shape of a random input, such as x=1,3,48,320; repeat for each.",
         "--input-shape",
-        metavar="NAME=N,N,...",
+        metavar="NAME=N,N",
         read=shapes_by_name("--input-shape"),
     ),
-    "seed": option(int, "The seed of random numbers.", default=0, least=0),
+    "seed": option(int, "The seed of random numbers.", metavar="N", default=0, least=0),
     "data": option(
         PATH,
         "Inputs: NAME.npy, or input_0.pb and so on, in it or in a folder for each sample.",
@@ -235,6 +241,7 @@ OPTIONS: Mapping[str, Option] = {
         "operators, and the rules on graphs), or names separated by commas; -NAME leaves one out.",
         metavar="NAMES",
         default=DEFAULT,
+        completes=completion.OPERATORS,
     ),
     "backend": option(
         Backend | None,
@@ -246,8 +253,9 @@ OPTIONS: Mapping[str, Option] = {
         TEXT,
         "The rules to look at, separated by commas: ids or their beginnings, such as Div.int.",
         metavar="RULES",
+        completes=completion.RULES,
     ),
-    "ignore": option(TEXT, "The rules to leave out.", metavar="RULES"),
+    "ignore": option(TEXT, "The rules to leave out.", metavar="RULES", completes=completion.RULES),
     "waivers": option(
         PATH,
         "A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
@@ -395,7 +403,7 @@ def command(
                 }.items()
             ]
         )
-        cls = CommandWithSettings if settings else None
+        cls = CommandWithSettings if settings else GroupedCommand
         app.command(cls=cls, epilog=epilog)(run)
         return function
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sonnx_ort.cli import completion
 from sonnx_ort.cli.options import (
     OPTIONS,
     PATH,
@@ -58,7 +59,9 @@ app = subcommand()
     rewrites=True,
     own={
         "output_dir": option(
-            PATH, "Write each output to NAME.npy in this folder; sequences and maps to NAME.npz."
+            PATH,
+            "Write each output to NAME.npy in this folder; sequences and maps to NAME.npz.",
+            metavar="FOLDER",
         ),
         "verify_proofs": flag(
             "With another backend: also run the python backend, and fail if the verdicts differ.",
@@ -116,12 +119,17 @@ def run(
     settings=True,
     own={
         "output": Option(
-            Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+            Annotated[
+                Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")
+            ],
             inspect.Parameter.empty,
             writes="model",
         ),
         "violates": option(
-            TEXT, "It violates a rule, in every run or with the inputs.", metavar="RULE"
+            TEXT,
+            "It violates a rule, in every run or with the inputs.",
+            metavar="RULE",
+            completes=completion.rule,
         ),
         "refused": flag("`rewrite` refuses it for one of the same rules.", "--refused"),
         "dies": flag("A run ends the process in the same way.", "--dies"),
@@ -142,7 +150,11 @@ def run(
         ),
         "anonymous": flag("Replace names and texts, and leave out metadata.", "--anonymous"),
         "tries": option(
-            int, "How many smaller models are tried at most.", default=MOST_TRIES, least=1
+            int,
+            "How many smaller models are tried at most.",
+            metavar="N",
+            default=MOST_TRIES,
+            least=1,
         ),
     },
     epilog=examples(
@@ -305,6 +317,7 @@ _MOST_SHOWN = 5
             TEXT,
             "The operators, separated by commas, and Graph for rules on graphs.  [default: all]",
             metavar="NAMES",
+            completes=completion.OPERATORS,
         ),
         "folder": option(
             PATH,

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
 from sonnx_ort.arguments import choose
+from sonnx_ort.cli.groups import GroupedCommand
 from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.reading import toml_of
 
@@ -182,7 +182,7 @@ def _parameter(setting: str) -> str:
     return setting.replace("-", "_")
 
 
-class CommandWithSettings(TyperCommand):
+class CommandWithSettings(GroupedCommand):
     """A command whose options, if they are not given, are those of a file with settings.
 
     The parameter that names the model is `model`, or `models` for several. A command that has a

@@ -167,7 +167,11 @@ class PythonBackend(EnforcingBackend):
         """
         element_type, obligation = checked.element_type, checked.obligation
         guard = value_guard_name(
-            obligation.operator, obligation.node, checked.rule, checked.requirement
+            obligation.operator,
+            obligation.node,
+            checked.rule,
+            checked.requirement,
+            logged=True,
         )
         if _is_hidden(checked):
             value = hide_shape(nodes, value)
@@ -264,7 +268,7 @@ class PythonBackend(EnforcingBackend):
                 "edition": self._edition.value,
                 **parameter_texts(target.node, target.operator, nodes.opset),
             },
-            guard=guard_name(target.operator.name, target.label, rules),
+            guard=guard_name(target.operator.name, target.label, rules, logged=True),
         )
         kernel = nodes.nodes[first]
         if custom.arithmetic is not None:

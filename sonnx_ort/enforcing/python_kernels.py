@@ -241,7 +241,7 @@ def _common_shape(
     inputs = [joined(nodes, shapes), _ranks(nodes, shapes, plan.operands)]
     operands = json.dumps([operand.value for operand in plan.operands])
     attributes = {"node": label, "operands": operands}
-    guard = guard_name(BROADCAST.name, label, [E1])
+    guard = guard_name(BROADCAST.name, label, [E1], logged=True)
     return nodes.enforced(BROADCAST_SHAPE.name, inputs, attributes, guard=guard)
 
 
@@ -263,7 +263,7 @@ def _aligned_shape(
         "rule": rule.id,
         "axis": "" if axis is None else str(axis),
     }
-    guard = guard_name(operator.name, label, [rule], ALIGNED_SHAPE.remark)
+    guard = guard_name(operator.name, label, [rule], ALIGNED_SHAPE.remark, logged=True)
     return nodes.enforced(ALIGNED_SHAPE.name, inputs, attributes, guard=guard)
 
 

@@ -5,7 +5,7 @@ anything is proved from it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -68,7 +68,7 @@ def require_values(model: ir.Model, contract: Contract, facts: Facts) -> None:
     values = _values_by_name(model.graph)
     for entry in contract.values:
         name = entry.value
-        value = _the_only(name, values)
+        value = _the_only(name, values, _those(model.graph.inputs))
         _require_tensor(value, facts.type(value), "range")
         kind = facts.element_type(value) or declared_type(value)
         found = ElementType.named(kind)
@@ -150,11 +150,11 @@ def _values_by_name(graph: ir.Graph) -> Mapping[str, Sequence[ir.Value]]:
     return found
 
 
-def _the_only(name: str, values: Mapping[str, Sequence[ir.Value]]) -> ir.Value:
+def _the_only(name: str, values: Mapping[str, Sequence[ir.Value]], inputs: str) -> ir.Value:
     if name not in values:
         raise SonnxError(
             f"contract: the graph has no input or value '{name}'{did_you_mean(name, values)}; "
-            "inputs of subgraphs and values of functions cannot have a contract"
+            f"{inputs}; inputs of subgraphs and values of functions cannot have a contract"
         )
     if len(values[name]) > 1:
         raise SonnxError(f"contract: several subgraphs have a value '{name}'; rename one of them")
@@ -168,7 +168,8 @@ def _require_state(graph: ir.Graph, contract: Contract, state: StateContract, fa
     for name, known, what in ((state.input, inputs, "input"), (state.output, outputs, "output")):
         if name not in known:
             raise SonnxError(
-                f"contract: there is no {what} '{name}' of a state{did_you_mean(name, known)}"
+                f"contract: there is no {what} '{name}' of a state{did_you_mean(name, known)}; "
+                f"{_those(known.values(), what)}"
             )
     given, result = inputs[state.input], outputs[state.output]
     if not contract.keeps(state):
@@ -224,13 +225,30 @@ def _require_types(inputs: Mapping[str, ir.Value], contract: Contract) -> None:
     for entry in contract.types:
         name = entry.input
         if name not in declared:
-            raise SonnxError(f"contract: there is no input '{name}'{did_you_mean(name, declared)}")
+            raise _no_input(name, inputs)
         _require_tensor(inputs[name], None, "dtype")
         if declared[name] != entry.dtype:
             raise SonnxError(
                 f"contract: the type of '{name}' is declared as {declared[name]}, and the contract "
                 f"says {entry.dtype}; correct the contract, or convert the input in the model"
             )
+
+
+def _no_input(name: str, inputs: Mapping[str, ir.Value]) -> SonnxError:
+    near = did_you_mean(name, inputs)
+    return SonnxError(f"contract: there is no input '{name}'{near}; {_those(inputs.values())}")
+
+
+_MOST_NAMES = 10
+"""How many inputs or outputs are named in a message."""
+
+
+def _those(values: Iterable[ir.Value], what: str = "input") -> str:
+    """The names that an entry of a contract can have, as a clause."""
+    names = [str(value.name) for value in values]
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"the model's {what}s are {shown or 'none'}{more}"
 
 
 def require_inputs(graph: ir.Graph, contract: Contract) -> None:
@@ -246,7 +264,7 @@ def require_inputs(graph: ir.Graph, contract: Contract) -> None:
     for entry in contract.shapes:
         name, axes = entry.input, entry.axes
         if name not in declared:
-            raise SonnxError(f"contract: there is no input '{name}'{did_you_mean(name, declared)}")
+            raise _no_input(name, inputs)
         _require_tensor(inputs[name], None, "shape")
         stated = declared[name]
         if stated is None:

@@ -173,7 +173,7 @@ def _admits_activations(value: Any) -> bool:
 def _zero(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
     return _lstm(name, offset, _RESTRICTIONS).states(
         f"The attribute {name} is 0, and stands in the file.",
-        attribute_is(name, 0, f"write {name}=0 down", given=True),
+        attribute_is(name, 0, f"write the attribute {name}=0 into the file", given=True),
         remark=_EXPLICIT,
         unenforced=unenforced,
         since=since,
@@ -247,8 +247,10 @@ LSTM = _lstm.operator(
                 _admits_activations,
                 'activations=["Sigmoid", "Tanh", "Tanh"]',
                 'activations=["Tanh", "Tanh", "Tanh"]',
-                "train the network with these activations, and write them down",
+                "train the network with these activations",
                 given=True,
+                to_write="write the attribute activations into the file: without it ONNX computes "
+                "Sigmoid, Tanh, Tanh, which the rule admits",
             ),
             remark=_EXPLICIT,
             unenforced="silently computes other activations too.",
@@ -272,7 +274,11 @@ LSTM = _lstm.operator(
                 "hidden_size",
                 None,
                 lambda size: size >= 1,
-                *("hidden_size=3", "hidden_size left out", "write the size down"),
+                *(
+                    "hidden_size=3",
+                    "hidden_size left out",
+                    "write the attribute hidden_size into the file",
+                ),
                 given=True,
             ),
             remark="In ONNX it is optional, and has no default.",

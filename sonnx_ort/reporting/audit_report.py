@@ -59,12 +59,14 @@ def verdict_of(audit: Audit) -> tuple[Verdict, str]:
         )
     if not known:
         return Verdict.NOT_KNOWN, f"Nothing is known of the {counted(total, 'node')} of this run."
-    rest = f"; nothing is known of the other {unknown:,}" if unknown else ""
-    if counts[Verdict.ADMITTED]:
-        return Verdict.ADMITTED, (
-            f"Kept: {counted(known, 'node')} of {total:,} gave exact or admitted results{rest}."
-        )
-    return Verdict.EXACT, f"Exact: {counted(known, 'node')} of {total:,} gave exact results{rest}."
+    admitted = bool(counts[Verdict.ADMITTED])
+    gave = "exact or admitted results" if admitted else "exact results"
+    found = f"{counted(known, 'node')} of {total:,} gave {gave}"
+    if unknown:
+        return Verdict.NOT_KNOWN, f"Not all judged: {found}; {unknown:,} could not be judged."
+    return (
+        (Verdict.ADMITTED, f"Kept: {found}.") if admitted else (Verdict.EXACT, f"Exact: {found}.")
+    )
 
 
 def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> str:

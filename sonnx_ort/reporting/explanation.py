@@ -135,13 +135,16 @@ def explanation_of(identifier: str) -> Explanation:
 
 
 def explain(name: str) -> str:
-    """Explain a rule, or all rules of an operator, as lines with labels.
+    """Explain a rule, all rules whose ids begin so, or an operator, as lines with labels.
 
-    Capitals make no difference.
+    Capitals make no difference: `Div.int` means `Div.int.R1` and the others of integers.
 
     Raises:
         SonnxError: There is neither; the message has a similar name.
     """
+    family = _family(name)
+    if family:
+        return "\n\n".join(map(str, map(explanation_of, family)))
     operator = _OPERATOR_NAMES.get(name.lower())
     if operator is None or name.lower() in _IDS:
         return str(explanation_of(name))
@@ -153,6 +156,14 @@ def explain(name: str) -> str:
             *map(str, map(_as_one, explanations(operator))),
         ]
     )
+
+
+def _family(name: str) -> list[str]:
+    """The ids that begin with a name and a point, unless it is itself a rule or an operator."""
+    if not name or name.lower() in _IDS or name.lower() in _OPERATOR_NAMES:
+        return []
+    beginning = f"{name.lower()}."
+    return [identifier for each, identifier in _IDS.items() if each.startswith(beginning)]
 
 
 def explanations(operator: str) -> list[tuple[Explanation, ...]]:
@@ -282,7 +293,7 @@ def explain_any(name: str) -> str:
     """
     found = _found(name)
     if found is None:
-        if name.lower() in _IDS or name.lower() in _OPERATOR_NAMES:
+        if name.lower() in _IDS or name.lower() in _OPERATOR_NAMES or _family(name):
             return explain(name)
         similar = did_you_mean(name, (*RULES, *OPERATORS, *(n for _, n in _schemas())))
         raise SonnxError(
@@ -325,13 +336,14 @@ def _full(domain: str, name: str) -> str:
 
 
 def _conforming(name: str) -> Iterator[str]:
-    """What `conform` does at nodes of an operator, as a sentence."""
+    """What `conform` does at nodes of an operator: a sentence, or a list of its changes."""
     if name == "Dropout":
         yield "sonnx-ort conform removes it where it is certain not to train."
     prefix = f"{name}."
     titles = [c.title for c in CHANGES if any(rule.startswith(prefix) for rule in c.rules)]
     if titles:
-        yield f"sonnx-ort conform can {', '.join(dict.fromkeys(titles))}."
+        yield "sonnx-ort conform can"
+        yield from (f"- {title}" for title in dict.fromkeys(titles))
 
 
 def _first_sentence(text: str | None) -> str:

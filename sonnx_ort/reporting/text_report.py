@@ -62,10 +62,11 @@ def overviews(check: Check, *, coloured: bool = False) -> str:
 def overview(report: Report, name: str, *, coloured: bool = False) -> str:
     """What matters of a report, in lines of at most 100 columns."""
     paint = paint_of(coloured=coloured)
+    shown = set[tuple[str, str]]()
     sections = [
         _head(report, name, paint),
-        *(_paragraph(cause, Colour.VIOLATED, paint) for cause in causes(report.violations)),
-        *(_paragraph(cause, Colour.OPEN, paint) for cause in causes(report.waived)),
+        *(_paragraph(cause, Colour.VIOLATED, paint, shown) for cause in causes(report.violations)),
+        *(_paragraph(cause, Colour.OPEN, paint, shown) for cause in causes(report.waived)),
         _unknown_ranks(report, paint),
         _in_runs(report, paint),
         _counts(report),
@@ -94,7 +95,10 @@ def _head(report: Report, name: str, paint: Paint) -> list[str]:
     ]
 
 
-def _paragraph(cause: Sequence[Obligation], colour: Colour, paint: Paint) -> list[str]:
+def _paragraph(
+    cause: Sequence[Obligation], colour: Colour, paint: Paint, shown: set[tuple[str, str]]
+) -> list[str]:
+    """A cause with its first places; `shown` has the operands of places that were told before."""
     first, rule = cause[0], cause[0].rule
     mark = f"{REFUSED} " if first.refused and not first.waived else ""
     places = counted(len(cause), "place")
@@ -103,7 +107,7 @@ def _paragraph(cause: Sequence[Obligation], colour: Colour, paint: Paint) -> lis
     for obligation in cause[:_NODES_SHOWN]:
         lines += wrapped(f"{obligation.place}: {obligation.evidence}", "  ")
         if obligation is first:
-            lines += [line for o in obligation.operands for line in wrapped(str(o), "      ")]
+            lines += _operands_of(obligation, shown)
         if obligation.waiver is not None:
             lines += wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
     if len(cause) > _NODES_SHOWN:
@@ -114,6 +118,14 @@ def _paragraph(cause: Sequence[Obligation], colour: Colour, paint: Paint) -> lis
         lines += wrapped(f"to fix it: {in_commands(first.hint)}", "  ")
     for mark, option, share, _ in fixed_by_conform(cause, "it", f" of {len(cause)}"):
         lines.append(f"  {mark} sonnx-ort conform{option} fixes {share}")
+    return lines
+
+
+def _operands_of(obligation: Obligation, shown: set[tuple[str, str]]) -> list[str]:
+    """The operands of an obligation, but those of its node that are already shown."""
+    told = [(obligation.place, str(operand)) for operand in obligation.operands]
+    lines = [line for each in told if each not in shown for line in wrapped(each[1], "      ")]
+    shown.update(told)
     return lines
 
 
@@ -250,7 +262,8 @@ def _summary(check: Check) -> list[str]:
 def statistics(check: Check, *, coloured: bool = False) -> str:
     """A table of rules: how often each is violated, left to runs and proved; in how many models.
 
-    Rules on graphs that are not asked for count as findings.
+    Rules on graphs that are not asked for count as findings. Columns of zeros are left out. Of a
+    single model there is no number of models, and a line says how many rules are only proved.
     """
     del coloured
     columns = ("violated", MENDABLE, MENDABLE_BY_ROUNDING, "in runs", "proved", "findings")
@@ -265,13 +278,25 @@ def statistics(check: Check, *, coloured: bool = False) -> str:
         for finding in () if model.report is None else model.report.findings:
             table[finding.rule]["findings"] += 1
             models[finding.rule].add(model.name)
+    alone = len(check.models) == 1
     ordered = sorted(table.items(), key=lambda item: [-item[1][column] for column in columns])
+    if alone:
+        ordered = [each for each in ordered if any(each[1][c] for c in columns if c != "proved")]
+    shown = [c for c in columns if any(counts[c] for _, counts in ordered)]
     rows = [
-        (rule.id, *(f"{counts[column]:,}" for column in columns), f"{len(models[rule]):,}")
+        (
+            rule.id,
+            *(f"{counts[column]:,}" for column in shown),
+            *(() if alone else (f"{len(models[rule]):,}",)),
+        )
         for rule, counts in ordered
     ]
-    head = ("rule", *columns, "models")
-    return "\n".join(table_of_numbers(head, rows))
+    head = ("rule", *shown, *(() if alone else ("models",)))
+    lines = table_of_numbers(head, rows) if rows else []
+    if len(rows) < len(table):
+        proved = counted(len(table) - len(rows), "other rule" if rows else "rule")
+        lines += wrapped(f"{proved} proved wherever they apply; -v shows them", "")
+    return "\n".join(lines)
 
 
 _COLUMNS = {Status.VIOLATED: "violated", Status.RUNTIME: "in runs", Status.PROVED: "proved"}
@@ -378,12 +403,12 @@ def _obligations(
     if not chosen:
         return []
     lines = [paint(line, colour) for line in wrapped(f"{title} ({len(chosen)})", "")]
-    shown = Counter[str]()
+    shown, operands = Counter[str](), set[tuple[str, str]]()
     for obligation in chosen:
         shown[obligation.rule.id] += 1
         on_graph = obligation.rule.requirement.subject is Subject.GRAPH
         if not on_graph or shown[obligation.rule.id] <= _FINDINGS_SHOWN:
-            lines.extend(_obligation(obligation, lambda line: paint(line, colour)))
+            lines.extend(_obligation(obligation, lambda line: paint(line, colour), operands))
         elif shown[obligation.rule.id] == _FINDINGS_SHOWN + 1:
             count = sum(o.rule is obligation.rule for o in chosen) - _FINDINGS_SHOWN
             more = f"and {count} more of {obligation.rule.id}; --format json shows all"
@@ -391,14 +416,15 @@ def _obligations(
     return lines
 
 
-def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator[str]:
+def _obligation(
+    obligation: Obligation, paint: Callable[[str], str], shown: set[tuple[str, str]]
+) -> Iterator[str]:
     place = f"{obligation.rule.id} at {obligation.place} {mark_of(obligation)}".rstrip()
     yield from map(paint, wrapped(place, "  "))
     yield from wrapped(obligation.evidence, "      ")
     if obligation.status is Status.PROVED:
         return
-    for operand in obligation.operands:
-        yield from wrapped(str(operand), "      ")
+    yield from _operands_of(obligation, shown)
     if obligation.hint:
         yield from wrapped(f"to fix it: {in_commands(obligation.hint)}", "      ")
     if obligation.waiver is not None:

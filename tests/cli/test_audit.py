@@ -133,8 +133,8 @@ def test_input_that_breaks_a_contract_is_the_exit_status_2(
 def test_contract_for_another_model_is_the_exit_status_2(folder: Path) -> None:
     (folder / "envelope.toml").write_text("[inputs.xs]\nrange = [0, 40]\n")
     said = refusal("audit", "model.onnx", *CONTRACT)
-    wrong = "contract: the graph has no input or value 'xs' (did you mean 'x'?); inputs"
-    rest = "of subgraphs and values of functions cannot have a contract"
+    wrong = "contract: the graph has no input or value 'xs' (did you mean 'x'?); the model's inputs"
+    rest = "are x, y; inputs of subgraphs and values of functions cannot have a contract"
     assert said == f"sonnx-ort: {wrong} {rest}\n"
 
 

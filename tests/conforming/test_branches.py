@@ -178,7 +178,8 @@ def test_value_with_a_contract_that_a_change_removes_is_named() -> None:
     with pytest.raises(SonnxError) as caught:
         sonnx_ort.rewrite(model, operators="profile", contract=contract, conform=True)
     assert str(caught.value) == (
-        "contract: the graph has no input or value 'dead'; inputs of subgraphs and values of "
+        "contract: the graph has no input or value 'dead'; the model's inputs are x; inputs of "
+        "subgraphs and values of "
         "functions cannot have a contract; a change removed it; leave its entry out, or write a "
         "contract for the result"
     )

@@ -30,21 +30,27 @@ IMPOSSIBLE = "A dimension cannot be less than -1, got -{}"
 
 
 @pytest.mark.parametrize(
-    ("remark", "end"), [("", "11 Div.float.R1"), ("B has to fit", "11 Div.float.R1; B has to fit")]
+    ("logged", "which"),
+    [
+        (False, "the number at the end tells the rule: -11 Div.float.R1"),
+        (True, "the last four digits of this message tell the rule: 0011 Div.float.R1"),
+    ],
 )
-def test_guard_bears_the_rules_that_a_run_can_break(remark: str, end: str) -> None:
+@pytest.mark.parametrize(("remark", "end"), [("", ""), ("B has to fit", "; B has to fit")])
+def test_guard_bears_the_rules_that_a_run_can_break(
+    logged: bool, which: str, remark: str, end: str
+) -> None:
     rules = [RULES["Div.float.R2"], R1]
-    assert guard_name("Div", "n", rules, remark) == (
-        "Div 'n' breaks the SONNX profile; the last four digits of the dimension below tell the "
-        f"rule: {end}"
+    assert guard_name("Div", "n", rules, remark, logged=logged) == (
+        f"Div 'n' breaks the SONNX profile; {which}{end}"
     )
 
 
 def test_guard_bears_its_rules_in_the_order_of_their_codes() -> None:
     rules = [RULES["Div.int.C2"], RULES["Div.int.C1"], RULES["Div.int.R1"]]
-    codes = ", ".join(f"{rule.code} {rule.id}" for rule in reversed(rules))
+    codes = ", ".join(f"-{rule.code} {rule.id}" for rule in reversed(rules))
     assert sorted(rule.code for rule in rules) == [rule.code for rule in reversed(rules)]
-    assert guard_name("Div", "n", rules).endswith(f"tell the rule: {codes}")
+    assert guard_name("Div", "n", rules).endswith(f"tells the rule: {codes}")
 
 
 def test_guard_of_one_rule_bears_it() -> None:

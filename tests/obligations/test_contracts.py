@@ -185,7 +185,7 @@ OPEN = '; its size has to be known: [inputs.NAME] shape = ["batch", 3] says that
         (
             Contract((ValueContract("z"),)),
             (
-                "the graph has no input or value 'z'; "
+                "the graph has no input or value 'z'; the model's inputs are x, d, i, u, s; "
                 "inputs of subgraphs and values of functions cannot have a contract"
             ),
         ),
@@ -251,7 +251,10 @@ OPEN = '; its size has to be known: [inputs.NAME] shape = ["batch", 3] says that
             Contract((ValueContract("x", ((0, 1),), axis=2),)),
             f"'x' has 1 ranges on axis 2, and it is (n, 3){OPEN}",
         ),
-        (Contract(shapes=(ShapeContract("z", (1,)),)), "there is no input 'z'"),
+        (
+            Contract(shapes=(ShapeContract("z", (1,)),)),
+            "there is no input 'z'; the model's inputs are x, d, i, u, s",
+        ),
         (
             Contract(shapes=(ShapeContract("x", (-1, 3)),)),
             (
@@ -317,8 +320,14 @@ OPEN = '; its size has to be known: [inputs.NAME] shape = ["batch", 3] says that
             Contract((ValueContract("i", (math.inf, math.inf)),)),
             "the range of 'i' has no number of type int32",
         ),
-        (Contract(types=(TypeContract("z", "float"),)), "there is no input 'z'"),
-        (Contract(types=(TypeContract("a", "float"),)), "there is no input 'a'"),
+        (
+            Contract(types=(TypeContract("z", "float"),)),
+            "there is no input 'z'; the model's inputs are x, d, i, u, s",
+        ),
+        (
+            Contract(types=(TypeContract("a", "float"),)),
+            "there is no input 'a'; the model's inputs are x, d, i, u, s",
+        ),
         (
             Contract(types=(TypeContract("x", "double"),)),
             (
@@ -402,8 +411,17 @@ def test_contract_of_what_no_backend_can_check_is_refused(contract, message):
 @pytest.mark.parametrize(
     ("states", "message"),
     [
-        ('hh = "g"', "there is no input 'hh' of a state (did you mean 'h'?)"),
-        ('h = "gg"', "there is no output 'gg' of a state (did you mean 'g'?)"),
+        (
+            'hh = "g"',
+            "there is no input 'hh' of a state (did you mean 'h'?); the model's inputs are x, h",
+        ),
+        (
+            'h = "gg"',
+            (
+                "there is no output 'gg' of a state (did you mean 'g'?); the model's outputs are "
+                "g, d, w"
+            ),
+        ),
         ('h = "g"', "the state 'h' has no entry; write [inputs.h] range = [-1, 1]"),
     ],
 )
@@ -439,8 +457,8 @@ IN_STEPS = """(float[1, 2] x, float[1, 2] h) => (float[1, 2] g, double[1, 2] d, 
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (("k", "g"), "there is no input 'k' of a state"),
-        (("h", "s"), "there is no output 's' of a state"),
+        (("k", "g"), "there is no input 'k' of a state; the model's inputs are x, h"),
+        (("h", "s"), "there is no output 's' of a state; the model's outputs are g, d, w"),
         (("x", "g"), "the state 'x' has no entry; write [inputs.x] range = [-1, 1]"),
         (
             ("h", "d"),

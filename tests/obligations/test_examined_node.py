@@ -27,7 +27,7 @@ _SCALAR = (
 _RANK = "R1 runtime: whether B lines up with A depends on a rank that is known only in a run"
 _LINED_UP = "R1 runtime: whether B lines up with A is known only in a run"
 _NOT_LINED_UP = "the second operand does not line up with the first; correct the model"
-_REWRITE = 'rewrite with broadcast="explicit", which inserts a Broadcast'
+_REWRITE = 'rewrite with broadcast="explicit", which expands the operands'
 _ASKED_FOR = "R1 violated: the attribute broadcast=1 requests legacy broadcasting"
 _MISFIT = (
     "E1 violated: axis {} has size {} in A and {} in B; the shapes {} and {} have no common shape; "

@@ -226,7 +226,7 @@ def test_obligation_in_words() -> None:
         "    B 'y' float (3,) [input]\n"
         "    the rule: Tensors A, B and C must have the same shape. "
         "(SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1])\n"
-        '    to fix it: rewrite with broadcast="explicit", which inserts a Broadcast of B from '
+        '    to fix it: rewrite with broadcast="explicit", which expands B from '
         "(3,) to (2, 3)"
     )
 

@@ -307,9 +307,7 @@ class TestTellingViolations:
         [e] v = Div(x, w)
         q = Add(x, x)
     }"""
-    TO_EXPAND = (
-        'rewrite with broadcast="explicit", which inserts a Broadcast of B from (1,) to (2,)'
-    )
+    TO_EXPAND = 'rewrite with broadcast="explicit", which expands B from (1,) to (2,)'
 
     NO_COMMON = "the shapes cannot be broadcast to each other; correct the model"
 

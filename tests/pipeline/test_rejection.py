@@ -217,7 +217,7 @@ def test_message_lists_everything() -> None:
         "    the rule: Tensors A, B and C must have the same shape. "
         "(SONNX Sub, draft of the working group (August 2026), Inputs, A, Constraints "
         "[E_SUB_FLOAT_CONSTR_A_0010])\n"
-        '    to fix it: rewrite with broadcast="explicit", which inserts a Broadcast of '
+        '    to fix it: rewrite with broadcast="explicit", which expands '
         "B from (3,) to (n, 3)\n"
         "2. Div 'scale': Div.float.R2 violated: A is float and B is int32\n"
         "    A 's' float (n, 3) [Sub 'center']\n"
@@ -231,7 +231,7 @@ def test_message_lists_everything() -> None:
         "    B 'i' int32 (1,) [input]\n"
         "    the rule: Tensors A, B and C must have the same shape. "
         "(SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1])\n"
-        '    to fix it: rewrite with broadcast="explicit", which inserts a Broadcast of '
+        '    to fix it: rewrite with broadcast="explicit", which expands '
         "B from (1,) to (n, 3)"
     )
 

@@ -217,18 +217,18 @@ def test_hint_where_only_the_attribute_says_that_shapes_differ():
         (
             (3,),
             (1,),
-            'rewrite with broadcast="explicit", which inserts a Broadcast of B from (1,) to (3,)',
+            'rewrite with broadcast="explicit", which expands B from (1,) to (3,)',
         ),
         (
             (2, 1),
             (3,),
             (
-                'rewrite with broadcast="explicit", which inserts a Broadcast of '
+                'rewrite with broadcast="explicit", which expands '
                 "A from (2, 1) to (2, 3) and B from (3,) to (2, 3)"
             ),
         ),
         ((3,), (4,), "the shapes cannot be broadcast to each other; correct the model"),
-        (None, (4,), 'rewrite with broadcast="explicit", which inserts a Broadcast'),
+        (None, (4,), 'rewrite with broadcast="explicit", which expands the operands'),
     ],
 )
 @pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])

@@ -4,7 +4,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.attributes import HeldByRuntime
-from sonnx_ort.profile.rule import Judgement, Requirement, Status
+from sonnx_ort.profile.rule import Attributes, Judgement, Requirement, Status
 from sonnx_ort.terms.operand import Operand
 from support.decisions import judged
 
@@ -222,3 +222,31 @@ def test_attribute_binds_from_the_version_that_has_it(attribute: str) -> None:
     ]
     assert binding
     assert {rule.since for rule in binding} == {since}
+
+
+@pytest.mark.parametrize(
+    ("rule", "attributes", "remedy"),
+    [
+        (
+            "LSTM.activations",
+            {},
+            (
+                "write the attribute activations into the file: without it ONNX computes Sigmoid, "
+                "Tanh, Tanh, which the rule admits"
+            ),
+        ),
+        (
+            "LSTM.activations",
+            {"activations": ("Tanh", "Tanh", "Tanh")},
+            "train the network with these activations",
+        ),
+        ("LSTM.layout", {}, "write the attribute layout=0 into the file"),
+        ("LSTM.hidden_size", {}, "write the attribute hidden_size into the file"),
+    ],
+)
+def test_attribute_that_is_left_out_is_written_and_no_network_is_trained_anew(
+    rule: str, attributes: Attributes, remedy: str
+) -> None:
+    of_node = RULES[rule].of_node(attributes)
+    assert of_node.requirement.judge([]).status is Status.VIOLATED
+    assert of_node.requirement.hint([]) == remedy

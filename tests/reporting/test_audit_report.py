@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
+from sonnx_ort.comparing.audit import Audit
 from sonnx_ort.comparing.enclosing import EnclosedOutput
 from sonnx_ort.comparing.error_bounds import BoundedValue
-from sonnx_ort.reporting.audit_report import bound_in_words, distance_in_words, heading_of_errors
+from sonnx_ort.comparing.verdicts import NodeAudit, Sampling, Verdict
+from sonnx_ort.options import choose_demands
+from sonnx_ort.reporting.audit_report import (
+    bound_in_words,
+    distance_in_words,
+    heading_of_errors,
+    verdict_of,
+)
 
 
 @pytest.mark.parametrize(("bound", "enclosed", "text"), [
@@ -33,3 +41,31 @@ def test_distances_of_outputs_are_rounded_up(units: float, text: str) -> None:
     assert distance_in_words(output) == (
         f"known to 0.00101; the run is at most 2.01 ({text} units in the last place) beyond that"
     )
+
+
+EXACT, ADMITTED, UNKNOWN, OUTSIDE = (
+    Verdict.EXACT,
+    Verdict.ADMITTED,
+    Verdict.NOT_KNOWN,
+    Verdict.OUTSIDE,
+)
+
+
+@pytest.mark.parametrize(("nodes", "verdict", "sentence"), [
+    ([EXACT, EXACT], EXACT, "Exact: 2 nodes of 2 gave exact results."),
+    ([EXACT, ADMITTED], ADMITTED, "Kept: 2 nodes of 2 gave exact or admitted results."),
+    ([EXACT, UNKNOWN], UNKNOWN,
+     "Not all judged: 1 node of 2 gave exact results; 1 could not be judged."),
+    ([ADMITTED, EXACT, UNKNOWN, UNKNOWN], UNKNOWN,
+     "Not all judged: 2 nodes of 4 gave exact or admitted results; 2 could not be judged."),
+    ([UNKNOWN], UNKNOWN, "Nothing is known of the 1 node of this run."),
+    ([OUTSIDE, UNKNOWN], OUTSIDE,
+     "Outside: 1 node of 2 gave results outside the admitted error."),
+])  # fmt: skip
+def test_audit_is_kept_only_if_all_nodes_were_judged(
+    nodes: list[Verdict], verdict: Verdict, sentence: str
+) -> None:
+    audited = tuple(NodeAudit(f"n{place}", "Exp", verdict=v) for place, v in enumerate(nodes))
+    demands = choose_demands("typed", "reject", "profile")
+    audit = Audit(audited, demands, Sampling(), "a run", {})
+    assert verdict_of(audit) == (verdict, sentence)

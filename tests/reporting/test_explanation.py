@@ -1,5 +1,7 @@
 """What is said of each rule and restriction, and of each operator of ONNX."""
 
+from collections.abc import Callable
+
 import onnx
 import pytest
 
@@ -23,7 +25,7 @@ LABELS = ["source", "text", "stated", "later", "kernels", "why", "keeps", "break
       "result wraps. A zero divisor of any integer type fails in the run; a constant "
       "one fails before all runs, with an error that does not name the node.\n  keeps:  "
       " A (2, 3), B (2, 3)\n  breaks:  A (2, 3), B (3,)\n  to fix:  rewrite with "
-      'broadcast="explicit", which inserts a Broadcast, or give both one shape')),
+      'broadcast="explicit", which expands the operands, or give both one shape')),
     ("Div.int.C1",
      ("Div.int.C1: No element of B is zero.\n  source:  SONNX Div, draft of the working group "
       "(August 2026), Inputs, B, Constraints [E_DIV_INT_CONSTR_B_0030]\n  stated:  in substance, "
@@ -196,7 +198,7 @@ OUTSIDE = (
      "since version 10 of the standard operators. Export the model without it, or accept it with a "
      "waiver. Upsample the input tensor.")),
     ("MatMul",
-     "MatMul has rules that a document or a draft of SONNX states. sonnx-ort conform can "),
+     "MatMul has rules that a document or a draft of SONNX states. sonnx-ort conform can - "),
 ])  # fmt: skip
 def test_explanation_says_what_binds_an_operator(name: str, said: str) -> None:
     assert " ".join(explain_any(name).split()).startswith(said)
@@ -204,6 +206,16 @@ def test_explanation_says_what_binds_an_operator(name: str, said: str) -> None:
 
 def test_rules_are_explained_as_ever() -> None:
     assert explain_any("gr1").startswith("GR1: Sparse tensors are not supported.\n")
+
+
+@pytest.mark.parametrize("explained", [explain, explain_any])
+@pytest.mark.parametrize(("name", "beginning"), [("div.int", "Div.int."), ("GRAPH", "Graph.")])
+def test_beginning_of_ids_explains_their_rules(
+    explained: Callable[[str], str], name: str, beginning: str
+) -> None:
+    wanted = [explain(identifier) for identifier in RULES if identifier.startswith(beginning)]
+    assert len(wanted) > 3
+    assert explained(name) == "\n\n".join(wanted)
 
 
 def test_unknown_name_is_one_sentence() -> None:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_
 
 EVIDENCE = """\
 rank 2 is not rank 1
-To fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
+To fix it: rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)
 [*] sonnx-ort conform fixes it: make the broadcast of the operands explicit
 A 'r' float (n, 3) [Softplus 'relu']
 B 'y' float (3,) [input]

@@ -201,7 +201,7 @@ def test_settings_are_told_if_there_are_any() -> None:
 def test_remedies_are_in_the_words_of_the_command(page: Page) -> None:
     hints = json.loads(re.findall(r'id="view">(.*?)</script>', written(parse(MADE)))[0])["hints"]
     assert list(hints.values()) == [
-        "rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)"
+        "rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)"
     ]
     assert "--broadcast explicit" in page.data["pre"]
 

@@ -52,7 +52,7 @@ def test_report_shows_verdict_causes_and_next_call() -> None:
         "Div 'n2'",
         "and 2 more",
         "rank 2 is not rank 1",
-        'rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n, 3)',
+        'rewrite with broadcast="explicit", which expands B from (3,) to (n, 3)',
         "sonnx_ort.conform fixes it: make the broadcast of the operands explicit",
         "Next: ",
         'sonnx_ort.rewrite(model, broadcast="explicit")',

@@ -48,7 +48,7 @@ many.onnx: violated
   Div 'second': rank 2 is not rank 1
   Div 'third': rank 2 is not rank 1
   and 1 more
-  to fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
+  to fix it: rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)
   [*] sonnx-ort conform fixes it
 
 proved for every run: 11 obligations
@@ -115,19 +115,10 @@ def test_several_models_have_a_line_each_and_a_summary() -> None:
 def test_statistics_count_by_rule() -> None:
     check = alone(mendable(), operators="profile,-Graph")
     lines = [line.split() for line in statistics(check).splitlines()]
-    assert lines[0] == [
-        "rule",
-        "violated",
-        "[*]",
-        "[~]",
-        "in",
-        "runs",
-        "proved",
-        "findings",
-        "models",
-    ]
-    assert ["Concat.R1", "1", "1", "0", "0", "0", "0", "1"] in lines
-    assert ["Softmax.C2", "1", "0", "0", "0", "0", "0", "1"] in lines
+    assert lines[0] == ["rule", "violated", "[*]", "in", "runs"]
+    assert ["Concat.R1", "1", "1", "0"] in lines
+    assert ["Softmax.C2", "1", "0", "0"] in lines
+    assert " ".join(lines[-1]) == "9 other rules proved wherever they apply; -v shows them"
 
 
 def test_colours_change_nothing_but_colours() -> None:
@@ -379,7 +370,7 @@ def test_every_format_of_the_command_names_its_options(report_format, tmp_path) 
 def test_errors_of_the_command_name_its_options(tmp_path) -> None:
     onnx.save(BROADCAST, tmp_path / "model.onnx")
     error = command("rewrite", tmp_path / "model.onnx", "-o", tmp_path / "out.onnx").stderr
-    assert "to fix it: rewrite with --broadcast explicit, which inserts a Broadcast" in error
+    assert "to fix it: rewrite with --broadcast explicit, which expands B from" in error
 
 
 def test_explanations_of_the_command_name_its_options() -> None:

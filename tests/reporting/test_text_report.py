@@ -35,8 +35,7 @@ violated: these fail in every run that reaches the node (1)
       rank 2 is not rank 1
       A 'r' float (n, 3) [Softplus 'relu']
       B 'y' float (3,) [input]
-      to fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n,
-        3)
+      to fix it: rewrite with --broadcast explicit, which expands B from (3,) to (n, 3)
 
 checked in each run, by the rewritten model or by ONNX Runtime (2)
   Div.int.C1 at Div 'quotient'
@@ -45,8 +44,6 @@ checked in each run, by the rewritten model or by ONNX Runtime (2)
       B 'j' int32 (2,) [input]
   Div.int.C2 at Div 'quotient'
       the elements are known only in a run
-      A 'i' int32 (2,) [input]
-      B 'j' int32 (2,) [input]
 
 proved: these hold in every run (8)
   Div.float.R2 at Div 'ratio'

@@ -34,7 +34,7 @@ def test_model_is_described_with_every_choice():
     (violation,) = (line for line in said["check, typed, reject"] if "violated" in line)
     assert violation == (
         "Div 'the_node' | Div.float.R1 | violated | axis 0 has size 3 in A and 1 in B | "
-        'rewrite with broadcast="explicit", which inserts a Broadcast of B from (1,) to (3,) | '
+        'rewrite with broadcast="explicit", which expands B from (1,) to (3,) | '
         "make the broadcast of the operands explicit"
     )
     assert said["rewrite, typed, reject, default, python"][0] == "ModelRejected"

@@ -101,18 +101,22 @@ class OnAttributes(DependsOnAttributes, DecidedBeforeRuns):
         attributes: Their names.
         decide: Decides from the attributes of a node, by name; lists of numbers are tuples.
         unknown: What only the node tells, as a clause.
+        to_write: The remedy of a node without the attributes; empty if it is that of the example.
     """
 
     attributes: tuple[str, ...]
     decide: Callable[[Attributes], Judgement]
     unknown: str
     example: Illustration
+    to_write: str = ""
 
     subject: ClassVar = Subject.ATTRIBUTES
 
     def of_node(self, attributes: Attributes) -> Requirement:
         """Decide for the attributes of a node."""
-        return DecidedByAttributes(self.decide(attributes), self.example)
+        absent = self.to_write and not any(name in attributes for name in self.attributes)
+        example = replace(self.example, remedy=self.to_write) if absent else self.example
+        return DecidedByAttributes(self.decide(attributes), example)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Undecided, because the node is unknown."""
@@ -141,6 +145,7 @@ def admitted(
     admits: Callable[[Any], bool],
     *example: str,
     given: bool = False,
+    to_write: str = "",
 ) -> OnAttributes:
     """The demand that the value of an attribute, or its default, is allowed.
 
@@ -150,6 +155,7 @@ def admitted(
         admits: Whether a value is allowed.
         example: The texts of the example.
         given: Whether it must be in the file.
+        to_write: The remedy if it is left out, unless it is that of the example.
     """
 
     def decide(attributes: Attributes) -> Judgement:
@@ -164,7 +170,8 @@ def admitted(
         shown = list(value) if isinstance(value, tuple) else value
         return (proved if admits(value) else violated)(f"the attribute {name} is {shown}")
 
-    return OnAttributes((name,), decide, f"what the attribute {name} says", Illustration(*example))
+    unknown = f"what the attribute {name} says"
+    return OnAttributes((name,), decide, unknown, Illustration(*example), to_write)
 
 
 def attribute_is(name: str, value: int, remedy: str, *, given: bool = False) -> OnAttributes:

@@ -50,7 +50,7 @@ class SameShape:
     example = Illustration(
         "A (2, 3), B (2, 3)",
         "A (2, 3), B (3,)",
-        'rewrite with broadcast="explicit", which inserts a Broadcast, or give both one shape',
+        'rewrite with broadcast="explicit", which expands the operands, or give both one shape',
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
@@ -91,7 +91,7 @@ class SameShape:
         return Violation(f"the shapes {' and '.join(shapes)} differ")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Name the operand to expand with Broadcast, or report incompatible shapes."""
+        """Name the operand to expand, or report incompatible shapes."""
         if _BROADCASTABLE.judge(operands).status is Status.VIOLATED:
             return "the shapes cannot be broadcast to each other; correct the model"
         return hint_to_expand(operands, operands)
@@ -112,13 +112,13 @@ class NoBroadcasting(SameShape):
 
 
 def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
-    """Name the operand to expand with Broadcast, and its new shape.
+    """Name the operand to expand, and its new shape.
 
     `aligned` are the operands, aligned at their last axes.
     """
     common = broadcast_shape(*(operand.shape for operand in aligned))
     if common is None:
-        return 'rewrite with broadcast="explicit", which inserts a Broadcast'
+        return 'rewrite with broadcast="explicit", which expands the operands'
     if all(operand.shape == common for operand in operands):
         return "remove the attribute broadcast"
     expanded = " and ".join(
@@ -126,7 +126,7 @@ def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> s
         for o in operands
         if o.shape != common
     )
-    return f'rewrite with broadcast="explicit", which inserts a Broadcast of {expanded}'
+    return f'rewrite with broadcast="explicit", which expands {expanded}'
 
 
 def _judge_pair(a: Operand, b: Operand) -> Judgement | None:

@@ -14,7 +14,8 @@ Array = npt.NDArray[Any]
 
 _GUARD = r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile; "
 _MESSAGE = re.compile(
-    rf"{_GUARD}the last four digits of the dimension below tell the rule: (?P<rules>[^']*)'"
+    rf"{_GUARD}the (?:number at the end tells|last four digits of this message tell) the rule: "
+    r"(?P<rules>[^']*)'"
     r".*, got -\d*?(?P<code>\d{1,4})\b",
     re.DOTALL,
 )
@@ -69,5 +70,5 @@ def failure_in(message: str) -> Failure:
     found = _MESSAGE.search(message) or _REFUSAL.search(message)
     if found is None:
         raise ValueError(f"this message is not a guard's: {message}")
-    rules = dict(re.findall(r"(\d+) ([\w.]+)", found["rules"]))
-    return Failure(found["operator"], found["node"], rules[str(int(found["code"]))])
+    rules = {int(code): rule for code, rule in re.findall(r"(\d+) ([\w.]+)", found["rules"])}
+    return Failure(found["operator"], found["node"], rules[int(found["code"])])
