@@ -1,9 +1,9 @@
 """Write the documentation with what is made from code and tests: `python3 scripts/pages.py`.
 
 Copies docs/ to build/docs, and puts the traceability, the requirements, the configuration index,
-the bounds of changes and the ages of records there in the place of the lines `<!-- made: NAME -->`,
-within seconds. With
-`--results JUNIT ...` it puts in the results of verification too, from the files that
+the reference of the commands, the bounds of changes and the ages of records there in the place of
+the lines `<!-- made: NAME -->`, within seconds. With `--results JUNIT ...` it puts in the results
+of verification too, from the files that
 `python3 scripts/test.py --junit-xml JUNIT` writes of runs of the commit that is checked out. Its
 exit status is 1 if a test failed, or one of a requirement did not run, and 2 if a file is of no
 such run.
@@ -21,6 +21,7 @@ from environment import ROOT, exit_status, run_in_environment
 
 run_in_environment()
 
+from command_reference import reference
 from qualifying import configuration, requirements, results
 from qualifying.runs import UnusableRun, read_run, sources
 from tracing import page
@@ -67,6 +68,7 @@ def write_pages(folder: Path, files: Sequence[Path] = ()) -> int:
             **requirements.tables(demanded),
             **configuration.tables(),
             "bounds": bounds_table(),
+            "reference": reference(),
             "results": results.text(verified, runs, list(configuration.read_procedures())),
         },
     )
