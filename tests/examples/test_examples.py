@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import pytest
 from real_models.packages import CACHE
 
@@ -234,30 +235,37 @@ def test_native_model_is_served_without_this_package(tmp_path):
 
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = sorted(ROOT.glob("tests/node/node_modules/onnxruntime-node/bin/*/linux/x64"))
-"""Where the package onnxruntime-node has a shared library of ONNX Runtime."""
+LIBRARIES = sorted(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.1.*"))
+"""The shared library of ONNX Runtime that its package for Python has on Linux."""
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.skipif(not HEADER.is_file(), reason="needs the header of ONNX Runtime")
-@pytest.mark.skipif(not LIBRARIES, reason="needs the package onnxruntime-node")
+@pytest.mark.skipif(not LIBRARIES, reason="needs the shared library of ONNX Runtime")
 def test_example_divides_and_says_what_is_violated(tmp_path):
     program, model = tmp_path / "divide", tmp_path / "enforced.onnx"
     original = parse("(int32[n] A, int32[n] B) => (int32[n] C) { [ratio] C = Div(A, B) }")
     onnx.save(sonnx_ort.rewrite(original, backend="compiled"), model)
-    folder = LIBRARIES[0]
+    (tmp_path / "libonnxruntime.so.1").symlink_to(LIBRARIES[-1])
     command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-isystem", HEADER.parent]
-    command += [ROOT / "examples/cpp/divide.cc", "-L", folder, "-l:libonnxruntime.so.1"]
-    command += [f"-Wl,-rpath,{folder}", "-o", program]
+    command += [ROOT / "examples/cpp/divide.cc", "-L", tmp_path, "-l:libonnxruntime.so.1"]
+    command += [f"-Wl,-rpath,{tmp_path}", "-o", program]
     subprocess.run(command, check=True)
-    done = subprocess.run(
-        [program, model, sonnx_ort.kernels_library()], capture_output=True, check=True, text=True
+
+    def run(*arguments: object) -> tuple[int, list[str], str]:
+        done = subprocess.run(
+            [program, *map(str, arguments)], capture_output=True, check=False, text=True
+        )
+        return done.returncode, done.stdout.splitlines(), done.stderr
+
+    said = (
+        "  Non-zero status code returned while running CheckedDiv node. Name:'ratio' Status "
+        "Message: SONNX: Div 'ratio' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; "
+        "shapes A (2,), B (2,). The rule: No element of B is zero."
     )
-    assert done.stdout.splitlines() == [
-        "4 3",
-        (
-            "Non-zero status code returned while running CheckedDiv node. Name:'ratio' Status "
-            "Message: SONNX: Div 'ratio' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; "
-            "shapes A (2,), B (2,). The rule: No element of B is zero."
-        ),
-    ]
+    library = sonnx_ort.kernels_library()
+    assert run(model, library) == (0, ["4 3", "violated: Div.int.C1", said], "")
+    assert run(model) == (2, [], "usage: divide MODEL LIBRARY\n")
+    status, shown, error = run(tmp_path / "none.onnx", library)
+    assert (status, shown) == (2, [])
+    assert error.startswith("divide: Load model from ")
