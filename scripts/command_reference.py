@@ -15,6 +15,9 @@ from sonnx_ort.cli.groups import help_by_group
 
 _OPTION = re.compile(r"(?<![\w`-])--?[a-z][\w-]*")
 _CHOICES = re.compile(r" <([\w-]+(?:\|[\w-]+)+)>$")
+_IN_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
+"""What typer adds, such as a default. In Markdown it would be a link."""
+
 _LINES_KEPT = "\b"
 """What click takes as the start of a paragraph whose lines it does not join."""
 
@@ -50,7 +53,8 @@ def _row(shown: str, text: str) -> tuple[str, str]:
 
 def _prose(text: str) -> str:
     """A paragraph on one line, with options as code."""
-    return _OPTION.sub(r"`\g<0>`", " ".join(text.split()))
+    line = _IN_BRACKETS.sub(r"(\1)", " ".join(text.split())).replace("x>=", "at least ")
+    return _OPTION.sub(r"`\g<0>`", line)
 
 
 def _code(lines: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pages
 import pytest
-from navigation import expanded, on_config
+from navigation import expanded, on_config, on_page_content, search_of
 
 import sonnx_ort
 from docs import PACKAGE, lay_out_package
@@ -38,6 +38,32 @@ def test_page_of_a_new_operator_takes_its_place_by_itself(tmp_path):
         {"Rules": ["rules/acosh.md", "rules/div.md", "rules/graph.md"]},
         {"Home": "home.md"},
     ]
+
+
+@pytest.mark.parametrize(("page", "told"), [
+    ("how-to/conform.md", {"boost": 4}),
+    ("first-hour.md", {"boost": 4}),
+    ("native.md", {}),
+    ("rules/div.md", {}),
+    ("qualification/tool.md", {"boost": 0.5}),
+    ("mutants.md", {"boost": 0.5}),
+    ("traceability.md", {"exclude": True}),
+])  # fmt: skip
+def test_search_finds_guides_first_and_the_traceability_not_at_all(page, told):
+    assert (DOCUMENTATION / page).is_file()
+    assert search_of(page) == told
+
+
+def test_options_are_marked_that_a_browser_would_break():
+    marked = '<code class="option">'
+    content = "<code>--input-shape x=1,3</code> <code>-o</code> <code>a-b</code> <code>-24</code>"
+    assert on_page_content(content) == (
+        f"{marked}--input-shape x=1,3</code> {marked}-o</code> <code>a-b</code> <code>-24</code>"
+    )
+    assert re.search(r"^code\.option \{\n  white-space: nowrap;\n\}", STYLE, re.MULTILINE)
+
+
+STYLE = (DOCUMENTATION / "site.css").read_text(encoding="utf-8")
 
 
 def test_reference_has_every_public_name():

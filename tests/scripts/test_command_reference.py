@@ -39,7 +39,12 @@ def test_command_has_its_summary_and_all_of_its_options(
 def test_choices_stand_beside_the_option(sections: dict[str, str]) -> None:
     row = next(line for line in sections["check"].splitlines() if "`--fail-on`" in line)
     assert row.startswith("| `--fail-on` | `violated` or `runtime`. When to exit with 1: ")
-    assert row.endswith("[default: violated] |")
+    assert row.endswith("(default: violated) |")
+
+
+def test_what_typer_adds_is_no_link(sections: dict[str, str]) -> None:
+    row = next(line for line in sections["conform"].splitlines() if "`--unroll N`" in line)
+    assert row.endswith("(default: 16; at least 0) |")
 
 
 def test_command_begins_with_its_usage(sections: dict[str, str]) -> None:
