@@ -1,8 +1,8 @@
 """A node with its values in a run, and what it means for them.
 
-The run has no values between nodes that an optimizer joined. Where only one value is admitted, it
-is that one. Where an operator admits several, such as a sum in any order, the node that reads it is
-compared with the results for all of them: they are enclosed by balls.
+The run has no values between nodes that an optimizer joined. If the
+operator admits exactly one value, that value is used. If it admits several, such as a sum in any
+order, the node that reads it is compared with the results for all of them, enclosed by balls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

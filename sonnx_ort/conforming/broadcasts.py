@@ -256,7 +256,7 @@ class _Pieces:
     shapes: dict[int, ir.Value] = field(default_factory=dict)
 
     def beside(self, parts: Sequence[_Part], own: Operand, operands: Sequence[Operand]) -> ir.Value:
-        """The sizes of all parts, or the shape of another operand that says the same to Expand."""
+        """The target of Expand: another operand's shape if that suffices, else one put together."""
         telling = {index for part in parts for index, _ in part.axes}
         if not telling:
             return self.op.edit.constant([part.size or 0 for part in parts], "sizes")

@@ -420,9 +420,9 @@ def hide_further_knowledge(
 def _unless_false(
     declared: ir.Shape | None, known: ir.Shape | None, certain: Shape | None
 ) -> ir.Shape | None:
-    """What is known, with certain sizes in the place of false ones that the file does not declare.
+    """The inferred shape, with wrong sizes corrected unless the file declares them.
 
-    Such sizes follow from other declarations, which are not written again.
+    Wrong sizes follow from other declarations, which are not written again.
     """
     if known is None or certain is None:
         return known

@@ -124,7 +124,10 @@ class GuardedNode:
 
     @property
     def may_be_scalar(self) -> bool:
-        """Whether the first operand may be a scalar, provided that shapes are equal if demanded."""
+        """Whether the first operand can be a scalar.
+
+        For element-wise operators any operand counts, since shapes are checked to be equal.
+        """
         operands = self.operands if self.elementwise else self.operands[:1]
         return operands[0].scalar_inputs or not any(operand.shape for operand in operands)
 

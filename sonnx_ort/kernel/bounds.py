@@ -207,9 +207,9 @@ def _may_be_mistaken(node: Node, bounds: Iterable[Bounds]) -> bool:
     """Whether ONNX Runtime may compare two numbers wrongly.
 
     Versions up to 1.31.1 do so in Max, Min, Clip and Sign of int64: if the upper halves are equal,
-    they compare the lower halves as signed. This is correct if int32 can hold both numbers. If it
-    cannot hold one that is not negative, that one is treated as the larger of the two; if it cannot
-    hold one that is negative, as the smaller.
+    they compare the lower halves as signed. This is correct if int32 can hold both numbers. Beyond
+    int32, a number that is not negative is taken for the larger of the two, and a negative one for
+    the smaller.
     """
     is_int64 = node.type(0) == "int64"
     return is_int64 and not all(_within(b, _INT32) for b in bounds)

@@ -47,7 +47,7 @@ class Node(ABC):
     @property
     @abstractmethod
     def shared(self) -> frozenset[str]:
-        """The names of open sizes that may differ in value, as several axes have them."""
+        """Symbols that several axes of inputs share, which ONNX Runtime does not check."""
 
     @abstractmethod
     def attributes(self) -> Iterable[tuple[str, Any]]:

@@ -55,7 +55,7 @@ class Inference:
     def _declared_for_loops(
         self, model: ir.Model, collected: Collection[ir.Value], types: ValueTypes
     ) -> Declarations:
-        """What has to be declared of scan outputs of Loops for ONNX Runtime to know as much."""
+        """Declarations of Loops' scan outputs that let ONNX Runtime infer the same as before."""
         inferred = inferred_beside_declarations(model, collected, types)
         declared: dict[ir.Value, ir.TypeAndShape] = {}
         for value in collected:

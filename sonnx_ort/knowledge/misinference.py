@@ -3,8 +3,8 @@
 When a session starts, ONNX Runtime infers shapes, and computes a Shape of a value at once if it
 knows all its sizes, or its rank. Its kernels contradict what it infers at some operators, such as a
 PRelu that broadcasts both ways, a reduction of an empty tensor, and pools with `ceil_mode`. Our
-rules leave such sizes open. An open size is doubtful if it arises at such an operator, or at one
-without a rule; and a value is if all of its open sizes are. What follows from a size that ONNX
+rules leave such sizes open. A symbol first made by such an operator, or by one without a rule, is
+doubtful. A value is doubtful if all its symbols are. What follows from a size that ONNX
 Runtime does not know, it does not know either.
 """
 

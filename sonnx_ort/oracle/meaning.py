@@ -1,7 +1,7 @@
 """What the documents say of any node: exact results, enclosures, or nothing.
 
-One table leads from the name of an operator to what computes it, of a `Node` whose elements are
-exact and of a `BallNode` whose elements are balls. It knows names, versions, attributes and
+One table maps the name of an operator to one function. It computes exact elements for a `Node`, and
+balls for a `BallNode`. The table knows names, versions, attributes and
 operands only, not the rules of the profile: an operator has a meaning here whether or not it has
 rules.
 

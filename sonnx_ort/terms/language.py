@@ -177,7 +177,7 @@ class HasAxis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizesBehind:
-    """No axis of a tensor after one of its axes, negative from the end, is longer than a size."""
+    """Every axis after `axis`, counted from the end if negative, has at most `longest` elements."""
 
     tensor: Tensor
     axis: int
