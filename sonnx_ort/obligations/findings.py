@@ -74,9 +74,9 @@ class _Placed:
     version: int
     path: tuple[str, ...]
 
-    def finding(self, rule: Rule, detail: str) -> Finding:
+    def finding(self, rule: Rule, detail: str, remedy: str = "") -> Finding:
         """The node as a place where the graph does not keep a rule."""
-        return Finding(rule, self.node.op_type, label_of(self.node), detail, self.path)
+        return Finding(rule, self.node.op_type, label_of(self.node), detail, self.path, remedy)
 
 
 def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
@@ -253,6 +253,13 @@ def _dead_nodes(nodes: Sequence[_Placed], dead: Container[ir.Node]) -> Iterator[
             )
 
 
+_TO_GIVE = {
+    "input": "give the input, such as a bias of zeros",
+    "output": "conform with name_outputs=True, which makes it an output of the model",
+}
+_TO_LEAVE_OUT = "leave the output out, and compute from the others what is read of it"
+
+
 def _without_edge(placed: _Placed) -> Iterator[Finding]:
     """The inputs and outputs of the operator that a node omits, and outputs of no draft."""
     node, operator = placed.node, (placed.node.op_type, placed.version, placed.node.domain)
@@ -263,11 +270,12 @@ def _without_edge(placed: _Placed) -> Iterator[Finding]:
         for parameter in optional:
             given = values[parameter.position] if parameter.position < len(values) else None
             if (given is None or not given.name) and not _excluded(node, parameter.name):
-                yield placed.finding(EDGES, f"the {kind} '{parameter.name}' is left out")
+                detail = f"the {kind} '{parameter.name}' is left out"
+                yield placed.finding(EDGES, detail, _TO_GIVE[kind])
     for parameter in undefined_outputs(*operator):
         if parameter.position < len(node.outputs) and node.outputs[parameter.position].name:
             detail = f"the output '{parameter.name}' is given, and the draft does not define it"
-            yield placed.finding(EDGES, detail)
+            yield placed.finding(EDGES, detail, _TO_LEAVE_OUT)
 
 
 def _excluded(node: ir.Node, name: str) -> bool:

@@ -160,6 +160,7 @@ class Finding:
         name: The name of the node or value.
         detail: What the graph leaves implicit or declares wrongly, as a clause.
         path: The nodes whose subgraphs contain the node, outermost first.
+        remedy: How to fix it, as a clause; empty if the rule says that of all places.
     """
 
     rule: Rule
@@ -167,6 +168,7 @@ class Finding:
     name: str
     detail: str
     path: tuple[str, ...] = ()
+    remedy: str = ""
 
     @property
     def place(self) -> str:
@@ -175,7 +177,7 @@ class Finding:
 
     def obligation(self) -> Obligation:
         """The violation that it is if the rules on graphs are selected."""
-        hint = self.rule.requirement.hint(())
+        hint = self.remedy or self.rule.requirement.hint(())
         return Obligation(
             self.rule, self.kind, self.name, (), Status.VIOLATED, self.detail, hint, self.path
         )

@@ -328,7 +328,16 @@ OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("backend", "broadcast", "check", "conform", "dies", "differs", "edition", "force"),
-        *("ignore", "make_explicit", "measure", "operators", "original", "outside", "refused"),
+        *(
+            "ignore",
+            "make_explicit",
+            "measure",
+            "name_outputs",
+            "operators",
+            "original",
+            "outside",
+            "refused",
+        ),
         *("memory_limit", "rounding", "select", "time_limit", "violates"),
     )
 } | {"input_shapes": "--input-shape", "inputs": "--input", "sizes": "--size"}

@@ -170,6 +170,27 @@ def test_place_that_breaks_a_rule_violates_it(
     assert violations(parse(graph, domains={"my": 1}), rule) == places
 
 
+@pytest.mark.parametrize(
+    ("graph", "remedies"),
+    [
+        (
+            "(float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,3,3] y) { y = Conv(x, w) }",
+            ["give the input, such as a bias of zeros"],
+        ),
+        (
+            LAYER.format("h", ", h"),
+            [
+                "conform with name_outputs=True, which makes it an output of the model",
+                "leave the output out, and compute from the others what is read of it",
+            ],
+        ),
+    ],
+)
+def test_edge_is_mended_by_what_it_lacks(graph: str, remedies: list[str]) -> None:
+    report = sonnx_ort.check(parse(graph))
+    assert [o.hint for o in report.violations if o.rule.id == "Graph.edges"] == remedies
+
+
 def test_node_of_a_function_has_its_standing_too() -> None:
     made = parse("(float[2] x) => (float[2] y) { [call] y = local.f(x) }", domains={"local": 1})
     function = onnx.parser.parse_function(
